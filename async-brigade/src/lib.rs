@@ -167,26 +167,39 @@ async fn pass_tokens(
     buffer.end().map(|()| passed)
 }
 
-/// The driver: sends the tokens in, takes them out, and times that.
-async fn drive(cli: Cli, (mut last, mut first): Ends, mut pass: Pass) -> Driven<Ends> {
+/// The driver's task in one pass.
+async fn drive(cli: Cli, mut ends: Ends, mut pass: Pass) -> Driven<Ends> {
     let result: Result<()> = async {
         let mut tokens = ByteTokens::new(&cli.chain, 1);
         while let Some(iteration) = pass.next_iteration() {
-            let clock = Instant::now();
-            for token in tokens.sent(iteration) {
-                first.write_all(token).await?;
-            }
-            for token in tokens.received() {
-                last.read_exact(token).await.context("the chain ended early")?;
-            }
-            pass.record(clock.elapsed());
-
+            let (begun, ended) = make_trips(&mut ends, &mut tokens, iteration).await?;
+            pass.record(ended - begun);
             tokens.verify(iteration, cli.flags.tasks)?;
         }
         Ok(())
     }
     .await;
-    ((last, first), pass, result)
+    (ends, pass, result)
+}
+
+/// The driver in an iteration: sends the tokens in, takes them out, and times that.
+async fn make_trips(
+    (last, first): &mut Ends,
+    tokens: &mut ByteTokens,
+    iteration: u64,
+) -> Result<Times> {
+    let trips = tokens.trips(iteration);
+
+    let begun = Instant::now();
+    for (sent, received) in trips {
+        for token in sent {
+            first.write_all(token).await?;
+        }
+        for token in received {
+            last.read_exact(token).await.context("the chain ended early")?;
+        }
+    }
+    Ok((begun, Instant::now()))
 }
 
 /// The driver of one chain among several.
@@ -205,9 +218,12 @@ impl ChainDriver for Driver<'_> {
     }
 
     fn make_trips(&mut self, iteration: u64) -> Result<Times> {
-        let (ends, tokens) = self.state.take().context("the driver has ended")?;
-        let trips = make_trips(ends, tokens, iteration);
-        let (state, times) = run_driver(self.runtimes.of_chain(self.chain), self.kind, trips)?;
+        let (mut ends, mut tokens) = self.state.take().context("the driver has ended")?;
+        let (times, state) =
+            run_driver(self.runtimes.of_chain(self.chain), self.kind, async move {
+                let times = make_trips(&mut ends, &mut tokens, iteration).await;
+                (times, (ends, tokens))
+            })?;
         self.state = Some(state);
         times
     }
@@ -216,26 +232,4 @@ impl ChainDriver for Driver<'_> {
         let (_, tokens) = self.state.as_ref().context("the driver has ended")?;
         tokens.verify(iteration, self.tasks)
     }
-}
-
-/// The task of a driver in an iteration.
-async fn make_trips(
-    (mut last, mut first): Ends,
-    mut tokens: ByteTokens,
-    iteration: u64,
-) -> ((Ends, ByteTokens), Result<Times>) {
-    let times: Result<Times> = async {
-        let begun = Instant::now();
-        for (sent, received) in tokens.trips(iteration) {
-            for token in sent {
-                first.write_all(token).await?;
-            }
-            for token in received {
-                last.read_exact(token).await.context("the chain ended early")?;
-            }
-        }
-        Ok((begun, Instant::now()))
-    }
-    .await;
-    (((last, first), tokens), times)
 }

@@ -1,29 +1,29 @@
 //! The loop: a chain of tasks, and the driver that times it. Links and executors are what is measured,
 //! so it is compiled for each pair of them.
 
+use std::future::pending;
 use std::io::{Error, ErrorKind};
-use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use chain::{
-    ChainBuilder, MemoryToken, PollCount, StartGuard, StartLatch, TaskResults, Tokens, WorkingSet,
+    ChainBuilder, Next, PollCount, StartGuard, StartLatch, TaskResults, Times, TokenSource, Tokens,
+    WorkingSet,
 };
 use contract::{Pass, Run};
 use runtime::Driven;
 use tokio::sync::Mutex;
 
 use crate::links::{Receiver, Sender};
-use crate::source::TokenSource;
 use crate::{BrigadeFlags, Executor};
 
 /// A brigade over links of one kind, compiled for an executor.
 pub type Brigade<E> = fn(&BrigadeFlags, &E, &mut Run) -> Result<()>;
 
 /// Builds a brigade, drives it, and takes it down; beside idle tasks if there are any.
-pub fn brigade<R: Receiver<Token: MemoryToken>, E: Executor>(
+pub fn brigade<R: Receiver, E: Executor>(
     flags: &BrigadeFlags,
     executor: &E,
     run: &mut Run,
@@ -42,7 +42,7 @@ pub fn brigade<R: Receiver<Token: MemoryToken>, E: Executor>(
 }
 
 /// Starts idle tasks, each on a link of its own, both ends of which it has.
-pub(crate) fn start_idle<R: Receiver<Token: MemoryToken>, E: Executor>(
+pub(crate) fn start_idle<R: Receiver, E: Executor>(
     flags: &BrigadeFlags,
     executor: &E,
     polls: &PollCount,
@@ -66,10 +66,10 @@ fn await_start(executor: &impl Executor, mut latch: StartLatch) -> Result<()> {
 const ONE: (u32, u32) = (0, 1);
 
 /// What the driver has: its ends of the chain and the tokens.
-pub(crate) type Ends<R> = (R, <R as Receiver>::Sender, Tokens<<R as Receiver>::Token>);
+pub(crate) type Ends<R> = (R, <R as Receiver>::Sender, Tokens);
 
 /// Builds a chain, waits until each task runs, and returns what the driver gets.
-pub(crate) fn build<R: Receiver<Token: MemoryToken>, E: Executor>(
+pub(crate) fn build<R: Receiver, E: Executor>(
     flags: &BrigadeFlags,
     (chain, trips): (u32, u32),
     executor: &E,
@@ -89,9 +89,9 @@ pub(crate) fn build<R: Receiver<Token: MemoryToken>, E: Executor>(
         let task = if backlog.is_none() && fault.is_none() && flags.chain.touch.0 == 0 {
             executor.spawn(pass_on(from, to, guard))
         } else {
-            let from = TokenSource::new(from, backlog, fault);
+            let source = TokenSource::new(backlog, fault);
             let memory = WorkingSet::new(flags.chain.touch);
-            executor.spawn(boxed(work_and_pass_on(from, to, memory, guard)))
+            executor.spawn(boxed(work_and_pass_on((from, to), source, memory, guard)))
         };
         tasks.push((place, task));
     }
@@ -108,35 +108,39 @@ fn boxed(
 }
 
 /// A task of the chain: takes a token, adds one to it, hands it on, until the link ends.
-async fn pass_on<R: Receiver<Token: MemoryToken>>(
-    mut from: R,
-    mut to: R::Sender,
-    guard: StartGuard,
-) -> Result<u64> {
+async fn pass_on<R: Receiver>(mut from: R, mut to: R::Sender, guard: StartGuard) -> Result<u64> {
     guard.started()?;
     let mut passed = 0;
     while let Some(token) = from.take().await {
-        to.put(token.passed()).await.map_err(|_| receiver_gone())?;
+        to.put(token + 1).await.map_err(|_| receiver_gone())?;
         passed += 1;
     }
     Ok(passed)
 }
 
 /// The same with work, or with tokens that do not come from a link alone.
-async fn work_and_pass_on<R: Receiver<Token: MemoryToken>>(
-    mut from: TokenSource<R>,
-    mut to: R::Sender,
+async fn work_and_pass_on<R: Receiver>(
+    (mut from, mut to): (R, R::Sender),
+    mut source: TokenSource,
     mut memory: WorkingSet,
     guard: StartGuard,
 ) -> Result<u64> {
     guard.started()?;
     let mut passed = 0;
-    while let Some(token) = from.take().await? {
+    loop {
+        let token = match source.next()? {
+            Next::Token(token) => token,
+            Next::Link => match from.take().await {
+                Some(token) => source.arrived(token),
+                None => return Ok(passed),
+            },
+            Next::End => return Ok(passed),
+            Next::Never => pending().await,
+        };
         memory.touch();
-        to.put(token.passed()).await.map_err(|_| receiver_gone())?;
+        to.put(token + 1).await.map_err(|_| receiver_gone())?;
         passed += 1;
     }
-    Ok(passed)
 }
 
 /// Error of a sender whose receiver is gone.
@@ -144,31 +148,37 @@ fn receiver_gone() -> Error {
     Error::new(ErrorKind::BrokenPipe, "the next task is gone")
 }
 
-/// The driver: sends the tokens in, takes them out, and times that.
-async fn drive<R: Receiver<Token: MemoryToken>>(
-    ends: Arc<Mutex<Ends<R>>>,
-    tasks: u32,
-    mut pass: Pass,
-) -> Driven<()> {
-    let (last, first, tokens) = &mut *ends.lock().await;
-    let early = || anyhow!("the chain ended early");
+/// The driver in one pass.
+async fn drive<R: Receiver>(ends: Arc<Mutex<Ends<R>>>, tasks: u32, mut pass: Pass) -> Driven<()> {
+    let ends = &mut *ends.lock().await;
     let result: Result<()> = async {
         while let Some(iteration) = pass.next_iteration() {
-            let (sent, all) = tokens.set_out(iteration);
-
-            let clock = Instant::now();
-            for token in &mut all[..sent] {
-                first.put(mem::take(token)).await.map_err(|_| early())?;
-            }
-            for token in all {
-                *token = last.take().await.ok_or_else(early)?;
-            }
-            pass.record(clock.elapsed());
-
-            tokens.verify(iteration, tasks)?;
+            let (begun, ended) = make_trips(ends, iteration).await?;
+            pass.record(ended - begun);
+            ends.2.verify(iteration, tasks)?;
         }
         Ok(())
     }
     .await;
     ((), pass, result)
+}
+
+/// The driver in an iteration: sends the tokens in, takes them out, and times that.
+pub(crate) async fn make_trips<R: Receiver>(
+    (last, first, tokens): &mut Ends<R>,
+    iteration: u64,
+) -> Result<Times> {
+    let early = || anyhow!("the chain ended early");
+    let (sent, trips) = tokens.set_out_trips(iteration);
+
+    let begun = Instant::now();
+    for trip in trips {
+        for &token in &trip[..sent] {
+            first.put(token).await.map_err(|_| early())?;
+        }
+        for token in trip {
+            *token = last.take().await.ok_or_else(early)?;
+        }
+    }
+    Ok((begun, Instant::now()))
 }

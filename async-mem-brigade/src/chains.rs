@@ -1,20 +1,16 @@
-//! Several chains at work at the same time, on Tokio: the loop of each, beside that of one in `brigade.rs`.
+//! Several chains at work at the same time, on Tokio; the loop of each is in `brigade.rs`.
 
-use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow};
-use chain::{
-    ChainDriver, ChainsFlags, MemoryToken, PollCount, TaskResults, Times, conclude, drive_together,
-};
+use anyhow::{Context, Result};
+use chain::{ChainDriver, ChainsFlags, PollCount, TaskResults, Times, conclude, drive_together};
 use contract::Run;
 use runtime::{DriverKind, Runtimes, run_driver};
 use tokio::sync::Mutex;
 
-use crate::brigade::{Ends, build, start_idle};
-use crate::links::{Receiver, Sender};
+use crate::brigade::{Ends, build, make_trips, start_idle};
+use crate::links::Receiver;
 use crate::{BrigadeFlags, Executor, Tokio};
 
 /// Brigades over links of one kind.
@@ -22,7 +18,7 @@ pub type ChainsBrigade =
     fn(&BrigadeFlags, ChainsFlags, DriverKind, &Runtimes, &mut Run) -> Result<()>;
 
 /// Builds brigades, drives them together, and takes them down.
-pub fn brigades<R: Receiver<Token: MemoryToken>>(
+pub fn brigades<R: Receiver>(
     flags: &BrigadeFlags,
     chains: ChainsFlags,
     kind: DriverKind,
@@ -61,15 +57,16 @@ struct Driver<'a, R: Receiver> {
     ends: Arc<Mutex<Ends<R>>>,
 }
 
-impl<R: Receiver<Token: MemoryToken>> ChainDriver for Driver<'_, R> {
+impl<R: Receiver> ChainDriver for Driver<'_, R> {
     fn start(&mut self) -> Result<()> {
         self.runtimes.pin(self.chain)
     }
 
     fn make_trips(&mut self, iteration: u64) -> Result<Times> {
+        let ends = Arc::clone(&self.ends);
         // Spawning it is compiled once, and not for each link.
         let trips: Pin<Box<dyn Future<Output = Result<Times>> + Send>> =
-            Box::pin(make_trips(Arc::clone(&self.ends), iteration));
+            Box::pin(async move { make_trips(&mut *ends.lock().await, iteration).await });
         run_driver(self.tokio.runtime, self.tokio.driver, trips)?
     }
 
@@ -77,25 +74,4 @@ impl<R: Receiver<Token: MemoryToken>> ChainDriver for Driver<'_, R> {
         let (_, _, tokens) = &*self.ends.blocking_lock();
         tokens.verify(iteration, self.tasks)
     }
-}
-
-/// The task of a driver in an iteration.
-async fn make_trips<R: Receiver<Token: MemoryToken>>(
-    ends: Arc<Mutex<Ends<R>>>,
-    iteration: u64,
-) -> Result<Times> {
-    let (last, first, tokens) = &mut *ends.lock().await;
-    let early = || anyhow!("the chain ended early");
-    let (sent, trips) = tokens.set_out_trips(iteration);
-
-    let begun = Instant::now();
-    for trip in trips {
-        for token in &mut trip[..sent] {
-            first.put(mem::take(token)).await.map_err(|_| early())?;
-        }
-        for token in trip {
-            *token = last.take().await.ok_or_else(early)?;
-        }
-    }
-    Ok((begun, Instant::now()))
 }

@@ -7,10 +7,9 @@ mod flags;
 pub mod links;
 pub mod minimal;
 mod program;
-mod source;
 
 pub use brigade::{Brigade, brigade};
-pub use chain::{Buffer, ChainsFlags};
+pub use chain::ChainsFlags;
 pub use chains::{ChainsBrigade, brigades};
 pub use executor::{Driver, Executor, Tokio};
 pub use flags::{BrigadeFlags, Transport};

@@ -1,10 +1,9 @@
-//! A number, or a buffer (`--bytes`), travels through N async tasks chained in memory: no I/O, no
-//! system call.
+//! A number travels through N async tasks chained in memory: no I/O, no system call.
 //!
 //! One iteration: the driver puts a number into the first link; each task takes it, adds one, and puts
 //! it into the next link; the driver takes it from the last one: N + 1 hops, each a put, a wake-up by
-//! the executor and a take. The driver is a spawned task like the others (or not: `--driver block-on`). With `--feed first-task` the
-//! driver sends one token, and the first task the others: a stream.
+//! the executor and a take. The driver is a spawned task like the others (or not: `--driver block-on`).
+//! With `--feed first-task` the driver sends one token, and the first task the others: a stream.
 //!
 //! Timed: those operations, and the executor's work to run the next task; with `--touch`, the use of
 //! memory in between. Left out: creating and awaiting the tasks, and the check of the tokens. The loop
@@ -28,17 +27,15 @@ use crate::links::{
     SlotEnd, UnboundedReceiver,
 };
 use crate::{
-    Brigade, BrigadeFlags, Buffer, ChainsBrigade, ChainsFlags, Tokio, Transport, brigade, brigades,
-    minimal,
+    Brigade, BrigadeFlags, ChainsBrigade, ChainsFlags, Tokio, Transport, brigade, brigades, minimal,
 };
-use chain::MemoryToken;
 use clap::{Parser, ValueEnum};
 use contract::message::{Description, Runtime};
 use contract::{BadUsage, Flags, Program, Run};
 use runtime::{DriverKind, Flavor, IdleIn, TokioFlags};
 use threads::Placement;
 
-/// Pass a number or a buffer through a chain of async tasks joined in memory, and time it
+/// Pass a number through a chain of async tasks joined in memory, and time it
 #[derive(Parser)]
 #[command(mut_arg("flavor", |arg| arg.default_value("current-thread")))]
 struct Cli {
@@ -66,27 +63,21 @@ enum ExecutorKind {
 /// The brigade over links of one kind on Tokio, and several.
 type OnTokio<'a> = (Brigade<Tokio<'a>>, ChainsBrigade);
 
-fn on_tokio<'a, R: Receiver<Token: MemoryToken>>() -> OnTokio<'a> {
+fn on_tokio<'a, R: Receiver>() -> OnTokio<'a> {
     (brigade::<R, Tokio<'a>>, brigades::<R>)
 }
 
 impl Cli {
     /// The brigade on Tokio, and several.
     fn on_tokio<'a>(&self) -> anyhow::Result<OnTokio<'a>> {
-        Ok(match (self.brigade.transport, self.brigade.chain.is_number()) {
-            (Transport::Mpsc, true) => on_tokio::<MpscReceiver<usize>>(),
-            (Transport::Mpsc, false) => on_tokio::<MpscReceiver<Buffer>>(),
-            (Transport::Unbounded, true) => on_tokio::<UnboundedReceiver<usize>>(),
-            (Transport::Unbounded, false) => on_tokio::<UnboundedReceiver<Buffer>>(),
-            (Transport::AsyncChannel, true) => on_tokio::<AsyncChannelReceiver<usize>>(),
-            (Transport::AsyncChannel, false) => on_tokio::<AsyncChannelReceiver<Buffer>>(),
-            (Transport::Oneshot, true) => on_tokio::<OneshotReceiver<usize>>(),
-            (Transport::Oneshot, false) => on_tokio::<OneshotReceiver<Buffer>>(),
-            (Transport::Notify, true) => on_tokio::<NotifyReceiver<usize>>(),
-            (Transport::Notify, false) => on_tokio::<NotifyReceiver<Buffer>>(),
-            (Transport::Mutex, true) => on_tokio::<MutexEnd<usize>>(),
-            (Transport::Mutex, false) => on_tokio::<MutexEnd<Buffer>>(),
-            (Transport::Slot, _) => {
+        Ok(match self.brigade.transport {
+            Transport::Mpsc => on_tokio::<MpscReceiver>(),
+            Transport::Unbounded => on_tokio::<UnboundedReceiver>(),
+            Transport::AsyncChannel => on_tokio::<AsyncChannelReceiver>(),
+            Transport::Oneshot => on_tokio::<OneshotReceiver>(),
+            Transport::Notify => on_tokio::<NotifyReceiver>(),
+            Transport::Mutex => on_tokio::<MutexEnd>(),
+            Transport::Slot => {
                 return Err(BadUsage::new(
                     "--transport slot: nothing keeps two threads apart in it: add --executor minimal, or use --transport mutex",
                 ));
@@ -111,13 +102,10 @@ impl Cli {
                 )));
             }
         }
-        Ok(match (self.brigade.transport, self.brigade.chain.is_number()) {
-            (Transport::Slot, true) => brigade::<SlotEnd<usize>, _>,
-            (Transport::Slot, false) => brigade::<SlotEnd<Buffer>, _>,
-            (Transport::Mutex, true) => brigade::<MutexEnd<usize>, _>,
-            (Transport::Mutex, false) => brigade::<MutexEnd<Buffer>, _>,
-            (Transport::Mpsc, true) => brigade::<MpscReceiver<usize>, _>,
-            (Transport::Mpsc, false) => brigade::<MpscReceiver<Buffer>, _>,
+        Ok(match self.brigade.transport {
+            Transport::Slot => brigade::<SlotEnd, _>,
+            Transport::Mutex => brigade::<MutexEnd, _>,
+            Transport::Mpsc => brigade::<MpscReceiver, _>,
             _ => {
                 return Err(BadUsage::new(
                     "--executor minimal: it is compiled for --transport slot, mutex and mpsc: use one of them, or --executor tokio",

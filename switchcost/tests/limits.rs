@@ -20,7 +20,7 @@ const SYSTEMS: [&str; 3] = ["debian", "docker", "kubernetes"];
 /// A system, unpacked from one text: `=== path` before each file.
 fn system(name: &str) -> TempDir {
     let path = format!("{}/tests/fixtures/systems/{name}.txt", env!("CARGO_MANIFEST_DIR"));
-    unpacked(&fs::read(path).unwrap())
+    unpacked(&fs::read_to_string(path).unwrap())
 }
 
 fn asked() -> Vec<Asked> {

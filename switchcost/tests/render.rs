@@ -35,7 +35,8 @@ fn made(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
 }
 
 fn page(records: &[Record]) -> String {
-    made(|out| render::html(&Figures::of(records), out))
+    let figures = Figures::of(records);
+    made(|out| render::html(&figures, Answer::of(&figures).as_ref(), out))
 }
 
 /// Compares with the snapshot of that name beside the fixture, wherever this module stands.

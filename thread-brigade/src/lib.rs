@@ -16,6 +16,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use anyhow::Context;
@@ -26,7 +27,7 @@ use chain::{
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{Flags, Program, Run};
-use threads::{CpuAssignment, Placement, Spawner, StackFlags, Thread, rest};
+use threads::{CpuAssignment, Placement, StackFlags, rest};
 
 /// Pass a byte through a chain of OS threads joined by pipes, and time it
 #[derive(Parser)]
@@ -57,7 +58,7 @@ impl Program for Cli {
     }
 }
 
-type Threads = Vec<(u32, Thread<io::Result<u64>>)>;
+type Threads = Vec<(u32, JoinHandle<io::Result<u64>>)>;
 
 /// The program, as `main` of an executable.
 pub fn main() -> ExitCode {
@@ -77,19 +78,8 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     join(idle).into_idle_result(slept)
 }
 
+/// Builds all chains, drives them, and takes them down.
 fn brigade(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyhow::Result<()> {
-    if !cli.chains.is_one() {
-        return brigades(cli, cpus, run);
-    }
-    let mut threads = Threads::new();
-    let built = build(cli, 0, cpus, cli.flags.tasks, &mut threads);
-    let driven = built.and_then(|ends| drive(cli, ends, run));
-    // The driver's ends are closed now, and the end of file runs along the chain.
-    join(threads).into_result(driven, run.sent())
-}
-
-/// Several chains, or several round trips an iteration.
-fn brigades(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyhow::Result<()> {
     let (tasks, mut chains) = (cli.flags.tasks, Vec::new());
     let drivers = (0..cli.chains.chains).map(|chain| {
         let mut threads = Threads::new();
@@ -119,14 +109,13 @@ fn build(
 ) -> anyhow::Result<(File, File)> {
     let (cpus, faults) = (cpus.of_chain(chain), cli.chain.fault.in_chain(chain, cli.flags.tasks));
     let chain = &cli.chain;
-    let spawner = Spawner::new(cli.stack, tasks)?;
     let mut latch = StartLatch::new(tasks);
     let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.descriptors())?;
     while let Some(station) = builder.next_station()? {
         let (place, cpus, chain) = (station.place, cpus.clone(), chain.clone());
         let fault = faults.of(place);
         let guard = latch.guard(fault);
-        let thread = spawner.spawn(move || {
+        let thread = cli.stack.spawn(tasks, move || {
             cpus.pin(place + 1, tasks + 1)?;
             guard.started()?;
             pass_on(station.upstream, station.downstream, fault, &chain)
@@ -139,28 +128,7 @@ fn build(
     Ok((last.into(), first.into()))
 }
 
-/// The driver: sends the tokens in, takes them out, and times that.
-fn drive(cli: &Cli, (mut last, mut first): (File, File), run: &mut Run) -> anyhow::Result<()> {
-    let mut tokens = ByteTokens::new(&cli.chain, 1);
-    while let Some(mut pass) = run.next_pass()? {
-        while let Some(iteration) = pass.next_iteration() {
-            let clock = Instant::now();
-            for token in tokens.sent(iteration) {
-                first.write_all(token)?;
-            }
-            for token in tokens.received() {
-                last.read_exact(token).context("the chain ended early")?;
-            }
-            pass.record(clock.elapsed());
-
-            tokens.verify(iteration, cli.flags.tasks)?;
-        }
-        run.finish(pass)?;
-    }
-    Ok(())
-}
-
-/// The driver of one chain among several.
+/// The driver of a chain: sends the tokens in, takes them out, and times that.
 struct Driver {
     last: File,
     first: File,
@@ -175,8 +143,10 @@ impl ChainDriver for Driver {
     }
 
     fn make_trips(&mut self, iteration: u64) -> anyhow::Result<Times> {
+        let trips = self.tokens.trips(iteration);
+
         let begun = Instant::now();
-        for (sent, received) in self.tokens.trips(iteration) {
+        for (sent, received) in trips {
             for token in sent {
                 self.first.write_all(token)?;
             }

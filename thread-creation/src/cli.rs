@@ -18,7 +18,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) flags: Flags,
     /// Create threads by clone(2) alone, without what the C library prepares for them: a lower bound
-    #[arg(long, conflicts_with_all = ["stacks", "sleep", "gate"])]
+    #[arg(long, conflicts_with_all = ["sleep", "gate"])]
     pub(crate) floor: bool,
     #[command(flatten)]
     pub(crate) sleep: SleepFlags,

@@ -3,8 +3,7 @@
 //! One iteration: create N threads, each of which returns its own number at once, and join them.
 //!
 //! Timed: the N calls of `spawn`: the allocation and mapping of each stack, clone(2), and what the new
-//! threads do to their creator meanwhile. Left out: the joins, and the check of the numbers. With
-//! `--stacks arena` the stacks are mapped beforehand, and used again in each iteration.
+//! threads do to their creator meanwhile. Left out: the joins, and the check of the numbers.
 //!
 //! The pass `single` reads the clock once more for each thread, which takes some 20 ns. It adds two
 //! distributions: `creation`, one call of `spawn` with one reading, and `creation_to_body`, from that call to
@@ -23,14 +22,15 @@ mod sleepers;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use contract::message::Description;
 use contract::{Pass, Run, Step, console, limits};
 use creation::{SpawnTimes, use_stack};
+use threads::StackFlags;
 use threads::raw::RawThreads;
-use threads::{Spawner, Thread};
 
 use cli::Cli;
 use gate::Gate;
@@ -43,9 +43,8 @@ pub fn main() -> ExitCode {
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     cli.futex.set()?;
     cli.depth.set();
-    let tasks = cli.flags.tasks;
-    let spawner = Spawner::new(cli.stack, tasks)?;
-    let floor = cli.floor.then(|| RawThreads::new(cli.stack, tasks));
+    let (tasks, stack) = (cli.flags.tasks, cli.stack);
+    let floor = cli.floor.then(|| RawThreads::new(stack, tasks));
     let mut floor = floor.transpose().context("cannot map the stacks")?;
     if !cli.floor && cli.sleep.sleep.is_none() {
         run.also(SpawnTimes::PASS);
@@ -61,15 +60,15 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
                 // All are alive now, also those that would have ended one by one.
                 let needs = cli.needs_of_all();
                 limits::check(&Description { needs, ..run.description().clone() })?;
-                hold(tasks, &spawner, run)?;
+                hold(tasks, stack, run)?;
                 continue;
             }
         };
         let result = match (&mut floor, cli.sleep.sleep) {
             (Some(threads), _) => floor::create(tasks, threads, &mut pass),
-            (None, Some(sleep)) => sleepers::create(cli, sleep.into(), &spawner, &mut pass),
-            (None, None) if pass.is(SpawnTimes::PASS) => create_stamped(tasks, &spawner, &mut pass),
-            (None, None) => create(tasks, &spawner, &mut pass),
+            (None, Some(sleep)) => sleepers::create(cli, sleep.into(), &mut pass),
+            (None, None) if pass.is(SpawnTimes::PASS) => create_stamped(tasks, stack, &mut pass),
+            (None, None) => create(tasks, stack, &mut pass),
         };
         run.finish(*pass)?;
         result?;
@@ -78,12 +77,12 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
 }
 
 /// Creates N threads in each iteration, and times that.
-fn create(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Result<()> {
+fn create(tasks: u32, stack: StackFlags, pass: &mut Pass) -> anyhow::Result<()> {
     let mut threads = Vec::with_capacity(tasks as usize);
     while pass.next_iteration().is_some() {
         let clock = Instant::now();
         for k in 0..tasks {
-            threads.push(spawner.spawn(move || k)?);
+            threads.push(stack.spawn(tasks, move || k)?);
         }
         pass.record(clock.elapsed());
 
@@ -96,14 +95,14 @@ fn create(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Result<()> 
 }
 
 /// The same with a clock reading after each spawn, and one first thing in each thread.
-fn create_stamped(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Result<()> {
+fn create_stamped(tasks: u32, stack: StackFlags, pass: &mut Pass) -> anyhow::Result<()> {
     let mut threads = Vec::with_capacity(tasks as usize);
     let mut times = SpawnTimes::new(tasks);
     while pass.next_iteration().is_some() {
         let clock = Instant::now();
         let mut called = clock;
         for _ in 0..tasks {
-            threads.push(spawner.spawn(move || called.elapsed())?);
+            threads.push(stack.spawn(tasks, move || called.elapsed())?);
             called = times.returned(called);
         }
         pass.record(called - clock);
@@ -118,13 +117,13 @@ fn create_stamped(tasks: u32, spawner: &Spawner, pass: &mut Pass) -> anyhow::Res
 }
 
 /// Holds N threads, all asleep.
-fn hold(tasks: u32, spawner: &Spawner, run: &mut Run) -> anyhow::Result<()> {
+fn hold(tasks: u32, stack: StackFlags, run: &mut Run) -> anyhow::Result<()> {
     let mut threads = Vec::with_capacity(tasks as usize);
     // Dropped before the threads are joined: they end when the gate is gone.
     let mut gate = Gate::new(tasks)?;
     for _ in 0..tasks {
         let (guard, reader) = (gate.latch.guard(None), Arc::clone(&gate.reader));
-        let thread = spawner.spawn(move || {
+        let thread = stack.spawn(tasks, move || {
             use_stack();
             guard.started()?;
             gate::wait(&reader);
@@ -138,6 +137,6 @@ fn hold(tasks: u32, spawner: &Spawner, run: &mut Run) -> anyhow::Result<()> {
     threads.into_iter().try_for_each(|thread| join(thread)?)
 }
 
-fn join<T>(thread: Thread<T>) -> anyhow::Result<T> {
+fn join<T>(thread: JoinHandle<T>) -> anyhow::Result<T> {
     thread.join().map_err(|panic| console::panic_error(&*panic))
 }

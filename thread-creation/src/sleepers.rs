@@ -14,25 +14,19 @@
 use std::collections::VecDeque;
 use std::io::PipeReader;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use chain::StartGuard;
 use contract::Pass;
 use creation::{Alive, Sleepers, lateness};
-use threads::{Spawner, Thread};
 
 use crate::gate::{self, Gate};
 use crate::{Cli, join};
 
 /// Lets N threads sleep in each iteration, and times that.
-pub(crate) fn create(
-    cli: &Cli,
-    sleep: Duration,
-    spawner: &Spawner,
-    pass: &mut Pass,
-) -> anyhow::Result<()> {
-    let tasks = cli.flags.tasks;
+pub(crate) fn create(cli: &Cli, sleep: Duration, pass: &mut Pass) -> anyhow::Result<()> {
+    let (tasks, stack) = (cli.flags.tasks, cli.stack);
     let mut crowd = Crowd {
         sleep,
         sleepers: Sleepers::new(tasks),
@@ -44,10 +38,10 @@ pub(crate) fn create(
         for _ in 0..tasks {
             let alive = crowd.sleepers.spawning()?;
             let thread = match &gate {
-                None => spawner.spawn(move || body(alive, sleep)),
+                None => stack.spawn(tasks, move || body(alive, sleep)),
                 Some(gate) => {
                     let (guard, reader) = (gate.latch.guard(None), Arc::clone(&gate.reader));
-                    spawner.spawn(move || body_at_gate(alive, sleep, guard, &reader))
+                    stack.spawn(tasks, move || body_at_gate(alive, sleep, guard, &reader))
                 }
             };
             crowd.threads.push_back(thread?);
@@ -82,11 +76,12 @@ fn body_at_gate(alive: Alive, sleep: Duration, guard: StartGuard, reader: &PipeR
     body(alive, sleep)
 }
 
-/// The threads that are not joined.
+/// The threads that are not joined. After an error or a signal nobody joins them, since nothing would end a
+/// sleep: the end of the process ends the threads.
 struct Crowd {
     sleep: Duration,
     sleepers: Sleepers,
-    threads: VecDeque<Thread<u64>>,
+    threads: VecDeque<JoinHandle<u64>>,
 }
 
 impl Crowd {
@@ -105,13 +100,5 @@ impl Crowd {
             };
             self.sleepers.joined(join(thread)?);
         }
-    }
-}
-
-impl Drop for Crowd {
-    /// After an error or a signal nobody is joined, since nothing would end a sleep: the end of the process
-    /// ends the threads.
-    fn drop(&mut self) {
-        self.threads.drain(..).for_each(Thread::leave);
     }
 }

@@ -1,11 +1,8 @@
 //! A token beside an atomic, and `tokio::sync::Notify` to wait by.
 
-#![expect(unsafe_code, reason = "the atomic says whose the token is")]
-
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use threads::HandoffCell;
 use tokio::sync::Notify;
 
 use super::{Receiver, Sender};
@@ -19,35 +16,30 @@ const CLOSED: u32 = 4;
 
 /// A slot, and a `Notify` for each end to wait by. (With one for both, an end could use up the permit that
 /// was meant for the other.)
-struct Slot<M> {
+#[derive(Default)]
+struct Slot {
     state: AtomicU32,
     /// The receiver's if the state says that the slot is full, else the sender's.
-    token: HandoffCell<M>,
+    token: AtomicUsize,
     filled: Notify,
     emptied: Notify,
 }
 
 /// End to take tokens from.
-pub struct NotifyReceiver<M>(Arc<Slot<M>>);
+pub struct NotifyReceiver(Arc<Slot>);
 
 /// End to put tokens into.
-pub struct NotifySender<M>(Arc<Slot<M>>);
+pub struct NotifySender(Arc<Slot>);
 
-impl<M: Send + 'static> Receiver for NotifyReceiver<M> {
-    type Token = M;
-    type Sender = NotifySender<M>;
+impl Receiver for NotifyReceiver {
+    type Sender = NotifySender;
 
-    fn link(_: u32) -> (Self, NotifySender<M>) {
-        let slot = Arc::new(Slot {
-            state: AtomicU32::new(0),
-            token: HandoffCell::default(),
-            filled: Notify::new(),
-            emptied: Notify::new(),
-        });
+    fn link(_: u32) -> (Self, NotifySender) {
+        let slot = Arc::<Slot>::default();
         (NotifyReceiver(Arc::clone(&slot)), NotifySender(slot))
     }
 
-    async fn take(&mut self) -> Option<M> {
+    async fn take(&mut self) -> Option<usize> {
         let slot = &*self.0;
         loop {
             let state = slot.state.load(Ordering::Acquire);
@@ -59,9 +51,7 @@ impl<M: Send + 'static> Receiver for NotifyReceiver<M> {
             }
             slot.filled.notified().await;
         }
-        // SAFETY: the state says that it is full, and the receiver alone empties it. The state says so
-        // next.
-        let token = unsafe { slot.token.take() };
+        let token = slot.token.load(Ordering::Relaxed);
         if slot.state.fetch_and(CLOSED, Ordering::AcqRel) & AWAITED != 0 {
             slot.emptied.notify_one();
         }
@@ -69,8 +59,8 @@ impl<M: Send + 'static> Receiver for NotifyReceiver<M> {
     }
 }
 
-impl<M: Send + 'static> Sender<M> for NotifySender<M> {
-    async fn put(&mut self, token: M) -> Result<(), impl Send> {
+impl Sender for NotifySender {
+    async fn put(&mut self, token: usize) -> Result<(), impl Send> {
         let slot = &*self.0;
         let mut state = slot.state.load(Ordering::Acquire);
         while state & (FULL | CLOSED) == FULL {
@@ -84,8 +74,7 @@ impl<M: Send + 'static> Sender<M> for NotifySender<M> {
         if state & CLOSED != 0 {
             return Err(());
         }
-        // SAFETY: the sender alone fills it, and has seen that it is empty. The state says so next.
-        unsafe { slot.token.put(token) };
+        slot.token.store(token, Ordering::Relaxed);
         if slot.state.fetch_or(FULL, Ordering::AcqRel) & CLOSED != 0 {
             return Err(());
         }
@@ -94,25 +83,16 @@ impl<M: Send + 'static> Sender<M> for NotifySender<M> {
     }
 }
 
-impl<M> Drop for NotifyReceiver<M> {
+impl Drop for NotifyReceiver {
     fn drop(&mut self) {
         self.0.state.fetch_or(CLOSED, Ordering::AcqRel);
         self.0.emptied.notify_one();
     }
 }
 
-impl<M> Drop for NotifySender<M> {
+impl Drop for NotifySender {
     fn drop(&mut self) {
         self.0.state.fetch_or(CLOSED, Ordering::AcqRel);
         self.0.filled.notify_one();
-    }
-}
-
-impl<M> Drop for Slot<M> {
-    fn drop(&mut self) {
-        if *self.state.get_mut() & FULL != 0 {
-            // SAFETY: the state says that it is full, and both ends are gone.
-            drop(unsafe { self.token.take() });
-        }
     }
 }

@@ -9,34 +9,33 @@ use tokio::sync::oneshot;
 use super::{Receiver, Sender};
 
 /// End that the next token comes out of.
-pub struct OneshotReceiver<M>(oneshot::Receiver<Parcel<M>>);
+pub struct OneshotReceiver(oneshot::Receiver<Parcel>);
 
 /// End that the next token goes into.
-pub struct OneshotSender<M>(oneshot::Sender<Parcel<M>>);
+pub struct OneshotSender(oneshot::Sender<Parcel>);
 
-struct Parcel<M> {
-    token: M,
-    next: oneshot::Receiver<Parcel<M>>,
+struct Parcel {
+    token: usize,
+    next: oneshot::Receiver<Parcel>,
 }
 
-impl<M: Send + 'static> Receiver for OneshotReceiver<M> {
-    type Token = M;
-    type Sender = OneshotSender<M>;
+impl Receiver for OneshotReceiver {
+    type Sender = OneshotSender;
 
-    fn link(_: u32) -> (Self, OneshotSender<M>) {
+    fn link(_: u32) -> (Self, OneshotSender) {
         let (sender, receiver) = oneshot::channel();
         (OneshotReceiver(receiver), OneshotSender(sender))
     }
 
-    async fn take(&mut self) -> Option<M> {
+    async fn take(&mut self) -> Option<usize> {
         let parcel = (&mut self.0).await.ok()?;
         self.0 = parcel.next;
         Some(parcel.token)
     }
 }
 
-impl<M: Send + 'static> Sender<M> for OneshotSender<M> {
-    fn put(&mut self, token: M) -> impl Future<Output = Result<(), impl Send>> {
+impl Sender for OneshotSender {
+    fn put(&mut self, token: usize) -> impl Future<Output = Result<(), impl Send>> {
         let (sender, next) = oneshot::channel();
         let this = mem::replace(&mut self.0, sender);
         future::ready(this.send(Parcel { token, next }))
@@ -45,7 +44,7 @@ impl<M: Send + 'static> Sender<M> for OneshotSender<M> {
 
 /// Each parcel that nobody takes holds the next one. They are taken out one by one: dropping the first
 /// with all the others in it would take as many stack frames.
-impl<M> Drop for OneshotReceiver<M> {
+impl Drop for OneshotReceiver {
     fn drop(&mut self) {
         self.0.close();
         while let Ok(parcel) = self.0.try_recv() {

@@ -14,18 +14,18 @@ use std::task::{Context, Poll, Waker};
 use super::{Receiver, Sender};
 
 /// Either end of a slot behind a mutex, for any executor.
-pub type MutexEnd<M> = End<Mutex<Slot<M>>>;
+pub type MutexEnd = End<Mutex<Slot>>;
 
 /// Either end of a slot that one thread uses, for the minimal executor: no lock, no atomic operation.
-pub type SlotEnd<M> = End<OneThread<Slot<M>>>;
+pub type SlotEnd = End<OneThread>;
 
 /// Either end of a link.
 pub struct End<S: Shared>(Arc<S>);
 
 /// A slot for one token.
 #[derive(Default)]
-pub struct Slot<M> {
-    token: Cell<Option<M>>,
+pub struct Slot {
+    token: Cell<Option<usize>>,
     is_closed: Cell<bool>,
     is_awaited: Cell<bool>,
     /// Waker of the end that waited last. It is kept when it has been used: usually the same task waits
@@ -35,26 +35,21 @@ pub struct Slot<M> {
 
 /// A slot that both ends have.
 pub trait Shared: Default + Send + Sync + 'static {
-    /// Token of the link.
-    type Token: Send + 'static;
-
     /// Uses the slot.
-    fn access<R>(&self, act: impl FnOnce(&Slot<Self::Token>) -> R) -> R;
+    fn access<R>(&self, act: impl FnOnce(&Slot) -> R) -> R;
 }
 
-impl<M: Default + Send + 'static> Shared for Mutex<Slot<M>> {
-    type Token = M;
-
-    fn access<R>(&self, act: impl FnOnce(&Slot<M>) -> R) -> R {
+impl Shared for Mutex<Slot> {
+    fn access<R>(&self, act: impl FnOnce(&Slot) -> R) -> R {
         // A panic leaves nothing half done.
         act(&self.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// A value that the thread that made it uses without a lock, and no other thread.
-pub struct OneThread<T> {
+/// A slot that the thread that made it uses without a lock, and no other thread.
+pub struct OneThread {
     thread: u64,
-    value: T,
+    slot: Slot,
 }
 
 thread_local! {
@@ -65,26 +60,24 @@ thread_local! {
     };
 }
 
-// SAFETY: one thread alone uses the value, as `access` checks. Another one may drop it, so it must be Send.
-unsafe impl<T: Send> Sync for OneThread<T> {}
+// SAFETY: one thread alone uses the slot, as `access` checks. Another one may drop it: it is Send.
+unsafe impl Sync for OneThread {}
 
-impl<T: Default> Default for OneThread<T> {
+impl Default for OneThread {
     fn default() -> Self {
-        OneThread { thread: THREAD.with(|&thread| thread), value: T::default() }
+        OneThread { thread: THREAD.with(|&thread| thread), slot: Slot::default() }
     }
 }
 
-impl<M: Default + Send + 'static> Shared for OneThread<Slot<M>> {
-    type Token = M;
-
-    fn access<R>(&self, act: impl FnOnce(&Slot<M>) -> R) -> R {
+impl Shared for OneThread {
+    fn access<R>(&self, act: impl FnOnce(&Slot) -> R) -> R {
         let is_here = THREAD.with(|&thread| thread == self.thread);
         assert!(is_here, "a slot is used by one thread");
-        act(&self.value)
+        act(&self.slot)
     }
 }
 
-impl<M> Slot<M> {
+impl Slot {
     fn wait<R>(&self, context: &Context) -> Poll<R> {
         let waker = match self.waker.take() {
             Some(waker) if waker.will_wake(context.waker()) => waker,
@@ -103,7 +96,7 @@ impl<M> Slot<M> {
         }
     }
 
-    fn take(&self, context: &Context) -> Poll<Option<M>> {
+    fn take(&self, context: &Context) -> Poll<Option<usize>> {
         let token = self.token.take();
         if token.is_some() {
             self.wake();
@@ -114,7 +107,7 @@ impl<M> Slot<M> {
     }
 
     /// Puts the token in if there is room for it.
-    fn put(&self, token: &mut Option<M>, context: &Context) -> Poll<Result<(), ()>> {
+    fn put(&self, token: &mut Option<usize>, context: &Context) -> Poll<Result<(), ()>> {
         if self.is_closed.get() {
             return Poll::Ready(Err(()));
         }
@@ -129,7 +122,6 @@ impl<M> Slot<M> {
 }
 
 impl<S: Shared> Receiver for End<S> {
-    type Token = S::Token;
     type Sender = Self;
 
     fn link(_: u32) -> (Self, Self) {
@@ -137,13 +129,13 @@ impl<S: Shared> Receiver for End<S> {
         (End(Arc::clone(&shared)), End(shared))
     }
 
-    fn take(&mut self) -> impl Future<Output = Option<S::Token>> {
+    fn take(&mut self) -> impl Future<Output = Option<usize>> {
         poll_fn(|context| self.0.access(|slot| slot.take(context)))
     }
 }
 
-impl<S: Shared> Sender<S::Token> for End<S> {
-    fn put(&mut self, token: S::Token) -> impl Future<Output = Result<(), impl Send>> {
+impl<S: Shared> Sender for End<S> {
+    fn put(&mut self, token: usize) -> impl Future<Output = Result<(), impl Send>> {
         let mut token = Some(token);
         poll_fn(move |context| self.0.access(|slot| slot.put(&mut token, context)))
     }

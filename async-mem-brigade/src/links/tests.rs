@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use runtime::DriverKind;
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
@@ -10,7 +8,7 @@ use crate::{Executor, Tokio, minimal};
 /// The end comes while the other side is on its way to wait, or not yet, or already there.
 #[test]
 fn an_end_at_any_moment_is_seen_and_a_link_holds_one_token() {
-    fn test<R: Receiver<Token = usize>>(executor: &impl Executor) {
+    fn test<R: Receiver>(executor: &impl Executor) {
         for round in 0..300 {
             let (mut receiver, sender) = R::link(1);
             let taker = executor.spawn(async move { Ok(receiver.take().await) });
@@ -35,10 +33,10 @@ fn an_end_at_any_moment_is_seen_and_a_link_holds_one_token() {
     for workers in [1, 2] {
         let runtime = Builder::new_multi_thread().worker_threads(workers).build().unwrap();
         let tokio = Tokio { runtime: &runtime, driver: DriverKind::Spawned };
-        test::<NotifyReceiver<usize>>(&tokio);
-        test::<MutexEnd<usize>>(&tokio);
+        test::<NotifyReceiver>(&tokio);
+        test::<MutexEnd>(&tokio);
     }
-    test::<SlotEnd<usize>>(&minimal::Executor::new());
+    test::<SlotEnd>(&minimal::Executor::new());
 }
 
 /// Each holds the next one: were they dropped so, the stack would not suffice.
@@ -54,27 +52,4 @@ fn tokens_of_oneshots_that_nobody_takes_are_dropped_one_by_one() {
         Ok(sender.put(0).await.is_err())
     });
     assert!(executor.join(putter).unwrap());
-}
-
-/// Only the link with a `Notify` keeps its token in memory that does not drop it.
-#[test]
-fn a_token_that_nobody_takes_is_dropped_once() {
-    let token = Arc::new(());
-    let count = Arc::clone(&token);
-    let executor = minimal::Executor::new();
-    let task = executor.spawn(async move {
-        let (receiver, mut sender) = NotifyReceiver::link(1);
-        assert!(sender.put(Arc::clone(&token)).await.is_ok());
-        drop((sender, receiver));
-        assert_eq!(Arc::strong_count(&token), 2);
-
-        let (mut receiver, mut sender) = NotifyReceiver::link(1);
-        assert!(sender.put(Arc::clone(&token)).await.is_ok());
-        drop(receiver.take().await);
-        drop(receiver);
-        assert!(sender.put(Arc::clone(&token)).await.is_err());
-        Ok(())
-    });
-    executor.join(task).unwrap();
-    assert_eq!(Arc::strong_count(&count), 1);
 }

@@ -42,7 +42,7 @@ pub struct ChainFlags {
 }
 
 /// Size of a token: at least its number, a byte.
-pub(crate) fn token_size(text: &str) -> Result<Bytes, String> {
+fn token_size(text: &str) -> Result<Bytes, String> {
     within(text, 1, 1 << 30)
 }
 

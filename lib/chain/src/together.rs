@@ -1,5 +1,5 @@
-//! Several chains at work at the same time: their drivers, each on a thread of its own, make an iteration
-//! together. The first driver is the calling thread.
+//! Chains at work at the same time: their drivers, each on a thread of its own, make an iteration together.
+//! The first driver is the calling thread; where there is one chain it makes no system call between iterations.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ pub type Times = (Instant, Instant);
 /// Stack of a driver's thread, which calls little.
 const STACK: usize = 256 << 10;
 
-/// The driver of one chain among several.
+/// The driver of a chain.
 pub trait ChainDriver: Send {
     /// Called once, on the driver's own thread, before anything else.
     fn start(&mut self) -> anyhow::Result<()>;
@@ -81,14 +81,13 @@ pub fn drive_together<D: ChainDriver>(
                 lock(first).make_trips(iteration);
                 gate.await_others();
 
-                let mut seats: Vec<_> = seats.iter().map(lock).collect();
                 if let Some((begun, ended)) = span(&seats) {
                     pass.record(ended - begun);
                 }
-                for seat in &mut seats {
-                    seat.attempt(|driver| driver.verify(iteration));
+                for seat in &seats {
+                    lock(seat).attempt(|driver| driver.verify(iteration));
                 }
-                if seats.iter().any(|seat| seat.result.is_err()) {
+                if seats.iter().any(|seat| lock(seat).result.is_err()) {
                     return Ok(());
                 }
             }
@@ -102,8 +101,8 @@ pub fn drive_together<D: ChainDriver>(
 }
 
 /// From the start of the first driver to the end of the last one; `None` if one has failed.
-fn span<D>(seats: &[MutexGuard<'_, Seat<D>>]) -> Option<Times> {
-    let times = seats.iter().map(|seat| seat.times);
+fn span<D>(seats: &[Mutex<Seat<D>>]) -> Option<Times> {
+    let times = seats.iter().map(|seat| lock(seat).times);
     times.reduce(|a, b| {
         let ((begun, ended), (other_begun, other_ended)) = (a?, b?);
         Some((begun.min(other_begun), ended.max(other_ended)))
@@ -151,7 +150,9 @@ impl Gate {
         state.openings += 1;
         (state.iteration, state.away) = (iteration, drivers);
         drop(state);
-        self.opened.notify_all();
+        if drivers > 0 {
+            self.opened.notify_all();
+        }
     }
 
     /// Waits for the next iteration; `None` if there is none.
@@ -192,8 +193,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Result of several chains: what their tasks report, what came of their drivers, and the tokens sent into each. An
-/// error is the first true cause, with its chain.
+/// Result of chains: what their tasks report, what came of their drivers, and the tokens sent into each. An error is
+/// the first true cause, with its chain if there are several.
 pub fn conclude(
     chains: Vec<TaskResults>,
     driven: anyhow::Result<Vec<anyhow::Result<()>>>,
@@ -203,10 +204,15 @@ pub fn conclude(
         Ok(drivers) => (drivers, Ok(())),
         Err(error) => (Vec::new(), Err(error)),
     };
+    let is_one = chains.len() == 1;
     let mut drivers = drivers.into_iter();
     for (chain, tasks) in chains.into_iter().enumerate() {
-        let driver = drivers.next().unwrap_or(Ok(()));
-        tasks.into_result(driver, sent).with_context(|| format!("chain {chain}"))?;
+        let result = tasks.into_result(drivers.next().unwrap_or(Ok(())), sent);
+        if is_one {
+            result?;
+        } else {
+            result.with_context(|| format!("chain {chain}"))?;
+        }
     }
     failed
 }

@@ -66,31 +66,25 @@ impl ByteTokens {
 
 /// Bytes that tokens set out with.
 #[derive(Clone, Debug)]
-pub struct Pattern {
+struct Pattern {
     sequence: Box<[u8]>,
     size: usize,
 }
 
 impl Pattern {
     /// Tokens of so many bytes.
-    pub(crate) fn new(size: usize) -> Self {
+    fn new(size: usize) -> Self {
         Pattern { sequence: (0..size + usize::from(u8::MAX)).map(byte).collect(), size }
     }
 
     /// Token that sets out with this number.
     #[inline]
-    pub(crate) fn token(&self, number: u8) -> &[u8] {
+    fn token(&self, number: u8) -> &[u8] {
         &self.sequence[usize::from(number)..][..self.size]
     }
 
     /// Checks the `k`th token, which set out with `number`.
-    pub(crate) fn verify(
-        &self,
-        k: usize,
-        token: &[u8],
-        number: u8,
-        tasks: u32,
-    ) -> anyhow::Result<()> {
+    fn verify(&self, k: usize, token: &[u8], number: u8, tasks: u32) -> anyhow::Result<()> {
         let sent = self.token(number);
         check_number(k, token[0].into(), number.wrapping_add(tasks as u8).into(), tasks)?;
         // Slices are compared faster than bytes are.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::num::NonZeroU64;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -38,25 +39,34 @@ pub struct Description {
     #[serde(deserialize_with = "name")]
     pub version: String,
     /// Number of tasks.
+    #[serde(deserialize_with = "positive")]
     pub tasks: u64,
     /// Tokens in flight at once, in each chain.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "positive")]
     pub tokens: u64,
     /// Chains of so many tasks that work at the same time.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "positive")]
     pub chains: u64,
     /// Round trips that each token makes in an iteration.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "positive")]
     pub trips: u64,
     /// Bytes that an iteration hands over, end to end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Hops per iteration.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "positive_if_known"
+    )]
     pub hops: Option<u64>,
     /// Arrivals in an iteration, each of all tasks, if a sample is a latency of theirs and not the length of the
     /// iteration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "positive_if_known"
+    )]
     pub arrivals: Option<u64>,
     /// Nature of a hop.
     pub claim: Claim,
@@ -105,12 +115,30 @@ fn name<'de, D: Deserializer<'de>>(line: D) -> Result<String, D::Error> {
     Ok(name)
 }
 
-fn one() -> u64 {
+/// Reads a number that something is divided by.
+///
+/// # Errors
+/// If it is 0.
+pub fn positive<'de, D: Deserializer<'de>>(number: D) -> Result<u64, D::Error> {
+    NonZeroU64::deserialize(number).map(NonZeroU64::get)
+}
+
+/// The same of a number that may be unknown.
+///
+/// # Errors
+/// If it is 0.
+pub fn positive_if_known<'de, D: Deserializer<'de>>(number: D) -> Result<Option<u64>, D::Error> {
+    Ok(Option::<NonZeroU64>::deserialize(number)?.map(NonZeroU64::get))
+}
+
+/// The number that most programs have of tokens, chains and round trips.
+pub fn one() -> u64 {
     1
 }
 
+/// True of that number, which is not written.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-fn is_one(number: &u64) -> bool {
+pub fn is_one(number: &u64) -> bool {
     *number == 1
 }
 
@@ -291,6 +319,7 @@ impl Usage {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Number of samples.
+    #[serde(deserialize_with = "positive")]
     pub count: u64,
     /// Arithmetic mean.
     pub mean: f64,

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use contract::message::{Claim, Extra, Runtime, Usage};
+use contract::message::{Claim, Extra, Runtime, Usage, is_one, one, positive, positive_if_known};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -138,20 +138,26 @@ pub struct Process {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<String>,
     /// Number of tasks.
+    #[serde(default, deserialize_with = "positive_if_known")]
     pub tasks: Option<u64>,
     /// Tokens in flight, in each chain.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "positive")]
     pub tokens: u64,
     /// Chains of so many tasks that work at the same time.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "positive")]
     pub chains: u64,
     /// Round trips that each token makes in an iteration.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "positive")]
     pub trips: u64,
     /// Hops per iteration; absent if nothing is handed over.
+    #[serde(default, deserialize_with = "positive_if_known")]
     pub hops: Option<u64>,
     /// Arrivals in an iteration, each of all tasks, if a sample is a latency of theirs.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "positive_if_known"
+    )]
     pub arrivals: Option<u64>,
     /// Bytes that an iteration hands over, end to end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -207,15 +213,6 @@ pub struct Process {
     /// End of its standard error, if it failed and said more than one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
-}
-
-fn one() -> u64 {
-    1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-fn is_one(number: &u64) -> bool {
-    *number == 1
 }
 
 impl Process {

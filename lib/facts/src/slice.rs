@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// In a file it is an array, in the order of the fields: there are thousands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Packed", into = "Packed")]
+#[serde(try_from = "Packed", into = "Packed")]
 pub struct Slice {
     /// Turn of the round, from 0: slices of one turn lie next to each other.
     pub turn: u32,
@@ -49,11 +49,18 @@ impl Slice {
     }
 }
 
-impl From<Packed> for Slice {
-    fn from((turn, at, window, iterations, total, median, stolen, others, probes): Packed) -> Self {
+impl TryFrom<Packed> for Slice {
+    type Error = &'static str;
+
+    fn try_from(
+        (turn, at, window, iterations, total, median, stolen, others, probes): Packed,
+    ) -> Result<Self, Self::Error> {
+        if iterations == 0 || window == 0 {
+            return Err("a slice of no iterations or no time");
+        }
         let probe = |(cpu, before, after)| Probe { cpu, before, after };
         let probes = probes.into_iter().map(probe).collect();
-        Slice { turn, at, window, iterations, total, median, stolen, others, probes }
+        Ok(Slice { turn, at, window, iterations, total, median, stolen, others, probes })
     }
 }
 

@@ -1,15 +1,11 @@
 //! Threads on stacks and CPUs of their own, and forked processes.
 
-mod arena;
 pub mod futex;
-mod handoff;
 mod placement;
 pub mod process;
-mod pthread;
 pub mod raw;
 pub mod rest;
-mod spawner;
+mod stack;
 
-pub use handoff::HandoffCell;
 pub use placement::{CpuAssignment, Placement};
-pub use spawner::{Spawner, StackFlags, Stacks, Thread, worker_needs};
+pub use stack::{StackFlags, worker_needs};

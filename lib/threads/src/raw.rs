@@ -3,7 +3,7 @@
 //! The kernel creates the thread, and that is all: no guard page, no thread-local storage, no signal stack
 //! and no list of threads. Such a thread shares the thread-local storage of its creator and must not use
 //! it: it runs a few instructions and ends. The signal handlers of `contract` may run in it, since they
-//! keep errno. Its stack is part of one mapping, as with [`Stacks::Arena`].
+//! keep errno. The stacks of all are one mapping, without guard pages.
 
 #![expect(unsafe_code, reason = "threads are created by a system call and share memory with it")]
 
@@ -15,8 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use contract::message::{Need, Needs};
 
-use crate::arena::{Arena, Slot};
-use crate::spawner::{StackFlags, Stacks};
+use crate::StackFlags;
 
 /// Upper bound of the bytes of a thread: its kernel stack and structures, a page of its own stack, and the
 /// creator's memory for it.
@@ -34,7 +33,7 @@ const FLAGS: c_int = libc::CLONE_VM
 /// Threads that are created one by one and joined together. Dropping it joins those that are left.
 #[derive(Debug)]
 pub struct RawThreads {
-    stacks: Vec<Slot>,
+    stacks: Stacks,
     shared: Vec<Shared>,
     /// Number of threads created since the last join.
     created: usize,
@@ -54,9 +53,7 @@ struct Shared {
 impl RawThreads {
     /// Maps the stacks of `tasks` threads.
     pub fn new(stack: StackFlags, tasks: u32) -> io::Result<Self> {
-        let size = StackFlags { stacks: Stacks::Arena, ..stack }.bytes_each();
-        let arena = Arena::map(size as usize, tasks)?;
-        let stacks = (0..tasks).map(|_| arena.take()).collect::<io::Result<_>>()?;
+        let stacks = Stacks::map(stack.stack_size.0 as usize, tasks as usize)?;
         let shared = (0..tasks).map(|_| Shared::default()).collect();
         Ok(RawThreads { stacks, shared, created: 0 })
     }
@@ -75,13 +72,13 @@ impl RawThreads {
     /// open until the thread is gone.
     pub fn create(&mut self, gate: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let k = self.created;
-        let (Some(shared), Some(stack)) = (self.shared.get(k), self.stacks.get(k)) else {
+        let Some(shared) = self.shared.get(k) else {
             return Err(io::Error::other(format!("all {k} stacks are in use")));
         };
         shared.gate.store(gate.map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
         shared.has_run.store(false, Ordering::Relaxed);
         shared.alive.store(1, Ordering::Relaxed);
-        let top = stack.lowest().wrapping_byte_add(stack.size());
+        let top = self.stacks.base.wrapping_byte_add(self.stacks.each * (k + 1));
         let own = ptr::from_ref(shared).cast_mut().cast();
         let none = ptr::null_mut::<c_void>();
         // SAFETY: nothing else uses the stack until `join` has seen the thread go, and the shared memory is
@@ -113,6 +110,45 @@ impl RawThreads {
 impl Drop for RawThreads {
     fn drop(&mut self) {
         self.join();
+    }
+}
+
+/// Memory of all stacks.
+#[derive(Debug)]
+struct Stacks {
+    base: *mut c_void,
+    /// Bytes of one.
+    each: usize,
+    count: usize,
+}
+
+impl Stacks {
+    /// Maps `count` stacks of `size` bytes, in an odd number of pages: stacks that lie a power of two apart share
+    /// few sets of the TLB. `MAP_NORESERVE`, since with the usual vm.overcommit_memory of 0 the kernel refuses a
+    /// mapping larger than its memory.
+    fn map(size: usize, count: usize) -> io::Result<Self> {
+        // SAFETY: sysconf only returns a number.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+        let each = (size.div_ceil(page) | 1) * page;
+        let bytes = each.checked_mul(count).ok_or(io::Error::from_raw_os_error(libc::ENOMEM))?;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+        // SAFETY: new memory at an address of the kernel's choice, which nothing else uses.
+        let base = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: advice on the mapping just made. A huge page would make a single touched stack
+        // resident as 2 MiB; a kernel that refuses the advice has none.
+        unsafe { libc::madvise(base, bytes, libc::MADV_NOHUGEPAGE) };
+        Ok(Stacks { base, each, count })
+    }
+}
+
+impl Drop for Stacks {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this one's, of this size, and its threads have been joined.
+        unsafe { libc::munmap(self.base, self.each * self.count) };
     }
 }
 
@@ -156,7 +192,7 @@ mod tests {
 
     #[test]
     fn threads_run_wait_at_their_gate_and_are_joined() {
-        let stack = StackFlags { stack_size: Bytes(64 << 10), stacks: Stacks::Std };
+        let stack = StackFlags { stack_size: Bytes(64 << 10) };
         let mut threads = RawThreads::new(stack, 20).unwrap();
         for count in [20, 1, 0, 20] {
             (0..count).for_each(|_| threads.create(None).unwrap());

@@ -1,17 +1,17 @@
 //! The threads of a chain, before and after what is timed.
 
 use std::io;
+use std::thread::JoinHandle;
 
-use chain::{Backlog, ChainBuilder, MemoryToken, StartLatch, TaskResults, WorkingSet};
-use threads::{CpuAssignment, Spawner, Thread};
+use chain::{Backlog, ChainBuilder, StartLatch, TaskResults, TokenSource, WorkingSet};
+use threads::CpuAssignment;
 
 use crate::cli::Cli;
 use crate::links::Receiver;
-use crate::source::TokenSource;
 use crate::{pass_on, work_and_pass_on};
 
 /// The threads of a chain, with their places.
-pub(crate) type Threads = Vec<(u32, Thread<io::Result<u64>>)>;
+pub(crate) type Threads = Vec<(u32, JoinHandle<io::Result<u64>>)>;
 
 /// Awaits the threads.
 pub(crate) fn join(threads: Threads) -> TaskResults {
@@ -19,15 +19,14 @@ pub(crate) fn join(threads: Threads) -> TaskResults {
 }
 
 /// Builds a chain, waits until each thread runs, and returns the driver's ends.
-pub(crate) fn build<R: Receiver<Token: MemoryToken>>(
+pub(crate) fn build<R: Receiver>(
     cli: &Cli,
     (chain, cpus): (u32, &CpuAssignment),
     tasks: u32,
-    mut backlog: Option<Backlog<R::Token>>,
+    mut backlog: Option<Backlog>,
     threads: &mut Threads,
 ) -> anyhow::Result<(R, R::Sender)> {
     let (cpus, faults) = (cpus.of_chain(chain), cli.fault.in_chain(chain, cli.flags.tasks));
-    let spawner = Spawner::new(cli.stack, tasks)?;
     let mut latch = StartLatch::new(tasks);
     let link = || Ok(R::link(cli.capacity()));
     let mut builder = ChainBuilder::new(tasks, cli.chain.shuffle, link)?;
@@ -41,11 +40,13 @@ pub(crate) fn build<R: Receiver<Token: MemoryToken>>(
         };
         let backlog = if place == 0 { backlog.take() } else { None };
         let thread = if backlog.is_none() && fault.is_none() && cli.chain.touch.0 == 0 {
-            spawner.spawn(|| start().and_then(|()| pass_on(from, to)))?
+            cli.stack.spawn(tasks, || start().and_then(|()| pass_on(from, to)))?
         } else {
-            let from = TokenSource::new(from, backlog, fault);
+            let source = TokenSource::new(backlog, fault);
             let memory = WorkingSet::new(cli.chain.touch);
-            spawner.spawn(|| start().and_then(|()| work_and_pass_on(from, to, memory)))?
+            cli.stack.spawn(tasks, || {
+                start().and_then(|()| work_and_pass_on(from, to, source, memory))
+            })?
         };
         threads.push((place, thread));
     }

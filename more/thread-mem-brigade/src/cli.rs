@@ -7,7 +7,7 @@ use contract::{BadUsage, Flags, Program};
 use threads::futex::FutexFlags;
 use threads::{Placement, StackFlags};
 
-/// Pass a number or a buffer through a chain of OS threads joined in memory, and time it
+/// Pass a number through a chain of OS threads joined in memory, and time it
 #[derive(Parser)]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -1,5 +1,4 @@
-//! A number, or a buffer (`--bytes`), travels through N OS threads chained in memory: no I/O, no
-//! descriptors.
+//! A number travels through N OS threads chained in memory: no I/O, no descriptors.
 //!
 //! One iteration: the driver puts a number into the first link; each thread takes it, adds one, and
 //! puts it into the next link; the driver takes it from the last link: N + 1 hops, each a wake-up of the
@@ -21,39 +20,32 @@
 mod build;
 mod cli;
 mod links;
-mod source;
 
 use std::io;
-use std::mem;
 use std::process::ExitCode;
 use std::sync::mpsc;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::Context;
 use build::{Threads, build, join};
-use chain::{
-    Buffer, ChainDriver, MemoryToken, Times, Tokens, WorkingSet, conclude, drive_together,
-};
+use chain::{ChainDriver, Next, Times, TokenSource, Tokens, WorkingSet, conclude, drive_together};
 use cli::{Cli, Transport};
 use contract::Run;
 use links::{CondvarEnd, FutexReceiver, Receiver, Sender};
-use source::TokenSource;
 use threads::{CpuAssignment, rest};
 
 /// The program, as `main` of an executable.
 pub fn main() -> ExitCode {
-    contract::main(|cli: &Cli, run| match (cli.transport, cli.chain.is_number()) {
-        (Transport::Futex, true) => measure::<FutexReceiver<usize>>(cli, run),
-        (Transport::Futex, false) => measure::<FutexReceiver<Buffer>>(cli, run),
-        (Transport::Mpsc, true) => measure::<mpsc::Receiver<usize>>(cli, run),
-        (Transport::Mpsc, false) => measure::<mpsc::Receiver<Buffer>>(cli, run),
-        (Transport::Condvar, true) => measure::<CondvarEnd<usize>>(cli, run),
-        (Transport::Condvar, false) => measure::<CondvarEnd<Buffer>>(cli, run),
+    contract::main(|cli: &Cli, run| match cli.transport {
+        Transport::Futex => measure::<FutexReceiver>(cli, run),
+        Transport::Mpsc => measure::<mpsc::Receiver<usize>>(cli, run),
+        Transport::Condvar => measure::<CondvarEnd>(cli, run),
     })
 }
 
 /// The brigade, beside a chain of idle threads if there are any.
-fn measure<R: Receiver<Token: MemoryToken>>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+fn measure<R: Receiver>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     cli.futex.set()?;
     let cpus = CpuAssignment::new(cli.placement)?;
     if cli.chain.idle == 0 {
@@ -67,29 +59,8 @@ fn measure<R: Receiver<Token: MemoryToken>>(cli: &Cli, run: &mut Run) -> anyhow:
     join(idle).into_idle_result(slept)
 }
 
-fn brigade<R: Receiver<Token: MemoryToken>>(
-    cli: &Cli,
-    cpus: &CpuAssignment,
-    run: &mut Run,
-) -> anyhow::Result<()> {
-    if !cli.chains.is_one() {
-        return brigades::<R>(cli, cpus, run);
-    }
-    let backlog = cli.chain.backlog();
-    let tokens = Tokens::new(&cli.chain, 1, backlog.clone());
-    let mut threads = Threads::new();
-    let built = build::<R>(cli, (0, cpus), cli.flags.tasks, backlog, &mut threads);
-    let driven = built.and_then(|ends| drive(cli, ends, tokens, run));
-    // The driver's ends are dropped now, and the end runs along the chain.
-    join(threads).into_result(driven, run.sent())
-}
-
-/// Several chains, or several round trips an iteration.
-fn brigades<R: Receiver<Token: MemoryToken>>(
-    cli: &Cli,
-    cpus: &CpuAssignment,
-    run: &mut Run,
-) -> anyhow::Result<()> {
+/// Builds all chains, drives them, and takes them down.
+fn brigade<R: Receiver>(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyhow::Result<()> {
     let (tasks, mut chains) = (cli.flags.tasks, Vec::new());
     let drivers = (0..cli.chains.chains).map(|chain| {
         let backlog = cli.chain.backlog();
@@ -107,67 +78,51 @@ fn brigades<R: Receiver<Token: MemoryToken>>(
 }
 
 /// A thread of the chain: takes a token, adds one to it, hands it on, until the end.
-fn pass_on<R: Receiver<Token: MemoryToken>>(mut from: R, mut to: R::Sender) -> io::Result<u64> {
+fn pass_on<R: Receiver>(mut from: R, mut to: R::Sender) -> io::Result<u64> {
     let mut passed = 0;
     while let Some(token) = from.take() {
-        to.put(token.passed())?;
+        to.put(token + 1)?;
         passed += 1;
     }
     Ok(passed)
 }
 
 /// The same with work, or with tokens that do not come from a link alone.
-fn work_and_pass_on<R: Receiver<Token: MemoryToken>>(
-    mut from: TokenSource<R>,
+fn work_and_pass_on<R: Receiver>(
+    mut from: R,
     mut to: R::Sender,
+    mut source: TokenSource,
     mut memory: WorkingSet,
 ) -> io::Result<u64> {
     let mut passed = 0;
-    while let Some(token) = from.take()? {
+    loop {
+        let token = match source.next()? {
+            Next::Token(token) => token,
+            Next::Link => match from.take() {
+                Some(token) => source.arrived(token),
+                None => return Ok(passed),
+            },
+            Next::End => return Ok(passed),
+            Next::Never => loop {
+                thread::park();
+            },
+        };
         memory.touch();
-        to.put(token.passed())?;
+        to.put(token + 1)?;
         passed += 1;
     }
-    Ok(passed)
 }
 
-/// The driver: sends the tokens in, takes them out, and times that.
-fn drive<R: Receiver<Token: MemoryToken>>(
-    cli: &Cli,
-    (mut last, mut first): (R, R::Sender),
-    mut tokens: Tokens<R::Token>,
-    run: &mut Run,
-) -> anyhow::Result<()> {
-    while let Some(mut pass) = run.next_pass()? {
-        while let Some(iteration) = pass.next_iteration() {
-            let (sent, all) = tokens.set_out(iteration);
-
-            let clock = Instant::now();
-            for token in &mut all[..sent] {
-                first.put(mem::take(token)).context("the chain ended early")?;
-            }
-            for token in all {
-                *token = last.take().context("the chain ended early")?;
-            }
-            pass.record(clock.elapsed());
-
-            tokens.verify(iteration, cli.flags.tasks)?;
-        }
-        run.finish(pass)?;
-    }
-    Ok(())
-}
-
-/// The driver of one chain among several.
+/// The driver of a chain: sends the tokens in, takes them out, and times that.
 struct Driver<R: Receiver> {
     last: R,
     first: R::Sender,
-    tokens: Tokens<R::Token>,
+    tokens: Tokens,
     tasks: u32,
     cpus: CpuAssignment,
 }
 
-impl<R: Receiver<Token: MemoryToken>> ChainDriver for Driver<R> {
+impl<R: Receiver> ChainDriver for Driver<R> {
     fn start(&mut self) -> anyhow::Result<()> {
         self.cpus.pin(0, self.tasks + 1).context("cannot pin a driver")
     }
@@ -177,8 +132,8 @@ impl<R: Receiver<Token: MemoryToken>> ChainDriver for Driver<R> {
 
         let begun = Instant::now();
         for trip in trips {
-            for token in &mut trip[..sent] {
-                self.first.put(mem::take(token)).context("the chain ended early")?;
+            for &token in &trip[..sent] {
+                self.first.put(token).context("the chain ended early")?;
             }
             for token in trip {
                 *token = self.last.take().context("the chain ended early")?;

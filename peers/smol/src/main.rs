@@ -1,5 +1,4 @@
-//! A number, or a buffer (`--bytes`), travels through N tasks of smol's executor on one thread, chained
-//! in memory.
+//! A number travels through N tasks of smol's executor on one thread, chained in memory.
 //!
 //! One iteration: that of `async-mem-brigade`, whose loop this is, with `async_executor::LocalExecutor`
 //! in place of Tokio, and smol's channel.
@@ -16,13 +15,13 @@ mod executor;
 use std::process::ExitCode;
 
 use async_mem_brigade::links::{AsyncChannelReceiver, MpscReceiver, MutexEnd};
-use async_mem_brigade::{Brigade, BrigadeFlags, Buffer, ChainsFlags, Transport, brigade};
+use async_mem_brigade::{Brigade, BrigadeFlags, ChainsFlags, Transport, brigade};
 use clap::Parser;
 use contract::message::{Description, Runtime};
 use contract::{BadUsage, Flags, Program, Run};
 use executor::Executor;
 
-/// Pass a number or a buffer through a chain of smol tasks joined in memory, and time it
+/// Pass a number through a chain of smol tasks joined in memory, and time it
 #[derive(Parser)]
 #[command(mut_arg("transport", |arg| arg
     .default_value("async-channel")
@@ -36,13 +35,10 @@ struct Cli {
 impl Cli {
     /// The brigade over the links of `--transport`.
     fn brigade(&self) -> anyhow::Result<Brigade<Executor>> {
-        Ok(match (self.brigade.transport, self.brigade.chain.is_number()) {
-            (Transport::AsyncChannel, true) => brigade::<AsyncChannelReceiver<usize>, _>,
-            (Transport::AsyncChannel, false) => brigade::<AsyncChannelReceiver<Buffer>, _>,
-            (Transport::Mpsc, true) => brigade::<MpscReceiver<usize>, _>,
-            (Transport::Mpsc, false) => brigade::<MpscReceiver<Buffer>, _>,
-            (Transport::Mutex, true) => brigade::<MutexEnd<usize>, _>,
-            (Transport::Mutex, false) => brigade::<MutexEnd<Buffer>, _>,
+        Ok(match self.brigade.transport {
+            Transport::AsyncChannel => brigade::<AsyncChannelReceiver, _>,
+            Transport::Mpsc => brigade::<MpscReceiver, _>,
+            Transport::Mutex => brigade::<MutexEnd, _>,
             _ => {
                 return Err(BadUsage::new(
                     "--transport: this program is compiled for async-channel, mpsc and mutex: use one of them",

@@ -82,7 +82,7 @@ impl<'a> Within<'a> {
         }
         let words = String::from_utf8_lossy(&output.stderr);
         let words = words.lines().next().unwrap_or("it does not say why");
-        Err(format!("`{line}`: {}: {}", output.status, console::plain_line(words)))
+        Err(format!("`{line}`: {}: {}", output.status, words))
     }
 }
 

@@ -17,7 +17,6 @@ use super::session::{Fault, Ready, Session};
 use super::sums::{each, merge, plus, sum};
 use super::turns::{Measured, Options, SLICE, Seat};
 use super::watch::{Look, Watch};
-use crate::measure::store;
 use crate::plan::scheduling::Cpus;
 use crate::plan::setting::Setting;
 use crate::system::signals;
@@ -382,15 +381,7 @@ impl<'a> Live<'a> {
         self.process.account = account.filter(|_| !self.process.slices.is_empty());
         let pair = self.cpus.get(..2);
         self.process.cache_line = lines.iter().find(|line| Some(&line.cpus[..]) == pair).copied();
-        // In a file nobody would believe it, and its line would be lost.
-        let process = match store::ensure_possible(&self.process) {
-            Ok(()) => self.process,
-            Err(what) => Process {
-                error: Some(format!("what it says cannot be true: {what}")),
-                ..Process::of(&self.process.program, self.process.args)
-            },
-        };
-        Some(Measured { process, lost })
+        Some(Measured { process: self.process, lost })
     }
 }
 

@@ -10,7 +10,7 @@ use facts::limits::Limits;
 use crate::measure::process_group::ProcessGroup;
 use crate::plan::feasibility::Feasibility;
 use crate::plan::setting::Setting;
-use crate::system::console::{plain_line, shortened};
+use crate::system::console::shortened;
 use crate::system::executable::Executable;
 
 /// Exit status of a program that was given flags it cannot follow.
@@ -69,7 +69,7 @@ pub fn describe(
     let output = call(program, flags, setting)?;
     serde_json::from_slice(&output.stdout).map_err(|e| {
         let why = if output.words.trim().is_empty() && !output.stdout.is_empty() {
-            shortened(&plain_line(&format!("no description of docs/CONTRACT.md: {e}")))
+            shortened(&format!("no description of docs/CONTRACT.md: {e}"))
         } else {
             output.complaint()
         };

@@ -10,7 +10,7 @@ use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
 use super::process_group::{Ended, ProcessGroup};
 use crate::plan::scheduling::Cpus;
 use crate::plan::setting::Setting;
-use crate::system::console::{brief, plain_line, shortened};
+use crate::system::console::{brief, shortened};
 use crate::system::executable::Executable;
 use crate::system::signals;
 
@@ -107,20 +107,8 @@ impl Session {
                 description.contract
             )));
         }
-        // Figures are divided by these.
-        let kind = |d: &Description| {
-            let Description { tasks, tokens, chains, trips, hops, arrivals, claim, .. } = *d;
-            format!(
-                "{tasks} tasks, {} hops, {tokens} tokens, {chains} chains, {trips} trips, {} arrivals, {claim:?}",
-                hops.unwrap_or(0),
-                arrivals.unwrap_or(0)
-            )
-        };
-        if let Some(before) = described.map(kind).filter(|before| *before != kind(&description)) {
-            return Err(Fault::Told(format!(
-                "it is not as --describe has it, {before}: {}",
-                kind(&description)
-            )));
+        if let Some(what) = described.and_then(|before| difference(before, &description)) {
+            return Err(Fault::Told(format!("it is not as --describe has it: {what}")));
         }
         let took = self.begun.elapsed();
         ensure_within("setup_ns", setup_ns, took)?;
@@ -215,13 +203,9 @@ impl Session {
     pub fn answer(&mut self) -> Result<Answer, Fault> {
         let line = self.group.line()?.ok_or(Fault::Ended)?;
         serde_json::from_slice(&line).map_err(|e| {
-            let (e, line) = (e.to_string(), String::from_utf8_lossy(&line));
-            let (e, start) = (plain_line(&e), line.chars().take(80).collect::<String>());
-            Fault::Told(format!(
-                "its answer is none of docs/CONTRACT.md ({}): {}",
-                shortened(&e),
-                plain_line(&start)
-            ))
+            let start: String = String::from_utf8_lossy(&line).chars().take(80).collect();
+            let e = shortened(&e.to_string());
+            Fault::Told(format!("its answer is none of docs/CONTRACT.md ({e}): {start}"))
         })
     }
 
@@ -236,7 +220,7 @@ impl Session {
             Answer::Failed { error } if error.trim().is_empty() => {
                 Err(Fault::Told("it failed, and does not say why".to_owned()))
             }
-            Answer::Failed { error } => Err(Fault::Told(shortened(&plain_line(&error)))),
+            Answer::Failed { error } => Err(Fault::Told(shortened(&error))),
             answer => Ok(answer),
         }
     }
@@ -278,6 +262,15 @@ impl Session {
         let used = ran.usage.map_or(0, |usage| usage.user_ns.saturating_add(usage.system_ns));
         (Duration::from_nanos(used) > most).then(|| format!("{used} ns of CPU time"))
     }
+}
+
+/// The first field in which a description differs from an earlier one, with both values.
+pub(crate) fn difference(before: &Description, now: &Description) -> Option<String> {
+    let [before, now] = [before, now].map(|d| serde_json::to_value(d).unwrap_or_default());
+    let mut fields = now.as_object()?.iter();
+    let (name, value) = fields.find(|(name, value)| before.get(name) != Some(*value))?;
+    let then = before.get(name).unwrap_or_default();
+    Some(brief(&format!("{name} {value}, not {then}")))
 }
 
 /// Makes sure that nothing took longer than its answer.

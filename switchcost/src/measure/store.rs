@@ -9,29 +9,16 @@ use std::time::SystemTime;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use facts::{Process, Run};
+use serde::Serialize;
 
 use crate::system::{lock, replace, write};
 
-mod absurd;
 mod read;
 
 pub use read::{Contents, parse, read, read_any, tell};
 
 /// Most samples that a record holds: at 20 digits, a line of 10 MiB.
 pub(crate) const MOST_KEPT: u64 = 500_000;
-
-/// Checks a process before it is written: nobody would read the line of one that cannot be true, or is too long.
-///
-/// # Errors
-/// The first thing found.
-pub(crate) fn ensure_possible(process: &Process) -> Result<(), String> {
-    absurd::process(process)?;
-    let length = serde_json::to_vec(process).map_err(|e| e.to_string())?.len() as u64;
-    if length >= read::LONGEST_LINE {
-        return Err(format!("its record would take {} MiB", length >> 20));
-    }
-    Ok(())
-}
 
 /// A file that records are appended to.
 #[derive(Debug)]
@@ -157,9 +144,9 @@ impl Store {
     /// stops. Where the disk is full, what fitted is taken back.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// Errors of the system; a line longer than any that is read.
     pub fn append(&mut self, process: &Process) -> anyhow::Result<()> {
-        self.write(serde_json::to_vec(process)?)
+        self.write(process)
     }
 
     /// Appends the header of a run, as [`Store::append`] does a process.
@@ -167,11 +154,19 @@ impl Store {
     /// # Errors
     /// Errors of the system.
     pub fn begin(&mut self, run: &Run) -> anyhow::Result<()> {
-        self.write(serde_json::to_vec(run)?)
+        self.write(run)
     }
 
-    fn write(&mut self, mut line: Vec<u8>) -> anyhow::Result<()> {
+    fn write(&mut self, content: &impl Serialize) -> anyhow::Result<()> {
+        let mut line = serde_json::to_vec(content)?;
         line.push(b'\n');
+        let size = line.len() as u64;
+        ensure!(
+            size <= read::LONGEST_LINE,
+            "cannot append to {}: a record of {} MiB is longer than any that is read",
+            self.path.display(),
+            size >> 20
+        );
         let before = self.length();
         let written = write::all(&self.file, &line);
         if written.is_ok() {

@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, ensure};
 use facts::Metric;
 
 use super::{COUNTS_OF_A_SLOPE, Over, Row, Section};
-use crate::system::console::{is_command, plain_line};
+use crate::system::console::is_command;
 
 /// An error of a TOML file in one line: its own shows lines of the file.
 pub(super) fn in_line(text: &str, error: &toml::de::Error) -> anyhow::Error {
@@ -28,8 +28,7 @@ pub(crate) fn ensure_no_runner_flags(flags: &[String]) -> anyhow::Result<()> {
 
 /// Checks a name: it becomes a table cell, a line of a file and a word of a message.
 pub(super) fn ensure_printable(what: &str, name: &str) -> anyhow::Result<()> {
-    let shown = plain_line(name);
-    ensure!(!name.contains(is_command), "{what} has a control character in it: '{shown}'");
+    ensure!(!name.contains(is_command), "{what} has a control character in it: '{name}'");
     Ok(())
 }
 
@@ -92,8 +91,7 @@ impl Section {
             let is_word = pass.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
             ensure!(
                 is_word && !pass.is_empty(),
-                "passes: '{}' is no name of a pass: letters, digits, - and _",
-                plain_line(pass)
+                "passes: '{pass}' is no name of a pass: letters, digits, - and _"
             );
         }
         if self.metric != Metric::Memory {

@@ -7,7 +7,7 @@ use stats::MIN_ROUNDS;
 
 use super::layout::wrapped;
 use super::markdown::escaped;
-use super::{ABSENT, Grid, plainly};
+use super::{ABSENT, Grid};
 use crate::figures::known::Beside;
 use crate::figures::number::{number, range};
 use crate::views::answer::{Answer, AnswerRow, Earlier, THREAD_AND_TASK};
@@ -61,29 +61,27 @@ pub fn text(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let width = width.min(WIDEST);
-    plainly(out, |out| {
-        let mut all = body(answer, width, answer.matters.len())?;
-        let least = body(answer, width, FEWEST.min(answer.matters.len()))?;
-        let more = more.map_or(String::new(), |more| format!(": {more}"));
-        // A command stays in one line, to be copied.
-        let last = String::from_utf8_lossy(&least).lines().last().map_or(0, |l| l.chars().count());
-        let fits = last + " More".len() + more.chars().count() <= width;
-        let own_line = usize::from(!fits && !more.is_empty());
-        let (mut head, is_cut) = head(answer, &more, width, lines(&least), own_line)?;
-        let own_line = if is_cut { 0 } else { own_line };
-        if lines(&head) + lines(&all) + own_line > TALLEST {
-            all = least;
+    let mut all = body(answer, width, answer.matters.len())?;
+    let least = body(answer, width, FEWEST.min(answer.matters.len()))?;
+    let more = more.map_or(String::new(), |more| format!(": {more}"));
+    // A command stays in one line, to be copied.
+    let last = String::from_utf8_lossy(&least).lines().last().map_or(0, |l| l.chars().count());
+    let fits = last + " More".len() + more.chars().count() <= width;
+    let own_line = usize::from(!fits && !more.is_empty());
+    let (mut head, is_cut) = head(answer, &more, width, lines(&least), own_line)?;
+    let own_line = if is_cut { 0 } else { own_line };
+    if lines(&head) + lines(&all) + own_line > TALLEST {
+        all = least;
+    }
+    if !is_cut && !more.is_empty() {
+        if own_line == 0 {
+            all.pop();
+            all.push(b' ');
         }
-        if !is_cut && !more.is_empty() {
-            if own_line == 0 {
-                all.pop();
-                all.push(b' ');
-            }
-            writeln!(all, "More{more}")?;
-        }
-        head.append(&mut all);
-        out.write_all(&head)
-    })
+        writeln!(all, "More{more}")?;
+    }
+    head.append(&mut all);
+    out.write_all(&head)
 }
 
 /// The machine, the rows, some sentences on when they matter, and how far to trust them.
@@ -174,16 +172,14 @@ fn lines(text: &[u8]) -> usize {
 
 /// Writes the answer as Markdown.
 pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
-    plainly(out, |out| {
-        let beside = answer.beside.iter().map(Beside::alarm);
-        for line in beside.chain(answer.doubts.iter().map(ToString::to_string)) {
-            writeln!(out, "**{}**\n", escaped(&line))?;
-        }
-        writeln!(out, "{}\n", escaped(&answer.origin()))?;
-        grid(answer).write_markdown(out)?;
-        let lines = [missing(answer), answer.matters.clone(), last(answer)].concat();
-        writeln!(out, "\n{}", escaped(&lines.join(" ")))
-    })
+    let beside = answer.beside.iter().map(Beside::alarm);
+    for line in beside.chain(answer.doubts.iter().map(ToString::to_string)) {
+        writeln!(out, "**{}**\n", escaped(&line))?;
+    }
+    writeln!(out, "{}\n", escaped(&answer.origin()))?;
+    grid(answer).write_markdown(out)?;
+    let lines = [missing(answer), answer.matters.clone(), last(answer)].concat();
+    writeln!(out, "\n{}", escaped(&lines.join(" ")))
 }
 
 /// A ratio with its interval; of too few sessions for one, with their range.

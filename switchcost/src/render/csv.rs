@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 use stats::Interval;
 
-use super::plainly;
 use crate::figures::grade::Grade;
 use crate::figures::memory::Slopes;
 use crate::figures::{Figure, Figures};
@@ -46,22 +45,19 @@ const COLUMNS: [(&str, &str); 27] = [
 /// Writes one line for each case, and for each point of a curve. A case of memory has up to three: its metric
 /// is `memory-user`, `memory-kernel` or, for both together, `memory`.
 pub fn csv(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
-    plainly(out, |out| {
-        let mut writer = csv::Writer::from_writer(out);
-        let names = ["section", "row", "column", "metric", "x"].into_iter();
-        writer.write_record(names.chain(COLUMNS.map(|(name, _)| name)))?;
-        for figure in figures.iter() {
-            let key = &figure.key;
-            for (part, values) in values(figure) {
-                let names = [&key.section, &key.row, &key.column].map(|name| defused(name));
-                let place = [format!("{}{part}", figure.metric()), shown(&json!(key.x))];
-                let found =
-                    COLUMNS.map(|(_, path)| values.pointer(path).map_or(String::new(), shown));
-                writer.write_record(names.into_iter().chain(place).chain(found))?;
-            }
+    let mut writer = csv::Writer::from_writer(out);
+    let names = ["section", "row", "column", "metric", "x"].into_iter();
+    writer.write_record(names.chain(COLUMNS.map(|(name, _)| name)))?;
+    for figure in figures.iter() {
+        let key = &figure.key;
+        for (part, values) in values(figure) {
+            let names = [&key.section, &key.row, &key.column].map(|name| defused(name));
+            let place = [format!("{}{part}", figure.metric()), shown(&json!(key.x))];
+            let found = COLUMNS.map(|(_, path)| values.pointer(path).map_or(String::new(), shown));
+            writer.write_record(names.into_iter().chain(place).chain(found))?;
         }
-        writer.flush()
-    })
+    }
+    writer.flush()
 }
 
 /// Values of a figure as JSON has them, each with the end of its metric's name.

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
+use super::Grid;
 use super::layout::wrapped;
 use super::markdown::escaped;
-use super::{Grid, plainly};
 
 /// A result as people read it.
 #[derive(Debug)]
@@ -28,35 +28,31 @@ pub(super) struct Section {
 impl Document {
     /// Writes it for a terminal of so many columns: what does not fit abreast comes below.
     pub fn text(&self, width: usize, out: &mut impl Write) -> io::Result<()> {
-        plainly(out, |out| {
-            self.head.iter().try_for_each(|line| wrapped(line, 2, width, out))?;
-            for section in &self.sections {
-                writeln!(out)?;
-                wrapped(&section.title, 2, width, out)?;
-                section.grid.write_text(width, out)?;
-                section.lines.iter().try_for_each(|line| wrapped(line, 2, width, out))?;
-            }
-            if !self.foot.is_empty() {
-                writeln!(out)?;
-            }
-            self.foot.iter().try_for_each(|line| wrapped(line, 2, width, out))
-        })
+        self.head.iter().try_for_each(|line| wrapped(line, 2, width, out))?;
+        for section in &self.sections {
+            writeln!(out)?;
+            wrapped(&section.title, 2, width, out)?;
+            section.grid.write_text(width, out)?;
+            section.lines.iter().try_for_each(|line| wrapped(line, 2, width, out))?;
+        }
+        if !self.foot.is_empty() {
+            writeln!(out)?;
+        }
+        self.foot.iter().try_for_each(|line| wrapped(line, 2, width, out))
     }
 
     /// Writes it as Markdown.
     pub fn markdown(&self, out: &mut impl Write) -> io::Result<()> {
-        plainly(out, |out| {
-            self.head.iter().try_for_each(|line| writeln!(out, "{}  ", escaped(line)))?;
-            for section in &self.sections {
-                writeln!(out, "\n**{}**\n", escaped(&section.title))?;
-                section.grid.write_markdown(out)?;
-                if !section.lines.is_empty() {
-                    writeln!(out)?;
-                }
-                section.lines.iter().try_for_each(|line| writeln!(out, "- {}", escaped(line)))?;
+        self.head.iter().try_for_each(|line| writeln!(out, "{}  ", escaped(line)))?;
+        for section in &self.sections {
+            writeln!(out, "\n**{}**\n", escaped(&section.title))?;
+            section.grid.write_markdown(out)?;
+            if !section.lines.is_empty() {
+                writeln!(out)?;
             }
-            writeln!(out)?;
-            self.foot.iter().try_for_each(|line| writeln!(out, "{}", escaped(line)))
-        })
+            section.lines.iter().try_for_each(|line| writeln!(out, "- {}", escaped(line)))?;
+        }
+        writeln!(out)?;
+        self.foot.iter().try_for_each(|line| writeln!(out, "{}", escaped(line)))
     }
 }

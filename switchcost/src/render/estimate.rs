@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use contract::units::counted;
-use facts::service::Service;
+use facts::service::{Service, ThreadGroup};
 use facts::{Link, Quantity};
 
 use super::layout::{width, wrapped};
@@ -11,9 +11,8 @@ use super::{Grid, counts, limits, share};
 use crate::figures::grade::Grade;
 use crate::figures::number::{capitalised, number, percent, range, short, shown};
 use crate::views::estimate::{
-    Advice, Holding, LEAST_SEEN, LITTLE_OF_ITS_TIME, Load, Switching, Verdict, Watched,
+    Advice, Holding, LEAST_SEEN, Load, Scheduler, Switching, Verdict, Watched,
 };
-use crate::views::hand_over::{Cost, Range, Scheduler};
 use crate::views::limits::Raise;
 
 /// Share of the CPU time that must have been seen thread by thread, or it is said.
@@ -43,10 +42,11 @@ pub(crate) fn text(advice: &Advice, by: &str, out: &mut impl Write) -> io::Resul
         match watched {
             Some(watched) => {
                 head(watched, out)?;
-                lines = of_service(load, switching, watched);
+                lines.push(of_service(load, switching, watched));
             }
             None => lines.push(switches(load, switching)),
         }
+        lines.push(hand_over(load, switching, watched.as_ref()));
     }
     if let Some(holding) = holding {
         grade = grade.max(holding.grade);
@@ -89,19 +89,13 @@ fn command(Raise { shortage, programs }: &Raise, count: usize) -> String {
     format!("    {remedy}   # {limit}{whom}{root}{refusal}")
 }
 
-/// The CPU time or the time of a hand-over, with its mark.
-fn times(cost: &Cost, which: Range) -> String {
-    cost.grade.mark(&range(which, |ns| shown(Quantity::Time, ns)))
-}
-
 fn switches(
     load: &Load,
     Switching { each, share: shares, verdict, turns, .. }: &Switching,
 ) -> String {
-    let link = match load.link {
-        Some(Link::Tcp) => "TCP (loopback: without a network card's interrupts)",
-        Some(Link::Memory) => "channels in memory",
-        Some(Link::Pipe) | None => "pipes",
+    let loopback = match load.link {
+        Some(Link::Tcp) => " (loopback: without a network card's interrupts)",
+        _ => "",
     };
     let [threads, tasks] = [0, 1].map(|kind| each[kind].grade.mark(&range(shares[kind], share)));
     let like = if load.cpus > load.measured_cpus { ", if they are like those here" } else { "" };
@@ -136,11 +130,31 @@ fn switches(
             )
         }
     };
-    let [as_threads, as_tasks] = each.map(|cost| times(&cost, cost.time));
-    format!(
-        "{} switches/s over {link}: {verdict} A hand-over takes {as_threads} between threads, {as_tasks} between tasks.",
-        rate(load.switches.unwrap_or(0.0)),
-    )
+    let rate = rate(load.switches.unwrap_or(0.0));
+    format!("{rate} switches/s over {}{loopback}: {verdict}", load.over())
+}
+
+/// What one switch costs: its time, or of a service its CPU time.
+fn hand_over(load: &Load, switching: &Switching, watched: Option<&Watched>) -> String {
+    let [threads, tasks] = switching.each.map(|cost| {
+        let which = if watched.is_some() { cost.cpu } else { cost.time };
+        cost.grade.mark(&range(which, |ns| shown(Quantity::Time, ns)))
+    });
+    let Some(Watched { seen, .. }) = watched else {
+        return format!("A hand-over takes {threads} between threads, {tasks} between tasks.");
+    };
+    let mut counted = format!(
+        "Counted: {} switches/s, each taken for a hand-over between threads, {threads} of CPU time here; between \
+         tasks {tasks}.",
+        rate(load.switches.unwrap_or(0.0))
+    );
+    if *seen < MOST_SEEN {
+        let unseen = percent(1.0 - seen);
+        counted += &format!(
+            " What came and went took {unseen} of its CPU time, and is taken to be like the rest."
+        );
+    }
+    counted
 }
 
 fn tasks(load: &Load, holding: &Holding) -> String {
@@ -202,65 +216,51 @@ fn head(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
         bytes(service.kernel),
     );
     wrapped(&line, 0, width(), out)?;
+    let row = |name: String, groups: &[ThreadGroup]| {
+        let sum = |part: fn(&ThreadGroup) -> u64| groups.iter().map(part).sum::<u64>() as f64;
+        let threads = counts(sum(|group| group.threads));
+        let switches = [sum(|group| group.voluntary), sum(|group| group.involuntary)];
+        let [waited, preempted] = switches.map(|count| rate(count / seconds));
+        let cpus = number(sum(|group| group.cpu_ns) / service.elapsed_ns as f64);
+        vec![name, threads, waited, preempted, cpus]
+    };
     let (named, others) = service.groups.split_at(service.groups.len().min(MOST_NAMES));
-    let cpus = |ns: u64| number(ns as f64 / service.elapsed_ns as f64);
-    let rows = named.iter().map(|group| {
-        vec![
-            group.name.clone(),
-            group.threads.to_string(),
-            rate(group.voluntary as f64 / seconds),
-            rate(group.involuntary as f64 / seconds),
-            cpus(group.cpu_ns),
-        ]
-    });
+    let named = named.iter().map(|group| row(group.name.clone(), std::slice::from_ref(group)));
+    let more = (!others.is_empty()).then(|| row(counted(others.len(), "more name"), others));
     let head = ["thread", "threads", "switches/s", "preempted/s", "CPUs"];
-    Grid::new(head, rows.collect()).write_text(width(), out)?;
-    if others.is_empty() {
-        return Ok(());
-    }
-    let switches: u64 = others.iter().map(|group| group.voluntary).sum();
-    writeln!(
-        out,
-        " and {}: {} switches/s, {} CPUs",
-        counted(others.len(), "more name"),
-        rate(switches as f64 / seconds),
-        cpus(others.iter().map(|group| group.cpu_ns).sum())
-    )
+    Grid::new(head, named.chain(more).collect()).write_text(width(), out)
 }
 
-fn of_service(load: &Load, switching: &Switching, watched: &Watched) -> Vec<String> {
+/// What the switches of a service take, what that means, and what to do next.
+fn of_service(load: &Load, switching: &Switching, watched: &Watched) -> String {
     let Watched { service, used, seen, of_its_time } = watched;
-    let cpus = match load.cpus {
-        1.0 => "CPU".to_owned(),
-        cpus => format!("{} CPUs", number(cpus)),
-    };
+    let is_unseen = *seen < LEAST_SEEN;
     let mark = |text: String| switching.each[0].grade.mark(&text);
-    let its_time = match *used {
-        0.0 => "no CPU time".to_owned(),
-        _ => format!("{} of its CPU time", mark(part(*of_its_time))),
-    };
-    let its_cpus = format!("{} of the {cpus} that it could use", mark(part(switching.share[0])));
     let verdict = match switching.verdict {
-        Verdict::Little if of_its_time[1] < LITTLE_OF_ITS_TIME => {
-            format!("switching does not matter: it takes {its_time}.")
-        }
-        Verdict::Little => format!("switching does not matter: it takes {its_cpus}."),
-        Verdict::Much => format!("switching is your bottleneck: it takes {its_cpus}."),
-        Verdict::Unclear | Verdict::TooMuch if *seen < LEAST_SEEN => format!(
+        _ if is_unseen => format!(
             "nothing can be said: {} of its CPU time went to what came and went between two looks.",
             percent(1.0 - seen)
         ),
-        Verdict::Unclear | Verdict::TooMuch => {
-            format!("switching is worth a look: it takes {its_time}.")
-        }
+        verdict => format!(
+            "switching {}: it takes {} of its CPU time, {} of {} that it could use.",
+            match verdict {
+                Verdict::Little => "does not matter",
+                Verdict::Unclear | Verdict::TooMuch => "is worth a look",
+                Verdict::Much => "is your bottleneck",
+            },
+            mark(range(*of_its_time, share)),
+            mark(range(switching.share[0], share)),
+            if load.cpus == 1.0 {
+                "the CPU".to_owned()
+            } else {
+                format!("the {} CPUs", number(load.cpus))
+            },
+        ),
     };
     let next = match (switching.verdict, unwatched(service)) {
         (_, Some(unwatched)) => unwatched,
-        (Verdict::Little, None) if *used < IDLE => {
-            "It was idle: watch it at its busiest.".to_owned()
-        }
-        (Verdict::Little, None) => "Threads will do.".to_owned(),
-        _ if *seen < LEAST_SEEN => "Next: `perf stat -e context-switches` counts them.".to_owned(),
+        _ if is_unseen => "Next: `perf stat -e context-switches` counts them.".to_owned(),
+        (Verdict::Little, None) if *used >= IDLE => "Threads will do.".to_owned(),
         _ if *used < BUSY => "Next: watch it at its busiest.".to_owned(),
         (Verdict::Much, None) => format!(
             "Next: hand over less often, in larger batches, or try async tasks: as many hand-overs take them {} of a \
@@ -270,51 +270,24 @@ fn of_service(load: &Load, switching: &Switching, watched: &Watched) -> Vec<Stri
         _ => "Next: hand over less often, in larger batches, and watch it again.".to_owned(),
     };
     let whose = if service.children.is_empty() { "" } else { "of what was watched alone, " };
-    let sentence = capitalised(&format!("{whose}{verdict} {next}"));
-    if *seen < LEAST_SEEN {
-        return vec![sentence];
-    }
-    let [threads, tasks] = switching.each.map(|cost| times(&cost, cost.cpu));
-    let mut counted = format!(
-        "Counted: {} switches/s, each taken for a hand-over between threads, {threads} of CPU time here; between tasks \
-         {tasks}.",
-        rate(load.switches.unwrap_or(0.0))
-    );
-    if *seen < MOST_SEEN {
-        let unseen = percent(1.0 - seen);
-        counted += &format!(
-            " What came and went took {unseen} of its CPU time, and is taken to be like the rest."
-        );
-    }
-    vec![sentence, counted]
+    capitalised(&format!("{whose}{verdict} {next}"))
 }
 
 /// Children that were not watched, and how to watch them.
 fn unwatched(service: &Service) -> Option<String> {
-    let children = &service.children;
-    let first = &children.first()?.name;
-    let count = children.len();
+    let first = &service.children.first()?.name;
+    let count = service.children.len();
     let (noun, are, them) =
         if count == 1 { ("child", "is", "it") } else { ("children", "are", "them") };
-    let pids = service.pids.iter().copied().chain(children.iter().map(|child| child.pid));
-    let pids = pids.map(|pid| pid.to_string()).collect::<Vec<_>>().join(",");
     let how = match &service.group {
-        Some(group) if count <= MOST_CHILDREN => {
-            format!("`--pid {pids}`, or all of the control group by `--cgroup {group}`")
+        Some(group) if count > MOST_CHILDREN => format!("--cgroup {group}"),
+        _ => {
+            let children = service.children.iter().map(|child| child.pid);
+            let pids = service.pids.iter().copied().chain(children).map(|pid| pid.to_string());
+            format!("--pid {}", pids.collect::<Vec<_>>().join(","))
         }
-        Some(group) => format!("`--cgroup {group}`"),
-        None => format!("`--pid {pids}`"),
     };
-    Some(format!("{count} {noun} ({first}) {are} not watched. Next: add {them} by {how}."))
-}
-
-/// A share of what was used, which may be all of it.
-fn part(shares: Range) -> String {
-    match shares.map(|share| share > 0.995) {
-        [true, _] => "all".to_owned(),
-        [false, true] => format!("{} to all", share(shares[0])),
-        [false, false] => range(shares, share),
-    }
+    Some(format!("{count} {noun} ({first}) {are} not watched. Next: add {them} by `{how}`."))
 }
 
 /// A load with two digits, rounded down: what threads will do must not grow.
@@ -345,8 +318,8 @@ mod tests {
         let many = MOST_CHILDREN as i32 + 1;
         assert_eq!(of(0, Some("/g")), None);
         for (count, group, how) in [
-            (1, None, "`--pid 1,2`."),
-            (1, Some("/g"), "`--pid 1,2`, or all of the control group by `--cgroup /g`."),
+            (1, None, "by `--pid 1,2`."),
+            (1, Some("/g"), "by `--pid 1,2`."),
             (many, Some("/g"), "by `--cgroup /g`."),
         ] {
             let text = of(count, group).unwrap();

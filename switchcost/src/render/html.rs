@@ -15,7 +15,7 @@ use super::{Grid, curves, foot, origin, tables};
 use crate::figures::doubt::Stated;
 use crate::figures::{Figures, doubts, provenance};
 use crate::measure::store::utc;
-use crate::system::console::{brief, paragraph, plain};
+use crate::system::console::{brief, paragraph};
 use crate::views::answer::Answer;
 use crate::views::conclusion;
 use crate::views::tables::Tables;
@@ -39,12 +39,15 @@ const READ: &str = "A task hands a token to the next: that is a hop. The process
                     docs/METHODOLOGY.md says how and why.";
 
 /// Writes figures as a page.
-pub fn html(figures: &Figures<'_>, out: &mut impl Write) -> io::Result<()> {
-    let answer = Answer::of(figures);
-    let sections = sections(answer.as_ref(), figures);
-    let title = title(figures, answer.as_ref());
+pub fn html(
+    figures: &Figures<'_>,
+    answer: Option<&Answer>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let sections = sections(answer, figures);
+    let title = title(figures, answer);
     let body = html! { main {
-        (header(&title, answer.as_ref(), figures))
+        (header(&title, answer, figures))
         nav aria-label="Contents" { ul {
             @for (index, (title, _)) in sections.iter().enumerate() {
                 li { a href={ "#part-" (index) } { (title) } }
@@ -97,8 +100,7 @@ pub(super) fn page(
             body { (body) }
         }
     };
-    // HTML forbids control characters, even as references.
-    out.write_all(plain(&page.0).as_bytes())
+    out.write_all(page.0.as_bytes())
 }
 
 /// Doubts, the answer with its plot, and when it was measured.

@@ -8,7 +8,7 @@ use facts::Quantity;
 use facts::machine::cpu_map::{CpuMap, Relation};
 
 use super::layout::{named, wrapped};
-use super::{ABSENT, Grid, plainly};
+use super::{ABSENT, Grid};
 use crate::figures::number::short;
 use crate::plan::scheduling::Cpus;
 use crate::views::machine::{CpuPair, MachineReport};
@@ -27,33 +27,31 @@ const MOST_GROUPS: usize = 16;
 /// # Errors
 /// Errors of the writer.
 pub fn text(report: &MachineReport, out: &mut impl Write) -> io::Result<()> {
-    plainly(out, |out| {
-        wrapped(&report.machine.summary(), 0, WIDTH, out)?;
-        writeln!(out)?;
-        write_arrangement(&report.map, &report.allowed, out)?;
-        if report.cpus.len() < 2 {
-            return writeln!(out, "\nOne CPU: no cache line travels.");
-        }
-        writeln!(out, "\nRound trip of a cache line between two CPUs, in ns:")?;
-        matrix(report).write_text(WIDTH, out)?;
-        writeln!(out)?;
-        by_relation(&report.pairs).write_text(WIDTH, out)?;
-        let left = report.allowed.len() - report.cpus.len();
-        if left > 0 {
-            let are = if left == 1 { "is" } else { "are" };
-            writeln!(out, "{} {are} left out: --cpus LIST takes others.", counted(left, "CPU"))?;
-        }
-        if report.machine.virtualisation.as_deref().is_some_and(|host| host != "none") {
-            let line = "The machine is virtual: the host may show another arrangement than there is, and move \
-                        a CPU at any time. Repeat it to see.";
-            wrapped(line, 0, WIDTH, out)?;
-        }
-        Ok(())
-    })
+    wrapped(&report.machine.summary(), 0, WIDTH, out)?;
+    writeln!(out)?;
+    write_arrangement(&report.map, &report.allowed, out)?;
+    if report.cpus.len() < 2 {
+        return writeln!(out, "\nOne CPU: no cache line travels.");
+    }
+    writeln!(out, "\nRound trip of a cache line between two CPUs, in ns:")?;
+    matrix(report).write_text(WIDTH, out)?;
+    writeln!(out)?;
+    by_relation(&report.pairs).write_text(WIDTH, out)?;
+    let left = report.allowed.len() - report.cpus.len();
+    if left > 0 {
+        let are = if left == 1 { "is" } else { "are" };
+        writeln!(out, "{} {are} left out: --cpus LIST takes others.", counted(left, "CPU"))?;
+    }
+    if report.machine.virtualisation.as_deref().is_some_and(|host| host != "none") {
+        let line = "The machine is virtual: the host may show another arrangement than there is, and move \
+                    a CPU at any time. Repeat it to see.";
+        wrapped(line, 0, WIDTH, out)?;
+    }
+    Ok(())
 }
 
 /// Writes what the CPUs share.
-fn write_arrangement(map: &CpuMap, allowed: &[u32], out: &mut Vec<u8>) -> io::Result<()> {
+fn write_arrangement(map: &CpuMap, allowed: &[u32], out: &mut impl Write) -> io::Result<()> {
     write_line("CPUs online", &listed(slice::from_ref(&map.online)), out)?;
     write_line("of this process", &listed(&[allowed.to_vec()]), out)?;
     write_line("sockets", &groups(&map.sockets, map), out)?;
@@ -70,7 +68,7 @@ fn write_arrangement(map: &CpuMap, allowed: &[u32], out: &mut Vec<u8>) -> io::Re
     write_line("SMT siblings", &siblings, out)
 }
 
-fn write_line(name: &str, text: &str, out: &mut Vec<u8>) -> io::Result<()> {
+fn write_line(name: &str, text: &str, out: &mut impl Write) -> io::Result<()> {
     named(name, text, (INDENT, WIDTH), out)
 }
 

@@ -1,7 +1,6 @@
 //! Views as text for a terminal, as Markdown, as a page, as CSV and as SVG.
 
 use std::fmt::Display;
-use std::io::{self, Write};
 
 use contract::units::counted;
 
@@ -9,7 +8,6 @@ use crate::figures::conditions::Conditions;
 use crate::figures::known;
 use crate::figures::number::{Shown, number};
 use crate::figures::{Figures, provenance};
-use crate::system::console::plain;
 use crate::views::tables::Tables;
 use crate::views::{conclusion, sessions};
 
@@ -123,14 +121,4 @@ fn foot(figures: &Figures<'_>) -> Vec<String> {
 fn sizes(groups: Vec<(impl Display, Vec<()>)>) -> String {
     let counts = groups.iter().map(|(word, group)| format!("{} {word}", group.len()));
     counts.collect::<Vec<_>>().join(", ")
-}
-
-/// Writes text that a terminal may be shown, whatever the records hold: see [`plain`].
-fn plainly(
-    out: &mut impl Write,
-    write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut text = Vec::new();
-    write(&mut text)?;
-    out.write_all(plain(&String::from_utf8_lossy(&text)).as_bytes())
 }

@@ -6,7 +6,6 @@ use contract::units::{Bytes, Nanos, bytes, counted};
 use facts::{Metric, Record, Stat};
 
 use super::layout::{named, width};
-use super::plainly;
 use crate::figures::doubts;
 use crate::figures::evidence::Verdict;
 use crate::system::console::{plain_line, shell_line, shortened};
@@ -48,10 +47,8 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
     lines.extend(absent.map(|absent| ("not counted", absent.to_string())));
     lines.extend(doubts::of_process(record).iter().map(|doubt| ("note", doubt.to_string())));
     lines.extend(verdict.map(|verdict| ("evidence", verdict.to_string())));
-    plainly(out, |out| {
-        writeln!(out, "{}", shortened(&plain_line(&title(record))))?;
-        lines.iter().try_for_each(|(name, line)| named(name, line, (INDENT, width()), out))
-    })
+    writeln!(out, "{}", shortened(&plain_line(&title(record))))?;
+    lines.iter().try_for_each(|(name, line)| named(name, line, (INDENT, width()), out))
 }
 
 fn title(record: &Record) -> String {

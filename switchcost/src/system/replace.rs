@@ -12,12 +12,15 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::makedev;
 use nix::unistd::geteuid;
 
+use crate::system::console::plain;
 use crate::system::write;
 
-/// Gives a file new contents. A temporary file in the same folder takes its name when it is
-/// complete, so a full disk leaves the old file.
-pub fn file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    replace(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+/// Gives a file a new text, without characters that a terminal obeys: see [`plain`]. A temporary file in the same
+/// folder takes its name when it is complete, so a full disk leaves the old file.
+pub fn file(path: &Path, text: &[u8]) -> anyhow::Result<()> {
+    let text = String::from_utf8_lossy(text);
+    replace(path, plain(&text).as_bytes())
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Makes a folder for files of [`file()`], with its parents.

@@ -15,7 +15,7 @@ use facts::limits::Limits;
 use facts::service::{self, Service, Watched};
 use facts::{Link, Machine};
 
-use self::found::{Found, Source, Wanted};
+use self::found::{Results, Source};
 use super::args::TextOrJson;
 use super::output::json;
 use crate::measure::probe;
@@ -26,8 +26,7 @@ use crate::plan::{Plan, programs};
 use crate::render;
 use crate::system::console::{self, BadUsage};
 use crate::system::{signals, tools};
-use crate::views::estimate::{Advice, Load};
-use crate::views::hand_over::Scheduler;
+use crate::views::estimate::{Advice, Load, Scheduler};
 use crate::views::limits::Asked;
 
 mod found;
@@ -77,7 +76,7 @@ pub(crate) struct Args {
     format: TextOrJson,
 
     /// Results to use [default: the newest switchcost-*.jsonl in this folder that have the figures and are of this
-    /// machine, or else a run of 15 s, which is kept there]
+    /// machine, or else a short run of at least five rounds, which is kept there]
     #[arg(value_name = "FILE")]
     results: Option<PathBuf>,
 
@@ -102,52 +101,29 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let watched = args.watched()?;
-    if let Some(command) = args.command.first().filter(|command| !tools::can_start(command)) {
-        let command = command.display();
-        return Err(BadUsage::new(format!("cannot start {command}: there is no such program")));
-    }
-    let is_service = watched.is_some() || !args.command.is_empty();
-    if !is_service && args.switches.is_none() && args.tasks.or(args.connections).is_none() {
+    let service = args.service()?;
+    if service.is_none() && args.switches.is_none() && args.tasks.or(args.connections).is_none() {
         return Err(BadUsage::new(
             "nothing is to be estimated: give --switches, --tasks or --connections, or a service by --pid, --cgroup or \
              `-- COMMAND`",
         ));
     }
-    let usual = if args.connections.is_some() { Link::Tcp } else { Link::Pipe };
-    let mut load = Load {
-        switches: args.switches,
-        tasks: args.tasks.or(args.connections),
-        are_connections: args.connections.is_some(),
-        link: (!is_service).then_some(args.link.unwrap_or(usual)),
-        scheduler: args.runtime,
-        cpus: args.cpus.map_or(thread::available_parallelism()?.get() as f64, f64::from),
-        measured_cpus: 1.0,
-    };
+    let mut load = args.load(service.is_some())?;
     // What is refused is refused before anything is measured, and nothing is watched meanwhile.
     let needs = load.tasks.map(|_| needs(&load)).transpose()?;
-    let wanted = Wanted {
-        load: &load,
-        costs: is_service || load.switches.is_some(),
-        sizes: needs.is_some(),
-    };
-    let Found { costs, sizes } = wanted.find(args.results.as_deref())?;
-    let sources = costs.iter().map(|(_, of)| of).chain(sizes.iter().map(|(_, of)| of));
-    let sources: Vec<&Source> = sources.collect();
-    let source = sources.first().context("there is nothing to estimate")?;
+    let results = Results::open(args.results.as_deref())?;
+    let is_switching = service.is_some() || load.switches.is_some();
+    let costs = is_switching.then(|| results.costs(&load)).transpose()?;
+    let sizes = needs.is_some().then(|| results.sizes()).transpose()?;
+    let sources: Vec<&Source> =
+        costs.iter().map(|(_, of)| of).chain(sizes.iter().map(|(_, of)| of)).collect();
+    let source = *sources.first().context("there is nothing to estimate")?;
     load.measured_cpus = cpus(&source.machine).unwrap_or(load.cpus);
-    let switching = costs.as_ref().map(|(costs, _)| *costs);
-    let advice = if is_service {
-        let costs = switching.context("there are no hand-overs")?;
-        Advice::of_service(args.watch(watched)?, costs, load.measured_cpus)
-    } else {
-        let holding = sizes.as_ref().zip(needs).and_then(|((each, of), needs)| {
-            load.holding(*each, needs, &Limits::read(), of.machine.memory_total_bytes)
-        });
-        let switching = switching.and_then(|costs| load.switching(costs));
-        Some(Advice { load, switching, holding, watched: None })
-    };
-    let advice = advice.context("there is nothing to estimate")?;
+    let watched = service.map(|service| args.watch(service)).transpose()?;
+    let holding = sizes.as_ref().zip(needs).and_then(|((each, of), needs)| {
+        load.holding(*each, needs, &Limits::read(), of.machine.memory_total_bytes)
+    });
+    let advice = Advice::new(load, costs.as_ref().map(|(costs, _)| *costs), holding, watched);
     console::print(|out| match args.format {
         TextOrJson::Json => json(&advice, out),
         TextOrJson::Text => {
@@ -166,15 +142,11 @@ fn cpus(machine: &Machine) -> Option<f64> {
 
 /// Files in words: one, or that of the switches and that of the memory.
 fn names(sources: &[&Source]) -> String {
-    let name = |source: &Source| {
-        let new = if source.is_new { ", measured just now" } else { "" };
-        format!("{}{new}", source.path.display())
-    };
     match sources {
         [switches, memory] if switches.path != memory.path => {
-            format!("{} (switches) and {} (memory)", name(switches), name(memory))
+            format!("{switches} (switches) and {memory} (memory)")
         }
-        sources => sources.first().map_or(String::new(), |source| name(source)),
+        sources => sources.first().map_or(String::new(), ToString::to_string),
     }
 }
 
@@ -205,69 +177,85 @@ fn needs(load: &Load) -> anyhow::Result<[Asked; 2]> {
 }
 
 impl Args {
-    /// Processes that are to be watched and run already.
-    fn watched(&self) -> anyhow::Result<Option<Watched>> {
-        let watched = if !self.pid.is_empty() {
-            for pid in &self.pid {
-                service::ensure_watchable(*pid)
-                    .map_err(|why| BadUsage::new(format!("--pid: {why}")))?;
-            }
-            Watched::Processes(self.pid.clone())
-        } else if let Some(folder) = &self.cgroup {
-            Watched::Group(folder.clone())
-        } else {
-            return Ok(None);
-        };
-        let shown = self.cgroup.as_deref().unwrap_or(Path::new("")).display();
-        let pids = watched
-            .pids()
-            .map_err(|e| BadUsage::new(format!("--cgroup: {shown}/cgroup.procs: {e}")))?;
-        if pids.is_empty() {
-            return Err(BadUsage::new(format!("--cgroup: {shown} has no process")));
+    /// The load that the flags give; of a service it is known once that has been watched.
+    fn load(&self, is_of_service: bool) -> anyhow::Result<Load> {
+        let usual = if self.connections.is_some() { Link::Tcp } else { Link::Pipe };
+        Ok(Load {
+            switches: self.switches,
+            tasks: self.tasks.or(self.connections),
+            are_connections: self.connections.is_some(),
+            link: (!is_of_service).then_some(self.link.unwrap_or(usual)),
+            scheduler: self.runtime,
+            cpus: self.cpus.map_or(thread::available_parallelism()?.get() as f64, f64::from),
+            measured_cpus: 1.0,
+        })
+    }
+
+    /// Processes that are to be watched, or to be started and watched; `None` if a load is given.
+    fn service(&self) -> anyhow::Result<Option<Watched>> {
+        if let Some(command) = self.command.first() {
+            let name = command.display();
+            return if tools::can_start(command) {
+                Ok(Some(Watched::StartedBy(std::process::id() as i32)))
+            } else {
+                Err(BadUsage::new(format!("cannot start {name}: there is no such program")))
+            };
         }
-        Ok(Some(watched))
+        for pid in &self.pid {
+            service::ensure_watchable(*pid)
+                .map_err(|why| BadUsage::new(format!("--pid: {why}")))?;
+        }
+        let Some(folder) = &self.cgroup else {
+            return Ok((!self.pid.is_empty()).then(|| Watched::Processes(self.pid.clone())));
+        };
+        let (watched, shown) = (Watched::Group(folder.clone()), folder.display());
+        match watched.pids() {
+            Ok(pids) if pids.is_empty() => {
+                Err(BadUsage::new(format!("--cgroup: {shown} has no process")))
+            }
+            Ok(_) => Ok(Some(watched)),
+            Err(e) => Err(BadUsage::new(format!("--cgroup: {shown}/cgroup.procs: {e}"))),
+        }
     }
 
     /// Watches them, or the command and all that it starts.
-    fn watch(&self, watched: Option<Watched>) -> anyhow::Result<Service> {
+    fn watch(&self, watched: Watched) -> anyhow::Result<Service> {
         signals::install()?;
-        let (watched, mut started) = if let Some((program, args)) = self.command.split_first() {
-            let mut command = Command::new(program);
-            command.args(args);
-            // What it prints is its own. A pipe that nobody reads would stop it.
-            let outputs = [Stdio::from(io::stderr()), Stdio::inherit()];
-            let group = ProcessGroup::spawn(command, outputs, self.length * 2)
-                .with_context(|| format!("cannot start {}", program.display()))?;
-            (Watched::StartedBy(std::process::id() as i32), Some(group))
-        } else {
-            (watched.context("nothing is to be watched")?, None)
-        };
+        let mut started = self.start()?;
         let seen = service::watch(&watched, self.length, || signals::received().is_some());
+        let elapsed = seen.as_ref().map_or(0.0, |seen| seen.elapsed_ns as f64 / 1e9);
         if let Some(group) = &mut started {
             group.terminate();
             let status = group.end()?.status;
             let has_failed = status.code().is_some_and(|code| code != 0);
-            if let Some(service) = seen.as_ref().filter(|seen| seen.has_ended && has_failed) {
-                let seconds = service.elapsed_ns as f64 / 1e9;
+            if has_failed && seen.as_ref().is_some_and(|seen| seen.has_ended) {
+                let command = self.command[0].display();
                 bail!(
-                    "{} failed after {seconds:.1} s ({status}): nothing can be said of it",
-                    self.command[0].display()
+                    "{command} failed after {elapsed:.1} s ({status}): nothing can be said of it"
                 );
             }
         }
-        match seen {
-            Some(service) => {
-                if signals::received().is_some() {
-                    let seconds = service.elapsed_ns as f64 / 1e9;
-                    console::say(format_args!("interrupted after {seconds:.1} s of watching"));
-                }
-                Ok(service)
+        match (&seen, signals::received().is_some()) {
+            (Some(_), true) => {
+                console::say(format_args!("interrupted after {elapsed:.1} s of watching"));
             }
-            None if signals::received().is_some() => bail!("interrupted before anything was seen"),
-            None => bail!(
-                "it ended before it was seen twice: watch a process that lives for some seconds"
-            ),
+            (None, true) => bail!("interrupted before anything was seen"),
+            (_, false) => {}
         }
+        seen.context(
+            "it ended before it was seen twice: watch a process that lives for some seconds",
+        )
+    }
+
+    /// Starts the command, if there is one.
+    fn start(&self) -> anyhow::Result<Option<ProcessGroup>> {
+        let Some((program, args)) = self.command.split_first() else { return Ok(None) };
+        let mut command = Command::new(program);
+        command.args(args);
+        // What it prints is its own. A pipe that nobody reads would stop it.
+        let outputs = [Stdio::from(io::stderr()), Stdio::inherit()];
+        let group = ProcessGroup::spawn(command, outputs, self.length * 2);
+        group.map(Some).with_context(|| format!("cannot start {}", Path::new(program).display()))
     }
 }
 
@@ -280,12 +268,8 @@ mod tests {
         for text in ["20000/s", "2e4", "20k/s", "20,000", "0.02M", "20K"] {
             assert_eq!(rate(text), Ok(20_000.0), "{text}");
         }
-        for text in [
-            "", "0", "-1", "inf", "x/s", "1e300", "k", ",", "+5", "5kk", "1,,2", "20,0,0", "1,23",
-            ",200", "1000,000", "1,5k",
-        ] {
-            assert!(rate(text).is_err(), "{text}");
-            assert!(tasks(text).is_err(), "{text}");
+        for text in ["", "0", "-1", "inf", "x/s", "1e300", "k", ",", "+5", "5kk", "1,,2", "1,5k"] {
+            assert!(rate(text).is_err() && tasks(text).is_err(), "{text}");
         }
         assert_eq!((tasks("1.5k"), tasks("0.5").is_err()), (Ok(1500), true));
     }

@@ -52,17 +52,21 @@ struct All<'a> {
     doubts: Vec<Stated>,
     figures: Vec<&'a Figure<'a>>,
     curves: Vec<Curve<'a>>,
-    answer: Option<Answer>,
+    answer: Option<&'a Answer>,
 }
 
 /// Writes all figures as one object of JSON.
-pub(crate) fn figures_json(figures: &Figures<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+pub(crate) fn figures_json(
+    figures: &Figures<'_>,
+    answer: Option<&Answer>,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
     let all = All {
         records: figures.records.len(),
         doubts: figures.doubts(),
         figures: figures.iter().collect(),
         curves: Tables::of(figures).curves,
-        answer: Answer::of(figures),
+        answer,
     };
     json(&all, out)
 }
@@ -73,15 +77,15 @@ pub(crate) fn json(found: &impl Serialize, out: &mut Vec<u8>) -> io::Result<()> 
     writeln!(out)
 }
 
-/// Prints figures; for a terminal the answer alone, if there is one and not all is asked for.
-/// The records are those of `files`.
+/// Prints the figures of some records, which are those of `files`.
 pub(crate) fn print(
     records: &[Record],
     files: &[impl AsRef<Path>],
     format: Format,
     full: bool,
 ) -> anyhow::Result<()> {
-    print_with(records, files, format, full, |_| Vec::new())
+    let figures = Figures::of(records);
+    print_figures(&figures, Answer::of(&figures), files, format, full)
 }
 
 /// The same of a new file: its answer stands beside the earlier ones of its folder.
@@ -91,27 +95,29 @@ pub(crate) fn print_beside(
     format: Format,
     full: bool,
 ) -> anyhow::Result<()> {
-    print_with(records, &[file], format, full, |answer| earlier(records, file, answer.is_void()))
+    let figures = Figures::of(records);
+    let answer = Answer::of(&figures).map(|answer| {
+        let earlier = earlier(records, file, answer.is_void());
+        Answer { earlier: Earlier::of(&answer, &earlier), ..answer }
+    });
+    print_figures(&figures, answer, &[file], format, full)
 }
 
-fn print_with(
-    records: &[Record],
+/// Prints figures; for a terminal the answer alone, if there is one and not all is asked for.
+pub(crate) fn print_figures(
+    figures: &Figures<'_>,
+    answer: Option<Answer>,
     files: &[impl AsRef<Path>],
     format: Format,
     full: bool,
-    earlier: impl FnOnce(&Answer) -> Vec<Answer>,
 ) -> anyhow::Result<()> {
-    let figures = Figures::of(records);
     console::print(|out| match format {
-        Format::Text => match Answer::of(&figures).filter(|_| !full) {
-            Some(mut answer) => {
-                answer.earlier = Earlier::of(&answer, &earlier(&answer));
-                render::answer::text(&answer, in_full(files).as_deref(), width(), out)
-            }
-            None => render::document(&figures).text(width(), out),
+        Format::Text => match answer.as_ref().filter(|_| !full) {
+            Some(answer) => render::answer::text(answer, in_full(files).as_deref(), width(), out),
+            None => render::document(figures).text(width(), out),
         },
-        Format::Markdown => render::document(&figures).markdown(out),
-        Format::Json => figures_json(&figures, out),
+        Format::Markdown => render::document(figures).markdown(out),
+        Format::Json => figures_json(figures, answer.as_ref(), out),
     })
     .context("cannot print the figures")
 }

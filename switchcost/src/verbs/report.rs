@@ -12,7 +12,7 @@ use crate::figures::Figures;
 use crate::measure::store;
 use crate::render;
 use crate::render::layout::width;
-use crate::system::console::{self, BadUsage, plain};
+use crate::system::console::{self, BadUsage};
 use crate::system::replace;
 use crate::views::answer::Answer;
 use crate::views::duel::Duel;
@@ -82,18 +82,17 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     match &files[..] {
         [(file, records)] if records.iter().any(is_of_duel) => duels(args, file, records),
         [(file, records)] => report(args, file, records),
-        several => match as_sessions(several) {
-            Some(records) => report(args, several[0].0, &records),
-            None => side_by_side(args, several),
-        },
+        several => {
+            let all: Vec<&[Record]> = several.iter().map(|(_, records)| &records[..]).collect();
+            let answers: Vec<Option<Answer>> =
+                all.iter().map(|records| Answer::of(&Figures::of(records))).collect();
+            let have_answers = answers.iter().all(Option::is_some);
+            match sessions::joined(&all).filter(|_| have_answers) {
+                Some(records) => report(args, several[0].0, &records),
+                None => side_by_side(args, several, &answers),
+            }
+        }
     }
-}
-
-/// Records of several files of one machine that hold answers, as sessions of it.
-fn as_sessions(files: &[(&Path, Vec<Record>)]) -> Option<Vec<Record>> {
-    let all: Vec<&[Record]> = files.iter().map(|(_, records)| &records[..]).collect();
-    let have_answers = all.iter().all(|records| Answer::of(&Figures::of(records)).is_some());
-    sessions::joined(&all).filter(|_| have_answers)
 }
 
 /// Prints or writes all of one file.
@@ -107,17 +106,17 @@ fn report(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
     let answer = Answer::of(&figures);
     let picture = args.splice.as_deref().map(picture);
     let mut outputs = Outputs::new();
-    outputs.extend(made(&args.html, |out| render::html(&figures, out))?);
+    outputs.extend(made(&args.html, |out| render::html(&figures, answer.as_ref(), out))?);
     outputs.extend(made(&args.markdown, |out| render::document(&figures).markdown(out))?);
     outputs.extend(made(&args.csv, |out| render::csv(&figures, out))?);
-    outputs.extend(made(&args.json, |out| figures_json(&figures, out))?);
+    outputs.extend(made(&args.json, |out| figures_json(&figures, answer.as_ref(), out))?);
     if let Some(path) = &args.splice {
         let shown = picture.as_ref().zip(answer.as_ref());
         let link = shown.map(|((_, link), _)| *link);
         if let Some(((picture, _), answer)) = shown {
             outputs.push((picture, render::plot::answer_file(answer).into()));
         }
-        outputs.push((path, spliced(path, link, &figures)?));
+        outputs.push((path, spliced(path, link, &figures, answer.as_ref())?));
     }
     if let Some(folder) = &args.svg {
         let plots = render::plot::files(&figures, answer.as_ref());
@@ -130,18 +129,22 @@ fn report(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
         }
     }
     if outputs.is_empty() && args.svg.is_none() {
-        return output::print(records, &args.files, args.format, args.full);
+        return output::print_figures(&figures, answer, &args.files, args.format, args.full);
     }
     write(outputs)
 }
 
 /// Puts the answers of several files side by side.
-fn side_by_side(args: &Args, files: &[(&Path, Vec<Record>)]) -> anyhow::Result<()> {
+fn side_by_side(
+    args: &Args,
+    files: &[(&Path, Vec<Record>)],
+    answers: &[Option<Answer>],
+) -> anyhow::Result<()> {
     args.refuse(
         &["--full", "--export-csv", "--svg", "--splice"],
         "it does not work with files of several machines: name files of one machine",
     )?;
-    let Some(fleet) = Fleet::of(files) else {
+    let Some(fleet) = Fleet::of(files, answers) else {
         bail!("none of these files holds an answer: name results of the default plan, or one file");
     };
     let document = render::fleet::document(&fleet);
@@ -216,7 +219,7 @@ fn write(outputs: Outputs<'_>) -> anyhow::Result<()> {
         if path == Path::new("-") {
             console::print(|out| out.write_all(&bytes)).context("cannot print")?;
         } else {
-            replace::file(path, plain(&String::from_utf8_lossy(&bytes)).as_bytes())?;
+            replace::file(path, &bytes)?;
         }
     }
     Ok(())
@@ -306,7 +309,12 @@ fn picture(file: &Path) -> (PathBuf, &'static str) {
 }
 
 /// A file's text with what stands between the two marks replaced, the picture of the answer first.
-fn spliced(file: &Path, picture: Option<&str>, figures: &Figures<'_>) -> anyhow::Result<Vec<u8>> {
+fn spliced(
+    file: &Path,
+    picture: Option<&str>,
+    figures: &Figures<'_>,
+    answer: Option<&Answer>,
+) -> anyhow::Result<Vec<u8>> {
     let text = replace::read(file, LONGEST_PAGE)
         .with_context(|| format!("cannot read {}", file.display()))?;
     // The end is looked for behind the beginning: prose may mention both.
@@ -321,8 +329,8 @@ fn spliced(file: &Path, picture: Option<&str>, figures: &Figures<'_>) -> anyhow:
     if let Some(link) = picture {
         writeln!(spliced, "![Cost of an OS thread, as a multiple of an async task's]({link})\n")?;
     }
-    match Answer::of(figures) {
-        Some(answer) => render::answer::markdown(&answer, &mut spliced)?,
+    match answer {
+        Some(answer) => render::answer::markdown(answer, &mut spliced)?,
         None => render::document(figures).markdown(&mut spliced)?,
     }
     spliced.extend_from_slice(END.as_bytes());

@@ -100,7 +100,7 @@ fn ensure_known(cases: &[Case], plan: &Plan) -> anyhow::Result<()> {
         cases.iter().rev().map(|case| (&*case.program, case)).collect();
     programs::ensure_known(rows.keys().copied(), &plan.programs, |program, why| {
         let row = rows.get(program).map_or(String::new(), |case| case.cell.name());
-        plain_line(&format!("--plan: row '{row}': {why}")).into_owned()
+        format!("--plan: row '{row}': {why}")
     })
 }
 

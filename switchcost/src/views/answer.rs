@@ -8,7 +8,7 @@ use facts::{Metric, Quantity};
 use serde::Serialize;
 use stats::{Estimate, Interval};
 
-use super::hand_over::Range;
+use super::estimate::Range;
 use crate::figures::conditions::Conditions;
 use crate::figures::doubt::{Doubt, Stated};
 use crate::figures::doubts;

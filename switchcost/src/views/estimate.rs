@@ -1,26 +1,53 @@
 //! What a load costs here, as threads and as async tasks, and what that means. A load is so many switches and so many
-//! tasks, or a service that was watched.
+//! tasks, or those of a service that was watched.
 
-use facts::Link;
+use clap::ValueEnum;
+use contract::message::Runtime;
 use facts::limits::{LimitStatus, Limits};
 use facts::service::Service;
+use facts::{Link, Metric, Record};
 use serde::Serialize;
+use stats::Estimate;
 
-use super::hand_over::{Cost, Range, Scheduler};
 use super::limits::{self, Asked, LimitsReport, ProgramRow};
 use crate::figures::grade::Grade;
+use crate::figures::{CONFIDENCE, Figure, Figures};
 
 /// Share of the CPUs, or of the memory, up to which threads will do.
-pub(crate) const LITTLE: f64 = 0.05;
+const LITTLE: f64 = 0.05;
 
 /// Share of a service's own CPU time up to which its switching does not matter.
-pub(crate) const LITTLE_OF_ITS_TIME: f64 = 0.1;
+const LITTLE_OF_ITS_TIME: f64 = 0.1;
 
 /// Share of a service's CPU time that must have been seen thread by thread, or nothing is said of its switches.
 pub(crate) const LEAST_SEEN: f64 = 0.5;
 
 /// Share from which threads are too much.
-pub(crate) const MUCH: f64 = 0.5;
+const MUCH: f64 = 0.5;
+
+/// A range: the least and the greatest.
+pub(crate) type Range = [f64; 2];
+
+/// Scheduler of tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Scheduler {
+    /// one thread
+    CurrentThread,
+    /// a worker for each CPU
+    Multi,
+}
+
+/// Costs of one kind of hand-over, from the least of any placement to the greatest, intervals included.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Cost {
+    /// Time, in ns.
+    pub(crate) time: Range,
+    /// CPU time, user and system, in ns.
+    pub(crate) cpu: Range,
+    /// Worth of the worst of its figures.
+    pub(crate) grade: Grade,
+}
 
 /// A load, and where it runs.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -80,7 +107,7 @@ pub(crate) struct Holding {
     pub(crate) limits: LimitsReport,
 }
 
-/// A service as a load.
+/// A service that was watched.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Watched {
     pub(crate) service: Service,
@@ -106,6 +133,65 @@ pub(crate) enum Verdict {
     TooMuch,
 }
 
+impl Scheduler {
+    /// That of a runtime.
+    pub(crate) fn of(runtime: &Runtime) -> Self {
+        match runtime.flavor.as_str() {
+            "current-thread" => Scheduler::CurrentThread,
+            _ => Scheduler::Multi,
+        }
+    }
+}
+
+impl Cost {
+    fn joined(self, other: Cost) -> Cost {
+        let joined = |a: Range, b: Range| [a[0].min(b[0]), a[1].max(b[1])];
+        Cost {
+            time: joined(self.time, other.time),
+            cpu: joined(self.cpu, other.cpu),
+            grade: self.grade.max(other.grade),
+        }
+    }
+
+    /// That of a figure whose row declares its link, if its program ran as it does by default.
+    fn of(figure: &Figure<'_>) -> Option<Self> {
+        let first = figure.runs.whole.first()?;
+        let is_plain = first.policy.is_none() && first.setting.is_none() && first.tokens == 1;
+        let is_free = first.cpus.is_none() || first.cpu_count() == Some(1);
+        if !is_plain || !is_free || figure.key.x.is_some() {
+            return None;
+        }
+        let each = figure.runs.whole.iter().map(|record| {
+            let usage = record.usage?;
+            Some((usage.user_ns + usage.system_ns) as f64 / record.timed()?.0 as f64)
+        });
+        let cpu = Estimate::geometric_mean(&each.collect::<Option<Vec<_>>>()?, CONFIDENCE)?;
+        let [time, cpu] = [&figure.reading()?.mean, &cpu].map(|estimate| {
+            estimate.interval.map_or([estimate.value; 2], |interval| [interval.low, interval.high])
+        });
+        Some(Cost { time, cpu, grade: figure.grade })
+    }
+}
+
+/// Costs between threads, and between tasks, over these links; `None` if records lack one of them.
+pub(crate) fn costs(records: &[Record], links: &[Link], scheduler: Scheduler) -> Option<[Cost; 2]> {
+    let figures = Figures::of(records);
+    let cost = |link: Link, scheduler: Option<Scheduler>| {
+        let hops = figures.iter().filter(|figure| {
+            let case = &figure.runs.place.case;
+            let runtime = figure.runs.whole.first().and_then(|first| first.runtime.as_ref());
+            *figure.metric() == Metric::Hop
+                && case.link == Some(link)
+                && runtime.map(Scheduler::of) == scheduler
+        });
+        hops.filter_map(Cost::of).reduce(Cost::joined)
+    };
+    let threads: Option<Vec<Cost>> = links.iter().map(|link| cost(*link, None)).collect();
+    // Of several links tasks need one: the usual plan has each scheduler over one of them.
+    let tasks = links.iter().filter_map(|link| cost(*link, Some(scheduler)));
+    Some([threads?.into_iter().reduce(Cost::joined)?, tasks.reduce(Cost::joined)?])
+}
+
 impl Verdict {
     /// By the share of what there is that threads take.
     fn of(share: Range) -> Self {
@@ -118,20 +204,27 @@ impl Verdict {
 }
 
 impl Load {
+    /// The same with the switches and the CPUs of a service.
+    fn of_service(self, watched: &Watched) -> Self {
+        let Watched { service, seen, .. } = watched;
+        let counted: u64 = service.groups.iter().map(|group| group.voluntary).sum();
+        // What the other threads did, which came and went between two looks, is taken to be like it.
+        let rate = counted as f64 / (service.elapsed_ns as f64 / 1e9) / seen;
+        Load { switches: Some(rate), cpus: service.cpus, ..self }
+    }
+
     /// Links that its hand-overs may be over.
     pub(crate) fn links(&self) -> &[Link] {
         self.link.as_ref().map_or(&[Link::Pipe, Link::Memory], std::slice::from_ref)
     }
 
-    /// Those hand-overs, in words.
-    pub(crate) fn hand_overs(&self) -> &'static str {
-        match (self.link, self.scheduler) {
-            (None, _) => "hand-overs",
-            (Some(Link::Tcp), _) => "hand-overs over TCP",
-            (Some(Link::Pipe), Scheduler::Multi) => "hand-overs over pipes",
-            (Some(Link::Pipe), Scheduler::CurrentThread) => "hand-overs over pipes on one thread",
-            (Some(Link::Memory), Scheduler::Multi) => "hand-overs in memory on several threads",
-            (Some(Link::Memory), Scheduler::CurrentThread) => "hand-overs in memory",
+    /// The links that it names, in words.
+    pub(crate) fn over(&self) -> &'static str {
+        match self.link {
+            Some(Link::Tcp) => "TCP",
+            Some(Link::Memory) => "channels in memory",
+            Some(Link::Pipe) => "pipes",
+            None => "pipes and in memory",
         }
     }
 
@@ -143,11 +236,12 @@ impl Load {
         }
     }
 
-    /// Costs of its switches, if it has any.
-    pub(crate) fn switching(&self, each: [Cost; 2]) -> Option<Switching> {
+    /// Costs of its switches, if it has any. They may be more elsewhere than all that a service used.
+    fn switching(&self, each: [Cost; 2], most: f64) -> Option<Switching> {
         let rate = self.switches?;
         let of_one = each.map(|cost| cost.cpu.map(|ns| ns / 1e9));
-        let cpus = of_one.map(|cost| cost.map(|one| one * rate));
+        let [threads, tasks] = of_one.map(|cost| cost.map(|one| one * rate));
+        let cpus = [threads.map(|used| used.min(most)), tasks];
         let share =
             [cpus[0].map(|used| used / self.cpus), cpus[1].map(|used| used / self.cpus_of_tasks())];
         let is_too_much = share[1][0] > 1.0;
@@ -201,182 +295,46 @@ impl Advice {
         Some(self.switching.as_ref()?.verdict.max(self.holding.as_ref()?.verdict))
     }
 
-    /// What a service's switches cost, by the costs of a hand-over.
-    pub(crate) fn of_service(
-        service: Service,
-        each: [Cost; 2],
-        measured_cpus: f64,
-    ) -> Option<Self> {
-        let (rate, seen) = switches(&service);
+    /// What a load costs, by the costs of a hand-over and what its tasks hold, or what the switches of a service do.
+    pub(crate) fn new(
+        load: Load,
+        each: Option<[Cost; 2]>,
+        holding: Option<Holding>,
+        service: Option<Service>,
+    ) -> Self {
+        let mut watched = service.map(Watched::of);
+        let load = watched.as_ref().map_or(load, |watched| load.of_service(watched));
+        let most = watched.as_ref().map_or(f64::INFINITY, |watched| watched.used);
+        let mut switching = each.and_then(|each| load.switching(each, most));
+        if let (Some(switching), Some(watched)) = (&mut switching, &mut watched) {
+            watched.judge(switching);
+        }
+        Advice { load, switching, holding, watched }
+    }
+}
+
+impl Watched {
+    fn of(service: Service) -> Self {
+        let cpu: u64 = service.groups.iter().map(|group| group.cpu_ns).sum();
+        let seen = if cpu == 0 { 1.0 } else { (cpu as f64 / service.cpu_ns as f64).min(1.0) };
         let used = service.cpu_ns as f64 / service.elapsed_ns as f64;
-        let load = Load {
-            switches: Some(rate),
-            tasks: None,
-            are_connections: false,
-            link: None,
-            scheduler: Scheduler::Multi,
-            cpus: service.cpus,
-            measured_cpus,
-        };
-        let mut switching = load.switching(each)?;
-        // What a switch costs elsewhere may be more than all that the service used.
-        switching.cpus[0] = switching.cpus[0].map(|cpus| cpus.min(used));
-        switching.share[0] = switching.cpus[0].map(|cpus| cpus / load.cpus);
-        let of_its_time = switching.cpus[0].map(|cpus| if used > 0.0 { cpus / used } else { 0.0 });
-        switching.verdict = if seen < LEAST_SEEN {
+        Watched { service, used, seen, of_its_time: [0.0; 2] }
+    }
+
+    /// Judges its switches by its own CPU time as well.
+    fn judge(&mut self, switching: &mut Switching) {
+        if self.used > 0.0 {
+            self.of_its_time = switching.cpus[0].map(|cpus| cpus / self.used);
+        }
+        switching.verdict = if self.seen < LEAST_SEEN {
             Verdict::Unclear
-        } else if of_its_time[1] < LITTLE_OF_ITS_TIME {
+        } else if self.of_its_time[1] < LITTLE_OF_ITS_TIME {
             Verdict::Little
         } else {
             Verdict::of(switching.share[0])
         };
-        let watched = Some(Watched { service, used, seen, of_its_time });
-        Some(Advice { load, switching: Some(switching), holding: None, watched })
     }
-}
-
-/// Voluntary switches a second, and the share of the CPU time that was seen thread by thread. What the other threads
-/// did, which came and went between two looks, is taken to be like it.
-fn switches(service: &Service) -> (f64, f64) {
-    let counted: u64 = service.groups.iter().map(|group| group.voluntary).sum();
-    let cpu: u64 = service.groups.iter().map(|group| group.cpu_ns).sum();
-    let seen = if cpu == 0 { 1.0 } else { (cpu as f64 / service.cpu_ns as f64).min(1.0) };
-    (counted as f64 / (service.elapsed_ns as f64 / 1e9) / seen, seen)
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use contract::message::{Need, Needs};
-    use facts::service::ThreadGroup;
-
-    use super::*;
-
-    const LOAD: Load = Load {
-        switches: Some(1000.0),
-        tasks: Some(1000),
-        are_connections: false,
-        link: Some(Link::Pipe),
-        scheduler: Scheduler::Multi,
-        cpus: 2.0,
-        measured_cpus: 2.0,
-    };
-
-    fn each(threads: Range, tasks: Range) -> [Cost; 2] {
-        [threads, tasks].map(|cpu| Cost { time: cpu, cpu, grade: Grade::Sure })
-    }
-
-    /// A service whose one group of threads switched so often in a second.
-    fn service(voluntary: u64, cpu_ns: u64, cpus: f64) -> Service {
-        let group = ThreadGroup { voluntary, cpu_ns, ..ThreadGroup::default() };
-        Service {
-            elapsed_ns: 1_000_000_000,
-            groups: vec![group],
-            cpu_ns,
-            cpus,
-            ..Service::default()
-        }
-    }
-
-    #[test]
-    fn a_share_of_the_cpus_decides() {
-        for (rate, verdict) in [
-            (9_000.0, Verdict::Little),
-            (30_000.0, Verdict::Unclear),
-            (200_000.0, Verdict::Much),
-            (5_000_000.0, Verdict::TooMuch),
-        ] {
-            let load = Load { switches: Some(rate), ..LOAD };
-            let switching = load.switching(each([5e3, 1e4], [500.0, 1e3])).unwrap();
-            assert_eq!(switching.verdict, verdict, "{rate}");
-            assert_eq!(switching.turns.map(f64::round), [1e4, 2e5]);
-        }
-    }
-
-    #[test]
-    fn one_runtime_has_no_more_cpus_than_were_measured() {
-        let each = each([1e3, 1e3], [500.0, 500.0]);
-        let load = Load { switches: Some(5e6), cpus: 64.0, ..LOAD };
-        let verdict = |load: &Load| load.switching(each).unwrap().verdict;
-        assert_eq!(verdict(&load), Verdict::TooMuch);
-        assert_eq!(verdict(&Load { measured_cpus: 64.0, ..load }), Verdict::Unclear);
-        let on_one = Load { scheduler: Scheduler::CurrentThread, measured_cpus: 64.0, ..load };
-        assert_eq!(verdict(&on_one), Verdict::TooMuch);
-    }
-
-    #[test]
-    fn no_load_is_advised_that_a_limit_refuses() {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in [
-            ("proc/sys/vm/max_map_count", "65530\n"),
-            ("proc/self/maps", ""),
-            (
-                "proc/self/limits",
-                "Max open files            1024                 20000                files\n",
-            ),
-        ] {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        let limits = Limits::read_under(root.path());
-        let needs = |maps| Needs {
-            maps: Need::new(0, maps),
-            descriptors: Need::new(0, 1),
-            ..Needs::default()
-        };
-        let asked = [("threads".to_owned(), Ok(needs(4))), ("tasks".to_owned(), Ok(needs(0)))];
-        let held = |tasks| {
-            let load = Load { tasks: Some(tasks), ..LOAD };
-            load.holding(([[1e4; 2], [1e3; 2]], Grade::Sure), asked.clone(), &limits, Some(1 << 40))
-        };
-        for (tasks, verdict) in
-            [(9_000, Verdict::Little), (17_000, Verdict::Much), (30_000, Verdict::TooMuch)]
-        {
-            let held = held(tasks).unwrap();
-            assert_eq!((held.verdict, held.up_to), (verdict, Some(16_382)), "{tasks}");
-            let (limit, most) = held.first_limit(0).unwrap();
-            assert_eq!((limit.name.as_str(), most), ("vm.max_map_count", 16_382));
-            assert_eq!(held.first_limit(1).unwrap().1, 19_997);
-            assert_eq!(held.is_refused(), tasks > 16_382);
-            assert_eq!(held.limits.raises.is_empty(), tasks < 16_382);
-        }
-    }
-
-    #[test]
-    fn a_service_is_judged_by_the_cpus_that_it_could_use() {
-        for (switches, cpu_ns, cpus, verdict) in [
-            // It does nothing but switch, on one CPU of many.
-            (100_000, 1_000_000_000, 1.0, Verdict::Much),
-            (100_000, 1_000_000_000, 4.0, Verdict::Unclear),
-            // It sleeps, or computes.
-            (0, 0, 1.0, Verdict::Little),
-            (100, 500_000, 1.0, Verdict::Little),
-            (5_000, 1_000_000_000, 1.0, Verdict::Little),
-            (20_000, 1_000_000_000, 1.0, Verdict::Unclear),
-        ] {
-            let service = service(switches, cpu_ns, cpus);
-            let advice = Advice::of_service(service, each([8e3, 1e4], [1e3, 1e3]), 2.0).unwrap();
-            let (switching, watched) = (advice.switching.unwrap(), advice.watched.unwrap());
-            assert_eq!(switching.verdict, verdict, "{switches} {cpus}");
-            // No more than was used.
-            assert!(switching.cpus[0][1] <= watched.used && watched.of_its_time[1] <= 1.0);
-        }
-    }
-
-    #[test]
-    fn what_came_and_went_counts_by_its_cpu_time() {
-        let seen_of = |all| {
-            let seen = service(30, 25, 1.0);
-            switches(&Service { elapsed_ns: 2_000_000_000, cpu_ns: all, ..seen })
-        };
-        assert_eq!(seen_of(100), (60.0, 0.25));
-        assert_eq!(seen_of(25), (15.0, 1.0));
-        // The clocks of a process and of its threads are read one after the other.
-        assert_eq!(seen_of(24), (15.0, 1.0));
-        let unseen = Service { cpu_ns: 1_000_000_000, ..service(30, 25, 1.0) };
-        let advice = Advice::of_service(unseen, each([1.0; 2], [1.0; 2]), 2.0).unwrap();
-        assert_eq!(advice.switching.unwrap().verdict, Verdict::Unclear);
-    }
-}
+mod tests;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::answer::{Answer, AnswerRow};
 use crate::figures::known::Beside;
-use crate::figures::{Figures, provenance};
+use crate::figures::provenance;
 use crate::measure::store::utc;
 
 /// Files side by side.
@@ -45,9 +45,7 @@ pub(crate) struct Machine {
 
 impl Fleet {
     /// Joins the answers of these files; `None` if no file has one.
-    pub(crate) fn of(files: &[(&Path, Vec<Record>)]) -> Option<Fleet> {
-        let answers: Vec<Option<Answer>> =
-            files.iter().map(|(_, records)| Answer::of(&Figures::of(records))).collect();
+    pub(crate) fn of(files: &[(&Path, Vec<Record>)], answers: &[Option<Answer>]) -> Option<Fleet> {
         let is_same = |one: &AnswerRow, other: &AnswerRow| {
             (&one.name, &one.metric) == (&other.name, &other.metric)
         };

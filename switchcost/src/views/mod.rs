@@ -6,7 +6,6 @@ pub(crate) mod conclusion;
 pub mod duel;
 pub(crate) mod estimate;
 pub mod fleet;
-pub(crate) mod hand_over;
 pub mod limits;
 pub mod machine;
 pub(crate) mod sessions;

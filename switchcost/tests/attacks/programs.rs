@@ -65,9 +65,6 @@ fn samples_are_no_longer_than_their_answer_took() {
     let text = House::fake_text(BAD, ":").replace("yes 1000", "yes 900000000");
     executable(&house.path(BAD), &text);
     refused(&house, &["cannot be true", "samples of 3600000000 ns"]);
-    let many = House::fake_text(BAD, ":").replace("\"hops\":2", "\"hops\":72057594037927935");
-    executable(&house.path(BAD), &many);
-    refused(&house, &["cannot be true: hops: 72057594037927935 in an iteration of 1000 ns"]);
     executable(&house.path(BAD), &text.replace("yes 900000000", "yes 0"));
     refused(&house, &["cannot be true", "samples of 0 ns"]);
     executable(&house.path(BAD), &text.replace("setup_ns\\\":1", "setup_ns\\\":90000000000"));
@@ -108,7 +105,7 @@ fn a_program_is_what_it_was_described_to_be() {
     let house = undescribed(r#"echo "{$description}" | sed 's/"hops":2/"hops":3/'; exit"#);
     house.run("").finish().expect(1);
     let errors = house.errors(BAD);
-    let words = ["not as --describe has it", " 3 hops", " 2 hops"];
+    let words = ["not as --describe has it", "hops 2, not 3"];
     assert!(words.iter().all(|word| errors[0].contains(word)), "{errors:?}");
 }
 
@@ -127,9 +124,9 @@ fn texts_of_a_program_are_bounded() {
     let empty = r#"echo '{"at":"failed","error":" "}'; exit 1"#;
     for (house, word) in [
         (house(&failed), "nnn …"),
-        (house(lines), "a\\nswitchcost: b"),
+        (house(lines), "a\nswitchcost: b"),
         (house(empty), "does not say why"),
-        (house(r#"echo '{"at":"x\\nswitchcost: b"}'"#), "x\\nswitchcost: b`"),
+        (house(r#"echo '{"at":"x\\nswitchcost: b"}'"#), "x\nswitchcost: b`"),
         (version, "a text of 100000 bytes"),
     ] {
         house.run("").finish().expect(1);

@@ -25,7 +25,8 @@ fn committed(machine: &str) -> Vec<Record> {
 /// The page of some records.
 fn page(records: &[Record]) -> String {
     let mut page = Vec::new();
-    render::html(&Figures::of(records), &mut page).unwrap();
+    let figures = Figures::of(records);
+    render::html(&figures, Answer::of(&figures).as_ref(), &mut page).unwrap();
     String::from_utf8(page).unwrap()
 }
 
@@ -72,8 +73,9 @@ fn an_answer_names_the_schedulers_of_its_tasks() {
     let views = |records: &[Record]| {
         let figures = Figures::of(records);
         let (mut markdown, mut page) = (Vec::new(), Vec::new());
-        render::answer::markdown(&Answer::of(&figures).unwrap(), &mut markdown).unwrap();
-        render::html(&figures, &mut page).unwrap();
+        let whole = Answer::of(&figures).unwrap();
+        render::answer::markdown(&whole, &mut markdown).unwrap();
+        render::html(&figures, Some(&whole), &mut page).unwrap();
         let [markdown, page] = [markdown, page].map(|view| String::from_utf8(view).unwrap());
         [answer(records).replace('\n', " "), markdown, page]
     };

@@ -2,7 +2,6 @@
 
 mod archive;
 mod ci;
-mod fuzz;
 mod kernels;
 mod rss;
 

@@ -17,6 +17,7 @@ pub enum CpuQuota {
         /// CPU time in each period, in µs.
         quota_us: u64,
         /// Period in µs.
+        #[serde(deserialize_with = "contract::message::positive")]
         period_us: u64,
     },
 }

@@ -8,24 +8,24 @@ use super::{Receiver, Sender, receiver_gone};
 
 /// Either end of a link. One condition variable is enough: at most one of them waits, the sender for room
 /// or the receiver for a token.
-pub(crate) struct CondvarEnd<M>(Arc<(Mutex<Slot<M>>, Condvar)>);
+pub(crate) struct CondvarEnd(Arc<(Mutex<Slot>, Condvar)>);
 
-struct Slot<M> {
-    token: Option<M>,
+struct Slot {
+    token: Option<usize>,
     /// An end waits, or is about to.
     is_awaited: bool,
     /// An end is gone.
     is_closed: bool,
 }
 
-impl<M> CondvarEnd<M> {
-    fn lock(&self) -> MutexGuard<'_, Slot<M>> {
+impl CondvarEnd {
+    fn lock(&self) -> MutexGuard<'_, Slot> {
         // Nothing panics while it holds the lock.
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until a token is there (`is_full`) or there is none, or until an end is gone.
-    fn wait_until(&self, is_full: bool) -> MutexGuard<'_, Slot<M>> {
+    fn wait_until(&self, is_full: bool) -> MutexGuard<'_, Slot> {
         let mut slot = self.lock();
         while slot.token.is_some() != is_full && !slot.is_closed {
             slot.is_awaited = true;
@@ -35,7 +35,7 @@ impl<M> CondvarEnd<M> {
     }
 
     /// Unlocks the slot, and wakes the other end if it waits.
-    fn unlock(&self, mut slot: MutexGuard<'_, Slot<M>>) {
+    fn unlock(&self, mut slot: MutexGuard<'_, Slot>) {
         let is_awaited = mem::take(&mut slot.is_awaited);
         drop(slot);
         if is_awaited {
@@ -44,8 +44,7 @@ impl<M> CondvarEnd<M> {
     }
 }
 
-impl<M: Send + 'static> Receiver for CondvarEnd<M> {
-    type Token = M;
+impl Receiver for CondvarEnd {
     type Sender = Self;
 
     fn link(_: u32) -> (Self, Self) {
@@ -54,7 +53,7 @@ impl<M: Send + 'static> Receiver for CondvarEnd<M> {
         (CondvarEnd(Arc::clone(&shared)), CondvarEnd(shared))
     }
 
-    fn take(&mut self) -> Option<M> {
+    fn take(&mut self) -> Option<usize> {
         let mut slot = self.wait_until(true);
         let token = slot.token.take();
         self.unlock(slot);
@@ -62,8 +61,8 @@ impl<M: Send + 'static> Receiver for CondvarEnd<M> {
     }
 }
 
-impl<M: Send + 'static> Sender<M> for CondvarEnd<M> {
-    fn put(&mut self, token: M) -> io::Result<()> {
+impl Sender for CondvarEnd {
+    fn put(&mut self, token: usize) -> io::Result<()> {
         let mut slot = self.wait_until(false);
         if slot.is_closed {
             return Err(receiver_gone());
@@ -74,7 +73,7 @@ impl<M: Send + 'static> Sender<M> for CondvarEnd<M> {
     }
 }
 
-impl<M> Drop for CondvarEnd<M> {
+impl Drop for CondvarEnd {
     fn drop(&mut self) {
         let mut slot = self.lock();
         slot.is_closed = true;

@@ -5,13 +5,11 @@
 //! wakes it only then. To find that nobody sleeps on a word, the kernel searches all sleepers on words
 //! of the same hash (`futex_wake`, kernel/futex/waitwake.c), a good part of the chain.
 
-#![expect(unsafe_code, reason = "the word says whose the token is")]
-
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use threads::{HandoffCell, futex};
+use threads::futex;
 
 use super::{Receiver, Sender, receiver_gone};
 
@@ -23,27 +21,27 @@ const AWAITED: u32 = 2;
 const CLOSED: u32 = 4;
 
 /// End to take tokens from.
-pub(crate) struct FutexReceiver<M>(Arc<Slot<M>>);
+pub(crate) struct FutexReceiver(Arc<Slot>);
 
 /// End to put tokens into.
-pub(crate) struct FutexSender<M>(Arc<Slot<M>>);
+pub(crate) struct FutexSender(Arc<Slot>);
 
-struct Slot<M> {
+#[derive(Default)]
+struct Slot {
     word: AtomicU32,
     /// The receiver's if the word says that the slot is full, else the sender's.
-    token: HandoffCell<M>,
+    token: AtomicUsize,
 }
 
-impl<M: Send + 'static> Receiver for FutexReceiver<M> {
-    type Token = M;
-    type Sender = FutexSender<M>;
+impl Receiver for FutexReceiver {
+    type Sender = FutexSender;
 
-    fn link(_: u32) -> (Self, FutexSender<M>) {
-        let slot = Arc::new(Slot { word: AtomicU32::new(0), token: HandoffCell::default() });
+    fn link(_: u32) -> (Self, FutexSender) {
+        let slot = Arc::<Slot>::default();
         (FutexReceiver(Arc::clone(&slot)), FutexSender(slot))
     }
 
-    fn take(&mut self) -> Option<M> {
+    fn take(&mut self) -> Option<usize> {
         let slot = &*self.0;
         let mut state = slot.word.load(Ordering::Acquire);
         while state & FULL == 0 {
@@ -52,8 +50,7 @@ impl<M: Send + 'static> Receiver for FutexReceiver<M> {
             }
             state = slot.wait(state);
         }
-        // SAFETY: the word says that it is full, and the receiver alone empties it. `change` says so.
-        let token = unsafe { slot.token.take() };
+        let token = slot.token.load(Ordering::Relaxed);
         while let Err(now) = slot.change(state, state & CLOSED) {
             state = now;
         }
@@ -61,8 +58,8 @@ impl<M: Send + 'static> Receiver for FutexReceiver<M> {
     }
 }
 
-impl<M: Send + 'static> Sender<M> for FutexSender<M> {
-    fn put(&mut self, token: M) -> io::Result<()> {
+impl Sender for FutexSender {
+    fn put(&mut self, token: usize) -> io::Result<()> {
         let slot = &*self.0;
         let mut state = slot.word.load(Ordering::Acquire);
         while state & (FULL | CLOSED) == FULL {
@@ -71,21 +68,18 @@ impl<M: Send + 'static> Sender<M> for FutexSender<M> {
         if state & CLOSED != 0 {
             return Err(receiver_gone());
         }
-        // SAFETY: the word says that it is empty, and the sender alone fills it. `change` says so.
-        unsafe { slot.token.put(token) };
+        slot.token.store(token, Ordering::Relaxed);
         while state & CLOSED == 0 {
             match slot.change(state, FULL) {
                 Ok(()) => return Ok(()),
                 Err(now) => state = now,
             }
         }
-        // SAFETY: it has just been put there, and the receiver does not know of it.
-        drop(unsafe { slot.token.take() });
         Err(receiver_gone())
     }
 }
 
-impl<M> Slot<M> {
+impl Slot {
     /// Changes the word from `state` to `next`, and wakes the other end if it sleeps. An error is the
     /// word, which was no longer `state`.
     fn change(&self, state: u32, next: u32) -> Result<(), u32> {
@@ -121,23 +115,14 @@ impl<M> Slot<M> {
     }
 }
 
-impl<M> Drop for FutexReceiver<M> {
+impl Drop for FutexReceiver {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-impl<M> Drop for FutexSender<M> {
+impl Drop for FutexSender {
     fn drop(&mut self) {
         self.0.close();
-    }
-}
-
-impl<M> Drop for Slot<M> {
-    fn drop(&mut self) {
-        if *self.word.get_mut() & FULL != 0 {
-            // SAFETY: the word says that it is full, and both ends are gone.
-            drop(unsafe { self.token.take() });
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Reading a file of records, none of whose lines is believed before it is looked at.
+//! Reads a results file line by line; a line that is no record is reported with its number and skipped.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,8 +9,6 @@ use crate::system::console;
 use anyhow::{Context, bail};
 use facts::{Kind, Process, Record, Run, SCHEMA};
 use serde::Deserialize;
-
-use super::absurd;
 
 /// No line is longer than this, in bytes: a record with all samples that may be kept takes less. A file that is
 /// no results file must not take the memory of its longest line.
@@ -35,8 +33,7 @@ pub struct Contents {
     pub runs: Vec<Arc<Run>>,
     /// Processes in the file's order.
     pub records: Vec<Record>,
-    /// Lines that are no record, or one that cannot be true: their number, from 1, and what is
-    /// wrong.
+    /// Lines that are no record: their number, from 1, and what is wrong.
     pub faults: Vec<(usize, String)>,
 }
 
@@ -132,13 +129,10 @@ fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), Stri
     let head: Head = parsed(line, is_whole)?;
     match (head.schema, head.kind) {
         (SCHEMA, Some(Kind::Run)) => {
-            let run: Run = parsed(line, is_whole)?;
-            absurd::run(&run).map_err(|what| format!("it cannot be true: {what}"))?;
-            contents.runs.push(Arc::new(run));
+            contents.runs.push(Arc::new(parsed(line, is_whole)?));
         }
         (SCHEMA, Some(Kind::Process)) => {
             let process = parsed::<Process>(line, is_whole)?.modernised();
-            absurd::process(&process).map_err(|what| format!("it cannot be true: {what}"))?;
             let run = contents.runs.iter().rfind(|run| run.id == process.run);
             let run = run.ok_or("the header of its run is not above it")?;
             contents.records.push(Record::new(run.clone(), process)?);

@@ -6,7 +6,7 @@ use maud::{Markup, PreEscaped, html};
 use crate::figures::grade::Grade;
 use crate::figures::{Figures, provenance};
 use crate::render::layout::lines;
-use crate::system::console::{brief, plain};
+use crate::system::console::brief;
 use crate::views::answer::Answer;
 use crate::views::tables::Tables;
 
@@ -163,7 +163,7 @@ impl Plot {
     fn file(&self) -> String {
         let caption = lines(&self.caption, CAPTION);
         let height = self.height + 82 + 16 * caption.len() as u32;
-        let svg = html! {
+        let file = html! {
             svg xmlns="http://www.w3.org/2000/svg" class="plot" width="800" height=(height)
                 viewBox={ "0 0 800 " (height) } {
                 title { (self.title) }
@@ -177,7 +177,7 @@ impl Plot {
                 }
             }
         };
-        plain(&svg.0).into_owned()
+        file.0
     }
 }
 

@@ -1,6 +1,7 @@
 //! Results that an estimate is made of: a file that is named, the newest of this folder, or a short run.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,8 +17,7 @@ use crate::system::signals;
 use crate::verbs::args::newest_first;
 use crate::verbs::measuring::quick;
 use crate::views::answer::Answer;
-use crate::views::estimate::Load;
-use crate::views::hand_over::{self, Cost, Range, Scheduler};
+use crate::views::estimate::{Cost, Load, Range, Scheduler, costs};
 
 /// Most files of a folder that are looked into.
 const MOST_FILES: usize = 12;
@@ -25,66 +25,83 @@ const MOST_FILES: usize = 12;
 /// File that figures are from.
 pub(super) struct Source {
     pub(super) path: PathBuf,
-    pub(super) is_new: bool,
+    is_new: bool,
     /// Machine, kernel and runtimes, for people.
     pub(super) title: String,
     pub(super) machine: Machine,
 }
 
-/// Figures that an estimate needs.
-pub(super) struct Wanted<'a> {
-    pub(super) load: &'a Load,
-    /// True if it needs the costs of hand-overs.
-    pub(super) costs: bool,
-    /// True if it needs the sizes of tasks.
-    pub(super) sizes: bool,
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        f.write_str(if self.is_new { ", measured just now" } else { "" })
+    }
 }
 
-/// Figures that were found, each with its file.
-#[derive(Default)]
-pub(super) struct Found {
-    /// Hand-overs of threads, and of tasks.
-    pub(super) costs: Option<([Cost; 2], Source)>,
-    /// Bytes of a waiting thread, and of a task.
-    pub(super) sizes: Option<(([Range; 2], Grade), Source)>,
+/// Where figures are looked for.
+pub(super) enum Results {
+    /// In this file alone.
+    Named(PathBuf, Vec<Record>),
+    /// In the newest files of this folder.
+    Folder,
 }
 
-impl Wanted<'_> {
-    /// Finds the figures: in the named file, or in the newest of this folder that have them and are of this machine,
-    /// or by short runs, which are kept there.
-    pub(super) fn find(&self, named: Option<&Path>) -> anyhow::Result<Found> {
-        let here = facts::machine::read();
-        let is_here = |records: &[Record]| {
-            records.first().is_some_and(|r| r.machine().same_machine(&here).is_empty())
+impl Results {
+    /// Reads the file that is named, if one is.
+    pub(super) fn open(named: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(path) = named else { return Ok(Results::Folder) };
+        if !path.exists() && path.to_string_lossy().ends_with("/s") {
+            return Err(BadUsage::new(format!(
+                "there is no file {}: a rate is one word, such as --switches 30000/s",
+                path.display()
+            )));
+        }
+        let contents = store::read(path)?;
+        store::tell(path, &contents);
+        if !is_here(&contents.records) {
+            let machine = provenance::machines(&contents.records);
+            console::say(format_args!("{} is of another machine: {machine}", path.display()));
+        }
+        Ok(Results::Named(path.to_owned(), contents.records))
+    }
+
+    /// Costs of a hand-over between threads and between tasks.
+    pub(super) fn costs(&self, load: &Load) -> anyhow::Result<([Cost; 2], Source)> {
+        self.find(
+            &format!("hand-overs over {}", load.over()),
+            || plan(load.link, load.scheduler),
+            |records| costs(records, load.links(), load.scheduler),
+        )
+    }
+
+    /// Bytes of a waiting thread and of a task.
+    pub(super) fn sizes(&self) -> anyhow::Result<(([Range; 2], Grade), Source)> {
+        self.find("memory", Plan::sizes, |records| Answer::of(&Figures::of(records))?.sizes())
+    }
+
+    /// Finds figures in the file that is named, or in the newest of this folder that has them and is of this machine,
+    /// or by a short run of a plan, which is kept there.
+    fn find<T>(
+        &self,
+        what: &str,
+        plan: impl FnOnce() -> anyhow::Result<Plan>,
+        take: impl Fn(&[Record]) -> Option<T>,
+    ) -> anyhow::Result<(T, Source)> {
+        let found = |path: &Path, is_new: bool, records: &[Record]| {
+            let (path, machine) = (path.to_owned(), records.first()?.machine().clone());
+            let title = provenance::machine(records);
+            Some((take(records)?, Source { path, is_new, title, machine }))
         };
-        let mut found = Found::default();
-        if let Some(path) = named {
-            if !path.exists() && path.to_string_lossy().ends_with("/s") {
-                return Err(BadUsage::new(format!(
-                    "there is no file {}: a rate is one word, such as --switches 30000/s",
-                    path.display()
-                )));
-            }
-            let contents = store::read(path)?;
-            store::tell(path, &contents);
-            self.take(path, false, &contents.records, &mut found);
-            if let Some(what) = self.missing(&found) {
-                return Err(BadUsage::new(format!(
+        if let Results::Named(path, records) = self {
+            return found(path, false, records).ok_or_else(|| {
+                BadUsage::new(format!(
                     "{} lacks figures of {what}: without a file, the newest of this folder are used, and what they \
-                     lack is measured for 15 s",
+                     lack is measured",
                     path.display()
-                )));
-            }
-            if !is_here(&contents.records) {
-                let machine = provenance::machines(&contents.records);
-                console::say(format_args!("{} is of another machine: {machine}", path.display()));
-            }
-            return Ok(found);
+                ))
+            });
         }
         for path in newest_first(Path::new(".")).into_iter().take(MOST_FILES) {
-            if self.missing(&found).is_none() {
-                break;
-            }
             // Sweeps and duels leave files of the same name.
             let Ok(contents) = store::read(&path) else { continue };
             let path = path.strip_prefix(".").unwrap_or(&path);
@@ -95,60 +112,18 @@ impl Wanted<'_> {
                 console::say(format_args!("{} was interrupted: it is passed over", path.display()));
                 continue;
             }
-            self.take(path, false, &contents.records, &mut found);
-        }
-        while let Some(what) = self.missing(&found) {
-            let (path, records) = measured(what, self.plan(&found)?)?;
-            self.take(&path, true, &records, &mut found);
-            if self.missing(&found) == Some(what) {
-                // A limit that refused a row, say.
-                let figures = Figures::of(&records);
-                let cause = figures.iter().find_map(|figure| {
-                    Some((figure.key.name(), figure.outcome.reason()?.to_owned()))
-                });
-                if let Some((row, reason)) = cause {
-                    bail!("there are no figures of {what}: {row}: {reason}");
-                }
-                bail!(
-                    "15 s were too short for {what}: `switchcost run`, or with --plan links, takes longer"
-                );
+            if let Some(found) = found(path, false, &contents.records) {
+                return Ok(found);
             }
         }
-        Ok(found)
+        let (path, records) = measured(what, plan()?)?;
+        found(&path, true, &records).ok_or_else(|| none_of(what, &records))
     }
+}
 
-    /// Takes the figures that are still missing from records.
-    fn take(&self, path: &Path, is_new: bool, records: &[Record], found: &mut Found) {
-        let source = || {
-            let (path, machine) = (path.to_owned(), records.first()?.machine().clone());
-            Some(Source { path, is_new, title: provenance::machine(records), machine })
-        };
-        if self.costs && found.costs.is_none() {
-            let costs = hand_over::costs(records, self.load.links(), self.load.scheduler);
-            found.costs = costs.and_then(|costs| Some((costs, source()?)));
-        }
-        if self.sizes && found.sizes.is_none() {
-            let sizes = Answer::of(&Figures::of(records)).and_then(|answer| answer.sizes());
-            found.sizes = sizes.and_then(|sizes| Some((sizes, source()?)));
-        }
-    }
-
-    /// What is missing first.
-    fn missing(&self, found: &Found) -> Option<&'static str> {
-        if self.costs && found.costs.is_none() {
-            return Some(self.load.hand_overs());
-        }
-        (self.sizes && found.sizes.is_none()).then_some("memory")
-    }
-
-    /// The plan that measures it.
-    fn plan(&self, found: &Found) -> anyhow::Result<Plan> {
-        if self.costs && found.costs.is_none() {
-            plan(self.load.link, self.load.scheduler)
-        } else {
-            Plan::sizes()
-        }
-    }
+fn is_here(records: &[Record]) -> bool {
+    let here = facts::machine::read();
+    records.first().is_some_and(|record| record.machine().same_machine(&here).is_empty())
 }
 
 /// True if a run was interrupted, and nobody has gone on with it: its figures are of a part.
@@ -185,6 +160,20 @@ fn is_refused(error: &io::Error) -> bool {
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
 }
 
+/// Why a run has no figures: a limit refused a row, say.
+fn none_of(what: &str, records: &[Record]) -> anyhow::Error {
+    let figures = Figures::of(records);
+    let mut causes = figures
+        .iter()
+        .filter_map(|figure| Some((figure.key.name(), figure.outcome.reason()?.to_owned())));
+    match causes.next() {
+        Some((row, reason)) => anyhow!("there are no figures of {what}: {row}: {reason}"),
+        None => anyhow!(
+            "a short run was not enough for {what}: `switchcost run`, or with --plan links, takes longer"
+        ),
+    }
+}
+
 /// Plan that has the hand-overs of threads and of tasks over a link, in one session; of a service's, the default one.
 fn plan(link: Option<Link>, scheduler: Scheduler) -> anyhow::Result<Plan> {
     match (link, scheduler) {
@@ -202,24 +191,21 @@ mod tests {
     #[test]
     fn the_plan_of_a_load_has_its_threads_and_its_tasks() {
         for link in [Link::Pipe, Link::Tcp, Link::Memory] {
-            for (scheduler, flavor) in
-                [(Scheduler::Multi, "multi-thread"), (Scheduler::CurrentThread, "current-thread")]
-            {
+            for scheduler in [Scheduler::Multi, Scheduler::CurrentThread] {
                 let plan = plan(Some(link), scheduler).unwrap();
                 let rows = plan.sections.iter().flat_map(|section| &section.rows);
-                let kinds = rows.filter(|row| row.link == Some(link)).map(|row| {
-                    match row.flags.iter().position(|flag| flag == "--flavor") {
-                        Some(at) => row.flags[at + 1].as_str(),
-                        None if row.program == "async-mem-brigade" => "current-thread",
-                        None if row.program == "async-brigade" => "multi-thread",
-                        None => "threads",
-                    }
-                });
-                let kinds: Vec<&str> = kinds.collect();
-                assert!(
-                    kinds.contains(&flavor) && kinds.contains(&"threads"),
-                    "{link:?} {kinds:?}"
-                );
+                let kinds: Vec<Option<Scheduler>> = rows
+                    .filter(|row| row.link == Some(link))
+                    .map(|row| match row.flags.last().map(String::as_str) {
+                        Some("current-thread") => Some(Scheduler::CurrentThread),
+                        Some("multi-thread") => Some(Scheduler::Multi),
+                        _ if row.program.starts_with("thread") => None,
+                        _ if row.program == "async-mem-brigade" => Some(Scheduler::CurrentThread),
+                        _ => Some(Scheduler::Multi),
+                    })
+                    .collect();
+                let has_both = kinds.contains(&None) && kinds.contains(&Some(scheduler));
+                assert!(has_both, "{link:?} {kinds:?}");
             }
         }
     }

@@ -1,8 +1,0 @@
-//! Plans.
-#![no_main]
-
-#[path = "../../switchcost/tests/properties/invariants.rs"]
-#[allow(dead_code, reason = "each target uses one of them")]
-mod invariants;
-
-libfuzzer_sys::fuzz_target!(|text: &str| invariants::plan(text));

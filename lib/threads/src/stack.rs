@@ -1,0 +1,123 @@
+//! Threads on stacks of the size that the command line asks for.
+
+use std::thread::{self, JoinHandle};
+
+use anyhow::Context;
+use contract::limits;
+use contract::message::{Need, Needs};
+use contract::units::Bytes;
+
+/// Stacks of threads.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct StackFlags {
+    /// Size of a thread's stack; from 2MiB on each needs a page table of its own (4 KiB)
+    #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = stack_size, help_heading = "Advanced")]
+    pub stack_size: Bytes,
+}
+
+/// Smallest stack that the C library accepts on x86-64 (PTHREAD_STACK_MIN).
+const SMALLEST_STACK: Bytes = Bytes(16 * 1024);
+
+fn stack_size(text: &str) -> Result<Bytes, String> {
+    match text.parse()? {
+        size if size < SMALLEST_STACK => Err(format!("a thread needs at least {SMALLEST_STACK}")),
+        Bytes(size) if size > 1 << 46 => Err("that is more than the address space".to_owned()),
+        size => Ok(size),
+    }
+}
+
+/// Memory maps of a thread: stack, guard page, signal stack and its guard page. The kernel allows a process
+/// 65,530 unless told otherwise (vm.max_map_count).
+const MAPS: u64 = 4;
+
+/// Stack of a thread, unless it is told otherwise.
+const STD_STACK: u64 = 2 << 20;
+
+/// From this size on a stack has a page table of its own.
+const PAGE_TABLE_SPAN: u64 = 2 << 20;
+
+/// Bytes of a thread that has worked: its stack as far as it is used, queues, and the kernel's share.
+const WORKER_BYTES: u64 = 100 << 10;
+
+/// Address space that the C library reserves for each of its arenas, in which threads allocate
+/// (`HEAP_MAX_SIZE`, malloc/arena.c in glibc).
+const ARENA: u64 = 64 << 20;
+
+/// Most arenas: eight for each CPU (`M_ARENA_MAX`, mallopt(3)).
+fn arenas() -> u64 {
+    thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64) * 8
+}
+
+/// Needs of so many workers, however many tasks they run.
+pub fn worker_needs(workers: u32) -> Needs {
+    let workers = u64::from(workers);
+    Needs {
+        threads: Need::new(workers, 0),
+        maps: Need::new(workers * MAPS, 0),
+        bytes: Need::new(workers * WORKER_BYTES, 0),
+        space: Need::new(workers * STD_STACK + workers.min(arenas()) * ARENA, 0),
+        ..Needs::default()
+    }
+}
+
+impl StackFlags {
+    /// Needs of threads that wait, their kernel stacks and task structures included: about 40 KiB
+    /// each, a tenth more than was seen.
+    pub fn needs(self) -> Needs {
+        let Bytes(stack) = self.stack_size;
+        let tables = u64::from(stack >= PAGE_TABLE_SPAN) * (4 << 10);
+        Needs {
+            threads: Need::new(0, 1),
+            // Those of the arenas, and of the threads.
+            maps: Need::new(64, MAPS),
+            bytes: Need::new(0, (40 << 10) + tables),
+            space: Need::new(arenas() * ARENA, stack),
+            ..Needs::default()
+        }
+    }
+
+    /// Creates one of `tasks` threads, which runs `body`.
+    #[inline]
+    pub fn spawn<F, T>(self, tasks: u32, body: F) -> anyhow::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let thread = thread::Builder::new().stack_size(self.stack_size.0 as usize).spawn(body);
+        thread.with_context(|| limits::refused("create a thread", tasks))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::{Arc, Barrier};
+
+    use super::*;
+
+    /// Number of memory maps of this process.
+    fn maps() -> u64 {
+        fs::read_to_string("/proc/self/maps").unwrap().lines().count() as u64
+    }
+
+    #[test]
+    fn threads_take_no_more_memory_maps_than_they_need() {
+        const COUNT: u32 = 400;
+        let stack = StackFlags { stack_size: Bytes(128 << 10) };
+        let before = maps();
+        let all = Arc::new(Barrier::new(COUNT as usize + 1));
+        let threads = [(); COUNT as usize].map(|()| {
+            let all = Arc::clone(&all);
+            stack.spawn(COUNT, move || all.wait().is_leader()).unwrap()
+        });
+        let taken = maps().saturating_sub(before);
+        all.wait();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+
+        let need = stack.needs().maps.of(COUNT.into());
+        // Two for each if the C library makes guard pages without maps.
+        assert!((u64::from(COUNT) * 2..=need).contains(&taken), "{taken} of {need}");
+    }
+}
