@@ -1,6 +1,5 @@
 //! A program that is checked, and its runs.
 
-use std::error::Error;
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::thread;
@@ -42,21 +41,9 @@ pub struct Candidate {
 pub struct Live {
     pub(super) session: Session,
     timeout: Duration,
-    /// What it is waited for.
+    /// Text that it is waited for.
     awaited: String,
 }
-
-/// Fault of a program that was waited for in vain.
-#[derive(Debug)]
-pub(super) struct Late(String);
-
-impl fmt::Display for Late {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for Late {}
 
 /// End of a run.
 #[derive(Debug)]
@@ -110,36 +97,22 @@ impl Live {
         self.session.group.pid()
     }
 
-    /// Does a part of the session; its fault has the cause.
+    /// Does a part of the session; one that fails has its cause, after the end of the program.
     pub fn attempt<T>(
         &mut self,
         part: impl FnOnce(&mut Session) -> Result<T, Fault>,
     ) -> anyhow::Result<T> {
         let fault = match part(&mut self.session) {
-            Ok(done) => return self.ensure_in_time(None).map(|()| done),
+            Ok(done) => return Ok(done),
             Err(fault) => fault,
         };
-        self.ensure_in_time(Some(&fault))?;
-        match fault {
-            Fault::Told(what) => bail!(what),
-            Fault::Ended => bail!("no answer: {}", self.session.group.end()?.reason()),
-        }
-    }
-
-    /// Makes sure that its time was not up before it did what it is waited for.
-    fn ensure_in_time(&self, fault: Option<&Fault>) -> anyhow::Result<()> {
-        if !self.session.group.is_overdue() {
-            return Ok(());
-        }
-        let (awaited, timeout) = (&self.awaited, self.timeout);
-        let found = match fault {
-            Some(Fault::Told(what)) => format!("; {what}"),
-            _ => String::new(),
+        let ended = self.session.end(Some(&fault))?;
+        let awaited = if ended.is_overdue {
+            format!("{} did not come (is each line flushed?): ", self.awaited)
+        } else {
+            String::new()
         };
-        let late = format!(
-            "timed out: {awaited} did not come within {timeout:?} (--timeout): is each line flushed?{found}"
-        );
-        Err(Late(late).into())
+        bail!("{awaited}{}", fault.explain(&ended))
     }
 
     /// Writes to its standard input. A program that has ended is found out by its missing answer.
@@ -193,23 +166,20 @@ impl Live {
 
     /// Reads the rest of its output with its input left open, and waits for its end and that of its children.
     pub fn wait(mut self) -> anyhow::Result<Exit> {
-        self.awaited = "its end".to_owned();
         let mut lines = Vec::new();
         while let Some(line) = self.session.group.line()? {
             ensure!(lines.len() < 10_000, "it prints more than 10,000 lines");
             lines.push(String::from_utf8(line)?);
         }
-        self.ensure_in_time(None)?;
         // Before the group is killed: a process that is left behind is a fault.
         let group = self.pid().as_raw();
         until(self.timeout, "its children end", || {
             let is_other = |p: &Process| p.group == group && p.pid != group && !p.is_zombie;
             !strays::all().unwrap_or_default().iter().any(is_other)
         })?;
-        let exit = Exit { lines, ended: self.session.group.end()? };
+        let exit = Exit { lines, ended: self.session.end(None)? };
         let has_crashed = matches!(exit.ended.status.signal(), Some(4 | 6 | 7 | 8 | 11));
-        ensure!(!has_crashed, "it crashed: {exit}");
-        self.ensure_in_time(None)?;
+        ensure!(!has_crashed && !exit.ended.is_overdue, "{exit}");
         match &exit.ended.left {
             Some(names) => Err(anyhow!("it left processes running: {names}")),
             None => Ok(exit),

@@ -3,11 +3,13 @@
 pub mod around;
 pub mod groups;
 pub(crate) mod header;
+mod known;
 mod live;
 pub mod pacing;
 pub mod probe;
 pub(crate) mod process_group;
 pub mod rounds;
+mod seat;
 pub mod session;
 pub mod store;
 mod sums;

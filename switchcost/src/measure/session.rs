@@ -49,6 +49,17 @@ impl From<io::Error> for Fault {
     }
 }
 
+impl Fault {
+    /// Cause of a fault, with the end of its program.
+    pub(crate) fn explain(self, ended: &Ended) -> String {
+        match (self, &ended.fault) {
+            (Fault::Told(error), None) => error,
+            (Fault::Told(error), Some(cause)) => format!("{error}; {cause}"),
+            (Fault::Ended, _) => ended.reason(),
+        }
+    }
+}
+
 /// First answer of a program.
 #[derive(Debug)]
 pub struct Ready {
@@ -230,7 +241,7 @@ impl Session {
     ///
     /// # Errors
     /// Errors of the system.
-    pub(crate) fn end(mut self, fault: Option<&Fault>) -> io::Result<Ended> {
+    pub(crate) fn end(&mut self, fault: Option<&Fault>) -> io::Result<Ended> {
         if let Some(Fault::Told(_)) = fault {
             self.group.give_up();
         }

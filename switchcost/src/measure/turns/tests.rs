@@ -1,10 +1,14 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use contract::message::MOST_SAMPLES;
+use facts::Process;
 
 use super::*;
+use crate::plan::Case;
 use crate::plan::setting::Setting;
+use crate::system::executable::Executable;
 
 /// The line that a program prints when it is ready.
 const READY: &str = r#"echo '{"at":"ready","pids":['$$'],"setup_ns":5,"first_ns":7,"contract":1,"program":"p","version":"3","tasks":4,"hops":5,"claim":"no-switch","passes":[{"name":"main"}]}'"#;
