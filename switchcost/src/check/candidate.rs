@@ -45,6 +45,16 @@ pub struct Live {
     awaited: String,
 }
 
+/// Context of a fault of a program that was waited for in vain.
+#[derive(Debug)]
+pub(super) struct Late(String);
+
+impl fmt::Display for Late {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} did not come (is each line flushed?)", self.0)
+    }
+}
+
 /// End of a run.
 #[derive(Debug)]
 pub struct Exit {
@@ -107,12 +117,8 @@ impl Live {
             Err(fault) => fault,
         };
         let ended = self.session.end(Some(&fault))?;
-        let awaited = if ended.is_overdue {
-            format!("{} did not come (is each line flushed?): ", self.awaited)
-        } else {
-            String::new()
-        };
-        bail!("{awaited}{}", fault.explain(&ended))
+        let error = anyhow!(fault.explain(&ended));
+        Err(if ended.is_overdue { error.context(Late(self.awaited.clone())) } else { error })
     }
 
     /// Writes to its standard input. A program that has ended is found out by its missing answer.
@@ -179,7 +185,10 @@ impl Live {
         })?;
         let exit = Exit { lines, ended: self.session.end(None)? };
         let has_crashed = matches!(exit.ended.status.signal(), Some(4 | 6 | 7 | 8 | 11));
-        ensure!(!has_crashed && !exit.ended.is_overdue, "{exit}");
+        if exit.ended.is_overdue {
+            return Err(anyhow!("{exit}").context(Late("its end".to_owned())));
+        }
+        ensure!(!has_crashed, "it crashed: {exit}");
         match &exit.ended.left {
             Some(names) => Err(anyhow!("it left processes running: {names}")),
             None => Ok(exit),

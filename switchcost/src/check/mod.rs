@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 pub use self::candidate::{Candidate, Exit, Live};
+use self::candidate::{Late, TASKS};
 
 mod candidate;
 mod ends;
@@ -12,7 +13,7 @@ mod rest;
 
 type Check = fn(&Candidate) -> anyhow::Result<Conformity>;
 
-/// All checks by name. The first two must pass for the others to be made.
+/// All checks by name. The program must answer in the first two for the others to be made.
 const CHECKS: &[(&str, Check)] = &[
     ("describes itself", requests::describes),
     ("answers requests", requests::answers),
@@ -60,18 +61,21 @@ pub fn name(place: usize) -> Option<&'static str> {
 
 /// Makes the checks, one with each step; `tell` has the name of each before it is made.
 pub fn check(candidate: &Candidate, tell: impl Fn(&str)) -> impl Iterator<Item = Checked> {
-    // The others would fail for the same reason, and each after as long a wait.
+    // The others would fail for this reason, and each after as long a wait.
     let mut unanswered = None;
     CHECKS.iter().enumerate().map(move |(place, &(name, check))| {
         tell(name);
         let result = match unanswered {
-            Some(failed) => Conformity::Skipped(format!("it failed before: {failed}")),
-            None => check(candidate)
-                .unwrap_or_else(|e| Conformity::Failed(format!("{e:#}").trim_end().to_owned())),
+            Some(why) => Conformity::Skipped(str::to_owned(why)),
+            None => check(candidate).unwrap_or_else(|e| {
+                if place < 2 && e.is::<Late>() {
+                    unanswered = Some("it does not answer");
+                } else if candidate.description(TASKS).is_err() {
+                    unanswered = Some("it is not known what the program describes");
+                }
+                Conformity::Failed(format!("{e:#}").trim_end().to_owned())
+            }),
         };
-        if place < 2 && matches!(result, Conformity::Failed(_)) {
-            unanswered = Some(name);
-        }
         Checked { check: name, result }
     })
 }
