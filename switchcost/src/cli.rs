@@ -16,7 +16,7 @@ use crate::measure::process_group;
 use crate::system::console::shortened;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
-use crate::verbs::output::NothingSaid;
+use crate::verbs::gate::{NothingSaid, Untested};
 use crate::verbs::{
     check, compare, duel, estimate, limits, machine, memory, report, run, scale, share, shell,
     stat, sweep,
@@ -298,7 +298,7 @@ fn complain(error: &anyhow::Error) -> ExitCode {
     console::say(format_args!("switchcost: {error:#}"));
     ExitCode::from(match error {
         error if error.is::<BadUsage>() => 2,
-        error if error.is::<duel::Untested>() => 125,
+        error if error.is::<Untested>() => 125,
         error if error.is::<NothingSaid>() => 3,
         _ => 1,
     })

@@ -11,11 +11,7 @@ use serde_json::Value;
 
 use crate::support::house::House;
 use crate::support::process::Run;
-use crate::support::{RUNNER, until};
-
-/// Results that hold an answer.
-const RESULTS: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../results/xeon6-2vcpu-6.18/answer.jsonl");
+use crate::support::{ANSWER, RUNNER, until};
 
 fn estimate(args: &[&str]) -> Run {
     args.iter().fold(Run::of(RUNNER).flags("estimate"), |run, arg| run.arg(arg))
@@ -53,7 +49,7 @@ fn words(text: &str) -> String {
 fn a_running_service_is_watched_and_told_what_its_switches_cost() {
     let service = Service::start();
     let pid = service.pid();
-    let flags = ["--for", "1s", "--pid", &pid, RESULTS];
+    let flags = ["--for", "1s", "--pid", &pid, ANSWER];
     let text = estimate(&flags).finish().expect(0).stdout;
     for part in ["sh: 1 thread,", "of what was watched alone, switching does not matter: it takes"]
     {
@@ -76,7 +72,7 @@ fn a_running_service_is_watched_and_told_what_its_switches_cost() {
 #[test]
 fn all_that_a_command_starts_is_watched_and_ended() {
     let script = "setsid sh -c 'while :; do sleep 0.02; done' & sleep 0.1; exit 0";
-    let command = ["--for", "1s", "--format", "json", RESULTS, "--", "sh", "-c", script];
+    let command = ["--for", "1s", "--format", "json", ANSWER, "--", "sh", "-c", script];
     let json = estimate(&command).start().finish_all().expect(0).stdout;
     let cost: Value = serde_json::from_str(&json).unwrap();
     let service = &cost["watched"]["service"];
@@ -94,7 +90,7 @@ fn a_command_is_ended_by_sigterm_and_an_interrupt_is_told() {
     let file = folder.path().join("pid");
     let script = "trap 'rm \"$0\"; exit' TERM; echo $$ >\"$0\"; while :; do sleep 0.02; done";
     let path = file.to_string_lossy();
-    let flags = |time| ["--for", time, RESULTS, "--", "sh", "-c", script, &path];
+    let flags = |time| ["--for", time, ANSWER, "--", "sh", "-c", script, &path];
     estimate(&flags("1s")).start().finish_all().expect(0);
     assert!(!file.exists());
     let run = estimate(&flags("1000s")).start();
@@ -107,7 +103,7 @@ fn a_command_is_ended_by_sigterm_and_an_interrupt_is_told() {
 #[test]
 fn a_command_that_says_much_goes_on() {
     let script = "yes | head -c 300000 >&2; yes | head -c 300000; exec sleep 1000";
-    let run = estimate(&["--for", "2s", RESULTS, "--", "sh", "-c", script]).start().finish_all();
+    let run = estimate(&["--for", "2s", ANSWER, "--", "sh", "-c", script]).start().finish_all();
     let run = run.expect(0);
     assert!(run.stdout.starts_with("sleep: 1 thread,"), "{}", run.stdout);
     assert!(run.stderr.len() >= 600_000, "{}", run.stderr.len());
@@ -125,7 +121,7 @@ fn what_cannot_be_watched_is_bad_usage() {
         ("--switches 1,,2", &["--switches", "1,,2"]),
         ("--tasks 20,0,0", &["--tasks", "20,0,0"]),
     ] {
-        estimate(&[]).flags(flags).arg(RESULTS).finish().expect_refusal(2, words);
+        estimate(&[]).flags(flags).arg(ANSWER).finish().expect_refusal(2, words);
     }
     let flags = "--switches 9 req/s";
     estimate(&[]).flags(flags).finish().expect_refusal(2, &["req/s", "30000/s"]);
@@ -135,14 +131,14 @@ fn what_cannot_be_watched_is_bad_usage() {
         let run = House::new(1, &[]).switchcost("estimate --").arg(command).finish();
         run.expect_refusal(2, &["cannot start", command]);
     }
-    let run = estimate(&[RESULTS, "--", "true"]).finish();
+    let run = estimate(&[ANSWER, "--", "true"]).finish();
     run.expect_refusal(1, &["it ended before it was seen twice"]);
 }
 
 #[test]
 fn a_named_file_that_lacks_figures_is_refused_before_anything_is_measured() {
     let house = House::new(1, &[]);
-    let run = house.switchcost("estimate --switches 9 --link tcp").arg(RESULTS).finish();
+    let run = house.switchcost("estimate --switches 9 --link tcp").arg(ANSWER).finish();
     let run = run.expect_refusal(
         2,
         &["answer.jsonl lacks figures of hand-overs over TCP", "without a file"],
@@ -166,10 +162,10 @@ fn a_rate_and_tasks_have_one_verdict() {
         ("--switches 9/s --tasks 200M", "neither threads nor async tasks, as things are."),
         ("--switches 900M --tasks 9", "neither threads nor async tasks, as things are."),
     ] {
-        let text = estimate(&[RESULTS]).flags(flags).finish().expect(0).stdout;
+        let text = estimate(&[ANSWER]).flags(flags).finish().expect(0).stdout;
         assert!(text.starts_with(&format!("Overall: {verdict}\n")), "{flags}: {text}");
     }
-    let text = estimate(&[RESULTS]).flags("--tasks 200M").finish().expect(0).stdout;
+    let text = estimate(&[ANSWER]).flags("--tasks 200M").finish().expect(0).stdout;
     assert!(!text.contains("Overall") && text.contains(", for threads"), "{text}");
 }
 
@@ -177,7 +173,7 @@ fn a_rate_and_tasks_have_one_verdict() {
 #[test]
 fn a_file_is_read_once() {
     let run = estimate(&["--switches", "20k/s", "--tasks", "50k", "-"]);
-    let run = run.input(&fs::read_to_string(RESULTS).unwrap()).finish().expect(0);
+    let run = run.input(&fs::read_to_string(ANSWER).unwrap()).finish().expect(0);
     assert!(words(&run.stdout).contains("By -: "), "{run}");
 }
 
@@ -204,7 +200,7 @@ fn figures_of_this_folder_are_found_and_named() {
 fn what_the_system_refuses_is_not_advised() {
     let limited = r#"ulimit -n 300; exec "$0" "$@""#;
     let run =
-        Run::within(limited, RUNNER.as_ref()).flags("estimate --connections 20000").arg(RESULTS);
+        Run::within(limited, RUNNER.as_ref()).flags("estimate --connections 20000").arg(ANSWER);
     let text = words(&run.finish().expect(0).stdout);
     for part in [
         "20,000 connections: more than this system allows.",

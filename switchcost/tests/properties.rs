@@ -9,9 +9,9 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
+use ::limits::Limits;
 use contract::message::{Answer, Description, Need, Needs, Request};
 use contract::units::{self, Bytes, Nanos, Span};
-use facts::limits::Limits;
 use facts::machine::cpu_map::CpuMap;
 use facts::{Metric, machine};
 use proptest::prelude::*;
@@ -221,7 +221,7 @@ fn enough_is_the_tightest(root: &Path) {
     };
     for tasks in [1, 2, u64::from(u32::MAX), u64::MAX] {
         let most = limits.tightest(&needs).map_or(u64::MAX, |(_, most)| most);
-        assert_eq!(limits.report(&needs, tasks).is_enough(), tasks <= most, "{tasks} of {most}");
+        assert_eq!(limits.allow(&needs, tasks), tasks <= most, "{tasks} of {most}");
     }
 }
 

@@ -8,7 +8,6 @@ pub mod console;
 pub mod flags;
 pub mod limits;
 pub mod message;
-mod needs;
 mod run;
 pub mod samples;
 pub mod signals;

@@ -10,7 +10,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Flags;
-pub use crate::needs::{Need, Needs};
+pub use limits::{Need, Needs};
 
 /// Version of the contract.
 pub const VERSION: u32 = 1;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::ControlGroups;
-use crate::source::{Source, pressure, word_after};
+use crate::source::{Source, word_after};
+use std::str::FromStr;
 
 /// Totals of the system since it booted, or what was added to them in a span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,10 +158,18 @@ fn throttled(source: &Source) -> Option<u64> {
     groups.folders.iter().filter_map(time).max()
 }
 
+/// A value of the line of `/proc/pressure/*` that counts when some task waits.
+pub(crate) fn pressure<T: FromStr>(source: &Source, resource: &str, key: &str) -> Option<T> {
+    let text = source.text(&format!("/proc/pressure/{resource}"))?;
+    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let value = some.split(' ').find_map(|word| word.strip_prefix(key))?;
+    value.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::fixtures::Root;
+    use crate::fixtures::Root;
 
     #[test]
     fn totals_have_a_difference_unless_one_fell_or_is_unknown() {

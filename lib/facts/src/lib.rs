@@ -1,5 +1,5 @@
-//! What a results file holds, and how it is read: facts of a process, of the machine and of its
-//! limits, seen from outside the process that is measured.
+//! What a results file holds, and how it is read: facts of a process and of the machine, seen
+//! from outside the process that is measured.
 //!
 //! The runner reads them while the program waits, so that nothing of it is in the measured process.
 //! A fact that cannot be read is absent, never a guess and never 0. Times are in ns and sizes in
@@ -7,10 +7,11 @@
 
 pub mod build;
 pub mod cache_line;
-mod cgroup;
 pub mod counters;
+#[cfg(test)]
+#[path = "../../limits/src/fixtures.rs"]
+mod fixtures;
 pub mod interference;
-pub mod limits;
 pub mod machine;
 pub mod memory;
 pub mod metric;
@@ -20,9 +21,10 @@ pub mod record;
 pub mod samples;
 pub mod service;
 pub mod slice;
-mod source;
 pub mod speed;
 pub mod usage;
+
+use limits::{cgroup, source};
 
 pub use build::Build;
 pub use cache_line::CacheLine;

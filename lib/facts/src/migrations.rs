@@ -39,7 +39,7 @@ impl Migrations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::fixtures::Root;
+    use crate::fixtures::Root;
 
     #[test]
     fn moves_are_summed_over_the_same_threads() {

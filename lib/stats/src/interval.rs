@@ -62,7 +62,7 @@ pub fn t_interval(values: &[f64], confidence: f64) -> Option<Interval> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contrast {
     /// The difference.
-    pub(crate) estimate: f64,
+    pub estimate: f64,
     /// Standard error of the difference.
     pub(crate) error: f64,
     /// Degrees of freedom of the standard error.
@@ -73,7 +73,7 @@ pub struct Contrast {
 
 impl Contrast {
     /// Mean of independent values.
-    pub(crate) fn mean(values: &[f64]) -> Option<Self> {
+    pub fn mean(values: &[f64]) -> Option<Self> {
         let n = values.len();
         let error = sample_sd(values)? / (n as f64).sqrt();
         Some(Self { estimate: mean(values)?, error, freedom: n as f64 - 1.0, n })
@@ -101,7 +101,8 @@ impl Contrast {
         self.interval(confidence)?.exp()
     }
 
-    fn interval(self, confidence: f64) -> Option<Interval> {
+    /// Interval of the difference.
+    pub fn interval(self, confidence: f64) -> Option<Interval> {
         let reach = t_critical(confidence, self.freedom)? * self.error;
         Interval::around(self.estimate, reach, self.n, confidence)
     }

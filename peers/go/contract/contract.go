@@ -83,15 +83,8 @@ func (d *Description) Need(resource string, fixed, each uint64) {
 	d.Needs[resource] = Need{need.Fixed + fixed, need.Each + each}
 }
 
-// Beside adds the needs of so many idle goroutines, each of which needs what a task does.
-func (d *Description) Beside(idle uint64) {
-	for resource, need := range d.Needs {
-		d.Need(resource, need.Each*idle, 0)
-	}
-}
-
-// Main follows the command line and ends the program. Without --tasks there are so many. The first function completes the description, or
-// fails where flags do not go together; the second one builds, runs and takes down the work.
+// Main follows the command line and ends the program. Without --tasks there are so many. The first function completes
+// the description, or fails where flags do not go together; the second one builds, runs and takes down the work.
 func Main(name string, usual uint64, complete func(*Description) error, measure func(*Run) error) {
 	tasks = Number("tasks", usual, 1, math.MaxInt32, "`N` goroutines")
 	watchSignals()
@@ -113,10 +106,7 @@ func start(name string, complete func(*Description) error, measure func(*Run) er
 	// Set also where no flag asks for it, or the runtime follows a quota of CPU time that changes in mid-run.
 	runtime.GOMAXPROCS(int(*workers))
 	run := newRun(description)
-	if err = checkLimits(description); err == nil {
-		err = guarded(run, measure)
-	}
-	if err != nil {
+	if err = guarded(run, measure); err != nil {
 		return max(complain(name, printLine(map[string]any{"at": "failed", "error": err.Error()}), 1), 1)
 	}
 	if err = printLine(map[string]any{"at": "ended", "teardown_ns": time.Since(run.rested)}); err != nil {
@@ -213,35 +203,4 @@ func watchSignals() {
 		}
 		os.Exit(128 + int(number))
 	}()
-}
-
-// checkLimits compares what the run needs with descriptors and memory. (Go's runtime has raised the soft
-// descriptor limit to the hard one. The number of threads does not depend on that of tasks.)
-func checkLimits(d *Description) error {
-	most, short := uint64(math.MaxUint64), ""
-	against := func(name, resource string, limit, used uint64) {
-		need, left := d.Needs[resource], limit-min(used, limit)
-		if needed := need.Fixed + need.Each*d.Tasks; needed > left {
-			short += fmt.Sprintf("%s leaves %d of the %d needed; ", name, left, needed)
-		}
-		if need.Each > 0 {
-			most = min(most, (left-min(need.Fixed, left))/need.Each)
-		}
-	}
-	var files syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil {
-		open, _ := os.ReadDir("/proc/self/fd")
-		against("the descriptor limit (ulimit -n)", "descriptors", files.Cur, uint64(len(open)))
-	}
-	text, _ := os.ReadFile("/proc/meminfo")
-	_, rest, _ := strings.Cut(string(text), "MemAvailable:")
-	var available uint64
-	if _, err := fmt.Sscan(rest, &available); err == nil {
-		against("the available memory", "bytes", available<<10, 0)
-	}
-	if short == "" {
-		return nil
-	}
-	return fmt.Errorf("--tasks %d is more than this system allows: %sat most %d tasks fit; "+
-		"`switchcost limits %s --tasks %d` has the remedies", d.Tasks, short, most, d.Program, d.Tasks)
 }

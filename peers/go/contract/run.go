@@ -142,14 +142,12 @@ func (r *Run) tell() {
 	r.answer(answer)
 }
 
-// openRequests opens a pipe on standard input anew: a read is then awaited by the runtime's event loop.
+// openRequests opens standard input anew: a read is then awaited by the runtime's event loop.
 // In read(2) itself a thread keeps its worker for up to 10 ms, and the runtime's monitor awake.
 func openRequests() *bufio.Reader {
-	requests := os.Stdin
-	if info, err := requests.Stat(); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
-		if own, err := os.OpenFile("/proc/self/fd/0", os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
-			requests = own
-		}
+	requests, err := os.OpenFile("/proc/self/fd/0", os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		requests = os.Stdin
 	}
 	return bufio.NewReaderSize(requests, longestLine)
 }

@@ -1,18 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
-	"strconv"
-	"strings"
+	"runtime"
 	"syscall"
 	"time"
 	"unsafe"
@@ -23,13 +20,26 @@ import (
 type generator struct {
 	command *exec.Cmd
 	// pipe has a byte for each arrival.
-	pipe    *os.File
-	offsets io.WriteCloser
-	told    *bufio.Reader
+	pipe   *os.File
+	input  io.Closer
+	asked  *gob.Encoder
+	answer *gob.Decoder
 }
 
-// start starts it on a CPU, or with -1 on all.
-func start(cpu int) (*generator, error) {
+// request of arrivals, with a mean gap in ns. The generator spins between them, or else sleeps.
+type request struct {
+	Gap   float64
+	Count int
+	Spins bool
+}
+
+// arrivals are when each was due, and by how much it was late, in ns by CLOCK_MONOTONIC.
+type arrivals struct {
+	Due, Late []int64
+}
+
+// start starts it on a CPU, or with none on those that serve.
+func start(cpus cpus) (*generator, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("cannot find this executable: %w", err)
@@ -39,215 +49,132 @@ func start(cpu int) (*generator, error) {
 		return nil, fmt.Errorf("cannot make a pipe: %w", err)
 	}
 	defer writer.Close()
-	command := exec.Command(self, "generate", strconv.Itoa(cpu))
+	command := exec.Command(self, "generate")
 	command.ExtraFiles = []*os.File{writer}
 	command.Stderr = os.Stderr
-	g := &generator{command: command, pipe: reader}
-	if g.offsets, err = command.StdinPipe(); err == nil {
-		var told io.ReadCloser
-		if told, err = command.StdoutPipe(); err == nil {
-			g.told = bufio.NewReaderSize(told, 1<<16)
-			err = command.Start()
-		}
-	}
+	input, err := command.StdinPipe()
 	if err != nil {
+		return nil, err
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	// A process begins on the CPUs of the thread that starts it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if cpus.generator >= 0 {
+		err = restrict([]int{cpus.generator})
+	}
+	if err = errors.Join(err, command.Start(), restrict(cpus.serving)); err != nil {
 		return nil, fmt.Errorf("cannot start the generator: %w", err)
 	}
-	return g, nil
+	return &generator{command, reader, input, gob.NewEncoder(input), gob.NewDecoder(output)}, nil
 }
 
-// begin has it generate arrivals at these times from the beginning that it chooses, and returns that.
-func (g *generator) begin(offsets []int64) (begun int64, err error) {
-	count := int64(len(offsets))
-	err = errors.Join(binary.Write(g.offsets, binary.NativeEndian, count), binary.Write(g.offsets, binary.NativeEndian, offsets))
-	if err == nil {
-		err = binary.Read(g.told, binary.NativeEndian, &begun)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("the generator has ended: %w", err)
-	}
-	return begun, nil
-}
-
-// late returns how late it was at each of so many arrivals, when all have come.
-func (g *generator) late(arrivals int) ([]uint64, error) {
-	late := make([]uint64, arrivals)
-	return late, binary.Read(g.told, binary.NativeEndian, late)
-}
-
-// end ends it: at the end of its input, or of the pipe.
+// end ends it: at the end of its input.
 func (g *generator) end() error {
-	g.offsets.Close()
+	g.input.Close()
 	g.pipe.Close()
 	return g.command.Wait()
 }
 
 // generate is the other process: it ends with its input.
-func generate(args []string) {
+func generate() {
 	// A terminal sends signals to it too; it ends when the program does.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	if err := generateAll(args); err != nil {
-		fmt.Fprintln(os.Stderr, "goroutine-arrivals: the generator:", err)
-		os.Exit(1)
-	}
-}
-
-func generateAll(args []string) error {
-	if len(args) != 1 {
-		return errors.New("it takes a CPU")
-	}
-	cpu, err := strconv.Atoi(args[0])
-	if err != nil {
-		return err
-	}
-	if cpu >= 0 {
-		if err := restrict([]int{cpu}); err != nil {
-			return err
-		}
-	}
-	input := bufio.NewReaderSize(os.Stdin, 1<<16)
+	asked, answer := gob.NewDecoder(os.Stdin), gob.NewEncoder(os.Stdout)
 	for {
-		var count int64
-		if err := binary.Read(input, binary.NativeEndian, &count); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
+		var r request
+		if asked.Decode(&r) != nil || answer.Encode(r.arrive()) != nil {
+			return
 		}
-		offsets, late := make([]int64, count), make([]uint64, count)
-		if err := binary.Read(input, binary.NativeEndian, offsets); err != nil {
-			return err
-		}
-		begun := now()
-		if binary.Write(os.Stdout, binary.NativeEndian, begun) != nil {
-			return nil
-		}
-		for k, offset := range offsets {
-			due := begun + offset
-			at := now()
-			for ; at < due; at = now() {
-				if cpu < 0 {
-					time.Sleep(time.Duration(due - at))
-				}
-			}
-			late[k] = uint64(at - due)
-			if _, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, 3, uintptr(unsafe.Pointer(&arrival)), 1); errno != 0 {
-				// Nobody reads: the program is over.
-				return nil
+	}
+}
+
+// arrive writes a byte at each arrival, with exponential gaps, until nobody reads.
+func (r request) arrive() arrivals {
+	came := arrivals{make([]int64, 0, r.Count), make([]int64, 0, r.Count)}
+	due, arrival := float64(nanotime()), []byte{0}
+	for range r.Count {
+		due += r.Gap * rand.ExpFloat64()
+		late := nanotime() - int64(due)
+		for ; late < 0; late = nanotime() - int64(due) {
+			if !r.Spins {
+				time.Sleep(time.Duration(-late))
 			}
 		}
-		if binary.Write(os.Stdout, binary.NativeEndian, late) != nil {
-			return nil
+		if _, err := syscall.Write(3, arrival); err != nil {
+			break
 		}
+		came.Due, came.Late = append(came.Due, int64(due)), append(came.Late, late)
 	}
+	return came
 }
 
-var arrival byte
-
-// draw draws arrivals, in ns from the first one's beginning, with exponential gaps.
-func draw(gap float64, count int) []int64 {
-	offsets, at := make([]int64, count), 0.0
-	for k := range offsets {
-		at += gap * rand.ExpFloat64()
-		offsets[k] = int64(at)
-	}
-	return offsets
-}
-
-// busy is how long CPUs were not idle since the start, in ns; false if the kernel does not tell.
-func busy(cpus []int) (int64, bool) {
-	text, err := os.ReadFile("/proc/stat")
-	sum := int64(0)
-	for _, cpu := range cpus {
-		_, line, found := strings.Cut(string(text), fmt.Sprintf("\ncpu%d ", cpu))
-		var user, nice, system, idle, iowait, irq, softirq, steal int64
-		_, err2 := fmt.Sscan(line, &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal)
-		if err != nil || err2 != nil || !found {
-			return 0, false
-		}
-		// In ticks of 10 ms.
-		sum += (user + nice + system + irq + softirq + steal) * 1e7
-	}
-	return sum, true
-}
-
-// Clocks of clock_gettime(2).
-const monotonic, processTime, threadTime = 1, 2, 3
-
-// epoch and origin are one point of time, by Go's clock and by CLOCK_MONOTONIC, which other processes have too.
-var epoch, origin = sameTime()
-
-// sameTime reads both clocks, as close together as some tries come.
-func sameTime() (time.Time, int64) {
-	var epoch time.Time
-	origin, closest := int64(0), time.Duration(math.MaxInt64)
-	for range 20 {
-		before := time.Now()
-		read := readClock(monotonic)
-		if apart := time.Since(before); apart < closest {
-			epoch, origin, closest = before.Add(apart/2), read, apart
-		}
-	}
-	return epoch, origin
-}
-
-// now is CLOCK_MONOTONIC, in ns.
-func now() int64 {
-	return origin + int64(time.Since(epoch))
-}
-
-// readClock reads a clock of the kernel's, in ns. It cannot fail: each of them is on every Linux.
-func readClock(clock uintptr) int64 {
-	var ts syscall.Timespec
-	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&ts)), 0)
-	return ts.Nano()
-}
+// nanotime is CLOCK_MONOTONIC, which two processes have in common, in ns.
+//
+//go:linkname nanotime runtime.nanotime
+func nanotime() int64
 
 // cpuSet is as large as any kernel's.
 type cpuSet [128]uint64
 
-// allowed returns the generator's CPU, the last one that this process may use or -1 if it is the only one, and
-// those of what serves.
-func allowed() (own int, serving []int, err error) {
+// cpus are the generator's, which is -1 if there is only one, and those of what serves.
+type cpus struct {
+	generator int
+	serving   []int
+}
+
+// ownCPU is the variable that tells a process, and what it executes, that this CPU is the generator's.
+const ownCPU = "GENERATOR_CPU"
+
+// allowed returns the CPUs that this process may use. The generator's is the last of several.
+func allowed() (cpus, error) {
 	var set cpuSet
 	_, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set)))
 	if errno != 0 {
-		return 0, nil, fmt.Errorf("cannot read the CPU affinity: %w", errno)
+		return cpus{}, fmt.Errorf("cannot read the CPU affinity: %w", errno)
 	}
+	c := cpus{generator: -1}
 	for cpu := range len(set) * 64 {
 		if set[cpu/64]>>(cpu%64)&1 == 1 {
-			serving = append(serving, cpu)
+			c.serving = append(c.serving, cpu)
 		}
 	}
-	if len(serving) == 1 {
-		return -1, serving, nil
+	if _, err := fmt.Sscan(os.Getenv(ownCPU), &c.generator); err != nil && len(c.serving) > 1 {
+		last := len(c.serving) - 1
+		c.generator, c.serving = c.serving[last], c.serving[:last]
 	}
-	return serving[len(serving)-1], serving[:len(serving)-1], nil
+	return c, nil
 }
 
-// restrict restricts all threads of this process to CPUs.
+// keepOff keeps all threads of the process off the generator's CPU. It executes itself anew, since the runtime has
+// started threads already, and new ones are made by any of them.
+func (c cpus) keepOff() error {
+	if c.generator < 0 || os.Getenv(ownCPU) != "" {
+		return nil
+	}
+	runtime.LockOSThread()
+	self, err := os.Executable()
+	if err = errors.Join(err, restrict(c.serving)); err != nil {
+		return err
+	}
+	os.Setenv(ownCPU, fmt.Sprint(c.generator))
+	os.Setenv("GOMAXPROCS", fmt.Sprint(runtime.GOMAXPROCS(0)))
+	return fmt.Errorf("cannot execute %s anew: %w", self, syscall.Exec(self, os.Args, os.Environ()))
+}
+
+// restrict restricts this thread to CPUs.
 func restrict(cpus []int) error {
 	var set cpuSet
 	for _, cpu := range cpus {
 		set[cpu/64] |= 1 << (cpu % 64)
 	}
-	// Again if there are more than before: one that is created meanwhile may be of one that was not restricted yet.
-	for seen := 0; ; {
-		threads, err := os.ReadDir("/proc/self/task")
-		if err != nil {
-			return fmt.Errorf("cannot list the threads: %w", err)
-		}
-		for _, thread := range threads {
-			id, _ := strconv.Atoi(thread.Name())
-			_, _, errno := syscall.RawSyscall(
-				syscall.SYS_SCHED_SETAFFINITY, uintptr(id), unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set)))
-			if errno != 0 && errno != syscall.ESRCH {
-				return fmt.Errorf("cannot restrict a thread to the CPUs %v: %w", cpus, errno)
-			}
-		}
-		if len(threads) <= seen {
-			return nil
-		}
-		seen = len(threads)
+	_, _, errno := syscall.RawSyscall(
+		syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set)))
+	if errno != 0 {
+		return fmt.Errorf("cannot restrict a thread to the CPUs %v: %w", cpus, errno)
 	}
+	return nil
 }

@@ -16,8 +16,11 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
+	"unsafe"
 
 	"switchcost/contract"
 )
@@ -38,8 +41,8 @@ const (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "generate" {
-		generate(os.Args[2:])
+	if len(os.Args) == 2 && os.Args[1] == "generate" {
+		generate()
 		return
 	}
 	contract.Main("goroutine-arrivals", 1, describe, measure)
@@ -55,20 +58,21 @@ func describe(d *contract.Description) error {
 	if *work < time.Microsecond || *work > time.Millisecond {
 		return errors.New("--work: write a time from 1us to 1ms")
 	}
-	_, serving, err := allowed()
+	cpus, err := allowed()
 	if err != nil {
 		return err
 	}
-	_, before := plan(d.Tasks, len(serving))
+	_, before := plan(d.Tasks, len(cpus.serving))
 	workers := d.Runtime["workers"].(uint64)
-	d.Runtime["workers"] = min(workers, uint64(len(serving)))
+	d.Runtime["workers"] = min(workers, uint64(len(cpus.serving)))
 	d.Arrivals, d.Settle = 1, 0
 	d.Need("bytes", 0, 100*uint64(before+most))
 	return nil
 }
 
-// request is what its tasks share.
-type request struct {
+// server is what the tasks of a request share.
+type server struct {
+	cpus    cpus
 	work    uint64
 	atOnce  int
 	records []record
@@ -85,47 +89,44 @@ type record struct {
 }
 
 func measure(run *contract.Run) error {
-	own, serving, err := allowed()
+	cpus, err := allowed()
 	if err != nil {
 		return err
 	}
-	// Threads that the runtime creates later are created by these.
-	if err := restrict(serving); err != nil {
+	if err := cpus.keepOff(); err != nil {
 		return err
 	}
-	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), len(serving)))
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), len(cpus.serving)))
 	multiplications, err := calibrate(*work)
 	if err != nil {
 		return err
 	}
-	generator, err := start(own)
+	generator, err := start(cpus)
 	if err != nil {
 		return err
 	}
-	gap, before := plan(run.Tasks, len(serving))
-	r := &request{work: multiplications, atOnce: int(run.Tasks), over: make(chan struct{}, 1)}
-	r.records = make([]record, (before+most)*r.atOnce)
+	gap, before := plan(run.Tasks, len(cpus.serving))
+	s := &server{cpus: cpus, work: multiplications, atOnce: int(run.Tasks), over: make(chan struct{}, 1)}
+	s.records = make([]record, (before+most)*s.atOnce)
 	for err == nil && run.Next() {
 		if count := int(run.Left()); count > 0 {
-			err = r.serve(run, generator, draw(gap, before+count), before, serving, own >= 0)
+			err = s.serve(run, generator, request{gap, before + count, cpus.generator >= 0}, before)
 		}
 	}
 	return errors.Join(err, generator.end(), run.Err)
 }
 
 // serve starts the tasks of all arrivals, waits for them, and records what they took.
-func (r *request) serve(run *contract.Run, generator *generator, due []int64, before int, cpus []int, isApart bool) error {
-	r.records = append(r.records[:0], make([]record, len(due)*r.atOnce)...)
-	r.ended.Store(0)
-	r.due.Store(int64(len(r.records)))
-	usedBefore := readClock(processTime)
-	busyBefore, isKnown := busy(cpus)
-	begun, err := generator.begin(due)
-	if err != nil {
-		return err
+func (s *server) serve(run *contract.Run, generator *generator, wanted request, before int) error {
+	s.records = append(s.records[:0], make([]record, wanted.Count*s.atOnce)...)
+	s.ended.Store(0)
+	s.due.Store(int64(len(s.records)))
+	usedBefore, othersBefore := cpuTime(ofProcess), s.cpus.busy()
+	if err := generator.asked.Encode(wanted); err != nil {
+		return fmt.Errorf("the generator has ended: %w", err)
 	}
 	bytes, arrived, isGoingOn := make([]byte, 4096), 0, true
-	for arrived < len(due) && isGoingOn {
+	for arrived < wanted.Count && isGoingOn {
 		count, err := generator.pipe.Read(bytes)
 		if err != nil {
 			return fmt.Errorf("the generator has ended: %w", err)
@@ -133,58 +134,52 @@ func (r *request) serve(run *contract.Run, generator *generator, due []int64, be
 		for k := 0; k < count && isGoingOn; k++ {
 			// Those that do not count are no iterations.
 			if isGoingOn = arrived < before || run.Iterate(); isGoingOn {
-				for place := range r.atOnce {
-					go r.task(arrived*r.atOnce + place)
+				for place := range s.atOnce {
+					go s.task(arrived*s.atOnce + place)
 				}
 				arrived++
 			}
 		}
 	}
+	if !isGoingOn {
+		// A signal ends it: the generator notices that nobody reads.
+		generator.pipe.Close()
+	}
 	run.Iterate()
-	r.records = r.records[:arrived*r.atOnce]
-	r.due.Store(int64(len(r.records)))
-	if r.ended.Load() < r.due.Load() {
-		<-r.over
+	s.records = s.records[:arrived*s.atOnce]
+	s.due.Store(int64(len(s.records)))
+	if s.ended.Load() < s.due.Load() {
+		<-s.over
 	}
-	// A signal ends it early: that the generator was late is not told then.
-	if arrived == len(due) {
-		late, err := generator.late(arrived)
-		if err != nil {
-			return err
-		}
-		run.Aside("generator_late", late[before:]...)
+	used := float64(cpuTime(ofProcess) - usedBefore)
+	others := max(float64(s.cpus.busy()-othersBefore)-used, 0)
+	var came arrivals
+	if err := generator.answer.Decode(&came); err != nil || len(came.Due) < arrived {
+		return fmt.Errorf("the generator has ended: %w", err)
 	}
-	due = due[:arrived]
-	for k := range due {
-		due[k] += begun
-	}
-	used, others := float64(readClock(processTime)-usedBefore), 0.0
-	if busyNow, isKnownNow := busy(cpus); isKnown && isKnownNow && isApart {
-		others = max(float64(busyNow-busyBefore)-used, 0)
-	}
-	return r.sumUp(run, due, min(before, arrived), len(cpus), used, others)
+	return s.sumUp(run, arrivals{came.Due[:arrived], came.Late[:arrived]}, min(before, arrived), used, others)
 }
 
 // task reads the clock, multiplies, reads the clock.
-func (r *request) task(place int) {
-	started := now()
-	product := multiply(r.work)
-	r.records[place] = record{started, now(), product}
-	if r.ended.Add(1) == r.due.Load() {
-		r.over <- struct{}{}
+func (s *server) task(place int) {
+	started := nanotime()
+	product := multiply(s.work)
+	s.records[place] = record{started, nanotime(), product}
+	if s.ended.Add(1) == s.due.Load() {
+		s.over <- struct{}{}
 	}
 }
 
 // sumUp checks the tasks, and records them: of each arrival, until its last task started.
-func (r *request) sumUp(run *contract.Run, due []int64, before, cpus int, used, others float64) error {
-	if len(due) == 0 {
+func (s *server) sumUp(run *contract.Run, came arrivals, before int, used, others float64) error {
+	if len(came.Due) == 0 {
 		return nil
 	}
-	product, ends := multiply(r.work), make([]int64, 0, len(r.records))
-	for arrival, at := range due {
-		last := at
-		for place, task := range r.records[arrival*r.atOnce : (arrival+1)*r.atOnce] {
-			if task.product != product || task.started < at {
+	product, ends := multiply(s.work), make([]int64, 0, len(s.records))
+	for arrival, due := range came.Due {
+		last := due
+		for place, task := range s.records[arrival*s.atOnce : (arrival+1)*s.atOnce] {
+			if task.product != product || task.started < due {
 				return fmt.Errorf("task %d found %d, expected %d, or started before it arrived", place, task.product, product)
 			}
 			last = max(last, task.started)
@@ -194,14 +189,16 @@ func (r *request) sumUp(run *contract.Run, due []int64, before, cpus int, used, 
 			}
 		}
 		if arrival >= before {
-			run.Record(time.Duration(last - at))
+			run.Record(time.Duration(last - due))
+			run.Aside("generator_late", uint64(came.Late[arrival]))
 		}
 	}
 	slices.Sort(ends)
-	all := float64(cpus) * float64(ends[len(ends)-1]-due[0])
+	cpus, first := float64(len(s.cpus.serving)), came.Due[0]
+	all := cpus * float64(ends[len(ends)-1]-first)
 	run.Aside("cpu_percent", uint64(math.Round(100*used/all)))
 	run.Aside("others_percent", uint64(math.Round(100*others/all)))
-	backlog, span := growingBacklog(due, ends), float64(cpus)*float64(due[len(due)-1]-due[0])
+	backlog, span := growingBacklog(came.Due, ends), cpus*float64(came.Due[len(came.Due)-1]-first)
 	// Beside others tasks do start so late, unless they alone take more CPU time than there is.
 	if backlog == 0 || used < span && others > othersUse*span {
 		return nil
@@ -242,9 +239,9 @@ func calibrate(work time.Duration) (uint64, error) {
 	defer runtime.UnlockOSThread()
 	shortest := int64(math.MaxInt64)
 	for range 7 {
-		before := readClock(threadTime)
+		before := cpuTime(ofThread)
 		sink = multiply(trial)
-		shortest = min(shortest, readClock(threadTime)-before)
+		shortest = min(shortest, cpuTime(ofThread)-before)
 	}
 	if shortest <= 0 {
 		return 0, errors.New("the CPU time of a thread stands still: there is no such clock here")
@@ -254,3 +251,30 @@ func calibrate(work time.Duration) (uint64, error) {
 
 // sink has the compiler keep a result.
 var sink uint64
+
+// Clocks of clock_gettime(2). What getrusage(2) says is as coarse as a tick on some kernels.
+const ofProcess, ofThread = 2, 3
+
+// cpuTime reads a clock, in ns. It cannot fail: each of them is on every Linux.
+func cpuTime(clock uintptr) int64 {
+	var used syscall.Timespec
+	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&used)), 0)
+	return used.Nano()
+}
+
+// busy is how long the CPUs that serve were not idle since the start, in ns: 0 if the kernel does not tell, or if the
+// generator uses them too.
+func (c cpus) busy() (sum int64) {
+	text, _ := os.ReadFile("/proc/stat")
+	for _, cpu := range c.serving {
+		_, line, _ := strings.Cut(string(text), fmt.Sprintf("\ncpu%d ", cpu))
+		var user, nice, system, idle, iowait, irq, softirq, steal int64
+		_, err := fmt.Sscan(line, &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal)
+		if err != nil || c.generator < 0 {
+			return 0
+		}
+		// In ticks of 10 ms.
+		sum += (user + nice + system + irq + softirq + steal) * 1e7
+	}
+	return sum
+}

@@ -3,7 +3,7 @@
 // One iteration: the driver puts a number into the first channel; each goroutine takes it, adds one, and
 // puts it into the next channel; the driver takes it from the last one: N + 1 hops, each a send, a
 // wake-up by the scheduler and a receive. The driver is a goroutine like the others. With --feed
-// first-task it sends one number only; the first goroutine has the others and hands on all of them.
+// first-task it sends one number only, for which the first goroutine hands on all of them.
 //
 // Timed: those operations and the scheduler's work to run the next goroutine. Left out: creating and
 // awaiting the goroutines, and the check of the numbers.
@@ -27,12 +27,10 @@ import (
 )
 
 var (
-	tokens       = contract.Number("tokens", 1, 1, math.MaxUint32, "`K` numbers in flight at once")
+	brigade      = contract.NewBrigade(math.MaxUint32)
 	capacity     = contract.Number("capacity", 1, 0, 1<<28, "`N` numbers that a channel holds; 0: no buffer")
 	isOneChannel = contract.Flags.Bool("one-channel", false, "one task that answers into the channel that it reads; what is taken need not be an answer")
-	idle         = contract.Number("idle", 0, 0, math.MaxInt32, "`N` further goroutines that wait on channels of their own that carry no number")
-	together     = contract.NewTogether()
-	// isOwned is whether the first task has the numbers at first.
+	// isOwned is true if the first task has the numbers at first.
 	isOwned = false
 )
 
@@ -48,149 +46,76 @@ func main() {
 }
 
 func describe(d *contract.Description) error {
-	d.Tokens, d.Hops = *tokens, (d.Tasks+1)**tokens
+	tokens := uint64(brigade.Tokens())
 	// A goroutine, its channel and its results.
 	const goroutine, number = 3200, 8
-	d.Need("bytes", number*(*capacity+2**tokens), goroutine+number**capacity)
-	d.Beside(*idle)
-	if (*isOneChannel || isOwned) && !together.IsOne() {
-		return errors.New("--chains and --trips: not with --one-channel, nor with --feed first-task: drop one of them")
-	}
-	if *isOneChannel {
-		if d.Tasks != 1 || *tokens != 1 || isOwned {
-			return errors.New("--one-channel: one task and one message: add --tasks 1, and drop --tokens and --feed")
-		}
-		return nil
-	}
-	if isOwned {
-		d.Hops = d.Tasks**tokens + 1
-		return nil
+	d.Need("bytes", number*(*capacity+2*tokens), goroutine+number**capacity)
+	if *isOneChannel && (d.Tasks != 1 || isOwned || !brigade.IsPingPong()) {
+		return errors.New("--one-channel: one task and one message: add --tasks 1, and drop the flags of a chain")
 	}
 	// The driver sends all numbers before it takes one back. Without buffers each task has one in its hand.
-	if most := max((d.Tasks+1)**capacity, d.Tasks); *tokens > most {
+	if most := max((d.Tasks+1)**capacity, d.Tasks); tokens > most && !isOwned {
 		return fmt.Errorf("--tokens %d is more than the channels hold (at most %d): lower it, raise --capacity or "+
-			"--tasks, or use --feed first-task", *tokens, most)
+			"--tasks, or use --feed first-task", tokens, most)
 	}
-	return together.Describe(d)
+	if isOwned {
+		d.Hops = d.Tasks*tokens + 1
+	}
+	return brigade.Describe(d)
 }
 
 func measure(run *contract.Run) error {
-	buildIdle := func(chain *contract.Chain) (func(), error) {
-		first, _ := build(*idle, chain, nil)
-		return func() { close(first) }, nil
+	if *isOneChannel {
+		return measureOneChannel(run)
 	}
-	return contract.BesideIdle(*idle, buildIdle, func() error {
-		if *isOneChannel {
-			return measureOneChannel(run)
-		}
-		return brigade(run)
-	})
+	return brigade.Measure(run, build)
 }
 
-func brigade(run *contract.Run) error {
-	if !together.IsOne() {
-		return together.Drive(run, func(chain *contract.Chain) (contract.ChainDriver, error) {
-			first, last := build(run.Tasks, chain, nil)
-			return &driver{first, last, int(run.Tasks), make([]int, *tokens*together.Trips())}, nil
-		})
-	}
-	chain, sent := contract.NewChain(run.Tasks), make([]int, *tokens)
-	stock := []int{}
+// build makes the channels and the tasks between them. For each number that comes, the first one hands on all that it
+// has.
+func build(tasks uint64, chain *contract.Chain) (contract.Driver, error) {
+	first, sent, batch := make(chan int, *capacity), brigade.Tokens(), 1
 	if isOwned {
-		sent, stock = sent[:1], sent[1:]
+		sent, batch = batch, sent
 	}
-	first, last := build(run.Tasks, chain, stock)
-	chain.Started.Wait()
-	err := drive(run, first, last, sent, stock)
-	// The end runs along the chain.
-	close(first)
-	return chain.Result(err, run.Begun**tokens)
-}
-
-// build makes the channels and the tasks between them, the first of which has a stock, and returns the driver's
-// ends.
-func build(tasks uint64, chain *contract.Chain, stock []int) (first, last chan int) {
-	first = make(chan int, *capacity)
-	last = first
-	for place := range tasks {
-		from, to, own := last, make(chan int, *capacity), []int(nil)
-		if place == 0 {
-			own = stock
-		}
-		go passOn(from, to, own, chain, place)
-		last = to
+	last := first
+	for range tasks {
+		from, to, numbers := last, make(chan int, *capacity), batch
+		chain.Go(func() (uint64, error) { return passOn(from, to, numbers), nil })
+		last, batch = to, 1
 	}
-	return first, last
+	return &driver{first, last, int(tasks), sent, make([]int, brigade.Tokens()*brigade.Trips())}, nil
 }
 
 // passOn is a task of the chain: takes a number, adds one, hands it on, until the channel is closed; and
-// hands on its stock, if it has one, each time that a number comes.
-func passOn(from <-chan int, to chan<- int, stock []int, chain *contract.Chain, place uint64) {
-	passed := uint64(0)
-	chain.Started.Done()
+// hands on the numbers that follow it in its batch.
+func passOn(from <-chan int, to chan<- int, batch int) (passed uint64) {
 	for number := range from {
-		to <- number + 1
-		passed++
-		for _, number := range stock {
-			to <- number + 1
+		for k := range batch {
+			to <- number + k + 1
 			passed++
 		}
 	}
 	close(to)
-	chain.Ended(place, passed, nil)
+	return passed
 }
 
-// drive sends the numbers in, takes them out, and times that. The stock is the first task's.
-func drive(run *contract.Run, first chan<- int, last <-chan int, sent, stock []int) error {
-	received := make([]int, len(sent)+len(stock))
-	for run.Next() {
-		for run.Iterate() {
-			start := int(run.Begun)
-			for k := range sent {
-				sent[k] = start + k
-			}
-			for k := range stock {
-				stock[k] = start + len(sent) + k
-			}
-
-			clock := time.Now()
-			for _, number := range sent {
-				first <- number
-			}
-			for k := range received {
-				number, isOpen := <-last
-				if !isOpen {
-					return contract.ErrEnded
-				}
-				received[k] = number
-			}
-			run.Record(time.Since(clock))
-
-			for k, came := range received {
-				if err := contract.CheckToken(k, came, start+k+int(run.Tasks)); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return run.Err
-}
-
-// driver is that of one chain among several.
+// driver has the ends of a chain.
 type driver struct {
-	first    chan<- int
-	last     <-chan int
-	tasks    int
-	received []int
+	first       chan<- int
+	last        <-chan int
+	tasks, sent int
+	received    []int
 }
 
 // MakeTrips sends the numbers in and takes them out, one round trip after the other.
 func (d *driver) MakeTrips(iteration uint64) error {
-	for trip := 0; trip < len(d.received); trip += int(*tokens) {
-		for k := range int(*tokens) {
+	tokens := brigade.Tokens()
+	for trip := 0; trip < len(d.received); trip += tokens {
+		for k := range d.sent {
 			d.first <- int(iteration) + trip + k
 		}
-		for k := range int(*tokens) {
+		for k := range tokens {
 			number, isOpen := <-d.last
 			if !isOpen {
 				return contract.ErrEnded
@@ -203,12 +128,7 @@ func (d *driver) MakeTrips(iteration uint64) error {
 
 // Verify checks the numbers that came out.
 func (d *driver) Verify(iteration uint64) error {
-	for k, came := range d.received {
-		if err := contract.CheckToken(k, came, int(iteration)+k+d.tasks); err != nil {
-			return err
-		}
-	}
-	return nil
+	return contract.CheckTokens(d.received, int(iteration), d.tasks)
 }
 
 // Close closes the first channel: the end runs along the chain.
@@ -216,20 +136,21 @@ func (d *driver) Close() { close(d.first) }
 
 // measureOneChannel builds the program that circulates: a ping-pong through a single channel.
 func measureOneChannel(run *contract.Run) error {
-	chain, both := contract.NewChain(1), make(chan int, *capacity)
+	both, ended := make(chan int, *capacity), make(chan uint64)
 	go func() {
 		passed := uint64(0)
-		chain.Started.Done()
 		for number := range both {
 			both <- number + 1
 			passed++
 		}
-		chain.Ended(0, passed, nil)
+		ended <- passed
 	}()
-	chain.Started.Wait()
 	passes, err := driveOneChannel(run, both)
 	close(both)
-	return chain.Result(err, passes)
+	if passed := <-ended; err == nil && passed != passes {
+		return fmt.Errorf("the task passed on %d numbers, expected %d", passed, passes)
+	}
+	return err
 }
 
 // driveOneChannel sends a number and takes one, each in the channel of both. Without a buffer that is an

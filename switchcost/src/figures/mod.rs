@@ -13,12 +13,13 @@ pub mod conditions;
 pub mod curves;
 pub mod doubt;
 pub mod doubts;
-pub mod duel;
 pub mod evidence;
+pub mod finding;
 pub mod grade;
 pub mod known;
 pub mod memory;
 pub mod number;
+pub mod pairs;
 pub mod provenance;
 pub mod runs;
 pub mod speed;
@@ -162,6 +163,12 @@ impl Figure<'_> {
         }
     }
 
+    /// Name of the case, with the value of a swept flag.
+    pub fn name(&self) -> String {
+        let swept = self.swept().map_or(String::new(), |(flag, x)| format!(", {flag} {x}"));
+        self.key.name() + &swept
+    }
+
     /// Flag that is swept, as it is typed, and its value.
     pub fn swept(&self) -> Option<(String, u64)> {
         Some((flag(self.runs.place.case.over.as_ref()?), self.key.x?))
@@ -218,12 +225,11 @@ impl Serialize for Figure<'_> {
 }
 
 impl<'a> Figures<'a> {
-    /// Figures of records; processes that were run by hand are passed over, and those of a duel's second side:
-    /// another build's figures are no more of the same.
+    /// Figures of records; processes that were run by hand are passed over.
     pub fn of(records: &'a [Record]) -> Self {
         let Speed { timed, slices, held_out } = speed::correct(records);
         let mut cases: BTreeMap<Key, Runs<'_>> = BTreeMap::new();
-        for timed in timed.iter().filter(|timed| timed.record.side != Some(Side::B)) {
+        for timed in &timed {
             let Some(place) = timed.record.place() else { continue };
             for (key, metric, position) in runs::places(timed.record) {
                 let case = cases.entry(key).or_insert_with(|| Runs::new(place, metric, position));
@@ -268,9 +274,19 @@ impl<'a> Figures<'a> {
         figures
     }
 
-    /// Figures in the plan's order.
+    /// Figures in the plan's order; of a duel those of the first side.
     pub fn iter(&self) -> impl Iterator<Item = &Figure<'a>> {
-        self.all.iter()
+        self.all.iter().filter(|figure| figure.key.side == Side::A)
+    }
+
+    /// Both sides of each section's own figures in a duel, in the plan's order.
+    pub fn sides(&self) -> impl Iterator<Item = (Option<&Figure<'a>>, Option<&Figure<'a>>)> {
+        let own = self.all.iter().filter(|figure| !figure.runs.is_further());
+        let keys = grouped(own.map(|figure| (Key { side: Side::A, ..figure.key.clone() }, ())));
+        keys.into_iter().map(|(first, _)| {
+            let second = Key { side: Side::B, ..first.clone() };
+            (self.get(&first), self.get(&second))
+        })
     }
 
     /// One figure.

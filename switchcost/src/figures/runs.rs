@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Distribution;
-use facts::{Ending, Metric, Place, Record, Section};
+use facts::{Ending, Metric, Place, Record, Section, Side};
 use serde::Serialize;
 use stats::Estimate;
 
@@ -11,7 +11,7 @@ use super::CONFIDENCE;
 use super::number::capitalised;
 use super::speed::{Round, Timed, round};
 
-/// Place of a figure: section, row, column, and the value of the swept flag.
+/// Place of a figure: section, row, column, the value of the swept flag, and the side of a duel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
     /// Title of the section.
@@ -22,6 +22,9 @@ pub struct Key {
     pub column: String,
     /// Value of the swept flag.
     pub x: Option<u64>,
+    /// Side of a duel; the first one of all else.
+    #[serde(skip)]
+    pub side: Side,
 }
 
 impl Key {
@@ -69,6 +72,7 @@ pub(super) fn places(record: &Record) -> Vec<(Key, Metric, usize)> {
         row: case.row.clone(),
         column: case.column.clone(),
         x: record.x.filter(|_| case.over.is_some()),
+        side: record.side.unwrap_or(Side::A),
     };
     let further = section.also.iter().map(|also| {
         // A point of a curve has one height: another figure is another curve.
@@ -157,6 +161,17 @@ impl<'a> Runs<'a> {
         slots.map(|(&(round, ..), timed)| (round, timed)).collect()
     }
 
+    /// Processes that measured what they should, or their twins, all of each round.
+    pub(super) fn rounds(&self, twins: bool) -> BTreeMap<Round, Vec<&Timed<'a>>> {
+        let mut rounds: BTreeMap<Round, Vec<&Timed<'a>>> = BTreeMap::new();
+        for (&(round, _, twin), timed) in &self.slots {
+            if timed.record.is_whole() && twin == twins {
+                rounds.entry(round).or_default().push(timed);
+            }
+        }
+        rounds
+    }
+
     /// Processes with their times, in the order of the rounds.
     pub(super) fn timed(&self) -> Vec<&Timed<'a>> {
         let slots = self.slots.iter().filter(|((.., twin), t)| t.record.is_whole() && !twin);
@@ -169,7 +184,7 @@ impl<'a> Runs<'a> {
     }
 
     /// The same with the error of the correction: for intervals.
-    pub(super) fn with_errors(&self) -> BTreeMap<Round, f64> {
+    pub(crate) fn with_errors(&self) -> BTreeMap<Round, f64> {
         self.figures(|timed| timed.with_error())
     }
 
@@ -227,11 +242,11 @@ impl<'a> Runs<'a> {
         ratios.into_values().collect()
     }
 
-    /// Beside a yardstick, one figure for each round: a time divided by its time, a rate multiplied by it.
-    pub fn beside(&self, yardstick: &Runs<'_>) -> Vec<f64> {
+    /// Beside the machine's own time of each round: a time divided by it, a rate multiplied by it.
+    pub fn beside(&self, machine: &BTreeMap<Round, f64>) -> Vec<f64> {
         let is_rate = self.metric.is_per_second();
         let beside = |own: f64, time: f64| if is_rate { own * time } else { own / time };
-        joined(&self.with_errors(), &yardstick.with_errors(), beside).into_values().collect()
+        joined(&self.with_errors(), machine, beside).into_values().collect()
     }
 
     /// Divided by its twins: nothing but noise. Of programs that took turns, slices of the same turn are

@@ -6,7 +6,6 @@ use facts::Quantity;
 use serde::Serialize;
 use stats::MIN_ROUNDS;
 
-use super::duel::verdict::MIN_PAIRS;
 use super::number::percent;
 
 /// Largest change that counts as none, as a share, unless `--fail-above` says another.
@@ -26,12 +25,6 @@ pub enum Verdict {
     Open(f64),
     /// Nothing, and why.
     Inconclusive(Reason),
-    /// The second side does not have the figure.
-    OnlyInOld,
-    /// The first side does not have it.
-    OnlyInNew,
-    /// Either side was not measured.
-    Failed,
 }
 
 /// Reason why nothing can be said of a change.
@@ -42,8 +35,6 @@ pub enum Reason {
     TwinDiffers,
     /// There are too few values for an interval.
     FewRounds,
-    /// A duel has too few pairs for a verdict.
-    FewPairs,
     /// Memory does not grow with the tasks, or a figure may be zero: nothing can be divided by it.
     NoSize,
     /// The processes of either side fall into two clusters: no mean describes both.
@@ -60,7 +51,6 @@ impl fmt::Display for Reason {
             Reason::TwinDiffers => "A against itself differs",
             Reason::FewRounds => return write!(f, "under {MIN_ROUNDS} rounds"),
             Reason::Disturbed => "too few pairs without other work",
-            Reason::FewPairs => return write!(f, "under {MIN_PAIRS} pairs"),
             Reason::NoSize => "a size that may be zero",
             Reason::TwoModes => "two modes",
             Reason::Machine => "the machine changed",
@@ -94,9 +84,6 @@ impl Verdict {
             (Verdict::Less, _) => "less",
             (Verdict::Within(_), _) => "unchanged",
             (Verdict::Open(_) | Verdict::Inconclusive(_), _) => "no verdict",
-            (Verdict::OnlyInOld, _) => "only in old",
-            (Verdict::OnlyInNew, _) => "only in new",
-            (Verdict::Failed, _) => "failed",
         }
     }
 
@@ -146,8 +133,8 @@ mod tests {
         ] {
             assert_eq!([Verdict::More, Verdict::Less].map(|v| v.word(quantity)), words);
         }
-        let few = Verdict::Inconclusive(Reason::FewPairs);
-        assert_eq!(few.in_full(Quantity::Time), "no verdict: under 8 pairs");
+        let few = Verdict::Inconclusive(Reason::FewRounds);
+        assert_eq!(few.in_full(Quantity::Time), "no verdict: under 5 rounds");
         assert_eq!(Verdict::Open(16.045).in_full(Quantity::Time), "no verdict: up to 1600 %");
     }
 }

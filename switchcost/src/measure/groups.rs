@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use contract::message::{Description, Need, Needs};
-use facts::limits::Limits;
+use limits::Limits;
 use nix::sys::resource::{Resource, getrlimit};
 
 use crate::plan::Case;
@@ -82,7 +82,7 @@ fn fitting(
         let own = block.iter().map(|&case| needs(case)).fold(Needs::default(), together);
         let room = groups.iter_mut().find(|(all, blocks)| {
             let programs: usize = blocks.iter().map(Vec::len).sum();
-            programs + block.len() <= most && limits.report(&together(*all, own), 1).is_enough()
+            programs + block.len() <= most && limits.allow(&together(*all, own), 1)
         });
         match room {
             Some((all, blocks)) => {

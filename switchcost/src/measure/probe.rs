@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use contract::message::Description;
-use facts::limits::Limits;
+use limits::Limits;
 
 use crate::measure::process_group::ProcessGroup;
 use crate::plan::feasibility::Feasibility;
@@ -48,16 +48,15 @@ fn feasibility(answer: Result<Description, Refusal>, limits: &Limits) -> Feasibi
         Err(Refusal { flag: Some(flag), .. }) => return Feasibility::NoFlag(flag),
         Err(Refusal { why, .. }) => return Feasibility::Refused(why),
     };
-    let report = limits.report(&description.needs, description.tasks);
-    if report.is_enough() {
+    let short = limits.too_low(&description.needs, description.tasks);
+    if short.is_empty() {
         return Feasibility::Fits(description);
     }
-    let short = || report.shortages.iter().map(|short| &short.limit);
     Feasibility::TooMuch {
+        largest: limits.tightest(&description.needs).map_or(0, |(_, most)| most),
+        limits: short.iter().map(|(limit, _)| limit.name.clone()).collect(),
+        memory: short.iter().any(|(limit, _)| limit.resource.is_bytes()),
         description,
-        largest: report.most.unwrap_or(0),
-        limits: short().map(|limit| limit.name.clone()).collect(),
-        memory: short().any(|limit| limit.resource.is_bytes()),
     }
 }
 

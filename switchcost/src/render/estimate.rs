@@ -77,16 +77,14 @@ fn overall(verdict: Verdict) -> String {
 }
 
 /// The command that raises a limit, and for whom, if not for all of so many.
-fn command(Raise { shortage, programs }: &Raise, count: usize) -> String {
+fn command(Raise { limit, remedy, programs, .. }: &Raise, count: usize) -> String {
     let whom = if programs.len() < count {
         format!(", for {}", programs.join(" and "))
     } else {
         String::new()
     };
-    let (limit, remedy) = (limits::name(&shortage.limit), &shortage.remedy);
     let root = if remedy.needs_root { ", as root" } else { "" };
-    let refusal = remedy.refusal.map_or(String::new(), |why| format!("; refused here: {why}"));
-    format!("    {remedy}   # {limit}{whom}{root}{refusal}")
+    format!("    {remedy}   # {}{whom}{root}", limits::name(limit))
 }
 
 fn switches(

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use contract::units::{Bytes, counted};
-use facts::limits::{CapabilityState, LimitStatus, Rights};
+use limits::{CapabilityState, LimitStatus, Rights};
 
 use super::grid::Grid;
 use super::layout::wrapped;
@@ -51,9 +51,15 @@ fn rights(rights: &Rights) -> String {
              (CAP_SYS_RESOURCE is withheld)"
         }
     };
-    let read_only = " Kernel parameters can be raised only on the host (/proc/sys is read-only).";
-    let parameters = if rights.sysctls_writable { "" } else { read_only };
-    format!("This process is {who}. Hard limits {hard}.{parameters}")
+    let mut text = format!("This process is {who}. Hard limits {hard}.");
+    if !rights.sysctls_writable {
+        text += " Kernel parameters can be raised only on the host (/proc/sys is read-only).";
+    }
+    if !rights.groups_writable {
+        text += " Limits of control groups can be raised only where this container or service is started \
+                 (they are mounted read-only).";
+    }
+    text
 }
 
 /// Writes the limits that bound a program as a table, and the others below it.
@@ -66,7 +72,7 @@ fn table(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Resul
     let is_bound = |row: &&LimitRow| !row.most.is_empty();
     for LimitRow { status, most } in report.limits.iter().filter(is_bound) {
         let mut name = short_name(status).to_owned();
-        if is_of_group(status) {
+        if status.is_of_group() {
             notes.push(format!("[{}] {}", notes.len() + 1, status.source));
             name = format!("{name} [{}]", notes.len());
         }
@@ -94,14 +100,9 @@ fn table(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Resul
     Ok(())
 }
 
-/// A limit of a control group, which goes by the name of its file.
-fn is_of_group(status: &LimitStatus) -> bool {
-    status.source.rsplit_once('/').is_some_and(|(_, file)| file == status.name)
-}
-
 /// Path of a control group's file; another limit's name without what stands in brackets.
 pub(super) fn name(status: &LimitStatus) -> &str {
-    if is_of_group(status) {
+    if status.is_of_group() {
         return &status.source;
     }
     status.name.split_once(" (").map_or(&status.name, |(name, _)| name)
@@ -109,7 +110,7 @@ pub(super) fn name(status: &LimitStatus) -> &str {
 
 /// Name in the table: kernel parameters go by their last name.
 fn short_name(status: &LimitStatus) -> &str {
-    if is_of_group(status) {
+    if status.is_of_group() {
         return &status.name;
     }
     let name = name(status);
@@ -144,25 +145,12 @@ fn sentence(row: &ProgramRow, tasks: Option<u64>) -> String {
     }
 }
 
-/// Writes a limit that is too low, the command that raises it, and how to make it last.
+/// Writes a limit that is too low, and the command that raises it.
 fn write_raise(raise: &Raise, width: usize, out: &mut impl Write) -> io::Result<()> {
-    let limit = &raise.shortage.limit;
-    let value = amount(limit, limit.value);
-    let needed = amount(limit, Some(raise.shortage.needed));
-    let programs = raise.programs.join(", ");
+    let Raise { limit, needed, remedy, programs } = raise;
+    let (value, needed) = (amount(limit, limit.value), amount(limit, Some(*needed)));
+    let programs = programs.join(", ");
     writeln!(out)?;
     wrapped(&format!("{}: {value}, needed {needed} ({programs})", name(limit)), 4, width, out)?;
-    let remedy = &raise.shortage.remedy;
-    writeln!(out, "    {remedy}")?;
-    if let Some(lasts) = remedy.lasts {
-        let root = if remedy.needs_root { "needs root; " } else { "" };
-        writeln!(out, "  {root}lasts {lasts}")?;
-    }
-    if let Some(setting) = &remedy.to_last {
-        writeln!(out, "    to make it last: {setting}")?;
-    }
-    if let Some(refusal) = remedy.refusal {
-        wrapped(&format!("  it will be refused: {refusal}"), 2, width, out)?;
-    }
-    Ok(())
+    writeln!(out, "    {remedy}")
 }

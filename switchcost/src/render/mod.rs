@@ -12,11 +12,9 @@ use crate::views::tables::Tables;
 use crate::views::{conclusion, sessions};
 
 pub mod answer;
-pub mod compare;
 mod csv;
 mod curves;
 mod document;
-pub mod duel;
 pub(crate) mod estimate;
 pub mod fleet;
 mod grid;
@@ -31,6 +29,7 @@ pub(crate) mod shared;
 pub mod stat;
 mod tables;
 mod terms;
+pub mod verdicts;
 
 pub use csv::csv;
 pub use document::Document;

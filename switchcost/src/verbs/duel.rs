@@ -1,20 +1,17 @@
 //! `switchcost duel`: two builds or settings in turns, and what has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::PathBuf;
+use std::slice;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, ensure};
-use clap::ValueEnum;
 use contract::message::Runtime;
 
-use super::args::TextOrJson;
+use super::gate::{Gate, Untested};
 use super::measuring::{Selection, drawn_seed, earlier};
-use super::output::{NothingSaid, json};
-use crate::figures::duel::verdict::{self, Finding, Kind, MIN_PAIRS};
-use crate::figures::duel::{Decider, Row};
-use crate::figures::number::percent;
+use super::output::{self, Format};
+use crate::figures::finding::Row;
+use crate::figures::pairs::{self, Decider, MIN_PAIRS};
 use crate::figures::verdict::MARGIN;
 use crate::measure::around::Around;
 use crate::measure::rounds::Rounds;
@@ -28,10 +25,9 @@ use crate::plan::scheduling::Cpus;
 use crate::plan::setting::{self, Change, Setting};
 use crate::plan::side::Side;
 use crate::plan::{Case, values};
-use crate::render;
 use crate::system::console::{self, BadUsage, shell_line};
 use crate::system::signals;
-use crate::views::duel::Duel;
+use crate::views::comparison::Comparison;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -78,8 +74,8 @@ pub(crate) struct Args {
     timeout: Option<Duration>,
 
     /// Output format
-    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
-    format: TextOrJson,
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
 
     // The heading of a group is that of all that follows it.
     #[command(flatten)]
@@ -205,43 +201,13 @@ impl Answers {
     }
 }
 
-/// Figures that may fail a duel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Gate {
-    /// times, memory and counts
-    All,
-    /// voluntary switches, page faults and resident memory per task: all but times
-    Counts,
-    /// times
-    Times,
-}
-
-impl Gate {
-    fn includes(self, kind: Kind) -> bool {
-        match self {
-            Gate::All => true,
-            Gate::Counts => kind != Kind::Time,
-            Gate::Times => kind == Kind::Time,
-        }
-    }
-}
-
-/// A side that cannot be built, or a row that failed: status 125, with which `git bisect run` skips a revision.
-#[derive(Debug)]
-pub(crate) struct Untested(anyhow::Error);
-
-impl fmt::Display for Untested {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.0)
-    }
-}
-
-impl std::error::Error for Untested {}
-
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let untested = |e: anyhow::Error| if e.is::<BadUsage>() { e } else { Untested(e).into() };
     let rows = measure(args).map_err(untested)?;
-    if signals::received().is_some() { Ok(()) } else { args.judge(&rows) }
+    if signals::received().is_some() {
+        return Ok(());
+    }
+    args.fail_on.judge(&rows, args.fail_above, "repeat it, or give a larger --budget")
 }
 
 /// Measures and prints; returns the rows with their findings.
@@ -281,13 +247,11 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let most = args.pairs.unwrap_or(u32::MAX);
     say_what_fits(&cases, args.budget, most, rows);
     rounds.run_some(cases, Some(args.budget), &pacing::DUEL, |round, cases, records| {
-        if round < most { decider.choose(round, cases, records) } else { Vec::new() }
+        let programs: Vec<(u32, bool)> = cases.iter().map(|case| (case.index, case.twin)).collect();
+        if round < most { decider.choose(round, &programs, records) } else { Vec::new() }
     })?;
-    let duel = Duel::of(rounds.records());
-    let printed = console::print(|out| match args.format {
-        TextOrJson::Text => render::duel::document(&duel).text(render::layout::width(), out),
-        TextOrJson::Json => json(&duel, out),
-    });
+    let duel = Comparison::of_duel(rounds.records());
+    let printed = output::print_comparisons(slice::from_ref(&duel), args.format);
     if signals::received().is_some() {
         console::say(format_args!(
             "the same options with --resume {} go on from here",
@@ -296,7 +260,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     }
     // It says where the records are even if nothing could be printed.
     let concluded = rounds.conclude_any();
-    printed.context("cannot print the result").and(concluded)?;
+    printed.and(concluded)?;
     Ok(duel.rows)
 }
 
@@ -310,7 +274,7 @@ fn say_what_fits(cases: &[Case], budget: Duration, most: u32, rows: usize) {
         ));
     }
     let rounds = rounds.min(most);
-    if let Some([steady, unsteady]) = verdict::usual_reach(rounds, rows) {
+    if let Some([steady, unsteady]) = pairs::usual_reach(rounds, rows) {
         console::say(format_args!(
             "about {rounds} rounds: pinned rows usually show a change beyond ± {:.1} %, on an unsteady machine ± {:.1} %",
             steady * 100.0,
@@ -318,40 +282,3 @@ fn say_what_fits(cases: &[Case], budget: Duration, most: u32, rows: usize) {
         ));
     }
 }
-
-impl Args {
-    /// The exit status, as an error unless it is 0.
-    fn judge(&self, rows: &[Row]) -> anyhow::Result<()> {
-        let limit = self.fail_above.unwrap_or(f64::INFINITY);
-        let is_worse = |f: &Finding| self.fail_on.includes(f.kind) && f.is_worse_than(limit);
-        let names = |is_wanted: &dyn Fn(&Row) -> bool| {
-            let names = rows.iter().filter(|row| is_wanted(row)).map(|row| &*row.name);
-            names.collect::<Vec<&str>>().join("; ")
-        };
-        let worse = names(&|row| row.findings.iter().any(is_worse));
-        let failed = names(&Row::has_failed);
-        let mut findings = rows.iter().flat_map(|row| &row.findings).peekable();
-        ensure!(worse.is_empty(), "worse by more than {}: {worse}", percent(limit));
-        ensure!(
-            failed.is_empty() || (self.fail_above.is_none() && findings.peek().is_some()),
-            Untested(anyhow!("failed: {failed}"))
-        );
-        // Counts alone say nothing of the time.
-        let is_asked = |kind: Kind| {
-            self.fail_on.includes(kind) && !(self.fail_on == Gate::All && kind.is_count())
-        };
-        ensure!(
-            findings.any(|finding| is_asked(finding.kind) && !finding.verdict.is_open()),
-            NothingSaid(match self.fail_on {
-                Gate::All => "no time or size has a verdict; repeat it, or give a larger --budget",
-                Gate::Counts =>
-                    "no count or size has a verdict; repeat it, or give a larger --budget",
-                Gate::Times => "no time has a verdict; repeat it, or give a larger --budget",
-            })
-        );
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use ::limits::Limits;
 use anyhow::{Context, bail};
 use contract::message::Needs;
 use contract::units::Span;
-use facts::limits::Limits;
 use facts::service::{self, Service, Watched};
 use facts::{Link, Machine};
 

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
+use ::limits::Limits;
 use anyhow::{Context, ensure};
 use contract::message::Description;
 use contract::units::counted;
-use facts::limits::Limits;
 
 use crate::measure::probe;
 use crate::plan::programs::Programs;
@@ -36,6 +36,7 @@ pub(crate) struct Args {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let limits = Limits::read();
+    ensure!(limits.are_known(), "cannot read any limit of this system: is /proc mounted?");
     let (asked, tasks) = match args.command.split_first() {
         None => (ask_all()?, args.tasks),
         Some((program, flags)) => {

@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod duel;
 pub(crate) mod estimate;
+pub(crate) mod gate;
 pub(crate) mod limits;
 pub(crate) mod machine;
 mod measuring;

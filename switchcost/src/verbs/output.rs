@@ -1,7 +1,6 @@
 //! Output of the verbs that print figures.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -19,20 +18,9 @@ use crate::render;
 use crate::render::layout::width;
 use crate::system::console;
 use crate::views::answer::{Answer, Earlier};
+use crate::views::comparison::Comparison;
 use crate::views::sessions;
 use crate::views::tables::{Curve, Tables};
-
-/// No verdict on what was asked, and what is to be done: status 3.
-#[derive(Debug)]
-pub(crate) struct NothingSaid(pub(crate) &'static str);
-
-impl fmt::Display for NothingSaid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "nothing can be said: {}", self.0)
-    }
-}
-
-impl std::error::Error for NothingSaid {}
 
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -120,6 +108,35 @@ pub(crate) fn print_figures(
         Format::Json => figures_json(figures, answer.as_ref(), out),
     })
     .context("cannot print the figures")
+}
+
+/// Prints comparisons, one below the other.
+pub(crate) fn print_comparisons(all: &[Comparison], format: Format) -> anyhow::Result<()> {
+    console::print(|out| {
+        for (index, comparison) in all.iter().enumerate() {
+            let document = render::verdicts::document(comparison);
+            match format {
+                Format::Json => return comparisons_json(all, out),
+                Format::Markdown => document.markdown(out),
+                Format::Text => {
+                    if index > 0 {
+                        writeln!(out)?;
+                    }
+                    document.text(width(), out)
+                }
+            }?;
+        }
+        Ok(())
+    })
+    .context("cannot print the comparison")
+}
+
+/// Writes comparisons as JSON: one as an object, several as an array.
+pub(crate) fn comparisons_json(all: &[Comparison], out: &mut Vec<u8>) -> io::Result<()> {
+    match all {
+        [one] => json(one, out),
+        several => json(&several, out),
+    }
 }
 
 /// The command that prints all of some files; `None` if one of them cannot be read again.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use facts::Record;
 
-use super::output::{self, Format, figures_json, json};
+use super::output::{self, Format, comparisons_json, figures_json, json};
 use crate::figures::Figures;
 use crate::measure::store;
 use crate::render;
@@ -15,7 +15,7 @@ use crate::render::layout::width;
 use crate::system::console::{self, BadUsage};
 use crate::system::replace;
 use crate::views::answer::Answer;
-use crate::views::duel::Duel;
+use crate::views::comparison::Comparison;
 use crate::views::fleet::Fleet;
 use crate::views::sessions;
 
@@ -174,7 +174,6 @@ fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
         "these are the records of a duel, which has verdicts and no tables: print them, or write them by \
          --export-json",
     )?;
-    let duels: Vec<Duel> = runs(records).map(Duel::of).collect();
     if let Some(other) = runs(records).find(|run| !run.iter().all(is_of_duel)) {
         let (path, id) = (file.display(), other[0].header.id);
         bail!(
@@ -182,30 +181,11 @@ fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
              `jq -c 'select(.id == {id} or .run == {id})' {path}`"
         );
     }
-    let data = |out: &mut Vec<u8>| match &duels[..] {
-        [duel] => json(duel, out),
-        several => json(&several, out),
-    };
-    if let Some(output) = made(&args.json, data)? {
+    let duels: Vec<Comparison> = runs(records).map(Comparison::of_duel).collect();
+    if let Some(output) = made(&args.json, |out| comparisons_json(&duels, out))? {
         return write(vec![output]);
     }
-    console::print(|out| {
-        if args.format == Format::Json {
-            return data(out);
-        }
-        for (k, duel) in duels.iter().enumerate() {
-            let document = render::duel::document(duel);
-            if k > 0 {
-                writeln!(out)?;
-            }
-            match args.format {
-                Format::Markdown => document.markdown(out),
-                _ => document.text(width(), out),
-            }?;
-        }
-        Ok(())
-    })
-    .context("cannot print the result")
+    output::print_comparisons(&duels, args.format)
 }
 
 /// Records of each run of a file.

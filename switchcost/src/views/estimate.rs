@@ -1,9 +1,9 @@
 //! What a load costs here, as threads and as async tasks, and what that means. A load is so many switches and so many
 //! tasks, or those of a service that was watched.
 
+use ::limits::{LimitStatus, Limits};
 use clap::ValueEnum;
 use contract::message::Runtime;
-use facts::limits::{LimitStatus, Limits};
 use facts::service::Service;
 use facts::{Link, Metric, Record};
 use serde::Serialize;

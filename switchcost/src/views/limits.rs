@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Needs;
-use facts::limits::{LimitState, LimitStatus, Limits, Rights, Shortage};
+use limits::{LimitState, LimitStatus, Limits, Remedy, Rights};
 use serde::Serialize;
 
 /// Limits, programs and remedies.
@@ -52,9 +52,12 @@ pub struct ProgramRow {
 /// A limit that is too low.
 #[derive(Clone, Debug, Serialize)]
 pub struct Raise {
-    /// By how much it is too low, and what raises it.
-    #[serde(flatten)]
-    pub shortage: Shortage,
+    /// The limit.
+    pub limit: LimitStatus,
+    /// Largest value that a program needs, what is in use included.
+    pub needed: u64,
+    /// Command that raises it.
+    pub remedy: Remedy,
     /// The programs that need it.
     pub programs: Vec<String>,
 }
@@ -66,18 +69,19 @@ pub type Asked = (String, Result<Needs, String>);
 pub fn check(limits: &Limits, asked: &[Asked], tasks: Option<u64>) -> LimitsReport {
     let programs: Vec<ProgramRow> =
         asked.iter().map(|one| program_row(limits, one, tasks)).collect();
-    let statuses = limits.statuses().iter().cloned();
+    let statuses = limits.statuses().iter();
+    let raises = statuses.clone().filter_map(|limit| raise(limits, limit, &programs, tasks));
+    let raises = raises.collect();
     let mut rows: Vec<LimitRow> = statuses
         .map(|status| {
             let most = programs.iter().filter_map(|row| {
-                let most = status.most_tasks(&row.needs?)?;
+                let most = limits.most_tasks(status, &row.needs?)?;
                 Some((row.program.clone(), most))
             });
-            LimitRow { most: most.collect(), status }
+            LimitRow { most: most.collect(), status: status.clone() }
         })
         .collect();
     rows.sort_by_key(|row| (row.most.is_empty(), row.status.state != LimitState::Binds));
-    let raises = raises(limits, &programs, tasks);
     LimitsReport { tasks, rights: *limits.rights(), limits: rows, programs, raises }
 }
 
@@ -89,31 +93,29 @@ fn program_row(limits: &Limits, (program, needs): &Asked, tasks: Option<u64>) ->
         needs: known.copied(),
         most: tightest.map(|(_, most)| most),
         binding: tightest.map(|(limit, _)| limit.name.clone()),
-        fits: known.zip(tasks).map(|(needs, tasks)| limits.report(needs, tasks).is_enough()),
+        fits: known.zip(tasks).map(|(needs, tasks)| limits.allow(needs, tasks)),
         error: needs.as_ref().err().cloned(),
     }
 }
 
-/// The largest shortage of each limit, in the order of the limits.
-fn raises(limits: &Limits, programs: &[ProgramRow], tasks: Option<u64>) -> Vec<Raise> {
-    let mut short: Vec<(&ProgramRow, Shortage)> = Vec::new();
-    for row in programs {
+/// What raises one limit for all programs to which it is too low; `None` if it is to none.
+fn raise(
+    limits: &Limits,
+    limit: &LimitStatus,
+    programs: &[ProgramRow],
+    tasks: Option<u64>,
+) -> Option<Raise> {
+    let needed = |row: &ProgramRow| {
         let twice = row.most.map(|most| most.saturating_mul(2).max(1));
-        if let Some((needs, tasks)) = row.needs.zip(tasks.or(twice)) {
-            let shortages = limits.report(&needs, tasks).shortages.into_iter();
-            short.extend(shortages.map(|shortage| (row, shortage)));
-        }
-    }
-    limits.statuses().iter().filter_map(|status| raise(status, &short)).collect()
-}
-
-/// The largest shortage of one limit. Several limits may have one file.
-fn raise(status: &LimitStatus, short: &[(&ProgramRow, Shortage)]) -> Option<Raise> {
-    let (source, name) = (&status.source, &status.name);
-    let of_this = short
-        .iter()
-        .filter(|(_, Shortage { limit, .. })| (&limit.source, &limit.name) == (source, name));
-    let (_, largest) = of_this.clone().max_by_key(|(_, shortage)| shortage.needed)?;
-    let programs = of_this.map(|(row, _)| row.program.clone()).collect();
-    Some(Raise { shortage: largest.clone(), programs })
+        limits.needed(limit, &row.needs?, tasks.or(twice)?)
+    };
+    let short: Vec<(u64, &ProgramRow)> =
+        programs.iter().filter_map(|row| Some((needed(row)?, row))).collect();
+    let needed = short.iter().map(|(needed, _)| *needed).max()?;
+    Some(Raise {
+        limit: limit.clone(),
+        needed,
+        remedy: limits.remedy(limit, needed),
+        programs: short.into_iter().map(|(_, row)| row.program.clone()).collect(),
+    })
 }

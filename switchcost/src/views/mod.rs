@@ -1,9 +1,8 @@
 //! What a person asks for, as data: an answer, a comparison, machines side by side.
 
 pub mod answer;
-pub mod compare;
+pub mod comparison;
 pub(crate) mod conclusion;
-pub mod duel;
 pub(crate) mod estimate;
 pub mod fleet;
 pub mod limits;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use contract::message::Distribution;
 use facts::{Build, Case, Machine, Metric, Plan, Process, Record, Run, Samples, Section};
 use switchcost::figures::Figures;
+use switchcost::figures::finding::{Finding, Row};
 use switchcost::figures::verdict::{MARGIN, Verdict};
 use switchcost::render;
-use switchcost::views::compare::{Comparison, compare};
+use switchcost::views::comparison::Comparison;
 
 /// Log-normal noise from a seed.
 pub(crate) struct Noise(fastrand::Rng);
@@ -113,23 +114,35 @@ pub(crate) fn draw(file: &mut [Record], mut mean: impl FnMut(u32) -> f64) {
     }
 }
 
-/// Comparison of two files, whose figures a test need not free.
-pub(crate) fn pair<'a>(old: &'a [Record], new: &'a [Record]) -> Comparison<'a> {
+/// Comparison of two files.
+pub(crate) fn pair(old: &[Record], new: &[Record]) -> Comparison {
     pair_within(old, new, MARGIN)
 }
 
 /// The same with a margin.
-pub(crate) fn pair_within<'a>(old: &'a [Record], new: &'a [Record], margin: f64) -> Comparison<'a> {
-    let figures = [old, new].map(|records| &*Box::leak(Box::new(Figures::of(records))));
-    compare(["old.jsonl", "new.jsonl"], figures, margin)
+pub(crate) fn pair_within(old: &[Record], new: &[Record], margin: f64) -> Comparison {
+    let (old, new) = (Figures::of(old), Figures::of(new));
+    Comparison::of_files(["old.jsonl", "new.jsonl"], [&old, &new], margin)
 }
 
-pub(crate) fn verdicts(comparison: &Comparison<'_>) -> Vec<Verdict> {
-    comparison.cases.iter().map(|case| case.change.verdict).collect()
+/// The finding of each row that has one.
+pub(crate) fn findings(comparison: &Comparison) -> Vec<&Finding> {
+    comparison.rows.iter().flat_map(|row| &row.findings).collect()
 }
 
-pub(crate) fn text(comparison: &Comparison<'_>) -> String {
+pub(crate) fn verdicts(comparison: &Comparison) -> Vec<Verdict> {
+    findings(comparison).iter().map(|finding| finding.verdict).collect()
+}
+
+/// Names of the rows that are worse by more than `limit`.
+pub(crate) fn worse_than(comparison: &Comparison, limit: f64) -> Vec<&str> {
+    let is_worse = |row: &&Row| row.findings.iter().any(|finding| finding.is_worse_than(limit));
+    comparison.rows.iter().filter(is_worse).map(|row| row.name.as_str()).collect()
+}
+
+/// Its text, of which lines break anywhere.
+pub(crate) fn text(comparison: &Comparison) -> String {
     let mut text = Vec::new();
-    render::compare::document(comparison).text(120, &mut text).unwrap();
-    String::from_utf8(text).unwrap()
+    render::verdicts::document(comparison).text(120, &mut text).unwrap();
+    String::from_utf8(text).unwrap().replace("\n  ", " ")
 }

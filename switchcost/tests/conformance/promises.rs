@@ -51,24 +51,28 @@ impl Program {
         serde_json::from_str(run.arg(tasks.to_string()).finish().expect(0).line()).unwrap()
     }
 
+    /// Promises that programs keep each in its own way.
     pub(super) fn keeps_its_promises(&self) {
         self.reports_usage_and_times();
         self.rests_completely();
+        if self.flags.is_empty() {
+            self.names_low_limits();
+        }
+        self.prints_a_result();
+        for fault in self.faults.split_whitespace() {
+            self.names_the_cause(fault);
+        }
+    }
+
+    /// Promises that all of them keep by the same code.
+    pub(super) fn keeps_those_of_all(&self) {
         self.refuses_further_flags();
-        self.names_low_limits();
         self.ends_at_a_signal_when_controlled();
         self.ends_at_a_signal_when_alone();
+        self.ends_at_a_second_signal();
         self.misses_its_output();
-        self.prints_a_result();
         self.obeys_the_common_flags();
         self.runs_a_command();
-        for fault in self.faults.split_whitespace() {
-            if fault == "hang" {
-                self.ends_at_a_second_signal();
-            } else {
-                self.names_the_cause(fault);
-            }
-        }
     }
 
     fn reports_usage_and_times(&self) {
@@ -147,7 +151,7 @@ impl Program {
     fn names_low_limits(&self) {
         let needs = self.description(3).needs;
         if needs.descriptors.each > 0 {
-            self.names_low_limit("ulimit -n", "ulimit -n 64; exec \"$0\" \"$@\"");
+            self.names_low_limit("ulimit -Hn", "ulimit -n 64; exec \"$0\" \"$@\"");
         }
         if needs.threads.each == 0 {
             return;

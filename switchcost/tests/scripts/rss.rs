@@ -132,7 +132,7 @@ fn only_a_range_that_nobody_asked_for_ends_where_the_limits_do() {
     let run = run.expect_complaint(&[&format!("up to {last} threads alone"), "switchcost limits"]);
     assert_eq!(run.stderr.lines().count(), 1, "{run}");
     let run = built(within(&few, THREAD, "--from 10 --to 100 --step 10")).finish();
-    run.expect_refusal(1, &["at most", "ulimit -n"]);
+    run.expect_refusal(1, &["at most", "ulimit -Hn"]);
 }
 
 #[test]

@@ -15,6 +15,10 @@ use std::time::{Duration, Instant};
 /// The runner's executable, beside which the programs are.
 pub(crate) const RUNNER: &str = env!("CARGO_BIN_EXE_switchcost");
 
+/// Committed results that hold an answer.
+pub(crate) const ANSWER: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../results/xeon6-2vcpu-6.18/answer.jsonl");
+
 /// Brings the programs up to date in the folder where the runner's executable is. All of them: with
 /// others, cargo would build another one for other features of what they share.
 pub(crate) fn build() -> &'static Path {

@@ -312,7 +312,7 @@ pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::fixtures::Root;
+    use crate::fixtures::Root;
 
     /// Two sockets, in each two caches of two cores of two threads: CPU k and CPU k + 8 are of one core.
     fn two_sockets() -> Root {

@@ -1,27 +1,46 @@
 //! The machine that a result was measured on: facts that the kernel tells, once at the start of a run.
 
-mod bounds;
-mod clock;
 mod cpu;
 pub mod cpu_map;
+mod quota;
 #[cfg(test)]
 mod tests;
 mod virt;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Instant;
 
 use contract::units::counted;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::ControlGroups;
 use crate::differ;
-use crate::source::{Source, pressure, word_after};
+use crate::interference::pressure;
+use crate::source::{Source, word_after};
 
-pub use bounds::{Bound, CpuQuota, Rlimit, Rlimits};
 pub use cpu_map::{Cache, Topology, cpu_list};
+pub use quota::CpuQuota;
 
 use cpu_map::CpuMap;
+
+/// Readings of the clock, from which its step is taken.
+const READINGS: u32 = 2100;
+
+/// Facts that older files hold, which are not read any more.
+pub const RETIRED: [&str; 11] = [
+    "architecture",
+    "smt_active",
+    "numa_nodes",
+    "base_frequency_khz",
+    "max_frequency_khz",
+    "clock_read_ns",
+    "memory_limit",
+    "rlimits",
+    "swap_total_bytes",
+    "perf_event_paranoid",
+    "io_uring_disabled",
+];
 
 /// Facts of a machine and of the circumstances when a run started.
 ///
@@ -42,8 +61,6 @@ pub struct Machine {
     pub preemption_mode: Option<String>,
     /// `preempt=` of the kernel's command line, or `default` if it has none.
     pub preemption_boot: Option<String>,
-    /// `uname -m`.
-    pub architecture: Option<String>,
     /// `PRETTY_NAME` of os-release. Inside a container it is the image's.
     pub distribution: Option<String>,
     /// Model of the CPU. On AArch64 implementer and part, with a name if it is a common one.
@@ -54,16 +71,8 @@ pub struct Machine {
     pub affinity: Option<String>,
     /// Sockets, cores and hardware threads, of the CPUs online.
     pub topology: Topology,
-    /// Sibling hardware threads are in use.
-    pub smt_active: Option<bool>,
-    /// NUMA nodes online.
-    pub numa_nodes: Option<u32>,
     /// Caches of CPU 0.
     pub caches: Vec<Cache>,
-    /// Frequency without boost of CPU 0, in kHz; few drivers tell it.
-    pub base_frequency_khz: Option<u64>,
-    /// Highest frequency of CPU 0, in kHz.
-    pub max_frequency_khz: Option<u64>,
     /// Cpufreq driver. The same governor means different things under different drivers.
     pub frequency_driver: Option<String>,
     /// Cpufreq governor; several are joined by commas.
@@ -83,8 +92,6 @@ pub struct Machine {
     pub clock_source: Option<String>,
     /// Smallest positive difference of two successive readings of `Instant`, in ns.
     pub clock_step_ns: Option<u64>,
-    /// Median time to read `Instant`, in ns.
-    pub clock_read_ns: Option<f64>,
     /// Transparent huge pages: `always`, `madvise` or `never`.
     pub thp_enabled: Option<String>,
     /// Effort to find a huge page at a fault.
@@ -97,22 +104,12 @@ pub struct Machine {
     pub seccomp: Option<bool>,
     /// CPU time that the control group may use: the tightest of its own and its ancestors'.
     pub cpu_quota: Option<CpuQuota>,
-    /// Memory that the control group may use, in bytes: the tightest of its own and its ancestors'.
-    pub memory_limit: Option<Bound>,
-    /// Resource limits of the runner when it starts.
-    pub rlimits: Rlimits,
     /// Usable memory in bytes (MemTotal).
     pub memory_total_bytes: Option<u64>,
-    /// Swap space in bytes; 0 is none.
-    pub swap_total_bytes: Option<u64>,
     /// Load averages over 1, 5 and 15 minutes.
     pub load_average: Option<[f64; 3]>,
     /// Pressure on CPU, memory and I/O.
     pub pressure: StartPressure,
-    /// `kernel.perf_event_paranoid`: who may use perf events.
-    pub perf_event_paranoid: Option<i32>,
-    /// `kernel.io_uring_disabled`: 0 anyone may use it, 1 one group, 2 nobody.
-    pub io_uring_disabled: Option<u32>,
 }
 
 /// Share of the last ten seconds in which some task waited for a resource, in per cent.
@@ -161,7 +158,7 @@ impl Machine {
 
     /// Names of the facts that differ in a way that voids a comparison, if both sides know them.
     ///
-    /// Load, pressure and resource limits belong to a run and are not compared.
+    /// Load and pressure belong to a run and are not compared.
     pub fn same_machine(&self, other: &Self) -> Vec<&'static str> {
         macro_rules! differing {
             ($($fact:ident),* $(,)?) => {
@@ -169,12 +166,9 @@ impl Machine {
             };
         }
         let facts = differing![
-            architecture,
             cpu_model,
             cpus_online,
             affinity,
-            smt_active,
-            numa_nodes,
             virtualisation,
             hardware,
             distribution,
@@ -182,6 +176,7 @@ impl Machine {
             kernel_version,
             preemption,
             preemption_mode,
+            preemption_boot,
             frequency_driver,
             governor,
             boost,
@@ -194,117 +189,91 @@ impl Machine {
             seccomp,
             cpu_quota,
         ];
-        // The mode asked for at boot matters if the one in force is unknown.
-        let preemption_boot = (self.preemption_mode.is_none() || other.preemption_mode.is_none())
-            && differ(&self.preemption_boot, &other.preemption_boot);
         let mitigations = !self.mitigations.is_empty()
             && !other.mitigations.is_empty()
             && self.mitigations != other.mitigations;
         facts
             .into_iter()
-            .chain([("preemption_boot", preemption_boot), ("mitigations", mitigations)])
+            .chain([("mitigations", mitigations)])
             .filter_map(|(name, differs)| differs.then_some(name))
             .collect()
     }
 }
 
-/// Reads the facts of the running system, and measures its clock.
+/// Reads the facts of the running system, and the step of its clock.
 pub fn read() -> Machine {
-    let mut machine = read_under(Path::new("/"));
-    machine.architecture.get_or_insert_with(|| std::env::consts::ARCH.to_owned());
-    let clock = clock::measure();
-    machine.clock_step_ns = clock.step_ns;
-    machine.clock_read_ns = clock.read_ns;
-    machine
+    Machine { clock_step_ns: clock_step(), ..read_under(Path::new("/")) }
+}
+
+/// Smallest step of the clock in ns; `None` if it never moved. The readings take 50 µs with a clock in user space,
+/// 2 ms if each is a system call.
+fn clock_step() -> Option<u64> {
+    let mut last = Instant::now();
+    let steps = (0..READINGS).map(|_| {
+        let now = Instant::now();
+        let step = now.duration_since(last).as_nanos() as u64;
+        last = now;
+        step
+    });
+    steps.filter(|step| *step > 0).min()
 }
 
 /// Reads the facts found in `/proc`, `/sys` and `/etc` below a root folder.
 pub fn read_under(root: &Path) -> Machine {
-    let source = Source::new(root);
-    let mut machine = Machine::default();
-    read_kernel(&mut machine, &source);
-    read_cpu(&mut machine, &source);
-    read_memory(&mut machine, &source);
-    read_process(&mut machine, &source);
-    machine
-}
-
-fn read_kernel(machine: &mut Machine, source: &Source) {
-    machine.kernel_release = source.text("/proc/sys/kernel/osrelease");
-    machine.kernel_version = source.text("/proc/sys/kernel/version");
-    machine.preemption = machine.kernel_version.as_deref().map(preemption_model);
-    machine.preemption_mode = source.chosen("/sys/kernel/debug/sched/preempt", '(', ')');
-    machine.preemption_boot = source.text("/proc/cmdline").map(|line| {
-        // The last one counts.
-        let mut words = line.split_whitespace().rev();
-        let mode = words.find_map(|word| word.strip_prefix("preempt="));
-        mode.unwrap_or("default").to_owned()
-    });
-    machine.architecture = source.text("/proc/sys/kernel/arch");
-    machine.distribution = distribution(source);
-    machine.clock_source =
-        source.text("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    machine.sched_autogroup = source.flag("/proc/sys/kernel/sched_autogroup_enabled");
-    machine.perf_event_paranoid = source.number("/proc/sys/kernel/perf_event_paranoid").ok();
-    machine.io_uring_disabled = source.number("/proc/sys/kernel/io_uring_disabled").ok();
-    machine.load_average = source.text("/proc/loadavg").and_then(|text| load(&text));
-    let waiting = |resource| pressure(source, resource, "avg10=").and_then(finite);
-    machine.pressure =
-        StartPressure { cpu: waiting("cpu"), memory: waiting("memory"), io: waiting("io") };
-}
-
-fn read_cpu(machine: &mut Machine, source: &Source) {
+    let source = &Source::new(root);
     let info = cpu::Info::read(source);
-    machine.cpu_model = info.model();
-    machine.cpus_online = source.text("/sys/devices/system/cpu/online");
-    machine.topology = CpuMap::read_from(source).topology();
-    machine.smt_active = source.flag("/sys/devices/system/cpu/smt/active");
-    machine.numa_nodes = source
-        .text("/sys/devices/system/node/online")
-        .and_then(|list| cpu_list(&list))
-        .and_then(|nodes| u32::try_from(nodes.len()).ok());
-    machine.caches = cpu_map::read_caches(source, 0);
-    let cpufreq = "/sys/devices/system/cpu/cpu0/cpufreq";
-    machine.base_frequency_khz = source.number(&format!("{cpufreq}/base_frequency")).ok();
-    machine.max_frequency_khz = source.number(&format!("{cpufreq}/cpuinfo_max_freq")).ok();
-    machine.frequency_driver = source.text(&format!("{cpufreq}/scaling_driver"));
-    machine.governor = cpu::governor(source);
-    machine.boost = cpu::boost(source);
-    machine.idle_driver = source.text("/sys/devices/system/cpu/cpuidle/current_driver");
-    machine.mitigations = cpu::mitigations(source);
     let dmi = virt::Dmi::read(source);
-    machine.virtualisation = virt::hypervisor(source, &info, &dmi);
-    machine.hardware = dmi.hardware();
-}
-
-fn read_memory(machine: &mut Machine, source: &Source) {
-    let huge = "/sys/kernel/mm/transparent_hugepage";
-    machine.thp_enabled = source.chosen(&format!("{huge}/enabled"), '[', ']');
-    machine.thp_defrag = source.chosen(&format!("{huge}/defrag"), '[', ']');
-    // procfs demands every line of the file, which some emulated kernels lack.
-    let info = source.text("/proc/meminfo").unwrap_or_default();
-    let bytes = |key| word_after::<u64>(&info, key)?.checked_mul(1024);
-    machine.memory_total_bytes = bytes("MemTotal:");
-    machine.swap_total_bytes = bytes("SwapTotal:");
-}
-
-fn read_process(machine: &mut Machine, source: &Source) {
-    machine.timer_slack_ns = source.number("/proc/self/timerslack_ns").ok();
-    if let Some(status) = source.text("/proc/self/status") {
-        machine.affinity = word_after(&status, "Cpus_allowed_list:");
-        machine.seccomp = word_after(&status, "Seccomp:").map(|mode: u8| mode > 0);
+    let kernel_version = source.text("/proc/sys/kernel/version");
+    let status = source.text("/proc/self/status").unwrap_or_default();
+    let memory = source.text("/proc/meminfo").unwrap_or_default();
+    let huge_pages = |file: &str| {
+        source.chosen(&format!("/sys/kernel/mm/transparent_hugepage/{file}"), '[', ']')
+    };
+    let waiting = |resource| pressure(source, resource, "avg10=").and_then(finite);
+    Machine {
+        kernel_release: source.text("/proc/sys/kernel/osrelease"),
+        preemption: kernel_version.as_deref().map(preemption_model),
+        kernel_version,
+        preemption_mode: source.chosen("/sys/kernel/debug/sched/preempt", '(', ')'),
+        preemption_boot: source.text("/proc/cmdline").map(|line| preemption_boot(&line)),
+        distribution: distribution(source),
+        cpu_model: info.model(),
+        cpus_online: source.text("/sys/devices/system/cpu/online"),
+        affinity: word_after(&status, "Cpus_allowed_list:"),
+        topology: CpuMap::read_from(source).topology(),
+        caches: cpu_map::read_caches(source, 0),
+        frequency_driver: source.text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"),
+        governor: cpu::governor(source),
+        boost: cpu::boost(source),
+        idle_driver: source.text("/sys/devices/system/cpu/cpuidle/current_driver"),
+        virtualisation: virt::hypervisor(source, &info, &dmi),
+        hardware: dmi.hardware(),
+        mitigations: cpu::mitigations(source),
+        clock_source: source
+            .text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        clock_step_ns: None,
+        thp_enabled: huge_pages("enabled"),
+        thp_defrag: huge_pages("defrag"),
+        sched_autogroup: source.flag("/proc/sys/kernel/sched_autogroup_enabled"),
+        timer_slack_ns: source.number("/proc/self/timerslack_ns").ok(),
+        seccomp: word_after(&status, "Seccomp:").map(|mode: u8| mode > 0),
+        cpu_quota: quota::cpu_quota(source, &ControlGroups::read(source)),
+        memory_total_bytes: word_after::<u64>(&memory, "MemTotal:")
+            .and_then(|kib| kib.checked_mul(1024)),
+        load_average: source.text("/proc/loadavg").and_then(|text| load(&text)),
+        pressure: StartPressure {
+            cpu: waiting("cpu"),
+            memory: waiting("memory"),
+            io: waiting("io"),
+        },
     }
-    let groups = ControlGroups::read(source);
-    machine.cpu_quota = bounds::cpu_quota(source, &groups);
-    machine.memory_limit = bounds::memory_limit(source, &groups);
-    machine.rlimits = bounds::rlimits(source);
 }
 
 /// CPUs that the control groups of a process grant it; `None` without a limit.
 pub(crate) fn cpu_quota_of(pid: i32) -> Option<f64> {
     let source = Source::system();
     let groups = ControlGroups::of_process(&source, &pid.to_string());
-    bounds::cpu_quota(&source, &groups)?.cpus()
+    quota::cpu_quota(&source, &groups)?.cpus()
 }
 
 /// Folder of a process's control group, unless it is the topmost in sight, which has far more than that.
@@ -326,6 +295,12 @@ fn distribution(source: &Source) -> Option<String> {
 fn preemption_model(version: &str) -> String {
     let model = version.split_whitespace().find(|word| word.starts_with("PREEMPT"));
     model.unwrap_or("none or voluntary").to_owned()
+}
+
+/// Mode of the kernel's command line: the last one counts.
+fn preemption_boot(line: &str) -> String {
+    let mode = line.split_whitespace().rev().find_map(|word| word.strip_prefix("preempt="));
+    mode.unwrap_or("default").to_owned()
 }
 
 fn load(text: &str) -> Option<[f64; 3]> {

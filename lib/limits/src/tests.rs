@@ -1,8 +1,7 @@
 //! Whole systems, as small trees of the files that they show.
 
 use super::*;
-use crate::source::fixtures::Root;
-use contract::message::Need;
+use crate::fixtures::Root;
 
 /// An ordinary system without control groups, its user left out.
 const PLAIN: &str = "\
@@ -67,16 +66,19 @@ fn pipes() -> Needs {
 }
 
 fn remedies(limits: &Limits, needs: &Needs, tasks: u64) -> Vec<String> {
-    let shortages = limits.report(needs, tasks).shortages.into_iter();
-    shortages.map(|short| short.remedy.command.or(short.remedy.advice).unwrap()).collect()
+    let short = limits.too_low(needs, tasks).into_iter();
+    short.map(|(limit, needed)| limits.remedy(limit, needed).to_string()).collect()
+}
+
+fn most(limits: &Limits, needs: &Needs) -> Option<u64> {
+    limits.tightest(needs).map(|(_, most)| most)
 }
 
 #[test]
 fn every_limit_that_is_too_low_has_its_command() {
     let root = plain();
     let limits = limits(&root);
-    let report = limits.report(&threads(), 200_000);
-    assert_eq!(report.most, Some((65_530 - 3 - 100) / 4));
+    assert_eq!(most(&limits, &threads()), Some((65_530 - 3 - 100) / 4));
     assert_eq!(
         remedies(&limits, &threads(), 200_000),
         [
@@ -86,13 +88,7 @@ fn every_limit_that_is_too_low_has_its_command() {
         ]
     );
     // Within the hard limit no root is needed.
-    let report = limits.report(&threads(), 95_000);
-    let remedy = &report.shortages[0].remedy;
-    assert_eq!(remedy.to_string(), "ulimit -S -u 96365");
-    assert!(!remedy.needs_root);
-    let to_last = "echo '* - nproc 96365' | sudo tee -a /etc/security/limits.d/90-limits.conf \
-                   (for logins; in a systemd unit: LimitNPROC=96365)";
-    assert_eq!(remedy.to_last.as_deref(), Some(to_last));
+    assert_eq!(remedies(&limits, &threads(), 95_000)[0], "ulimit -S -u 96365");
     // Beyond the last thread number none helps.
     let advice = "kernel.pid_max goes to 4194304 and no further".to_owned();
     assert!(remedies(&limits, &threads(), 4_194_305).contains(&advice));
@@ -102,16 +98,13 @@ fn every_limit_that_is_too_low_has_its_command() {
 fn more_descriptors_than_nr_open_need_it_raised_first() {
     let root = plain();
     let limits = limits(&root);
-    assert_eq!(limits.report(&pipes(), 1).most, Some((20_000 - 3 - 2) / 2));
+    assert_eq!(most(&limits, &pipes()), Some((20_000 - 3 - 2) / 2));
     assert_eq!(
         remedies(&limits, &pipes(), 1_000_000),
-        ["sudo sysctl -w fs.nr_open=2097152", "sudo prlimit --pid $$ --nofile=2097152:2097152",]
+        ["sudo sysctl -w fs.nr_open=2097152", "sudo prlimit --pid $$ --nofile=2000005:2000005"]
     );
-    let report = limits.report(&pipes(), 1 << 31);
-    assert_eq!(
-        report.shortages[0].remedy.to_string(),
-        "fs.nr_open goes to 2147483584 and no further"
-    );
+    let advice = "fs.nr_open goes to 2147483584 and no further";
+    assert_eq!(remedies(&limits, &pipes(), 1 << 31)[0], advice);
 }
 
 #[test]
@@ -123,18 +116,24 @@ fn root_may_pass_its_processes_and_file_max() {
         let remarks = limits.statuses().iter().filter_map(|limit| limit.remark.as_ref());
         remarks.filter(|remark| remark.ends_with("may pass it")).count()
     };
-    assert_eq!(passed(), 0);
-    root.write("/proc/self/status", status(0, 0x1ff_ffff_ffff));
-    assert_eq!(passed(), 2);
-    assert_eq!(limits(&root).rights().sys_resource, CapabilityState::Held);
-    let command = &remedies(&limits(&root), &threads(), 20_000)[0];
-    assert_eq!(command, "sysctl -w vm.max_map_count=90112", "without sudo");
-
-    // Root of a user namespace is an ordinary user to the kernel.
-    root.write("/proc/self/uid_map", "         0       1000          1\n");
-    assert_eq!(passed(), 0);
-    let report = limits(&root).report(&pipes(), 100_000);
-    assert!(report.shortages[0].remedy.refusal.is_some());
+    let first = "         0          0 4294967295\n";
+    let rootless = "         0       1000          1\n";
+    let all = 0x1ff_ffff_ffff;
+    for (uid, capabilities, uid_map, count) in [
+        (1000, 0, first, 0),
+        (1000, 1 << 23, first, 0),
+        (1000, 1 << 24, first, 1),
+        (0, 0, first, 1),
+        (0, all, first, 2),
+        // Root of a user namespace is an ordinary user to the kernel.
+        (0, all, rootless, 0),
+    ] {
+        root.write("/proc/self/status", status(uid, capabilities));
+        root.write("/proc/self/uid_map", uid_map);
+        assert_eq!(passed(), count, "{uid} {capabilities:x} {uid_map}");
+        let command = &remedies(&limits(&root), &threads(), 16_358)[0];
+        assert_eq!(command.starts_with("sudo "), uid != 0, "{command}");
+    }
 }
 
 #[test]
@@ -172,8 +171,12 @@ fn a_group_is_slowed_down_from_its_high_mark() {
     let limits = limits(&root);
     let (limit, most) = limits.tightest(&threads()).unwrap();
     assert_eq!((&*limit.name, limit.in_use), ("memory.high", Some(10 << 20)));
-    let remedy = &limits.report(&threads(), most + 1).shortages[0].remedy;
-    assert!(remedy.to_string().ends_with(r"| sudo tee '/g/it'\''s.scope/memory.high'"), "{remedy}");
-    let setting = remedy.to_last.as_ref().unwrap();
-    assert!(setting.contains(r"set-property 'it'\''s.scope' MemoryHigh="), "{setting}");
+    let command = &remedies(&limits, &threads(), most + 1)[0];
+    assert!(command.ends_with(r"| sudo tee '/g/it'\''s.scope/memory.high'"), "{command}");
+}
+
+#[test]
+fn without_proc_no_limit_is_known() {
+    assert!(!limits(&Root::new("/x: ")).are_known());
+    assert!(limits(&plain()).are_known());
 }

@@ -1,6 +1,5 @@
-use super::verdict::{interim, judge};
 use super::*;
-use crate::figures::verdict::{MARGIN, Reason, Verdict};
+use crate::figures::verdict::MARGIN;
 
 /// Pairs as they were seen on a virtual machine: a bias of each pair of 2 to 3 %, with heavy tails.
 struct Machine(fastrand::Rng);
@@ -32,20 +31,8 @@ impl Machine {
 }
 
 /// A row without pairs.
-pub(crate) fn bare() -> Row {
-    Row {
-        case: 0,
-        section: String::new(),
-        name: String::new(),
-        pairs: Vec::new(),
-        twins: Vec::new(),
-        metric: Metric::Hop,
-        divisor: 1.0,
-        unit: "hop",
-        doubts: Vec::new(),
-        fault: None,
-        findings: Vec::new(),
-    }
+fn bare() -> Row {
+    Row::new("", String::new(), Metric::Hop, Kind::Time)
 }
 
 fn machine() -> Machine {
@@ -127,6 +114,16 @@ fn looks_before_the_end_keep_the_error_and_find_what_is_large() {
     assert!(alarms <= 8 && found == 300, "{alarms} {found}");
 }
 
+/// That of the end would be narrower.
+#[test]
+fn a_row_that_was_decided_early_has_the_interval_of_that_look() {
+    let mut machine = machine();
+    let mut rows = [machine.row(0.5, 12), machine.row(0.0, 41)];
+    judge(&mut rows, MARGIN);
+    let [early, end] = rows.map(|row| row.findings[0].change.unwrap().confidence);
+    assert!((early - (1.0 - early_level(2))).abs() < 1e-12 && early > end, "{early} {end}");
+}
+
 #[test]
 fn a_count_is_exact_if_every_twin_gave_the_same() {
     let mut row = machine().row(0.0, 8);
@@ -198,15 +195,6 @@ fn a_row_without_times_has_no_verdict_on_its_time() {
 }
 
 #[test]
-fn what_noise_hides_is_not_called_unchanged() {
-    let mut row = machine().row(0.0, 8);
-    for (k, pair) in row.pairs.iter_mut().enumerate() {
-        pair.time.as_mut().unwrap().log_ratio = if k % 2 == 0 { 0.5 } else { -0.5 };
-    }
-    assert!(matches!(judged(row)[0].verdict, Verdict::Open(_)));
-}
-
-#[test]
 fn few_pairs_and_faults_have_no_findings_and_memory_has_one() {
     let mut machine = machine();
     let failed = Row { fault: Some(Fault::Failed("x".to_owned())), ..machine.row(0.0, 9) };
@@ -218,7 +206,7 @@ fn few_pairs_and_faults_have_no_findings_and_memory_has_one() {
     };
     let pairs = (0..8).map(|k| size(k, 1.1)).collect();
     let twins = (0..3).map(|k| size(k, 1.0)).collect();
-    let memory = Row { pairs, twins, metric: Metric::Memory, ..machine.row(0.0, 8) };
+    let memory = Row { pairs, twins, kind: Kind::Memory, ..machine.row(0.0, 8) };
     let mut rows = [machine.row(0.0, 7), failed, uncounted, memory];
     judge(&mut rows, MARGIN);
     assert_eq!(rows.each_ref().map(|row| row.findings.len()), [0, 0, 2, 1]);

@@ -1,16 +1,14 @@
 //! A limit: its value, the amount in use, and whether it binds.
 
-use contract::message::{Need, Needs};
+use std::fmt;
+
 use serde::Serialize;
 
-use super::remedy::RaiseMethod;
+use crate::{Asker, Need, Needs};
 
 /// A value from here on is no limit: version 1 of control groups and fs.file-max show LONG_MAX or
 /// little less.
 const NO_LIMIT: u64 = 1 << 62;
-
-/// A number that was read, or why it was not.
-pub(super) type Found = Result<u64, String>;
 
 /// Resource that a limit bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -34,14 +32,17 @@ impl Resource {
         matches!(self, Resource::Memory | Resource::AddressSpace)
     }
 
-    fn need(self, needs: &Needs) -> Need {
-        match self {
-            Resource::Descriptors => needs.descriptors,
+    pub(crate) fn need(self, needs: &Needs, asker: Asker) -> Need {
+        match (self, asker) {
+            (Resource::Descriptors, _) => needs.descriptors,
             // The first thread is in no program's needs.
-            Resource::Threads => needs.threads + Need::new(1, 0),
-            Resource::Maps => needs.maps,
-            Resource::Memory => needs.bytes,
-            Resource::AddressSpace => needs.bytes + needs.space,
+            (Resource::Threads, Asker::Child) => needs.threads + Need::new(1, 0),
+            (Resource::Threads, Asker::Itself) => needs.threads,
+            (Resource::Maps, _) => needs.maps,
+            (Resource::Memory, _) => needs.bytes,
+            (Resource::AddressSpace, Asker::Child) => needs.bytes + needs.space,
+            // What is reserved once is not all used: the C library does with less.
+            (Resource::AddressSpace, Asker::Itself) => Need { fixed: 0, ..needs.space },
         }
     }
 }
@@ -56,6 +57,20 @@ pub enum LimitState {
     Free,
     /// It cannot be read.
     Unknown,
+}
+
+/// Method of raising a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RaiseMethod {
+    /// A kernel parameter, which takes at most `most`.
+    Sysctl { key: &'static str, most: u64 },
+    /// A resource limit, which programs inherit: option of prlimit(1), letter of the shell's ulimit, its unit, and
+    /// the hard limit, up to which no privilege is needed.
+    Rlimit { option: &'static str, flag: char, unit: u64, hard: u64 },
+    /// A number in the file of a control group.
+    Group,
+    /// No command; what else helps.
+    Nothing(&'static str),
 }
 
 /// One limit.
@@ -78,64 +93,45 @@ pub struct LimitStatus {
     /// Reason why it does not bind or is not known.
     pub remark: Option<String>,
     #[serde(skip)]
-    pub(super) method: RaiseMethod,
-    /// Reason why the command of a remedy would be refused.
-    #[serde(skip)]
-    pub(super) refusal: Option<&'static str>,
+    pub(crate) raise: RaiseMethod,
 }
 
 impl LimitStatus {
     /// A limit with its value and the amount in use, or the reason why one of them is unknown.
-    pub(super) fn new(
-        name: &str,
+    pub(crate) fn new(
+        name: String,
         source: &str,
         resource: Resource,
-        (value, in_use): (Found, Result<Option<u64>, String>),
-        method: RaiseMethod,
+        (value, in_use): (Result<u64, String>, Result<Option<u64>, String>),
+        raise: RaiseMethod,
     ) -> Self {
         let (state, value, in_use, remark) = match (value, in_use) {
             (Err(why), _) | (_, Err(why)) => (LimitState::Unknown, None, None, Some(why)),
             (Ok(NO_LIMIT..), _) => (LimitState::Free, None, None, Some("none is set".to_owned())),
             (Ok(value), Ok(in_use)) => (LimitState::Binds, Some(value), in_use, None),
         };
-        LimitStatus {
-            name: name.to_owned(),
-            source: source.to_owned(),
-            resource,
-            state,
-            value,
-            in_use,
-            room: value.map(|value| value.saturating_sub(in_use.unwrap_or(0))),
-            remark,
-            method,
-            refusal: None,
-        }
+        let room = value.map(|value| value.saturating_sub(in_use.unwrap_or(0)));
+        let source = source.to_owned();
+        LimitStatus { name, source, resource, state, value, in_use, room, remark, raise }
     }
 
     /// The same limit, which this process may pass.
-    pub(super) fn passed(mut self, why: &str) -> Self {
+    pub(crate) fn passed(mut self) -> Self {
         if self.state == LimitState::Binds {
-            (self.state, self.in_use, self.room) = (LimitState::Free, None, None);
-            self.remark = Some(why.to_owned());
+            (self.state, self.room) = (LimitState::Free, None);
+            self.remark = Some("this process may pass it".to_owned());
         }
         self
     }
 
-    pub(super) fn refused(self, refusal: Option<&'static str>) -> Self {
-        LimitStatus { refusal, ..self }
+    /// True if it is a limit of a control group, of which there may be several of one name.
+    pub fn is_of_group(&self) -> bool {
+        self.raise == RaiseMethod::Group
     }
+}
 
-    /// Most tasks that it allows: `None` if it bounds none.
-    pub fn most_tasks(&self, needs: &Needs) -> Option<u64> {
-        let need = self.resource.need(needs);
-        let room = self.room?;
-        if need.fixed > room { Some(0) } else { need.most(room) }
-    }
-
-    /// Value that N tasks need, what is in use included; `None` if they fit.
-    pub(super) fn needed(&self, needs: &Needs, tasks: u64) -> Option<u64> {
-        let need = self.resource.need(needs).of(tasks);
-        let is_short = need > self.room?;
-        is_short.then(|| need.saturating_add(self.in_use.unwrap_or(0)))
+impl fmt::Display for LimitStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_of_group() { &self.source } else { &self.name })
     }
 }

@@ -1,6 +1,5 @@
 //! Rights of this process to raise limits, and to pass them.
 
-use contract::limits::{capabilities, is_first_namespace, may_pass_nproc};
 use serde::Serialize;
 
 use crate::cgroup::ControlGroups;
@@ -21,7 +20,9 @@ pub struct Rights {
     pub sys_resource: CapabilityState,
     /// Root can write kernel parameters (/proc/sys).
     pub sysctls_writable: bool,
-    /// `ulimit -u` does not bind it.
+    /// Root can write limits of control groups.
+    pub groups_writable: bool,
+    /// `ulimit -u` does not bind it (`copy_process`, kernel/fork.c).
     #[serde(skip)]
     pub(super) passes_nproc: bool,
     /// fs.file-max does not bind it (`alloc_empty_file`, fs/file_table.c).
@@ -44,12 +45,14 @@ pub enum CapabilityState {
 impl Rights {
     pub(super) fn read(source: &Source, groups: &ControlGroups) -> Self {
         let status = source.read("/proc/self/status").unwrap_or_default();
+        let set = |name| u64::from_str_radix(&word_after::<String>(&status, name)?, 16).ok();
+        // Without the file the kernel has no other namespace.
         let uid_map = source.read("/proc/self/uid_map").ok();
-        let first_namespace = is_first_namespace(uid_map.as_deref());
-        let effective = capabilities(&status, uid_map.as_deref()).unwrap_or(0);
-        let bounding = word_after::<String>(&status, "CapBnd:")
-            .and_then(|hex| u64::from_str_radix(&hex, 16).ok())
-            .unwrap_or(u64::MAX);
+        let first_namespace =
+            uid_map.is_none_or(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
+        // Limits of the system regard no capability of a user namespace.
+        let effective = set("CapEff:").filter(|_| first_namespace).unwrap_or(0);
+        let bounding = set("CapBnd:").unwrap_or(u64::MAX);
         let sys_resource = if effective & CAP_SYS_RESOURCE != 0 {
             CapabilityState::Held
         } else if !first_namespace || bounding & CAP_SYS_RESOURCE == 0 {
@@ -57,12 +60,17 @@ impl Rights {
         } else {
             CapabilityState::NotHeld
         };
+        let root = word_after(&status, "Uid:") == Some(0);
+        let is_read_only =
+            |controller| groups.of(source, controller).is_ok_and(|groups| groups.read_only);
         Rights {
-            root: word_after(&status, "Uid:") == Some(0),
+            root,
             first_namespace,
             sys_resource,
             sysctls_writable: !groups.sysctls_are_read_only(),
-            passes_nproc: may_pass_nproc(&status, uid_map.as_deref()),
+            groups_writable: !["pids", "memory"].into_iter().any(is_read_only),
+            passes_nproc: root && first_namespace
+                || effective & (CAP_SYS_ADMIN | CAP_SYS_RESOURCE) != 0,
             passes_file_max: effective & CAP_SYS_ADMIN != 0,
         }
     }

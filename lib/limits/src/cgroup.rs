@@ -3,68 +3,68 @@
 //! A limit of any ancestor holds for all groups below it. What lies above the mount point, as in a
 //! container, cannot be seen.
 
-use procfs::process::MountInfo;
-use procfs::{ProcessCGroup, ProcessCGroups};
-
 use crate::source::Source;
 
 /// Groups that a controller counts this process in.
 #[derive(Debug)]
-pub(crate) struct Groups {
+pub struct Groups {
     /// The process's own group first, then its ancestors.
-    pub(crate) folders: Vec<String>,
-    pub(crate) version_2: bool,
+    pub folders: Vec<String>,
+    /// Version of control groups that the controller is in: 1 or 2.
+    pub version: u8,
     /// The files cannot be written to.
-    pub(crate) read_only: bool,
+    pub read_only: bool,
     /// The first folder is the process's own group. Otherwise that group is out of sight, and the
     /// only folder is the mount point, which may show a neighbour or an ancestor.
-    pub(crate) is_own: bool,
+    pub is_own: bool,
 }
 
-/// Control groups of this process, and the mounts at which they can be seen.
+/// Control groups of a process, and the mounts at which they can be seen.
 #[derive(Debug)]
-pub(crate) struct ControlGroups {
-    /// Or why they cannot be read.
-    memberships: Result<Vec<ProcessCGroup>, String>,
-    mounts: Vec<MountInfo>,
+pub struct ControlGroups {
+    /// Text of `/proc/PID/cgroup`, or why it cannot be read.
+    memberships: Result<String, String>,
+    mounts: Vec<Mount>,
 }
 
 impl ControlGroups {
     /// Reads `/proc/self/cgroup` and `/proc/self/mountinfo`.
-    pub(crate) fn read(source: &Source) -> Self {
+    pub fn read(source: &Source) -> Self {
         ControlGroups::of_process(source, "self")
     }
 
     /// The same of another process, at the mounts of this one.
-    pub(crate) fn of_process(source: &Source, process: &str) -> Self {
-        let memberships = source.parse(&format!("/proc/{process}/cgroup"));
+    pub fn of_process(source: &Source, process: &str) -> Self {
         let mounts = source.read("/proc/self/mountinfo").unwrap_or_default();
         ControlGroups {
-            memberships: memberships.map(|ProcessCGroups(memberships)| memberships),
-            mounts: mounts.lines().filter_map(|line| MountInfo::from_line(line).ok()).collect(),
+            memberships: source.read(&format!("/proc/{process}/cgroup")),
+            mounts: mounts.lines().filter_map(Mount::parse).collect(),
         }
     }
 
-    /// Groups of one controller, or why they are unknown.
-    pub(crate) fn of(&self, source: &Source, controller: &str) -> Result<Groups, String> {
+    /// Groups of one controller.
+    ///
+    /// # Errors
+    /// Says why they are unknown.
+    pub fn of(&self, source: &Source, controller: &str) -> Result<Groups, String> {
+        let text = self.memberships.as_ref().map_err(String::clone)?;
+        // Lines are `ID:CONTROLLERS:PATH`; version 2 has no controllers.
+        let fields = || text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
         // A controller is in one hierarchy at a time: if version 1 has it, version 2 does not.
-        let memberships = self.memberships.as_ref().map_err(String::clone)?;
-        let has_it = |group: &&ProcessCGroup| group.controllers.iter().any(|c| c == controller);
-        let version_1 = memberships.iter().find(has_it);
-        let version_2 = memberships.iter().find(|group| group.controllers.is_empty());
-        let is_2 = version_1.is_none();
-        let group = version_1
-            .or(version_2)
+        let version_1 = fields().find(|(names, _)| names.split(',').any(|c| c == controller));
+        let version_2 = || fields().find(|(names, _)| names.is_empty());
+        let (_, path) = version_1
+            .or_else(version_2)
             .ok_or_else(|| format!("/proc/self/cgroup names no group of {controller}"))?;
-        let holds = |mount: &&MountInfo| {
-            let is_1 = mount.fs_type == "cgroup" && mount.super_options.contains_key(controller);
-            if is_2 { mount.fs_type == "cgroup2" } else { is_1 }
+        let holds = |mount: &&Mount| match version_1 {
+            Some(_) => mount.kind == "cgroup" && mount.has_option(controller),
+            None => mount.kind == "cgroup2",
         };
-        let mounts: Vec<Mount> = self.mounts.iter().filter(holds).filter_map(Mount::new).collect();
+        let mounts: Vec<&Mount> = self.mounts.iter().filter(holds).collect();
         // Of several mounts, the one that shows most ancestors.
         let inside = mounts
             .iter()
-            .filter_map(|mount| Some((mount, below(&mount.root, &group.pathname)?)))
+            .filter_map(|mount| Some((mount, below(&mount.root, path)?)))
             .max_by_key(|(_, rest)| rest.len())
             .filter(|(mount, rest)| source.exists(&format!("{}/{rest}", mount.point)));
         let (mount, rest) = inside
@@ -72,14 +72,14 @@ impl ControlGroups {
             .ok_or_else(|| format!("the {controller} controller is mounted nowhere in sight"))?;
         Ok(Groups {
             folders: mount.ancestors(rest),
-            version_2: is_2,
-            read_only: mount.read_only,
+            version: if version_1.is_some() { 1 } else { 2 },
+            read_only: mount.is_read_only(),
             is_own: inside.is_some(),
         })
     }
 
     /// Groups of one controller, if the process's own is in sight.
-    pub(crate) fn own(&self, source: &Source, controller: &str) -> Option<Groups> {
+    pub fn own(&self, source: &Source, controller: &str) -> Option<Groups> {
         self.of(source, controller).ok().filter(|groups| groups.is_own)
     }
 
@@ -87,33 +87,48 @@ impl ControlGroups {
     pub(crate) fn sysctls_are_read_only(&self) -> bool {
         // The last mount at a point hides those before it.
         let mut points = ["/proc/sys", "/proc"].into_iter();
-        let mount = points.find_map(|point| {
-            self.mounts.iter().rfind(|mount| mount.mount_point.to_str() == Some(point))
-        });
-        mount.is_some_and(|mount| mount.mount_options.contains_key("ro"))
+        let mount = points.find_map(|point| self.mounts.iter().rfind(|mount| mount.point == point));
+        mount.is_some_and(Mount::is_read_only)
     }
 }
 
 /// The facts about a mount that matter.
+#[derive(Debug)]
 struct Mount {
-    /// Folder of the hierarchy that is seen at the mount point.
+    /// Folder of the file system that is seen at the mount point.
     root: String,
     point: String,
-    read_only: bool,
+    options: String,
+    kind: String,
+    /// Options of the file system: those of version 1 of control groups name its controllers.
+    super_options: String,
 }
 
 impl Mount {
-    fn new(mount: &MountInfo) -> Option<Self> {
-        let point = unescaped(mount.mount_point.to_str()?);
+    /// A line of mountinfo: `ID PARENT DEVICE ROOT POINT OPTIONS [TAGS] - KIND SOURCE SUPER-OPTIONS`.
+    fn parse(line: &str) -> Option<Self> {
+        let (mount, system) = line.split_once(" - ")?;
+        let (mut mount, mut system) = (mount.split(' ').skip(3), system.split(' '));
+        let (root, point) = (unescaped(mount.next()?), unescaped(mount.next()?));
         // A path with a line break could end a comment in a shell.
         if !point.starts_with('/') || point.contains(char::is_control) {
             return None;
         }
         Some(Mount {
-            root: unescaped(&mount.root),
+            root,
             point: point.trim_end_matches('/').to_owned(),
-            read_only: mount.mount_options.contains_key("ro"),
+            options: mount.next()?.to_owned(),
+            kind: system.next()?.to_owned(),
+            super_options: system.nth(1).unwrap_or_default().to_owned(),
         })
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.options.split(',').any(|option| option == "ro")
+    }
+
+    fn has_option(&self, name: &str) -> bool {
+        self.super_options.split(',').any(|option| option == name)
     }
 
     /// The folder `rest` below the mount point and each folder above it.
@@ -150,7 +165,7 @@ fn unescaped(field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::fixtures::Root;
+    use crate::fixtures::Root;
 
     const V2: &str = "31 23 0:28 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 

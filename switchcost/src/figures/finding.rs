@@ -1,0 +1,272 @@
+//! What has changed from one side to the other, row by row. A side is a build, a setting or a file.
+//!
+//! All intervals of a comparison hold together (Bonferroni), and those of the twins likewise: a verdict is what
+//! its interval says.
+
+use facts::{Metric, Quantity};
+use serde::Serialize;
+use stats::{Contrast, Estimate, Interval};
+
+use super::doubt::Doubt;
+use super::grade::Grade;
+use super::verdict::{Reason, Verdict};
+
+/// Change that is shown as none, as a share: a count that has rounding alone is no other count.
+const NOTHING: f64 = 0.0005;
+
+/// Count per hop or task below which there is next to none.
+const SCARCE: f64 = 0.001;
+
+/// One row on both sides.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Place in the plan.
+    #[serde(skip)]
+    pub case: u32,
+    /// Section of the plan.
+    pub section: String,
+    /// Name, with its column.
+    pub name: String,
+    /// Pairs of both sides, if they took turns.
+    pub pairs: Vec<Pair>,
+    /// Pairs of the first side with itself.
+    pub twins: Vec<Pair>,
+    /// Metric of its section.
+    pub metric: Metric,
+    /// Its main figure.
+    #[serde(skip)]
+    pub kind: Kind,
+    /// Hops or tasks of an iteration, by which times and counts are divided for a reader.
+    pub divisor: f64,
+    /// What it divides by: `hop`, `task` or `iteration`.
+    pub unit: &'static str,
+    /// What makes its times less sure.
+    pub doubts: Vec<Doubt>,
+    /// Reason why there are no more pairs, or no figures.
+    pub fault: Option<Fault>,
+    /// Findings about its figures; none if it has too few pairs or a fault.
+    pub findings: Vec<Finding>,
+}
+
+/// Figures of two fresh processes that took turns, the first side's before the second's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Pair {
+    /// Times, if it took turns.
+    pub time: Option<Times>,
+    /// Resident memory per task, in bytes: the slope of a line.
+    pub memory: Option<[f64; 2]>,
+    /// Voluntary switches per iteration, if both are counted.
+    pub switches: Option<[f64; 2]>,
+    /// Minor page faults per iteration, if both are counted.
+    pub faults: Option<[f64; 2]>,
+}
+
+/// Times of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Times {
+    /// Iterations at the quiet speed, in ns.
+    pub iterations: [f64; 2],
+    /// Logarithm of second ÷ first: the median over the turns.
+    pub log_ratio: f64,
+}
+
+/// Reason why a row has no verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// A process failed, or the second side lacks what the first has.
+    Failed(String),
+    /// It was not tried.
+    LeftOut(String),
+}
+
+impl Row {
+    /// A row without figures.
+    pub fn new(section: &str, name: String, metric: Metric, kind: Kind) -> Self {
+        Row {
+            case: 0,
+            section: section.to_owned(),
+            name,
+            pairs: Vec::new(),
+            twins: Vec::new(),
+            metric,
+            kind,
+            divisor: 1.0,
+            unit: "iteration",
+            doubts: Vec::new(),
+            fault: None,
+            findings: Vec::new(),
+        }
+    }
+
+    /// True if a process failed.
+    pub fn has_failed(&self) -> bool {
+        matches!(self.fault, Some(Fault::Failed(_)))
+    }
+
+    /// True if it was not tried.
+    pub fn is_left_out(&self) -> bool {
+        matches!(self.fault, Some(Fault::LeftOut(_)))
+    }
+}
+
+/// Figure that is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Time of an iteration.
+    Time,
+    /// Memory of a task.
+    Memory,
+    /// Voluntary switches of an iteration.
+    Switches,
+    /// Minor page faults of an iteration.
+    Faults,
+    /// What the metric of the row says.
+    Figure,
+}
+
+impl Kind {
+    /// True for a count of a duel, which can be exact; false for a time and a size.
+    pub fn is_count(self) -> bool {
+        matches!(self, Kind::Switches | Kind::Faults)
+    }
+}
+
+/// Finding about one figure of a row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// The figure.
+    pub kind: Kind,
+    /// Quantity that it is.
+    #[serde(skip)]
+    pub quantity: Quantity,
+    /// What can be said.
+    pub verdict: Verdict,
+    /// Change from the first side to the second with its corrected interval: as a share of the first
+    /// (0.02 is 2 % more), or as a difference for each hop or task if a figure of some process is zero.
+    pub change: Option<Interval>,
+    /// The same between twins.
+    pub twin: Option<Interval>,
+    /// True if `change` is a share.
+    pub is_share: bool,
+    /// True if all processes of a side, twins too, had the same count: of each side.
+    pub is_exact: bool,
+    /// The first side's and the second's figure. Of pairs: their common mean, apart by the change. Times and counts
+    /// are for each hop or task.
+    pub figures: Option<[f64; 2]>,
+    /// The same with an interval of each side, if it has one of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimates: Option<[Estimate; 2]>,
+    /// Worth of it.
+    pub grade: Grade,
+}
+
+/// A figure of a row that is judged with the others of its comparison.
+#[derive(Clone, Debug)]
+pub struct Unjudged {
+    /// Place of its row.
+    pub row: usize,
+    /// What is known already; it stays so without a change.
+    pub finding: Finding,
+    /// Change from the first side to the second: a logarithm if it is a share.
+    pub change: Option<Contrast>,
+    /// The same between twins.
+    pub twin: Option<Contrast>,
+    /// Logarithm by which the interval is longer at each end.
+    pub slack: f64,
+    /// Share of the error that was set apart for it, if it was decided before the end.
+    pub level: Option<f64>,
+}
+
+/// Sets the findings of rows. `error` is the share of comparisons of equal sides in which any may be called
+/// different; `margin` is the largest change that counts as none, as a share.
+pub fn judge(rows: &mut [Row], all: Vec<Unjudged>, error: f64, margin: f64) {
+    // Steps of Holm's method would give narrower intervals, which do not hold together.
+    let level = error / all.iter().filter(|one| one.change.is_some()).count() as f64;
+    for Unjudged { row, finding, change, twin, slack, level: own } in all {
+        let change = change.and_then(|change| change.interval(1.0 - own.unwrap_or(level)));
+        let change = change.map(|i| Interval { low: i.low - slack, high: i.high + slack, ..i });
+        let twin = twin.and_then(|twin| twin.interval(1.0 - level));
+        rows[row].findings.push(finding.judged(change, twin, margin));
+    }
+}
+
+impl Finding {
+    /// The same with its change and its twin's, and its verdict. Without a change it keeps the reason that it has.
+    fn judged(mut self, change: Option<Interval>, twin: Option<Interval>, margin: f64) -> Self {
+        (self.change, self.twin) = (change, twin);
+        if self.is_share {
+            for change in self.change.iter_mut().chain(&mut self.twin) {
+                for bound in [&mut change.estimate, &mut change.low, &mut change.high] {
+                    *bound = bound.exp_m1();
+                }
+            }
+        }
+        if let Some(change) = self.change {
+            self.verdict = self.verdict_on(change, margin);
+        }
+        self
+    }
+
+    fn verdict_on(&self, change: Interval, margin: f64) -> Verdict {
+        if self.twin.is_some_and(|twin| !twin.contains(0.0) && !self.is_nothing(&twin)) {
+            return Verdict::Inconclusive(Reason::TwinDiffers);
+        }
+        if self.kind == Kind::Memory && !self.is_share {
+            return Verdict::Inconclusive(Reason::NoSize);
+        }
+        if self.is_nothing(&change) {
+            return self.beside_figures(Verdict::Within(0.0), margin);
+        }
+        // The margin of a difference is a share of the larger side: the other one may be zero.
+        let larger = self.figures.map_or(0.0, |[a, b]| a.max(b));
+        let scale = if self.is_share { 1.0 } else { larger };
+        self.beside_figures(Verdict::of([change.low / scale, change.high / scale], margin), margin)
+    }
+
+    /// A verdict, unless the figures beside it would contradict the word: then the machine changed.
+    fn beside_figures(&self, verdict: Verdict, margin: f64) -> Verdict {
+        let shown = self.estimates.map_or(0.0, |[a, b]| b.value / a.value - 1.0);
+        let is_contradicted = match verdict {
+            Verdict::Within(_) => shown.abs() > margin.max(NOTHING),
+            Verdict::More => shown < 0.0,
+            Verdict::Less => shown > 0.0,
+            _ => false,
+        };
+        if is_contradicted { Verdict::Inconclusive(Reason::Machine) } else { verdict }
+    }
+
+    /// True if there is next to none of it, such as a timer's switch in a thousand hops.
+    pub fn is_scarce(&self) -> bool {
+        self.kind.is_count() && self.figures.iter().flatten().all(|&figure| figure < SCARCE)
+    }
+
+    fn first(&self) -> f64 {
+        self.figures.map_or(0.0, |[first, _]| first)
+    }
+
+    /// True if a change would be shown as none.
+    fn is_nothing(&self, change: &Interval) -> bool {
+        let scale = if self.is_share { 1.0 } else { self.first().max(1.0) };
+        self.is_scarce() || change.low.abs().max(change.high.abs()) < NOTHING * scale
+    }
+
+    /// True if the second side is worse by more than this share of the first, as its whole interval says: of a
+    /// rate, by so much more time for each. Any more than nothing is more than any share of it.
+    pub fn is_worse_than(&self, share: f64) -> bool {
+        let Some(change) = self.change else { return false };
+        let low = match self.quantity {
+            Quantity::Rate | Quantity::Throughput => 1.0 / (1.0 + change.high) - 1.0,
+            // For better or worse.
+            Quantity::Count | Quantity::Share if self.kind == Kind::Figure => return false,
+            _ => change.low,
+        };
+        let limit = if self.is_share { share } else { share * self.first() };
+        let is_said = match self.verdict {
+            Verdict::Within(reach) => reach > share,
+            verdict => !verdict.is_open(),
+        };
+        is_said && low > limit
+    }
+}

@@ -1,0 +1,155 @@
+//! Verdicts as tables: of a duel, of two files, of an answer and of machines side by side.
+
+use std::collections::BTreeMap;
+
+use contract::units::counted;
+use stats::Interval;
+
+use super::document::Section;
+use super::tables::first_line;
+use super::{ABSENT, Document, Grid, sizes};
+use crate::figures::finding::{Fault, Finding, Kind, Row};
+use crate::figures::grouped;
+use crate::figures::number::{self, bracketed, capitalised, change_in_percent, percent};
+use crate::figures::verdict::Verdict;
+use crate::views::comparison::Comparison;
+
+/// Figures that are counted apart, with what each is called.
+const TALLIES: [(Kind, &str); 5] = [
+    (Kind::Time, "time per hop/task: "),
+    (Kind::Memory, "memory per task (RSS): "),
+    (Kind::Switches, "voluntary switches per hop/task: "),
+    (Kind::Faults, "minor faults per hop/task: "),
+    (Kind::Figure, ""),
+];
+
+/// Table of verdicts: each line has a row's name, both figures, their ratio or change, and what can be said of it.
+pub(super) fn grid([first, second, ratio]: [&str; 3], lines: Vec<[String; 5]>) -> Grid {
+    let body = lines.into_iter().map(Vec::from).collect();
+    Grid::new(["", first, second, ratio, "verdict"], body).ending_in_pair()
+}
+
+/// A comparison: a tally, then a table for each section with a line for each figure. What changed comes first.
+pub fn document(comparison: &Comparison) -> Document {
+    let mut rows: Vec<&Row> = comparison.rows.iter().collect();
+    rows.sort_by_key(|row| !row.findings.iter().any(|finding| finding.verdict.has_changed()));
+    let mut head = head(comparison);
+    head.push(String::new());
+    head.extend(TALLIES.iter().filter_map(|(kind, name)| tally(*kind, name, &rows)));
+    let judged = rows.into_iter().filter(|row| !row.findings.is_empty());
+    let sections = grouped(judged.map(|row| (row.section.as_str(), row)));
+    let sections = sections.iter().map(|(title, rows)| section(title, rows)).collect();
+    Document { head, sections, foot: without_findings(&comparison.rows) }
+}
+
+/// The machine, both sides and what the verdicts mean.
+fn head(comparison: &Comparison) -> Vec<String> {
+    let Comparison { sides: [a, b], machine, doubts, notes, .. } = comparison;
+    let mut lines: Vec<String> = doubts.iter().map(ToString::to_string).collect();
+    lines.extend((!machine.is_empty()).then(|| machine.clone()));
+    lines.extend([format!("A: {a}"), format!("B: {b}")]);
+    lines.extend_from_slice(notes);
+    lines.push(format!(
+        "intervals of {} for all rows together; unchanged: within ± {}",
+        percent(comparison.confidence),
+        percent(comparison.margin)
+    ));
+    lines
+}
+
+/// Number of rows with each verdict on a figure; `None` if no row has the figure.
+fn tally(kind: Kind, name: &str, rows: &[&Row]) -> Option<String> {
+    let words = rows.iter().filter_map(|row| {
+        let finding = row.findings.iter().find(|finding| finding.kind == kind);
+        let has_fault = row.findings.is_empty() && kind == row.kind;
+        let word = finding.map(|finding| finding.verdict.word(finding.quantity));
+        word.or(has_fault.then(|| fault(row).0))
+    });
+    let counts = grouped(words.map(|word| (word, ())));
+    (!counts.is_empty()).then(|| format!("{name}{}", sizes(counts)))
+}
+
+/// Reason why a row has no findings: a word, and a sentence.
+fn fault(row: &Row) -> (&'static str, String) {
+    match &row.fault {
+        Some(Fault::Failed(why)) => ("failed", first_line(why).to_owned()),
+        Some(Fault::LeftOut(why)) => ("left out", why.clone()),
+        None => ("unfinished", format!("only {}", counted(row.pairs.len(), "pair"))),
+    }
+}
+
+/// Table of a section, and why figures have no verdict.
+fn section(title: &str, rows: &[&Row]) -> Section {
+    let mut body = Vec::new();
+    let mut reasons = Vec::new();
+    for (row, finding) in rows.iter().flat_map(|row| row.findings.iter().map(move |f| (row, f))) {
+        if let Verdict::Inconclusive(why) = finding.verdict {
+            let twin = finding.twin.filter(|twin| !twin.contains(0.0));
+            let by =
+                twin.map_or(String::new(), |twin| format!(" by {}", change(row, finding, &twin)));
+            reasons.push((format!("{why}{by}"), row.name.as_str()));
+        }
+        // The tally says enough of what both sides have next to none of.
+        if !finding.is_scarce() {
+            body.push(line(row, finding));
+        }
+    }
+    let lines = grouped(reasons).into_iter();
+    let lines = lines.map(|(why, names)| format!("{}: {why}", names.join("; "))).collect();
+    Section { title: title.to_owned(), grid: grid(["A", "B", "change"], body), lines }
+}
+
+/// Line of a finding; that of a count is indented, below the time of its row.
+fn line(row: &Row, finding: &Finding) -> [String; 5] {
+    let name = match finding.kind {
+        Kind::Switches => "  voluntary switches",
+        Kind::Faults => "  minor faults",
+        _ => &*row.name,
+    };
+    let quantity = finding.quantity;
+    let shown = |side: usize| match (finding.estimates, finding.figures) {
+        (Some(estimates), _) => finding.grade.mark(&number::value(quantity, &estimates[side])),
+        (None, Some(figures)) => finding.grade.mark(&quantity.show(figures[side])),
+        (None, None) => ABSENT.to_owned(),
+    };
+    let change = finding
+        .change
+        .map_or(ABSENT.to_owned(), |interval| finding.grade.mark(&change(row, finding, &interval)));
+    [name.to_owned(), shown(0), shown(1), change, verdict(finding)]
+}
+
+fn verdict(finding: &Finding) -> String {
+    let is_none = finding.change.is_some_and(|change| change.estimate == 0.0);
+    let exact = if finding.is_exact { ", exact" } else { "" };
+    match finding.verdict {
+        Verdict::Within(0.0) if is_none => format!("the same{exact}"),
+        Verdict::Within(0.0) => "the same".to_owned(),
+        // Why stands below the table.
+        Verdict::Inconclusive(_) => finding.verdict.word(finding.quantity).to_owned(),
+        verdict if verdict.has_changed() => verdict.in_full(finding.quantity) + exact,
+        verdict => verdict.in_full(finding.quantity),
+    }
+}
+
+/// A change with its interval: in per cent, or as a difference for each hop or task.
+fn change(row: &Row, finding: &Finding, change: &Interval) -> String {
+    if finding.is_share {
+        let show = |value: f64| change_in_percent(1.0 + value);
+        return format!("{} % {}", show(change.estimate), bracketed(change, show));
+    }
+    let show = |value: f64| format!("{value:+.3}");
+    let unit = if finding.kind == Kind::Memory { "task" } else { row.unit };
+    format!("{}/{unit} {}", show(change.estimate), bracketed(change, show))
+}
+
+/// Names of the rows without findings, by their reasons.
+fn without_findings(rows: &[Row]) -> Vec<String> {
+    let mut reasons: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.findings.is_empty()) {
+        reasons.entry(fault(row)).or_default().push(&row.name);
+    }
+    let lines = reasons
+        .into_iter()
+        .map(|((word, why), names)| format!("{}: {} ({why})", capitalised(word), names.join("; ")));
+    lines.collect()
+}

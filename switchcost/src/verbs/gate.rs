@@ -1,0 +1,148 @@
+//! Exit status of a comparison: 0 if nothing is worse, 1 if something is, 2 for wrong use, 3 if nothing can be said,
+//! 125 if a side cannot be built or a row failed (with which `git bisect run` skips a revision).
+
+use std::fmt;
+
+use anyhow::{anyhow, ensure};
+use clap::ValueEnum;
+
+use crate::figures::finding::{Finding, Kind, Row};
+use crate::figures::number::percent;
+
+/// No verdict on what was asked, and what is to be done: status 3.
+#[derive(Debug)]
+pub(crate) struct NothingSaid(pub(crate) String);
+
+impl fmt::Display for NothingSaid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nothing can be said: {}", self.0)
+    }
+}
+
+impl std::error::Error for NothingSaid {}
+
+/// A side that cannot be built, or a row that failed: status 125.
+#[derive(Debug)]
+pub(crate) struct Untested(pub(crate) anyhow::Error);
+
+impl fmt::Display for Untested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for Untested {}
+
+/// Figures that may fail a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Gate {
+    /// times, memory and counts
+    All,
+    /// voluntary switches, page faults and resident memory per task: all but times
+    Counts,
+    /// times
+    Times,
+}
+
+impl Gate {
+    fn includes(self, kind: Kind) -> bool {
+        match self {
+            Gate::All => true,
+            Gate::Counts => kind != Kind::Time,
+            Gate::Times => kind == Kind::Time,
+        }
+    }
+
+    /// The exit status, as an error unless it is 0. Nothing is worse than `limit` if there is none; `remedy` is what
+    /// to do if nothing can be said.
+    pub(crate) fn judge(
+        self,
+        rows: &[Row],
+        limit: Option<f64>,
+        remedy: &str,
+    ) -> anyhow::Result<()> {
+        let names = |is_wanted: &dyn Fn(&Row) -> bool| {
+            let names = rows.iter().filter(|row| is_wanted(row)).map(|row| &*row.name);
+            names.collect::<Vec<&str>>().join("; ")
+        };
+        let share = limit.unwrap_or(f64::INFINITY);
+        let is_worse = |f: &Finding| self.includes(f.kind) && f.is_worse_than(share);
+        let worse = names(&|row| row.findings.iter().any(is_worse));
+        let failed = names(&Row::has_failed);
+        let mut findings = rows.iter().flat_map(|row| &row.findings).peekable();
+        ensure!(worse.is_empty(), "worse by more than {}: {worse}", percent(share));
+        ensure!(
+            failed.is_empty() || (limit.is_none() && findings.peek().is_some()),
+            Untested(anyhow!("failed: {failed}"))
+        );
+        // Counts alone say nothing of the time.
+        let is_asked = |kind: Kind| self.includes(kind) && !(self == Gate::All && kind.is_count());
+        let what = match self {
+            Gate::All => "time or size",
+            Gate::Counts => "count or size",
+            Gate::Times => "time",
+        };
+        ensure!(
+            findings.any(|finding| is_asked(finding.kind) && !finding.verdict.is_open()),
+            NothingSaid(format!("no {what} has a verdict; {remedy}"))
+        );
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use facts::{Metric, Quantity};
+
+    use super::*;
+    use crate::figures::finding::Fault;
+    use crate::figures::grade::Grade;
+    use crate::figures::verdict::{Reason, Verdict};
+
+    fn row(fault: Option<Fault>, switches: f64) -> Row {
+        let found = |kind, verdict, change: f64| Finding {
+            kind,
+            quantity: if kind == Kind::Time { Quantity::Time } else { Quantity::Count },
+            verdict,
+            change: stats::t_interval(&[change; 8], 0.99),
+            twin: None,
+            is_share: true,
+            is_exact: false,
+            figures: Some([1.0, 1.0 + change]),
+            estimates: None,
+            grade: Grade::Sure,
+        };
+        let findings = vec![
+            found(Kind::Time, Verdict::Inconclusive(Reason::Disturbed), 0.0),
+            found(Kind::Switches, Verdict::of([switches; 2], 0.05), switches),
+        ];
+        let findings = if fault.is_some() { Vec::new() } else { findings };
+        Row { fault, findings, ..Row::new("", "row".to_owned(), Metric::Hop, Kind::Time) }
+    }
+
+    /// `git bisect run` takes 1 as bad and 125 as untested; times that nothing can be said of hide no count.
+    #[test]
+    fn each_end_of_a_comparison_has_its_status() {
+        let failed = || row(Some(Fault::Failed("x".to_owned())), 0.0);
+        let left_out = || row(Some(Fault::LeftOut("x".to_owned())), 0.0);
+        for (gate, rows, limit, status) in [
+            (Gate::All, vec![row(None, 3.8)], Some(0.05), 1),
+            (Gate::Counts, vec![row(None, 3.8), failed()], Some(0.05), 1),
+            (Gate::Counts, vec![row(None, 0.0)], Some(0.05), 0),
+            (Gate::Counts, vec![row(None, 0.0), left_out()], Some(0.05), 0),
+            (Gate::Counts, vec![row(None, 0.0), failed()], Some(0.05), 125),
+            (Gate::Counts, vec![row(None, 0.0), failed()], None, 0),
+            (Gate::All, vec![failed()], None, 125),
+            (Gate::Times, vec![row(None, 3.8)], Some(0.05), 3),
+            (Gate::All, vec![row(None, 0.0)], None, 3),
+        ] {
+            let end = match gate.judge(&rows, limit, "") {
+                Ok(()) => 0,
+                Err(error) if error.is::<Untested>() => 125,
+                Err(error) if error.is::<NothingSaid>() => 3,
+                Err(_) => 1,
+            };
+            assert_eq!(end, status, "{gate:?} {rows:?}");
+        }
+    }
+}
