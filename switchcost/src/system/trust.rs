@@ -115,7 +115,7 @@ mod tests {
         let refused = |name: &str| ensure_own(&path(name)).err().unwrap_or_default();
         fs::create_dir_all(path("a/b")).unwrap();
         fs::write(path("a/b/file"), "").unwrap();
-        symlink("../a/b/file", path("a/link")).unwrap();
+        symlink("b/file", path("a/link")).unwrap();
         for name in ["a/b/file", "a/link", "a/../a/b/./file", "a/b"] {
             assert_eq!(refused(name), "", "{name}");
         }
