@@ -7,8 +7,7 @@ use anyhow::{Context, ensure};
 use contract::message::{Answer, MOST_SAMPLES};
 use nix::sys::signal::Signal;
 
-use super::Conformity;
-use super::candidate::Candidate;
+use super::candidate::{Candidate, Conformity};
 use super::requests::mean;
 
 /// Length in ns of a run in which something happens to it.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-pub use self::candidate::{Candidate, Exit, Live};
+pub use self::candidate::{Candidate, Conformity, Exit, Live};
 use self::candidate::{Late, TASKS};
 
 mod candidate;
@@ -37,18 +37,6 @@ pub struct Checked {
     /// Result of the check.
     #[serde(flatten)]
     pub result: Conformity,
-}
-
-/// Result of a check, with the reason if it did not pass.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "result", content = "reason", rename_all = "lowercase")]
-pub enum Conformity {
-    /// The program does what the contract asks for.
-    Passed,
-    /// It does not.
-    Failed(String),
-    /// The check cannot be made of this program, or here.
-    Skipped(String),
 }
 
 /// Number of checks.

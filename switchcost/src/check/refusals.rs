@@ -3,8 +3,7 @@
 use anyhow::{Context, anyhow, bail, ensure};
 use contract::message::Answer;
 
-use super::Conformity;
-use super::candidate::{Candidate, shown};
+use super::candidate::{Candidate, Conformity, shown};
 use crate::system::console::shortened;
 
 /// Whatever is no request: one `failed` line, and status 1.

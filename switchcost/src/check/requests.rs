@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use contract::message::{Answer, Claim, MOST_SAMPLES, VERSION};
 
-use super::Conformity;
-use super::candidate::{Candidate, Live, TASKS, shown};
+use super::candidate::{Candidate, Conformity, Live, TASKS, shown};
 use crate::measure::session::{Ready, Session, difference};
 
 /// `--describe`: the same description each time, of any size, and nothing is built.

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use facts::usage::cpu_time;
 
-use super::Conformity;
-use super::candidate::{Candidate, until};
+use super::candidate::{Candidate, Conformity, until};
 
 /// Tasks of a hold whose needs are counted.
 const MANY: u64 = 40;

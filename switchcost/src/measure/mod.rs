@@ -4,6 +4,7 @@ pub mod around;
 pub mod groups;
 pub(crate) mod header;
 mod known;
+pub(crate) mod launch;
 mod live;
 pub mod pacing;
 pub mod probe;

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use contract::message::Description;
 use limits::Limits;
 
-use crate::measure::process_group::ProcessGroup;
+use crate::measure::launch;
 use crate::plan::feasibility::Feasibility;
 use crate::plan::setting::Setting;
 use crate::system::console::shortened;
@@ -85,7 +85,7 @@ fn call(
         return Ok(Err(silence));
     }
     let args = [flags, &["--describe".to_owned()]].concat();
-    let mut running = ProcessGroup::start(program, &args, setting, PATIENCE)?;
+    let mut running = launch::start(program, &args, setting, PATIENCE)?;
     running.close_input();
     let cannot = || format!("cannot read from {}", program.path.display());
     let line = running.line().with_context(cannot)?.unwrap_or_default();

@@ -3,35 +3,40 @@
 
 #![expect(unsafe_code, reason = "a child is prepared between fork and exec")]
 
-use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::iter;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use contract::strays::Process;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{self, Signal, killpg};
 use nix::unistd::{Pid, getpgid};
 
-use crate::plan::setting::Setting;
-use crate::system::executable::Executable;
 use crate::system::oom_killer;
 use crate::system::signals;
 
-mod end;
+mod ended;
+mod left;
+mod patience;
 
-pub(crate) use end::{Ended, end_what_is_left};
+pub(crate) use ended::Ended;
+pub(crate) use left::end_what_is_left;
+use patience::{ASK, Patience};
 
 /// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
 const LONGEST_LINE: usize = 16 << 20;
 
 /// Bytes of standard error that are kept.
 const KEPT: usize = 64 << 10;
+
+/// Reads that empty any pipe which nobody writes to any more; one that somebody fills again is left.
+const MOST_READS: usize = 1024;
 
 /// A program that is alive, with whatever it starts. What it writes while others have their turns stays in its
 /// pipes, so that the runner sleeps.
@@ -49,10 +54,7 @@ pub(crate) struct ProcessGroup {
     partial: Vec<u8>,
     /// The end of its standard error.
     words: Vec<u8>,
-    limit: Duration,
-    deadline: Instant,
-    stage: end::Stage,
-    is_killed: bool,
+    patience: Patience,
     kills: oom_killer::Kills,
     is_over: bool,
 }
@@ -67,35 +69,6 @@ enum Awaited {
 }
 
 impl ProcessGroup {
-    /// Starts a program. It is ended if it takes longer than `limit` to answer.
-    ///
-    /// # Errors
-    /// When it cannot be started; names the setting that was refused.
-    pub(crate) fn start(
-        program: &Executable,
-        args: &[String],
-        setting: &Setting,
-        limit: Duration,
-    ) -> anyhow::Result<Self> {
-        ensure!(
-            program.name.is_none() || setting.wrap.is_empty(),
-            "wrap: a program that switchcost carries starts under its own name alone: a checkout builds it, and the \
-             archive has it"
-        );
-        let mut command = command(program, setting);
-        command.args(args);
-        let (applied, filter) = (setting.clone(), setting.filter()?);
-        let name = command.get_program().to_string_lossy().into_owned();
-        // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
-        unsafe { command.pre_exec(move || applied.apply(filter.as_ref())) };
-        ProcessGroup::spawn(command, [Stdio::piped(), Stdio::piped()], limit)
-            .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| setting.explain(io)) {
-                Some(what) => e.context(what),
-                None => e,
-            })
-            .with_context(|| format!("cannot start {name}"))
-    }
-
     /// Starts a command whose standard output and standard error go there: to this runner if they are piped.
     ///
     /// # Errors
@@ -115,7 +88,7 @@ impl ProcessGroup {
                 if Pid::parent() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
             });
         }
-        end::prepare().context("cannot adopt what a child leaves running")?;
+        left::prepare().context("cannot adopt what a child leaves running")?;
         let kills = oom_killer::Kills::now();
         let mut child = command.spawn().map_err(refused)?;
         let (stdin, stdout, stderr) =
@@ -133,7 +106,7 @@ impl ProcessGroup {
                 return Err(e).context("cannot watch a child: it takes Linux 5.3 (pidfd_open(2))");
             }
         };
-        end::note_start(child.id() as i32);
+        left::note_start(child.id() as i32);
         Ok(ProcessGroup {
             child,
             pidfd,
@@ -142,10 +115,7 @@ impl ProcessGroup {
             stderr,
             partial: Vec::new(),
             words: Vec::new(),
-            limit,
-            deadline: Instant::now() + limit,
-            stage: end::Stage::Free,
-            is_killed: false,
+            patience: Patience::new(limit),
             kills,
             is_over: false,
         })
@@ -157,7 +127,7 @@ impl ProcessGroup {
     /// # Errors
     /// Any but a closed pipe.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        self.be_patient();
+        self.patience.renew();
         while let Some(stdin) = &mut self.stdin
             && !bytes.is_empty()
         {
@@ -237,10 +207,10 @@ impl ProcessGroup {
     fn wait(&mut self, awaited: Awaited) -> io::Result<bool> {
         // In this order: a request that comes after the look leaves its byte in the pipe.
         signals::drain();
-        self.press()?;
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        let left =
-            PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
+        let due = self.patience.press(signals::requests())?;
+        self.send(due);
+        let left = self.patience.left() + Duration::from_millis(1);
+        let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
         let readable = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![readable(self.pidfd.as_fd())];
         fds.extend(self.stderr.as_ref().map(|pipe| readable(pipe.as_fd())));
@@ -281,6 +251,90 @@ impl ProcessGroup {
         }
         Ok(false)
     }
+
+    /// Whether it took longer than it may, and was asked to end.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.patience.is_overdue()
+    }
+
+    /// Closes its standard input for a reason of the runner's own, and leaves it a while to end.
+    pub(crate) fn give_up(&mut self) {
+        self.close_input();
+        self.patience.give_up();
+    }
+
+    /// Asks it to end as a service is: by its signal.
+    pub(crate) fn terminate(&mut self) {
+        self.close_input();
+        if self.patience.give_up() {
+            self.send(ASK);
+        }
+    }
+
+    /// Sends signals to the group, and to a program that has left it. It can only fail if they have ended.
+    fn send(&self, signals: &[Signal]) {
+        let pid = self.pid();
+        for &signal in signals {
+            let _ = killpg(pid, signal);
+            if getpgid(Some(pid)).is_ok_and(|group| group != pid) {
+                let _ = signal::kill(pid, signal);
+            }
+        }
+    }
+
+    /// Closes its standard input, waits for its end, and ends whatever it has left behind.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub(crate) fn end(&mut self) -> io::Result<Ended> {
+        self.patience.renew();
+        self.close_input();
+        let mut bytes = [0; 1 << 16];
+        while !self.wait(Awaited::Output)? {
+            let Some(stdout) = &mut self.stdout else { continue };
+            match stdout.read(&mut bytes) {
+                // It has closed its output and goes on.
+                Ok(0) => self.stdout = None,
+                Ok(_) => {}
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        let (status, left) = self.reap()?;
+        for _ in 0..MOST_READS {
+            if !self.read_words()? {
+                break;
+            }
+        }
+        let words = String::from_utf8_lossy(&self.words).trim().to_owned();
+        let (is_overdue, fault) = (self.is_overdue(), self.fault(status));
+        Ok(Ended { status, is_overdue, fault, words, left })
+    }
+
+    /// Ends the group, and what has left it and goes on: takes the status, and the names of that. Until the
+    /// status is taken, the number of the group is nobody else's.
+    fn reap(&mut self) -> io::Result<(ExitStatus, Option<String>)> {
+        self.send(&[Signal::SIGKILL]);
+        self.is_over = true;
+        let status = self.child.wait()?;
+        Ok((status, left::end_what_is_left_of(self.child.id() as i32)?))
+    }
+
+    /// Cause of its end from outside.
+    fn fault(&self, status: ExitStatus) -> Option<String> {
+        if let Some(timeout) = self.patience.timeout() {
+            return Some(timeout);
+        }
+        let number = status.signal().filter(|_| !self.patience.is_given_up())?;
+        let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
+        let killed = format!("killed by signal {number} ({name})");
+        let out_of_memory = oom_killer::Kills::now().since(self.kills.clone());
+        Some(match out_of_memory.filter(|_| number == Signal::SIGKILL as i32) {
+            Some(cause) => format!("{killed}: {cause}"),
+            None if signals::received().is_some() => format!("{killed} after an interrupt"),
+            None => killed,
+        })
+    }
 }
 
 impl Drop for ProcessGroup {
@@ -303,29 +357,6 @@ fn refused(error: io::Error) -> anyhow::Error {
         _ => return error.into(),
     };
     anyhow::Error::new(error).context(remedy)
-}
-
-/// The command that starts a program.
-pub(crate) fn command(program: &Executable, setting: &Setting) -> Command {
-    let mut command = match setting.wrap.split_first() {
-        Some((wrapper, words)) => {
-            let mut command = Command::new(wrapper);
-            command.args(words).arg(&program.path);
-            command
-        }
-        None => Command::new(&program.path),
-    };
-    let name = program.name.as_ref().map(OsStr::new).or(program.path.file_name());
-    if let (true, Some(name)) = (setting.wrap.is_empty(), name) {
-        // Keeps the path of the build out of argv[0].
-        command.arg0(name);
-    }
-    command.envs(setting.env.iter().map(|(name, value)| (name, value)));
-    if let Some(folder) = &program.folder {
-        command.current_dir(folder);
-    }
-    command.args(&program.args);
-    command
 }
 
 /// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec. Its pipes never block

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
 
+use super::launch;
 use super::process_group::{Ended, ProcessGroup};
 use crate::plan::scheduling::Cpus;
 use crate::plan::setting::Setting;
@@ -96,7 +97,7 @@ impl Session {
         limit: Duration,
     ) -> anyhow::Result<Self> {
         let begun = Instant::now();
-        let group = ProcessGroup::start(program, args, setting, limit)?;
+        let group = launch::start(program, args, setting, limit)?;
         Ok(Session { group, begun, cpus: Vec::new(), has_latencies: false })
     }
 

@@ -1,10 +1,14 @@
 use std::path::Path;
 
+use std::time::Instant;
+
+use super::super::launch;
 use super::*;
+use crate::plan::setting::Setting;
 
 fn sh(script: &str, timeout: Duration) -> ProcessGroup {
     let args = ["-c".to_owned(), script.to_owned()];
-    ProcessGroup::start(&Path::new("/bin/sh").into(), &args, &Setting::default(), timeout).unwrap()
+    launch::start(&Path::new("/bin/sh").into(), &args, &Setting::default(), timeout).unwrap()
 }
 
 const LONG: Duration = Duration::from_secs(60);
