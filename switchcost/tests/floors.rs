@@ -10,7 +10,7 @@ const FLOORS: [&str; 8] =
     ["system", "plan", "measure", "figures", "views", "render", "check", "verbs"];
 
 /// Files in `verbs` that are no verbs, for all of them.
-const SHARED: [&str; 4] = ["args", "gate", "measuring", "output"];
+const SHARED: [&str; 4] = ["args", "gate", "kept", "output"];
 
 /// Words behind `path` in a source, its tests apart: `plan` of `use crate::plan::Case`.
 fn words_behind<'a>(source: &'a str, path: &str) -> BTreeSet<&'a str> {

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use ::limits::Limits;
 use contract::message::{Answer, Description, Need, Needs, Request};
-use contract::units::{self, Bytes, Nanos, Span};
+use contract::units::{Bytes, Quantity, Span};
 use facts::machine::cpu_map::CpuMap;
 use facts::{Metric, machine};
 use proptest::prelude::*;
@@ -21,9 +21,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use switchcost::figures::Figures;
 use switchcost::measure::store;
+use switchcost::plan::change::Change;
 use switchcost::plan::range::Range;
 use switchcost::plan::scheduling::Cpus;
-use switchcost::plan::setting::Change;
 use switchcost::plan::sweep::CommandLine;
 use switchcost::plan::{BUILT_IN, Plan};
 use switchcost::render;
@@ -202,7 +202,7 @@ proptest! {
 
     #[test]
     fn plans_are_read(text in mutated(BUILT_IN.iter().map(|plan| plan.text))) {
-        for case in Plan::parse(&text).map(|plan| plan.cases(false)).unwrap_or_default() {
+        for case in Plan::parse(&text).map(|plan| plan.cases()).unwrap_or_default() {
             assert!(!case.cell.name().contains(char::is_control));
             assert!(case.rounds > 0 && !case.command().is_empty());
         }
@@ -274,7 +274,7 @@ proptest! {
 
     #[test]
     fn quantities_print_whatever_they_are(value in any::<f64>(), other in any::<f64>()) {
-        let texts = [Nanos(value).to_string(), Nanos(value).like(other), units::bytes(value)];
+        let texts = [Quantity::Time.show(value), Quantity::Bytes.like(value, other)];
         prop_assert!(texts.iter().all(|text| !text.is_empty()));
     }
 }

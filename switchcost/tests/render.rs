@@ -180,8 +180,7 @@ fn several_files_stand_side_by_side() {
     let (status, text, err) = report(&[&a, &b, &c]);
     assert_eq!((status, err.as_str()), (0, ""));
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no '{what}' in\n{text}"));
-    assert!(at("a: ") < at("b: Another <b>CPU</b>, ") && at("b: Another") < at("ratios"));
-    assert!(at("ratios") < at("times and sizes"));
+    assert!(at("a: ") < at("b: Another <b>CPU</b>, ") && at("b: Another") < at("thread ÷ task"));
     assert!(text.contains(&format!("b: Not in {b}: cost of a thread.\n")), "{text}");
     assert!(
         text.contains(&format!("c: Not in {c}: cost of a thread over pipes, free; ")),

@@ -110,11 +110,15 @@ pub enum Yardstick {
     PageFault,
 }
 
+/// Name of a case: its row, and its column if there are several.
+pub fn case_name(row: &str, column: &str) -> String {
+    if column.is_empty() { row.to_owned() } else { format!("{row}, {column}") }
+}
+
 impl Case {
     /// Name for people.
     pub fn name(&self) -> String {
-        let Case { row, column, .. } = self;
-        if column.is_empty() { row.clone() } else { format!("{row}, {column}") }
+        case_name(&self.row, &self.column)
     }
 }
 

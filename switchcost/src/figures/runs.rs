@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Distribution;
+pub use facts::plan::case_name;
 use facts::{Ending, Metric, Place, Record, Section, Side};
 use serde::Serialize;
 use stats::Estimate;
@@ -32,11 +33,6 @@ impl Key {
     pub fn name(&self) -> String {
         case_name(&self.row, &self.column)
     }
-}
-
-/// Name of a case: its row, and its column if there are several.
-pub fn case_name(row: &str, column: &str) -> String {
-    if column.is_empty() { row.to_owned() } else { format!("{row}, {column}") }
 }
 
 /// A process within its case: the round, the number of tasks, and whether it is a twin.
@@ -237,7 +233,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Divided by another case, one ratio for each round that has both.
-    pub(crate) fn ratios(&self, other: &Runs<'_>) -> Vec<f64> {
+    pub(super) fn ratios(&self, other: &Runs<'_>) -> Vec<f64> {
         let ratios = joined(&self.with_errors(), &other.with_errors(), |own, other| own / other);
         ratios.into_values().collect()
     }
@@ -299,7 +295,7 @@ pub(super) fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Op
 }
 
 /// Estimate of ratios, one of each round.
-pub(crate) fn ratio_of(ratios: &[f64]) -> Option<Estimate> {
+pub(super) fn ratio_of(ratios: &[f64]) -> Option<Estimate> {
     Estimate::ratio(ratios, &vec![1.0; ratios.len()], CONFIDENCE)
 }
 

@@ -6,7 +6,7 @@ use contract::message::{Description, Need, Needs};
 use limits::Limits;
 use nix::sys::resource::{Resource, getrlimit};
 
-use crate::plan::Case;
+use crate::plan::{Case, Point};
 
 /// Programs that are alive together: places of cases, those that are compared side by side.
 pub(crate) type Group = Vec<Vec<usize>>;
@@ -30,19 +30,14 @@ pub(crate) fn groups_of<'a>(
 /// Cases that are compared with each other, by their places: those of a section and a column that divide by
 /// or subtract one another, with their twins, and the points of a curve.
 fn blocks(cases: &[&Case]) -> Vec<Vec<usize>> {
-    // A row of a section and a column; of a curve with all its points.
-    let row = |case: &Case, name: &str| {
-        let x = case.x.filter(|_| case.cell.over.is_none());
-        (case.section.title.clone(), case.cell.column.clone(), name.to_owned(), x)
-    };
     let mut blocks: Vec<Vec<usize>> = Vec::new();
     let mut places = HashMap::new();
     for (place, case) in cases.iter().enumerate() {
-        let cell = &case.cell;
-        let names = [Some(&cell.row), cell.versus.as_ref(), cell.baseline.as_ref()];
-        let rows: Vec<_> = names.into_iter().flatten().map(|name| row(case, name)).collect();
+        let x = case.x.filter(|_| case.cell.over.is_none());
+        let cells: Vec<Point> =
+            [&case.index].into_iter().chain(&case.compared).map(|&index| (index, x)).collect();
         let known: BTreeSet<usize> =
-            rows.iter().filter_map(|row| places.get(row).copied()).collect();
+            cells.iter().filter_map(|cell| places.get(cell).copied()).collect();
         let block = known.first().copied().unwrap_or(blocks.len());
         blocks.resize(blocks.len().max(block + 1), Vec::new());
         for other in known.into_iter().skip(1) {
@@ -51,7 +46,7 @@ fn blocks(cases: &[&Case]) -> Vec<Vec<usize>> {
             blocks[block].extend(moved);
         }
         blocks[block].push(place);
-        places.extend(rows.into_iter().map(|row| (row, block)));
+        places.extend(cells.into_iter().map(|cell| (cell, block)));
     }
     blocks.retain(|block| !block.is_empty());
     blocks.iter_mut().for_each(|block| block.sort_unstable());
@@ -128,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_is_compared_stays_together() {
-        let cases = Plan::built_in().unwrap().cases(false);
+        let cases = Plan::built_in().unwrap().cases();
         let timed: Vec<&Case> = cases.iter().filter(|case| case.x.is_none()).collect();
         let blocks = blocks(&timed);
         let places: usize = blocks.iter().map(Vec::len).sum();

@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_header_names_each_case_at_its_place() {
-        let cases = crate::plan::Plan::built_in().unwrap().cases(false);
+        let cases = crate::plan::Plan::built_in().unwrap().cases();
         let some: Vec<Case> = cases.iter().filter(|c| c.index % 3 == 1).cloned().collect();
         let plan = plan(&some);
         for case in &some {

@@ -70,7 +70,7 @@ impl<'a> Waiting<'a> {
     /// A program among the CPUs that the runner may use.
     pub(super) fn new(seat: &'a Seat<'a>, allowed: Option<&Cpus>) -> Self {
         let mut process = Process::of(&seat.case.program, seat.case.args());
-        let setting = Setting::of_case(seat.case, allowed);
+        let setting = seat.case.setting_among(allowed);
         process.cpus = setting.cpus.as_ref().map(ToString::to_string);
         process.policy = setting.policy.map(|policy| policy.name().to_owned());
         process.setting = Some(setting.to_string()).filter(|text| !text.is_empty());

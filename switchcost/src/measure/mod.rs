@@ -1,6 +1,8 @@
 //! Measuring: live programs that take turns, and what the machine does meanwhile. Records come out.
 
 pub mod around;
+pub mod campaign;
+pub mod deadline;
 pub mod groups;
 pub(crate) mod header;
 mod known;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use facts::Process;
 
 use crate::plan::Case;
+use crate::system::console;
 
 /// Rounds that must fit: an interval needs as many.
 pub const ROUNDS: u32 = stats::MIN_ROUNDS as u32;
@@ -37,13 +38,6 @@ pub const DUEL: Aim =
 
 /// Share of the budget that a single case may take.
 const LARGEST_SHARE: f64 = 0.5;
-
-/// Turns of a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    /// Slices of each program.
-    pub turns: u32,
-}
 
 /// Usual time of a process: with six slices it took 0.13 and 0.18 s in results/epyc5-2vcpu-6.18/knobs.jsonl and
 /// results/epyc-2vcpu-6.18/knobs.jsonl, with eleven 0.24 s in the latter.
@@ -78,44 +72,76 @@ impl Wall {
     }
 }
 
-impl Pace {
-    /// The same, or fewer turns if the fewest rounds would not end in time: the machine became busy.
-    #[must_use]
-    pub fn slowed(
-        self,
-        cases: &[Case],
+impl Aim {
+    /// Turns of the further rounds, by the time that one took. The first round also shows which cases a budget has no
+    /// room for, which are removed, and whether all of it is too short.
+    pub fn turns_after(
+        &self,
+        turns: u32,
+        cases: &mut Vec<Case>,
         walls: &[Option<Wall>],
-        left: Duration,
+        [left, budget]: [Duration; 2],
         round: u32,
-        aim: &Aim,
-    ) -> Self {
-        // This round, and those that are left.
-        let rounds = aim.fewest.saturating_sub(round).max(1);
-        let fitting = Pace::of(cases, walls, left, &Aim { rounds: [rounds; 2], ..*aim });
-        Pace { turns: self.turns.min(fitting.turns) }
-    }
-
-    /// Turns that fill the time which is left after the first round.
-    pub fn of(cases: &[Case], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> Self {
-        let left = left.as_secs_f64();
-        let needed = |turns: f64, rounds: u32| -> f64 {
-            let each = cases.iter().zip(walls).filter_map(|(case, wall)| {
-                let rounds = case.rounds.clamp(1, rounds) - 1;
-                Some(f64::from(rounds) * wall.as_ref()?.within(turns, case, aim))
-            });
-            each.sum()
-        };
-        let [least, most] = aim.rounds;
-        let is_half = |rounds: &u32| needed(0.0, *rounds) <= left / 2.0;
-        let rounds = (least..=most).rev().find(is_half).unwrap_or(least);
-        let (none, one) = (needed(0.0, rounds), needed(1.0, rounds));
-        let [fewest, most] = aim.turns.map(f64::from);
-        Pace { turns: ((left - none) / (one - none).max(1e-9)).clamp(fewest, most) as u32 }
+    ) -> u32 {
+        if round > 0 {
+            let is_paced = round + 1 < self.fewest && !self.leaves_out;
+            return if is_paced { slowed(turns, cases, walls, left, round, self) } else { turns };
+        }
+        if walls.iter().all(Option::is_none) {
+            return turns;
+        }
+        let turns = fitting(cases, walls, left, self);
+        let least = (budget.saturating_sub(left) + least(cases, walls, round, self)).as_secs();
+        let dropped =
+            if self.leaves_out { retain(cases, walls, [left, budget], self) } else { vec![] };
+        if !dropped.is_empty() {
+            console::say(format_args!(
+                "measured in one round alone, since more would take most of {} s: {}; `switchcost run` with a larger \
+                 --budget has room",
+                budget.as_secs(),
+                dropped.join("; ")
+            ));
+        } else if least > budget.as_secs() * 4 / 3 {
+            console::say(format_args!("{} rounds take about {least} s here", self.fewest));
+        }
+        turns
     }
 }
 
+/// Turns of a round: so many, or fewer if the fewest rounds would not end in time: the machine became busy.
+fn slowed(
+    turns: u32,
+    cases: &[Case],
+    walls: &[Option<Wall>],
+    left: Duration,
+    round: u32,
+    aim: &Aim,
+) -> u32 {
+    // This round, and those that are left.
+    let rounds = aim.fewest.saturating_sub(round).max(1);
+    turns.min(fitting(cases, walls, left, &Aim { rounds: [rounds; 2], ..*aim }))
+}
+
+/// Turns of a round that fill the time which is left after the first round.
+fn fitting(cases: &[Case], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> u32 {
+    let left = left.as_secs_f64();
+    let needed = |turns: f64, rounds: u32| -> f64 {
+        let each = cases.iter().zip(walls).filter_map(|(case, wall)| {
+            let rounds = case.rounds.clamp(1, rounds) - 1;
+            Some(f64::from(rounds) * wall.as_ref()?.within(turns, case, aim))
+        });
+        each.sum()
+    };
+    let [least, most] = aim.rounds;
+    let is_half = |rounds: &u32| needed(0.0, *rounds) <= left / 2.0;
+    let rounds = (least..=most).rev().find(is_half).unwrap_or(least);
+    let (none, one) = (needed(0.0, rounds), needed(1.0, rounds));
+    let [fewest, most] = aim.turns.map(f64::from);
+    ((left - none) / (one - none).max(1e-9)).clamp(fewest, most) as u32
+}
+
 /// Time that the fewest rounds still take after this one, with the fewest turns.
-pub fn least(cases: &[Case], walls: &[Option<Wall>], round: u32, aim: &Aim) -> Duration {
+fn least(cases: &[Case], walls: &[Option<Wall>], round: u32, aim: &Aim) -> Duration {
     let one = |(case, wall): (&Case, &Option<Wall>)| {
         Some(share(case) * wall.as_ref()?.within(f64::from(aim.turns[0]), case, aim))
     };
@@ -131,7 +157,7 @@ fn share(case: &Case) -> f64 {
 /// Rounds of a duel that usually fit, and the time that the fewest take.
 pub fn forecast(cases: &[Case], budget: Duration) -> (u32, Duration) {
     let walls = vec![Some(USUAL); cases.len()];
-    let turns = f64::from(Pace::of(cases, &walls, budget, &DUEL).turns);
+    let turns = f64::from(fitting(cases, &walls, budget, &DUEL));
     let round = |turns: f64| -> f64 {
         cases.iter().map(|case| share(case) * USUAL.within(turns, case, &DUEL)).sum()
     };
@@ -143,7 +169,7 @@ pub fn forecast(cases: &[Case], budget: Duration) -> (u32, Duration) {
 /// Removes cases of which a single one would take most of the budget, as long as not all fit into what is left of it,
 /// and returns their names. All others stay, even if the sum is too much: a host that was busy in the first round seldom
 /// stays so.
-pub fn retain(
+fn retain(
     cases: &mut Vec<Case>,
     walls: &[Option<Wall>],
     [left, budget]: [Duration; 2],
@@ -186,7 +212,7 @@ mod tests {
         let cases = vec![case(), case()];
         // Each round takes 0.2 s besides its turns, and 20 ms for each of these.
         let walls = [wall(0.1, 0.01), wall(0.1, 0.01)];
-        let pace = |left: f64| Pace::of(&cases, &walls, Duration::from_secs_f64(left), &PLAN).turns;
+        let pace = |left: f64| fitting(&cases, &walls, Duration::from_secs_f64(left), &PLAN);
         // Sixteen rounds in all; and eleven, with half of the time for turns.
         assert_eq!(pace(15.0 * (0.2 + 30.0 * 0.02) + 0.01), 30);
         assert_eq!(pace(10.0 * (0.2 + 10.0 * 0.02) + 0.01), 10);
@@ -194,7 +220,7 @@ mod tests {
         // One that has only a few slices takes no more time with more turns.
         let few = Some(Wall { slices: 3, ..walls[0].unwrap() });
         let left = Duration::from_secs_f64(15.0 * (0.23 + 0.4) + 0.01);
-        assert_eq!(Pace::of(&cases, &[few, walls[1]], left, &PLAN).turns, 40);
+        assert_eq!(fitting(&cases, &[few, walls[1]], left, &PLAN), 40);
     }
 
     #[test]
@@ -225,10 +251,9 @@ mod tests {
         assert!(rounds == 8 && (seconds(40)..seconds(80)).contains(&least), "{rounds} {least:?}");
 
         let cases = row();
-        let pace = Pace { turns: 20 };
         let slowed = |slice: f64, round| {
             let walls = [Some(Wall { fixed: 0.1, slice, slices: 20 }); 3];
-            pace.slowed(&cases, &walls, seconds(10), round, &DUEL).turns
+            super::slowed(20, &cases, &walls, seconds(10), round, &DUEL)
         };
         assert_eq!((slowed(0.01, 2), slowed(0.1, 2), slowed(10.0, 2)), (20, 5, 4));
         let walls = [Some(Wall { fixed: 1.0, slice: 0.0, slices: 20 }); 3];

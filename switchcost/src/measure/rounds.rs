@@ -1,30 +1,30 @@
 //! Rounds: every case once, each in a fresh process. All that fit are alive together and take turns; what
 //! cannot, such as a size, runs alone.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use anyhow::{bail, ensure};
+use anyhow::bail;
 use contract::message::Description;
-use contract::units::counted;
-use facts::{Process, Record, Run, Side};
+use facts::{Process, Record, Run};
 use humantime::format_duration;
 
+use crate::measure::deadline::Time;
 use crate::measure::groups::{Group, groups_of};
 use crate::measure::header::{self, command_line};
-use crate::measure::pacing::{self, Aim, Pace, Wall};
+use crate::measure::pacing::{self, Aim, Wall};
 use crate::measure::probe;
-use crate::measure::store::{Contents, Store};
+use crate::measure::store::Store;
 use crate::measure::turns::{self, Measured, Options, Seat};
-use crate::plan::Case;
 use crate::plan::programs::{Missing, Programs};
-use crate::system::console::{self, shell_line};
+use crate::plan::{Case, Identity, Point};
 use crate::system::lock::RunnerLock;
 use crate::system::progress::Progress;
 use crate::system::signals;
 
 mod conclude;
+mod resume;
 
 /// A run of a plan: what it writes to, and what it has so far.
 #[derive(Debug)]
@@ -34,37 +34,24 @@ pub struct Rounds {
     header: Arc<Run>,
     begun: Instant,
     records: Vec<Record>,
-    done: HashSet<Place>,
-    /// Cases that timed out under a budget, by their places and values: it has no room for more of that.
-    given_up: HashSet<(u32, Option<u64>)>,
+    /// Processes of an earlier run: the round of each, and what it measured.
+    done: HashSet<(u32, Identity)>,
+    /// Points that timed out in a limited time: it has no room for more of them.
+    given_up: HashSet<Point>,
     /// Time that they took.
     lost: Duration,
     options: Options,
-    /// Descriptions by case.
-    described: BTreeMap<Identity, Option<Description>>,
-    /// Iterations of a slice by case, as the first round found them.
+    described: BTreeMap<Identity, Description>,
+    /// Iterations of a slice, as the first round found them.
     sizes: BTreeMap<Identity, u64>,
-    pace: Option<Pace>,
-    /// Time after which no group begins, from the first one on.
-    limit: Option<Duration>,
-    end: Option<Instant>,
+    /// Slices of each program in a round, if a budget decides.
+    turns: Option<u32>,
+    /// True if a group of programs has begun.
+    has_begun: bool,
     /// Kept, and not looked at.
     turn: Option<RunnerLock>,
     /// Error that ended it early.
     failure: Option<anyhow::Error>,
-}
-
-/// Most names of rows in a message.
-const MOST_NAMES: usize = 3;
-
-/// A case among those of a run: its place in the plan, the swept value, whether it is a twin, and the side of a duel.
-type Identity = (u32, Option<u64>, bool, Option<Side>);
-
-/// Place of a process in the run: the round and the case.
-type Place = (u32, Identity);
-
-fn identity(case: &Case) -> Identity {
-    (case.index, case.x, case.twin, case.side)
 }
 
 impl Rounds {
@@ -95,9 +82,8 @@ impl Rounds {
             options,
             described: BTreeMap::new(),
             sizes: BTreeMap::new(),
-            pace: None,
-            limit: None,
-            end: None,
+            turns: None,
+            has_begun: false,
             turn: None,
             failure: None,
         })
@@ -118,41 +104,7 @@ impl Rounds {
         self
     }
 
-    /// A run that goes on where a file ends. Processes that were interrupted or failed are run again.
-    ///
-    /// # Errors
-    /// When it was made by another plan or with other options, on another machine or by another build.
-    pub fn resume(mut self, earlier: Contents, cases: &[Case]) -> anyhow::Result<Self> {
-        let Some(header) = earlier.runs.last() else {
-            return Ok(self);
-        };
-        ensure!(earlier.runs.len() == 1, "it holds several runs");
-        header::ensure_same(header, &self.header)?;
-        let other = header::OTHER_PLAN;
-        let mut known = HashMap::new();
-        for case in cases {
-            known.entry((case.index, case.x)).or_insert(case);
-        }
-        for record in earlier.records.iter().filter(|record| record.is_whole()) {
-            let line = || shell_line([&record.program].into_iter().chain(&record.args));
-            let Some(case) = known.get(&(record.case, record.x)) else {
-                bail!("{other}: {}", line())
-            };
-            ensure!(case.args() == record.args, "{other}: {}", line());
-            let identity = (record.case, record.x, record.twin, record.side);
-            self.done.insert((record.round, identity));
-            let size = record.slices.iter().map(|slice| slice.iterations).max();
-            self.sizes.extend(size.map(|size| (identity, size)));
-        }
-        self.header = header.clone();
-        let now = facts::record::milliseconds(SystemTime::now());
-        let since = Duration::from_millis(now.saturating_sub(header.started));
-        self.begun = self.begun.checked_sub(since).unwrap_or(self.begun);
-        self.records = earlier.records;
-        Ok(self)
-    }
-
-    /// Waits until no other runner measures on this machine, which costs nothing of the budget, and keeps
+    /// Waits until no other runner measures on this machine, which costs nothing of the time, and keeps
     /// others from it as long as this run lives. Then runs all rounds of the cases.
     ///
     /// Where there is a budget, rounds go on for about so long: the first one sizes the others, so that enough
@@ -162,19 +114,9 @@ impl Rounds {
     /// # Errors
     /// When nothing was measured; if something was, [`Rounds::conclude`] tells the error, when that
     /// is printed. A program that fails is a record with an error.
-    pub fn run(&mut self, cases: Vec<Case>, budget: Option<Duration>) -> anyhow::Result<()> {
+    pub fn run(&mut self, cases: Vec<Case>, time: Time) -> anyhow::Result<()> {
         let all = |_: u32, cases: &[Case], _: &[Record]| vec![true; cases.len()];
-        self.run_some(cases, budget, &pacing::PLAN, all)
-    }
-
-    /// Runs all rounds of the cases, as many as their plan says. After `limit` no group of programs begins but the
-    /// first: sizes of which nobody knows what they take are begun with the smallest.
-    ///
-    /// # Errors
-    /// As [`Rounds::run`].
-    pub fn run_within(&mut self, cases: Vec<Case>, limit: Option<Duration>) -> anyhow::Result<()> {
-        self.limit = limit;
-        self.run(cases, None)
+        self.run_some(cases, time, &pacing::PLAN, all)
     }
 
     /// The same, but `wanted` says before each round which cases take part in it; without any it ends.
@@ -184,12 +126,12 @@ impl Rounds {
     pub fn run_some(
         &mut self,
         cases: Vec<Case>,
-        budget: Option<Duration>,
+        time: Time,
         aim: &Aim,
         wanted: impl FnMut(u32, &[Case], &[Record]) -> Vec<bool>,
     ) -> anyhow::Result<()> {
         self.turn = RunnerLock::acquire();
-        let outcome = self.run_all(cases, budget, aim, wanted).and_then(|()| self.store.sync());
+        let outcome = self.run_all(cases, time, aim, wanted).and_then(|()| self.store.sync());
         if self.records.is_empty() {
             outcome?;
             bail!("nothing was measured");
@@ -201,25 +143,23 @@ impl Rounds {
     fn run_all(
         &mut self,
         mut cases: Vec<Case>,
-        budget: Option<Duration>,
+        time: Time,
         aim: &Aim,
         mut wanted: impl FnMut(u32, &[Case], &[Record]) -> Vec<bool>,
     ) -> anyhow::Result<()> {
         let begun = Instant::now();
-        self.end = self.limit.map(|limit| begun + limit);
-        if let Some(budget) = budget.or(self.limit) {
-            self.options = self.options.clone().within(begun, budget);
-        }
+        self.options = self.options.clone().within(time, begun);
+        self.leave_out_what_is_missing(&mut cases)?;
         let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
         let all: usize = cases.iter().map(|case| case.rounds as usize).sum();
-        let mut progress = match budget {
+        let mut progress = match time.budget() {
             Some(budget) => Progress::until(begun + budget),
             None => Progress::new(all.saturating_sub(self.done.len()), last),
         };
         self.describe(&cases);
-        let earlier =
-            self.records.iter().flat_map(|record| &record.slices).map(|s| s.turn + 1).max();
-        self.pace = budget.map(|_| Pace { turns: earlier.unwrap_or(aim.first) });
+        let slices = self.records.iter().flat_map(|record| &record.slices);
+        let earlier = slices.map(|slice| slice.turn + 1).max();
+        self.turns = time.budget().map(|_| earlier.unwrap_or(aim.first));
         for round in 0..last {
             let started = Instant::now();
             let chosen = wanted(round, &cases, &self.records);
@@ -230,60 +170,60 @@ impl Rounds {
             if signals::received().is_some() || self.is_over() {
                 break;
             }
-            let Some(budget) = budget else { continue };
+            let Some(budget) = time.budget() else { continue };
             // What hung took no time of the others.
             let spent = begun.elapsed().saturating_sub(self.lost);
             let left = budget.saturating_sub(spent);
-            if round > 0 && round + 1 < aim.fewest && !aim.leaves_out {
-                self.pace = self.pace.map(|pace| pace.slowed(&cases, &walls, left, round, aim));
-            }
-            if round == 0 && walls.iter().any(Option::is_some) {
-                self.pace = Some(Pace::of(&cases, &walls, left, aim));
-                if aim.leaves_out {
-                    self.leave_out_what_is_too_long(&mut cases, &walls, left, budget, aim);
-                }
-                let least = (spent + pacing::least(&cases, &walls, round, aim)).as_secs();
-                if least > budget.as_secs() * 4 / 3 {
-                    let fewest = aim.fewest;
-                    console::say(format_args!("{fewest} rounds take about {least} s here"));
-                }
-                if aim.leaves_out && left.is_zero() {
-                    break;
-                }
-            }
+            let turns = self.turns.unwrap_or(aim.first);
+            self.turns = Some(aim.turns_after(turns, &mut cases, &walls, [left, budget], round));
             // Half of a round too much is better than half of one too little.
             let is_due = spent + started.elapsed() / 2 >= budget;
-            let is_done = |case: &Case| case.rounds <= round + 1 || self.is_given_up(case);
-            if cases.iter().all(is_done) || round + 1 >= aim.fewest && is_due {
+            let is_done =
+                |case: &Case| case.rounds <= round + 1 || self.given_up.contains(&case.point());
+            if cases.iter().all(is_done)
+                || round + 1 >= aim.fewest && is_due
+                || round == 0 && aim.leaves_out && left.is_zero()
+            {
                 break;
             }
         }
-        match budget.or(self.limit).filter(|_| signals::received().is_none()) {
-            Some(budget) => self.leave_out_what_has_not_begun(&cases, budget),
+        match time.length().filter(|_| signals::received().is_none()) {
+            Some(length) => self.leave_out_what_has_not_begun(&cases, length),
             None => Ok(()),
         }
     }
 
     /// True if no time is left for another group.
     fn is_over(&self) -> bool {
-        let end = if self.lost.is_zero() { self.end } else { self.end.or(self.options.end) };
-        end.is_some_and(|end| Instant::now() >= end)
+        self.options.deadline.is_past_groups(!self.lost.is_zero())
     }
 
-    /// True if a case is not to be started again.
-    fn is_given_up(&self, case: &Case) -> bool {
-        self.given_up.contains(&(case.index, case.x))
+    /// Removes cases whose program is not there, and stores why.
+    fn leave_out_what_is_missing(&mut self, cases: &mut Vec<Case>) -> anyhow::Result<()> {
+        let missing = cases.extract_if(.., |case| self.programs.of(case).is_err());
+        for case in missing.collect::<Vec<Case>>() {
+            match self.programs.of(&case) {
+                Ok(_) => {}
+                Err(Missing::Unavailable(why)) => self.leave_out(&case, &why)?,
+                Err(Missing::Failed(why)) => {
+                    let process = Process { error: Some(why), ..process_of(&case) };
+                    self.keep(&case, process, 0, 0)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Stores which cases there was no time for.
     fn leave_out_what_has_not_begun(
         &mut self,
         cases: &[Case],
-        budget: Duration,
+        time: Duration,
     ) -> anyhow::Result<()> {
-        let begun: HashSet<_> = self.records.iter().map(|record| (record.case, record.x)).collect();
-        let reason = format!("not begun within the --budget of {}", format_duration(budget));
-        for case in cases.iter().filter(|case| !begun.contains(&(case.index, case.x))) {
+        let begun: HashSet<Point> =
+            self.records.iter().map(|record| (record.case, record.x)).collect();
+        let reason = format!("not begun within the --budget of {}", format_duration(time));
+        for case in cases.iter().filter(|case| !begun.contains(&case.point())) {
             self.leave_out(case, &reason)?;
         }
         Ok(())
@@ -302,22 +242,7 @@ impl Rounds {
                     .is_none()
                     .then(|| probe::describe(program.ok()?, &case.flags, &case.setting).ok())?
             });
-            self.described.insert(identity(case), description.clone());
-        }
-    }
-
-    /// Removes cases that a budget has no room for, and names them.
-    fn leave_out_what_is_too_long(
-        &self,
-        cases: &mut Vec<Case>,
-        walls: &[Option<Wall>],
-        left: Duration,
-        budget: Duration,
-        aim: &Aim,
-    ) {
-        let dropped = pacing::retain(cases, walls, [left, budget], aim);
-        if !dropped.is_empty() {
-            console::say(format_args!("{}", in_one_round(&dropped, budget)));
+            self.described.extend(description.clone().map(|found| (case.into(), found)));
         }
     }
 
@@ -333,26 +258,24 @@ impl Rounds {
         let mut walls = vec![None; cases.len()];
         let mut rng =
             fastrand::Rng::with_seed(self.header.seed.wrapping_add(u64::from(round) << 32));
-        let due: Vec<usize> = (0..cases.len())
-            .filter(|&k| {
-                chosen[k]
-                    && round < cases[k].rounds
-                    && !self.done.contains(&(round, identity(&cases[k])))
-                    && !self.is_given_up(&cases[k])
-            })
-            .collect();
-        let mut groups = groups_of(cases, &due, |k| {
-            self.described.get(&identity(&cases[k])).and_then(Option::as_ref)
-        });
+        let is_due = |k: &usize| {
+            let case = &cases[*k];
+            let is_done = self.done.contains(&(round, case.into()));
+            let is_given_up = self.given_up.contains(&case.point());
+            chosen[*k] && round < case.rounds && !is_done && !is_given_up
+        };
+        let due: Vec<usize> = (0..cases.len()).filter(is_due).collect();
+        let mut groups = groups_of(cases, &due, |k| self.described.get(&(&cases[k]).into()));
         rng.shuffle(&mut groups);
-        if self.end.is_some() && round == 0 {
+        if self.options.deadline.limits_groups() && round == 0 {
             groups.sort_by_key(|group| group.iter().flatten().map(|&k| cases[k].x).max());
         }
         let mut order = 0;
         for group in groups {
-            if signals::received().is_some() || !self.records.is_empty() && self.is_over() {
+            if signals::received().is_some() || self.has_begun && self.is_over() {
                 break;
             }
+            self.has_begun = true;
             let begun = Instant::now();
             let members: Vec<usize> = group.concat();
             let measured = self.measure(cases, &group, round, progress, &mut rng);
@@ -364,28 +287,16 @@ impl Rounds {
             let fixed = begun.elapsed().saturating_sub(timed + lost);
             for (&place, measured) in members.iter().zip(measured) {
                 let Some(Measured { process, lost }) = measured else { continue };
+                let case = &cases[place];
                 if lost.is_none() {
                     walls[place] = Some(Wall::of(&process, fixed / members.len() as u32));
-                } else if self.options.end.is_some() {
-                    self.given_up.insert((cases[place].index, cases[place].x));
+                } else if self.options.deadline.is_set() {
+                    self.given_up.insert(case.point());
                 }
-                let size = process.slices.iter().map(|slice| slice.iterations).max();
-                self.sizes.extend(size.map(|size| (identity(&cases[place]), size)));
-                self.keep(&cases[place], process, round, order)?;
+                self.sizes.extend(largest_slice(&process).map(|size| (case.into(), size)));
+                self.keep(case, process, round, order)?;
                 order += 1;
                 progress.advance();
-            }
-        }
-        if signals::received().is_some() {
-            let partial =
-                self.records.iter().filter(|record| record.round == round && record.partial);
-            let partial = partial.count();
-            if partial > 0 {
-                console::say(format_args!(
-                    "interrupted in round {}: {} left out",
-                    round + 1,
-                    counted(partial, "unfinished process")
-                ));
             }
         }
         Ok(walls)
@@ -400,36 +311,27 @@ impl Rounds {
         progress: &Progress,
         rng: &mut fastrand::Rng,
     ) -> Vec<Option<Measured>> {
-        let members: Vec<usize> = group.concat();
-        // A case whose program is not there has no seat.
-        let has_seat = |k: &usize| self.programs.of(&cases[*k]).is_ok();
-        let seated: Vec<usize> = members.iter().copied().filter(has_seat).collect();
         let seat = |&k: &usize| {
-            let (case, program) = (&cases[k], self.programs.of(&cases[k]).ok()?);
-            let iterations = self.sizes.get(&identity(case)).copied();
-            let slices = self.pace.filter(|_| !case.is_alone()).map(|pace| pace.turns);
-            let described = self.described.get(&identity(case)).and_then(Option::as_ref);
-            Some(Seat { case, program, described, iterations, slices })
+            let case = &cases[k];
+            Some(Seat {
+                case,
+                program: self.programs.of(case).ok()?,
+                described: self.described.get(&case.into()),
+                iterations: self.sizes.get(&case.into()).copied(),
+                slices: self.turns.filter(|_| !case.is_alone()),
+            })
         };
-        let seats: Vec<Seat<'_>> = seated.iter().filter_map(seat).collect();
-        let place = |k: &usize| seated.iter().position(|other| other == k);
+        let seats: Vec<Seat<'_>> = group.iter().flatten().filter_map(seat).collect();
+        let mut places = 0..;
         let blocks: Vec<Vec<usize>> =
-            group.iter().map(|block| block.iter().filter_map(place).collect()).collect();
-        let name = match &members[..] {
-            [one] => cases[*one].cell.name(),
+            group.iter().map(|block| places.by_ref().take(block.len()).collect()).collect();
+        let name = match &seats[..] {
+            [one] => one.case.cell.name(),
             many => format!("{} programs take turns", many.len()),
         };
         progress.show(round, &name);
         let tell = |turn, turns| progress.show(round, &format!("{name}: turn {turn} of {turns}"));
-        let measured = turns::measure(&seats, &blocks, &self.options, self.begun, rng, tell);
-        let mut measured = measured.into_iter();
-        let unseated = |process| Some(Measured { process, lost: None });
-        let outcome = |&k: &usize| match self.programs.of(&cases[k]) {
-            Ok(_) => measured.next().flatten(),
-            Err(Missing::Unavailable(why)) => unseated(left_out(&cases[k], why.to_string())),
-            Err(Missing::Failed(why)) => unseated(failed(&cases[k], why)),
-        };
-        members.iter().map(outcome).collect()
+        turns::measure(&seats, &blocks, &self.options, self.begun, rng, tell)
     }
 
     /// Puts a process into its place in the run, and stores it.
@@ -461,7 +363,7 @@ impl Rounds {
         if self.failure.is_some() {
             return Ok(());
         }
-        let process = left_out(case, reason.to_owned());
+        let process = Process { not_run: Some(reason.to_owned()), ..process_of(case) };
         self.keep(case, process, 0, 0)
     }
 
@@ -476,41 +378,12 @@ impl Rounds {
     }
 }
 
-/// Says of which rows a budget had room for one round alone.
-fn in_one_round(rows: &[String], budget: Duration) -> String {
-    let mut names = rows.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>();
-    names.extend(rows.len().checked_sub(MOST_NAMES + 1).map(|more| format!("{} more", more + 1)));
-    format!(
-        "measured in one round alone, since more would take most of {} s: {} ({}); `switchcost run` with a larger \
-         --budget has room",
-        budget.as_secs(),
-        counted(rows.len(), "row"),
-        names.join("; ")
-    )
-}
-
-/// A process that was not tried.
-fn left_out(case: &Case, reason: String) -> Process {
-    Process { not_run: Some(reason), ..Process::of(&case.program, case.flags.clone()) }
+/// Iterations of the largest slice.
+fn largest_slice(process: &Process) -> Option<u64> {
+    process.slices.iter().map(|slice| slice.iterations).max()
 }
 
 /// A process that never ran.
-fn failed(case: &Case, reason: String) -> Process {
-    Process { error: Some(reason), ..Process::of(&case.program, case.flags.clone()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_of_one_round_are_counted_and_three_are_named() {
-        let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
-        for (count, words) in
-            [(1, "of 7 s: 1 row (a);"), (3, "3 rows (a; b; c);"), (5, "5 rows (a; b; c; 2 more);")]
-        {
-            let line = in_one_round(&names[..count], Duration::from_secs(7));
-            assert!(line.contains(words) && line.contains("--budget"), "{line}");
-        }
-    }
+fn process_of(case: &Case) -> Process {
+    Process::of(&case.program, case.flags.clone())
 }

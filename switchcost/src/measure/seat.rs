@@ -6,6 +6,7 @@ use contract::message::Description;
 use facts::Process;
 
 use super::around::Around;
+use super::deadline::{Deadline, Time};
 use crate::plan::Case;
 use crate::system::executable::Executable;
 
@@ -20,8 +21,8 @@ const USUAL: Duration = Duration::from_secs(600);
 pub struct Options {
     /// Time after which a program is ended; 10 minutes if there is none.
     pub timeout: Option<Duration>,
-    /// Time after which a group ends its turns: what has begun one has it, what has none is left out.
-    pub end: Option<Instant>,
+    /// When a group ends its turns: what has begun one has it, what has none is left out.
+    pub deadline: Deadline,
     /// True if each sample is kept.
     pub keep_samples: bool,
     /// True if events are counted in a further run.
@@ -41,13 +42,14 @@ impl Options {
         self.timeout.unwrap_or(USUAL)
     }
 
-    /// The same for a run that began then with this budget, which the last group may exceed by what an answer may
-    /// take: unless it is given a quarter of the budget, since an interval takes five rounds, and 10 s in any case.
+    /// The same for a run that began then and has so much time: unless it is given, an answer may take a quarter of
+    /// that, since an interval takes five rounds, and 10 s in any case.
     #[must_use]
-    pub fn within(self, begun: Instant, budget: Duration) -> Self {
-        let most = (budget / 4).max(Duration::from_secs(10)).min(USUAL);
-        let timeout = self.timeout.unwrap_or(most);
-        Options { timeout: Some(timeout), end: Some(begun + budget + timeout), ..self }
+    pub fn within(self, time: Time, begun: Instant) -> Self {
+        let share = |length: Duration| (length / 4).max(Duration::from_secs(10)).min(USUAL);
+        let timeout = self.timeout.or(time.length().map(share));
+        let deadline = Deadline::of(time, begun, timeout.unwrap_or(USUAL));
+        Options { timeout, deadline, ..self }
     }
 }
 

@@ -11,6 +11,7 @@ use nix::sched::sched_setaffinity;
 use nix::unistd::Pid;
 
 use super::around::Within;
+use super::deadline::Deadline;
 use super::live::{Live, Turns, Waiting};
 pub use super::seat::{Measured, Options, SLICE, Seat};
 use super::watch::{Look, Watch, drawn};
@@ -46,7 +47,7 @@ pub fn measure(
     for (k, waiting) in waiting {
         let live = if let Err(why) = &allowed {
             waiting.skip(Some(why))
-        } else if is_over(&lives, options.end) || signals::received().is_some() {
+        } else if is_over(&lives, options.deadline) || signals::received().is_some() {
             waiting.skip(None)
         } else {
             match enter(&mut lives, seats[k].case.side, &mut within) {
@@ -62,7 +63,7 @@ pub fn measure(
     let mut watch = Watch::new(begun, lives.iter().flat_map(|live| live.cpus.clone()));
     let before = interference::totals();
     let are_short =
-        take_turns(&mut lives, blocks, options.end, &mut watch, &mut within, rng, &mut tell);
+        take_turns(&mut lives, blocks, options.deadline, &mut watch, &mut within, rng, &mut tell);
     drop(within);
     let interference = interference::totals().since(before);
     lines.iter_mut().for_each(cache_line::measure_again);
@@ -71,8 +72,8 @@ pub fn measure(
 }
 
 /// True if programs that timed out have brought a group to the end of its time.
-fn is_over(lives: &[Live<'_>], end: Option<Instant>) -> bool {
-    end.is_some_and(|end| Instant::now() >= end) && lives.iter().any(Live::has_hung)
+fn is_over(lives: &[Live<'_>], end: Deadline) -> bool {
+    end.is_past_turns() && lives.iter().any(Live::has_hung)
 }
 
 /// CPUs that this process may use: those with which it began, since programs inherit them.
@@ -128,7 +129,7 @@ fn cache_lines(waiting: &[Waiting<'_>]) -> Vec<CacheLine> {
 fn take_turns(
     lives: &mut [Live<'_>],
     blocks: &[Vec<usize>],
-    end: Option<Instant>,
+    end: Deadline,
     watch: &mut Watch,
     within: &mut Within<'_>,
     rng: &mut fastrand::Rng,
@@ -138,7 +139,7 @@ fn take_turns(
     let turns = slices.iter().copied().max().unwrap_or(0);
     let mut last: Option<Look> = None;
     for turn in 0..turns {
-        if turn > 0 && end.is_some_and(|end| Instant::now() >= end) {
+        if turn > 0 && end.is_past_turns() {
             return true;
         }
         tell(turn, turns);

@@ -1,8 +1,10 @@
 //! The plans that have a name: they are built in.
 
 use anyhow::Context;
+use facts::Link;
 
-use super::Plan;
+use super::sections::Plan;
+use super::table::ProgramTables;
 
 /// A plan that is built in.
 #[derive(Clone, Copy, Debug)]
@@ -24,15 +26,15 @@ macro_rules! built_in {
 }
 
 /// The plan that runs when no other is named.
-pub(super) const DEFAULT: BuiltIn =
+const DEFAULT: BuiltIn =
     built_in!("default", "a switch, a creation and memory at rest, for threads and async tasks");
 
 /// The plan of the memory that tasks hold.
-pub(super) const MEMORY: BuiltIn =
+const MEMORY: BuiltIn =
     built_in!("memory", "what tasks hold in memory, as slopes over their number");
 
 /// The plan of hand-overs that only `estimate` asks for.
-pub(super) const LINKS: BuiltIn = built_in!(
+const LINKS: BuiltIn = built_in!(
     "links",
     "a hand-over over TCP, between tasks on one thread, and in memory on several"
 );
@@ -86,4 +88,40 @@ impl BuiltIn {
     pub fn plan(&self) -> anyhow::Result<Plan> {
         Plan::parse(self.text).with_context(|| format!("the built-in plan '{}'", self.name))
     }
+}
+
+impl Plan {
+    /// The plan that runs when no other is named.
+    pub fn built_in() -> anyhow::Result<Self> {
+        DEFAULT.plan()
+    }
+
+    /// The plan of the memory that tasks hold.
+    pub fn memory() -> anyhow::Result<Self> {
+        MEMORY.plan()
+    }
+
+    /// The default plan with its memory alone.
+    pub fn sizes() -> anyhow::Result<Self> {
+        let mut plan = Plan::built_in()?;
+        plan.sections.retain(|section| section.metric.is_slope());
+        Ok(plan)
+    }
+
+    /// The plan of hand-overs that the default plan has not, of those over one link.
+    pub fn links(link: Link) -> anyhow::Result<Self> {
+        let mut plan = LINKS.plan()?;
+        plan.sections.retain(|section| section.rows.iter().any(|row| row.link == Some(link)));
+        Ok(plan)
+    }
+}
+
+/// Tables of all built-in plans, for commands that name a program without a plan.
+pub fn built_in_tables() -> anyhow::Result<ProgramTables> {
+    let mut all = ProgramTables::new();
+    for built_in in BUILT_IN {
+        let plan = built_in.plan().context("the tables of its programs")?;
+        all.extend(plan.programs);
+    }
+    Ok(all)
 }

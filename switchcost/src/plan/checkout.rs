@@ -18,6 +18,9 @@ use crate::system::{tools, trust};
 const BUILT: &str =
     "*.rs *Cargo.toml Cargo.lock *.go *.java *.mjs *.py *.cpp :!*/tests/* :!*/benches/*";
 
+/// Folders of sources that have programs in them.
+const PROGRAMS: [&str; 2] = ["", "more"];
+
 /// Stands in a table's words for the folder of the release executables.
 pub(crate) const EXECUTABLES: &str = "{bin}";
 
@@ -82,8 +85,9 @@ impl Checkout {
 
     /// Names of the programs that it builds, in their order.
     pub(crate) fn programs(&self) -> Vec<String> {
-        let folders = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let names = folders.filter_map(|folder| folder.file_name().into_string().ok());
+        let folders = PROGRAMS.iter().map(|folder| fs::read_dir(self.folder.join(folder)));
+        let entries = folders.flatten().flatten().flatten();
+        let names = entries.filter_map(|folder| folder.file_name().into_string().ok());
         let mut names: Vec<String> = names.filter(|name| is_crate(&self.folder, name)).collect();
         names.sort_unstable();
         names
@@ -259,7 +263,9 @@ pub(crate) fn is_crate(sources: &Path, name: &str) -> bool {
     !name.is_empty()
         && !name.contains('/')
         && name != env!("CARGO_PKG_NAME")
-        && sources.join(name).join("src/main.rs").is_file()
+        && PROGRAMS
+            .iter()
+            .any(|folder| sources.join(folder).join(name).join("src/main.rs").is_file())
 }
 
 /// Makes folders to build in, and checks that nobody else may put sources or what was built there.

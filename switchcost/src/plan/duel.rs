@@ -6,9 +6,9 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use facts::Side;
 
+use super::change::{Change, together};
 use super::placement::{self, Absent};
 use super::programs::Programs;
-use super::setting::{Change, together};
 use super::{Case, ProgramTables, side};
 
 /// Reason why a row has no side.
@@ -92,7 +92,9 @@ impl Sides<'_> {
             for (k, change) in (0..).zip(self.each) {
                 let row = format!("{}: {change}", case.cell.row);
                 let cell = Arc::new(facts::Case { row, ..(*case.cell).clone() });
-                put(Case { index: case.index + k * step, cell, ..case.clone() }, Some(change));
+                let compared = case.compared.iter().map(|index| index + k * step).collect();
+                let index = case.index + k * step;
+                put(Case { index, compared, cell, ..case.clone() }, Some(change));
             }
         }
         (rows, left_out)

@@ -149,7 +149,7 @@ pub fn ensure_known<'a>(
 /// True if a built-in plan names it.
 fn is_of_built_in_plans(program: &str) -> bool {
     let plans = BUILT_IN.iter().filter_map(|built_in| built_in.plan().ok());
-    plans.flat_map(|plan| plan.cases(true)).any(|case| case.program == program)
+    plans.flat_map(|plan| plan.cases()).any(|case| case.program == program)
 }
 
 impl Places {

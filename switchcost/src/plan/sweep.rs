@@ -1,25 +1,17 @@
-//! A sweep: one numeric flag over a range, as cases for the runner.
-
-#[cfg(test)]
-mod tests;
+//! A sweep: one numeric flag over a range, as a plan.
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use contract::message::Description;
-use contract::units::{Bytes, counted};
-use facts::{Also, Metric, Section};
+use contract::units::counted;
+use facts::{Also, Metric};
 
-use crate::plan::Case;
-use crate::plan::feasibility::Feasibility;
+use super::over::Over;
+use super::section::{Column, Row, Section};
+use super::sections::Plan;
+use super::table::ProgramTables;
 use crate::system::console::shell_line;
-
-/// Fewest timed iterations in a process.
-const FEWEST_ITERATIONS: u64 = 3;
-
-/// Share of the free memory that a sweep of tasks may use.
-const SHARE_OF_MEMORY: f64 = 0.95;
 
 /// A program and the flags that tell it from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,12 +43,8 @@ impl fmt::Display for CommandLine {
 /// Flag that is swept, and how much of it is measured.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// The flag, without its dashes.
-    pub over: String,
-    /// Unit of its values as typed: `ns`, or nothing for plain numbers.
-    pub unit: &'static str,
-    /// Its values in ascending order.
-    pub points: Vec<u64>,
+    /// The flag and its values.
+    pub over: Over,
     /// The programs, each with flags of its own.
     pub programs: Vec<CommandLine>,
     /// Placements of each of them: pinned to one CPU or not.
@@ -73,158 +61,87 @@ pub struct Sweep {
     pub alone: bool,
 }
 
-/// The cases of a sweep, and what is left out of it.
-#[derive(Clone, Debug, Default)]
-pub struct Planned {
-    /// Cases that can be measured.
-    pub cases: Vec<Case>,
-    /// Cases that cannot, and why.
-    pub cuts: Vec<Cut>,
-    /// Most tasks of a case, and most memory of one in bytes.
-    pub most: (u64, u64),
-}
-
-impl Planned {
-    /// Adds a case that can be measured.
-    fn add(&mut self, case: Case, answer: &Feasibility) {
-        self.cases.push(case);
-        if let Some(description) = answer.description() {
-            let (tasks, bytes) = self.most;
-            let needed = description.needs.bytes.of(description.tasks);
-            self.most = (tasks.max(description.tasks), bytes.max(needed));
-        }
-    }
-
-    /// What the measurement takes at most, in a line.
-    pub fn describe(&self) -> String {
-        let processes: u64 = self.cases.iter().map(|case| u64::from(case.rounds)).sum();
-        let (tasks, bytes) = self.most;
-        let (processes, tasks) = (counted(processes, "process"), counted(tasks, "task"));
-        format!("{processes}, with up to {tasks} and {} in one", Bytes(bytes))
-    }
-}
-
-/// Points of one curve that are not measured, for one reason.
-#[derive(Clone, Debug)]
-pub struct Cut {
-    /// The case of each point.
-    pub cases: Vec<Case>,
-    /// The reason.
-    pub answer: Feasibility,
-}
-
 impl Sweep {
-    /// Makes the cases. `ask` says of a program and its flags what they make, and whether that can be
-    /// run. If a limit ends a sweep of the tasks, the largest number that it allows is a point too.
+    /// Its plan: a table for each metric and number of tasks. `ask` has a program describe a command line; one that
+    /// does not take it belongs beside the others.
     pub fn plan(
         &self,
-        ask: impl Fn(&str, &[String]) -> anyhow::Result<Feasibility>,
-    ) -> anyhow::Result<Planned> {
-        let mut planned = Planned::default();
-        let curves =
-            self.programs.iter().flat_map(|line| self.pins.iter().map(move |&pin| (line, pin)));
-        for (index, (line, pin)) in (0..).zip(curves) {
-            let point = |x| -> anyhow::Result<(Case, Feasibility)> {
-                let flags = self.flags(line, x);
-                let answer = ask(&line.program, &flags)?;
-                Ok((Case { index, pin, flags, ..self.case(line, pin, x, &answer) }, answer))
+        programs: ProgramTables,
+        ask: impl Fn(&str, &[String]) -> Option<Description>,
+    ) -> Plan {
+        let mut plan = Plan { rounds: Some(self.rounds), programs, ..Plan::default() };
+        let mut others = Vec::new();
+        for line in &self.programs {
+            let flags: Vec<String> = self.flags.iter().chain(&line.flags).cloned().collect();
+            let value = format!("{}{}", self.over.values[0], self.over.unit);
+            let first: Vec<String> =
+                flags.iter().cloned().chain([self.over.flag.clone(), value]).collect();
+            let description = ask(&line.program, &first);
+            let row = Row {
+                name: line.to_string(),
+                program: line.program.clone(),
+                flags,
+                ..Row::default()
             };
-            self.plan_curve(point, &mut planned)?;
+            let Some(description) = description else {
+                others.push(row);
+                continue;
+            };
+            let metric = if description.hops.is_some() { Metric::Hop } else { Metric::Task };
+            self.section(&mut plan, metric, Some(description.tasks)).rows.push(row);
         }
-        // Points of programs that did not describe themselves belong beside those of others.
-        let Some(first) = planned.cases.first() else { return Ok(planned) };
-        for cut in planned.cuts.iter_mut().filter(|cut| cut.answer.description().is_none()) {
-            for case in &mut cut.cases {
-                case.section = first.section.clone();
-                Arc::make_mut(&mut case.cell).section.clone_from(&first.section.title);
-            }
+        if !others.is_empty() {
+            let section = match plan.sections.first_mut() {
+                Some(section) => section,
+                None => self.section(&mut plan, Metric::Hop, None),
+            };
+            section.rows.extend(others);
         }
-        Ok(planned)
+        plan
     }
 
-    /// Adds the points of one curve, or what is cut of it.
-    fn plan_curve(
+    /// The table of a metric and a number of tasks.
+    fn section<'a>(
         &self,
-        point: impl Fn(u64) -> anyhow::Result<(Case, Feasibility)>,
-        planned: &mut Planned,
-    ) -> anyhow::Result<()> {
-        let mut cuts: Vec<Cut> = Vec::new();
-        let mut last = None;
-        for &x in &self.points {
-            let (case, answer) = point(x)?;
-            if let Feasibility::Fits(_) = answer {
-                planned.add(case, &answer);
-                last = Some(x);
-            } else if let Some(cut) = cuts.iter_mut().find(|cut| cut.answer.alike(&answer)) {
-                cut.cases.push(case);
-            } else {
-                cuts.push(Cut { cases: vec![case], answer });
-            }
-        }
-        if let Some(Cut { answer, .. }) = cuts.first_mut()
-            && let (Feasibility::TooMuch { largest, .. }, "tasks") = (&*answer, &*self.over)
-        {
-            // Of all the limits that are too low here, the one that binds first.
-            let (_, first) = point(largest.saturating_add(1))?;
-            let most = most_tasks(*largest, &first);
-            if self.points.first() <= Some(&most) && last < Some(most) {
-                let (case, answer) = point(most)?;
-                planned.add(case, &answer);
-            }
-            if answer.alike(&first) {
-                *answer = first;
-            }
-        }
-        planned.cuts.append(&mut cuts);
-        Ok(())
-    }
-
-    fn flags(&self, line: &CommandLine, x: u64) -> Vec<String> {
-        let swept = [format!("--{}", self.over), format!("{x}{}", self.unit)];
-        self.flags.iter().chain(&line.flags).cloned().chain(swept).collect()
-    }
-
-    fn case(&self, line: &CommandLine, pin: bool, x: u64, answer: &Feasibility) -> Case {
-        let (metric, each) = metric_and_count(answer.description());
-        // A matter of the point alone, and never of what was measured.
-        let iters = self.hops.div_ceil(each.max(1)).max(FEWEST_ITERATIONS);
-        let swept = self.swept(answer.description().map(|d| d.tasks));
+        plan: &'a mut Plan,
+        metric: Metric,
+        tasks: Option<u64>,
+    ) -> &'a mut Section {
+        let swept = self.swept(tasks);
         let title = metric.title_over(&swept);
-        let also = self.also.iter().cloned();
-        let also =
-            also.map(|metric| Also { name: format!("{metric}, {}", metric.label()), metric });
-        Case {
-            program: line.program.clone(),
-            iters,
-            warmup: iters.div_ceil(10),
-            rounds: self.rounds,
-            alone: self.alone,
-            x: Some(x),
-            section: Arc::new(Section {
-                title: title.clone(),
+        let known = plan.sections.iter().position(|section| section.title == title);
+        let place = known.unwrap_or_else(|| {
+            let also = self.also.iter().cloned();
+            let also =
+                also.map(|metric| Also { name: format!("{metric}, {}", metric.label()), metric });
+            let column = |&pin: &bool| Column {
+                name: if pin { "pinned" } else { "unpinned" }.to_owned(),
+                pin,
+                ..Column::default()
+            };
+            plan.sections.push(Section {
+                title,
                 metric,
                 also: also.collect(),
-                swept: Some(swept),
-            }),
-            cell: Arc::new(facts::Case {
-                section: title,
-                row: line.to_string(),
-                column: if pin { "pinned" } else { "unpinned" }.to_owned(),
-                over: Some(self.over.replace('-', "_")),
-                ..facts::Case::default()
-            }),
-            ..Case::default()
-        }
+                over: Some(Over { swept: Some(swept), ..self.over.clone() }),
+                columns: self.pins.iter().map(column).collect(),
+                hops: Some(self.hops),
+                alone: self.alone,
+                ..Section::default()
+            });
+            plan.sections.len() - 1
+        });
+        &mut plan.sections[place]
     }
 
     /// What its curves run over, for their titles.
     fn swept(&self, tasks: Option<u64>) -> String {
-        let mut swept = format!("--{}", self.over);
-        if !self.unit.is_empty() {
-            swept += &format!(" in {}", self.unit);
+        let mut swept = self.over.flag.clone();
+        if !self.over.unit.is_empty() {
+            swept += &format!(" in {}", self.over.unit);
         }
         let is_told =
-            self.over == "tasks" || self.flags.iter().any(|flag| flag.contains("--tasks"));
+            self.over.flag == "--tasks" || self.flags.iter().any(|flag| flag.contains("--tasks"));
         if let Some(tasks) = tasks.filter(|_| !is_told) {
             swept += &format!(", {}", counted(tasks, "task"));
         }
@@ -235,46 +152,75 @@ impl Sweep {
     }
 }
 
-/// Metric that a sweep shows of a program, and how often an iteration has it: chains hand something
-/// over, others do not.
-fn metric_and_count(description: Option<&Description>) -> (Metric, u64) {
-    match description {
-        Some(Description { hops: None, tasks, .. }) => (Metric::Task, *tasks),
-        Some(Description { hops: Some(hops), .. }) => (Metric::Hop, *hops),
-        None => (Metric::Hop, 1),
-    }
-}
-
-impl Cut {
-    /// True if the program lacks the flag that is swept.
-    pub fn lacks(&self, over: &str) -> bool {
-        matches!(&self.answer, Feasibility::NoFlag(flag) if flag.trim_start_matches('-') == over)
-    }
-}
-
-/// Lines that say what is left out, and why: one for what a program's curves have in common.
-pub fn describe_cuts(cuts: &[Cut], over: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for cut in cuts {
-        let name = cut.cases.first().map_or("", |case| &case.cell.row);
-        let points = cut.cases.iter().filter_map(|case| Some(case.x?.to_string()));
-        let at = match &cut.answer {
-            Feasibility::NoFlag(_) => String::new(),
-            _ => format!(" at --{over} {}", points.collect::<Vec<_>>().join(", ")),
-        };
-        let reason = cut.answer.reason().unwrap_or_default();
-        let line = format!("{name} is not run{at}: {reason}");
-        if !lines.contains(&line) {
-            lines.push(line);
+/// Things in their order, each once.
+pub fn distinct<T: Clone + PartialEq>(all: &[T]) -> Vec<T> {
+    let mut distinct: Vec<T> = Vec::new();
+    for one in all {
+        if !distinct.contains(one) {
+            distinct.push(one.clone());
         }
     }
-    lines
+    distinct
 }
 
-/// Most tasks to try if the limits allow `largest`: others need some of what is free meanwhile.
-fn most_tasks(largest: u64, answer: &Feasibility) -> u64 {
-    match answer {
-        Feasibility::TooMuch { memory: true, .. } => (largest as f64 * SHARE_OF_MEMORY) as u64,
-        _ => largest.saturating_sub(1 + largest / 1000),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_metric_and_number_of_tasks_is_a_table() {
+        let sweep = |programs: &[&str], flag: &str, unit, flags: &[&str]| Sweep {
+            over: Over::of(flag, vec![5, 9], unit),
+            programs: programs.iter().map(|line| line.parse().unwrap()).collect(),
+            pins: vec![true],
+            also: vec![Metric::SetUp],
+            flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
+            hops: 100_000,
+            rounds: 5,
+            alone: false,
+        };
+        // A hop for each task and one more; creation programs have none, and peers say nothing.
+        let ask = |program: &str, flags: &[String]| {
+            let tasks = flags.iter().position(|flag| flag == "--tasks");
+            let tasks = tasks.map_or(500, |at| flags[at + 1].parse().unwrap());
+            let hops = (!program.contains("creation")).then_some(tasks + 1);
+            let json = serde_json::json!({
+                "contract": 1, "program": program, "version": "3", "tasks": tasks, "hops": hops,
+                "claim": "no-switch", "passes": [{"name": "main"}]
+            });
+            (program != "peer").then(|| serde_json::from_value(json).unwrap())
+        };
+        for (sweep, expected) in [
+            (
+                sweep(&["peer", "thread-brigade"], "tasks", "", &[]),
+                &[
+                    "Time per hop over --tasks: thread-brigade, pinned: --tasks 5",
+                    "Time per hop over --tasks: peer, pinned: --tasks 5",
+                ][..],
+            ),
+            (
+                sweep(
+                    &["thread-brigade", " async-creation  --tasks 9 "],
+                    "length",
+                    "ns",
+                    &["--shuffle", "1"],
+                ),
+                &[
+                    "Time per hop over --length in ns, 500 tasks, --shuffle 1: thread-brigade, pinned: --shuffle 1 \
+                     --length 5ns",
+                    "Time per task over --length in ns, 9 tasks, --shuffle 1: async-creation --tasks 9, pinned: \
+                     --shuffle 1 --tasks 9 --length 5ns",
+                ],
+            ),
+        ] {
+            let cases = sweep.plan(ProgramTables::new(), ask).cases();
+            let first = cases.iter().filter(|case| case.x == Some(5));
+            let lines: Vec<String> = first
+                .map(|c| format!("{}: {}: {}", c.section.title, c.cell.name(), c.flags.join(" ")))
+                .collect();
+            assert_eq!(lines, expected);
+            assert!(cases.iter().all(|case| case.hops == Some(100_000) && case.rounds == 5));
+        }
+        assert!(" ".parse::<CommandLine>().is_err());
     }
 }

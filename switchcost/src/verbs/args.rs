@@ -1,20 +1,26 @@
 //! Values of flags that more than one verb takes.
 
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
+use clap::builder::{
+    NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
+};
 
 use crate::measure::launch;
 use crate::measure::store::MOST_KEPT;
 use crate::measure::turns::Options;
-use crate::plan::Case;
 use crate::plan::setting::Setting;
 use crate::plan::values::time_limit;
+use crate::plan::{BUILT_IN, BuiltIn, Case, Plan};
 use crate::system::console::{BadUsage, shell_line};
 use crate::system::executable::Executable;
+use crate::system::replace;
 
 /// Output of a verb whose answer is no table of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -95,6 +101,96 @@ impl Measure {
             case.program, case.iters
         )))
     }
+}
+
+/// Cases of a plan.
+#[derive(Debug, clap::Args)]
+pub(super) struct Selection {
+    /// Built-in plan by its name, or a TOML file by its path [default: default]
+    #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, help_heading = "Plan")]
+    plan: Option<OsString>,
+
+    /// Only cases whose section, row, column or name in the answer contains this text, case-insensitive, or a line of
+    /// --list; run keeps the rows that they are divided by, or that they subtract, too
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new(), help_heading = "Plan")]
+    filter: Option<String>,
+}
+
+impl Selection {
+    /// The whole plan.
+    pub(super) fn plan(&self) -> anyhow::Result<Plan> {
+        match &self.plan {
+            None => Plan::built_in(),
+            Some(plan) => named(plan),
+        }
+    }
+
+    /// Keeps the cases that the filter lets through, and those that a ratio of theirs divides by or a difference
+    /// subtracts, if they are measured with it.
+    pub(super) fn retain(&self, cases: &mut Vec<Case>, with_needs: bool) -> anyhow::Result<()> {
+        let Some(filter) = &self.filter else {
+            return Ok(());
+        };
+        let wanted = cases.iter().filter(|case| case.matches(filter));
+        let mut wanted: HashSet<u32> = wanted.map(|case| case.index).collect();
+        if wanted.is_empty() {
+            return Err(BadUsage::new(format!(
+                "--filter: no case has '{filter}' in its section, row, column or name in the answer; `switchcost run \
+                 --list` shows all"
+            )));
+        }
+        if with_needs {
+            let own = cases.iter().filter(|case| wanted.contains(&case.index));
+            let needed: Vec<u32> = own.flat_map(|case| case.compared.clone()).collect();
+            wanted.extend(needed);
+        }
+        cases.retain(|case| wanted.contains(&case.index));
+        Ok(())
+    }
+}
+
+/// Takes any text, and lets the help and the shells name the built-in plans.
+#[derive(Clone, Copy)]
+struct PlanParser;
+
+impl TypedValueParser for PlanParser {
+    type Value = OsString;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<OsString, clap::Error> {
+        OsStringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let value = |plan: &BuiltIn| PossibleValue::new(plan.name).help(plan.about);
+        Some(Box::new(BUILT_IN.iter().map(value)))
+    }
+}
+
+/// No plan is longer, in bytes.
+const LONGEST_PLAN: u64 = 1 << 20;
+
+/// The built-in plan of that name, or the one in that file.
+fn named(plan: &OsStr) -> anyhow::Result<Plan> {
+    if let Some(built_in) = plan.to_str().and_then(BuiltIn::named) {
+        return built_in.plan();
+    }
+    let path = Path::new(plan);
+    let fault = |what: String| BadUsage::new(format!("--plan: {what}"));
+    let text = replace::read(path, LONGEST_PLAN).map_err(|e| {
+        let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
+        fault(format!(
+            "cannot read {}: {e}; the built-in plans are {}",
+            path.display(),
+            names.join(", ")
+        ))
+    })?;
+    let plan = Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))?;
+    plan.with_paths_from(path.parent().unwrap_or(path)).map_err(fault)
 }
 
 /// Results in a folder, the newest first. What is no plain file, such as a FIFO, is not looked into.

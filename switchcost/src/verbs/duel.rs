@@ -7,22 +7,24 @@ use std::time::Duration;
 
 use contract::message::Runtime;
 
+use super::args::Selection;
 use super::gate::{Gate, Untested};
-use super::measuring::{Selection, drawn_seed, earlier};
 use super::output::{self, Format};
 use crate::figures::finding::Row;
 use crate::figures::pairs::{self, Decider, MIN_PAIRS};
 use crate::figures::verdict::MARGIN;
 use crate::measure::around::Around;
+use crate::measure::campaign::{drawn_seed, earlier};
+use crate::measure::deadline::Time;
 use crate::measure::rounds::Rounds;
 use crate::measure::store::{Contents, Store};
 use crate::measure::turns::Options;
 use crate::measure::{pacing, probe};
+use crate::plan::change::{self, Change};
 use crate::plan::duel::{Lineup, Sides};
 use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;
 use crate::plan::scheduling::Cpus;
-use crate::plan::setting::{self, Change, Setting};
 use crate::plan::side::Side;
 use crate::plan::{Case, values};
 use crate::system::console::{self, BadUsage, shell_line};
@@ -178,15 +180,15 @@ impl Answers {
         let first = self.first.clone().filter(|first| first.index == case.index)?;
         let is_alike = first.flags != case.flags
             && first.setting == case.setting
-            && setting::are_alike_but(["--flavor", "--workers"], &first.flags, &case.flags)
+            && change::are_alike_but(["--flavor", "--workers"], &first.flags, &case.flags)
             && runtime.is_some()
             && self.ask(&first, programs) == Ok(runtime);
         let words = case.flags.iter().filter(|word| !first.flags.contains(word));
-        is_alike.then(|| setting::has_already(&shell_line(words)))
+        is_alike.then(|| change::has_already(&shell_line(words)))
     }
 
     fn ask(&mut self, case: &Case, programs: &Programs) -> Result<Option<Runtime>, String> {
-        let setting = Setting::of_case(case, Cpus::allowed().ok().as_ref());
+        let setting = case.setting_among(Cpus::allowed().ok().as_ref());
         let cpus = setting.cpus.as_ref().map(ToString::to_string);
         let line = format!("{:?} {setting} {cpus:?} {}", case.side, case.command());
         let ask = || {
@@ -217,7 +219,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let seed = earlier.runs.last().map(|run| run.seed);
     let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
     let plan = args.selection.plan()?.with_three_counts();
-    let mut cases = plan.cases(false);
+    let mut cases = plan.cases();
     args.selection.retain(&mut cases, false)?;
     let sides = args.settings.sides([&args.first, &args.second]);
     let mut lineup = Lineup::of(cases, &plan.programs, &sides)?;
@@ -246,7 +248,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let mut decider = Decider::new(margin, rows);
     let most = args.pairs.unwrap_or(u32::MAX);
     say_what_fits(&cases, args.budget, most, rows);
-    rounds.run_some(cases, Some(args.budget), &pacing::DUEL, |round, cases, records| {
+    rounds.run_some(cases, Time::Budget(args.budget), &pacing::DUEL, |round, cases, records| {
         let programs: Vec<(u32, bool)> = cases.iter().map(|case| (case.index, case.twin)).collect();
         if round < most { decider.choose(round, &programs, records) } else { Vec::new() }
     })?;

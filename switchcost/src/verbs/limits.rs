@@ -81,7 +81,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 fn ask_all() -> anyhow::Result<Vec<Asked>> {
     let mut names: Vec<String> = Vec::new();
     for plan in BUILT_IN {
-        for case in plan.plan()?.cases(true) {
+        for case in plan.plan()?.cases() {
             if !names.contains(&case.program) {
                 names.push(case.program);
             }

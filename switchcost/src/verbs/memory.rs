@@ -1,10 +1,10 @@
 //! `switchcost memory`: what a task holds in memory, and how many of them the machine would hold.
 
-use super::measuring::{Keep, measure_planned};
+use super::kept::Kept;
+use crate::measure::campaign::Campaign;
 use crate::measure::store::Store;
 use crate::plan::Plan;
 use crate::plan::programs::Programs;
-use crate::plan::sweep::Planned;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -13,18 +13,15 @@ pub(crate) struct Args {
     rounds: u32,
 
     #[command(flatten)]
-    keep: Keep,
+    keep: Kept,
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let plan = Plan::memory()?;
-    let mut cases = plan.cases(false);
-    for case in &mut cases {
-        case.rounds = args.rounds;
-    }
+    let mut plan = Plan::memory()?;
+    plan.sections.iter_mut().for_each(|section| section.rounds = Some(args.rounds));
+    let cases = plan.cases();
     let store = Store::open(args.keep.out.as_deref())?;
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
-    let planned = Planned { cases, ..Planned::default() };
-    measure_planned(programs, &planned, store, &args.keep, args.keep.budget)
+    args.keep.measure(&plan, Campaign::of(programs, cases)?, store, args.keep.budget)
 }

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use super::args::Measure;
-use super::measuring::{Selection, earlier, run_plan};
+use super::args::{Measure, Selection};
 use super::output::{self, Format};
+use crate::measure::campaign::{Campaign, Keep, earlier};
+use crate::measure::deadline::Time;
 use crate::measure::rounds::Rounds;
 use crate::measure::store::{Contents, Store};
-use crate::plan::{Case, Plan, programs, values};
+use crate::plan::programs::{self, Programs};
+use crate::plan::{Case, Plan, values};
 use crate::system::console::{self, plain_line};
 use crate::system::signals;
 
@@ -79,7 +81,7 @@ impl Args {
         if let Some(rounds) = self.rounds {
             plan = plan.with_rounds(rounds);
         }
-        let mut cases = plan.cases(self.quick);
+        let mut cases = plan.cases();
         self.selection.retain(&mut cases, true)?;
         ensure_known(&cases, &plan)?;
         if self.a_a {
@@ -111,7 +113,11 @@ fn measure(args: &Args) -> anyhow::Result<Rounds> {
     args.measure.ensure_can_keep(&cases)?;
     // The file first: nothing may be measured that cannot be kept.
     let store = Store::open(args.out.as_deref().or(args.resume.as_deref()))?;
-    run_plan(&plan, cases, store, args.seed, args.measure.options(), earlier)
+    let keep = Keep { store, seed: args.seed, options: args.measure.options(), earlier };
+    // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
+    let names = cases.iter().map(|case| case.program.as_str());
+    let programs = Programs::up_to_date(names, &plan.programs)?;
+    Campaign::of(programs, cases)?.run(keep, &plan, Time::of(&plan))
 }
 
 /// Prints one line for each case.

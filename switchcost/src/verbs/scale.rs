@@ -2,9 +2,10 @@
 
 use facts::Metric;
 
-use super::measuring::{Keep, carry_out, distinct};
+use super::kept::Kept;
+use crate::plan::Over;
 use crate::plan::range::Range;
-use crate::plan::sweep::{CommandLine, Sweep};
+use crate::plan::sweep::{CommandLine, Sweep, distinct};
 use crate::system::console::BadUsage;
 
 #[derive(Debug, clap::Args)]
@@ -19,16 +20,14 @@ pub(crate) struct Args {
     program: Vec<CommandLine>,
 
     #[command(flatten)]
-    keep: Keep,
+    keep: Kept,
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let to = u64::from(args.to);
     let range = Range::new((to / 2000).clamp(1, 1000), to).map_err(BadUsage::new)?;
     let plan = Sweep {
-        over: "tasks".to_owned(),
-        unit: "",
-        points: range.points(12),
+        over: Over::of("tasks", range.points(12), ""),
         programs: distinct(&args.program),
         pins: vec![false],
         also: vec![Metric::SetUp, Metric::FirstIteration, Metric::Teardown, Metric::SystemPerTask],
@@ -37,5 +36,5 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         rounds: 5,
         alone: true,
     };
-    carry_out(&plan, &args.keep, args.keep.budget)
+    args.keep.sweep(&plan, args.keep.budget)
 }

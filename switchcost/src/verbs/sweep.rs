@@ -7,10 +7,10 @@ use clap::{ArgGroup, ValueEnum};
 use contract::units::{Bytes, Span};
 use facts::Metric;
 
-use super::measuring::{Keep, carry_out, distinct};
-use crate::plan::ensure_no_runner_flags;
+use super::kept::Kept;
 use crate::plan::range::Range;
-use crate::plan::sweep::{CommandLine, Sweep};
+use crate::plan::sweep::{CommandLine, Sweep, distinct};
+use crate::plan::{Over, ensure_no_runner_flags};
 use crate::system::console::BadUsage;
 
 #[derive(Debug, clap::Args)]
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     also: Vec<Metric>,
 
     #[command(flatten)]
-    keep: Keep,
+    keep: Kept,
 
     /// Flags for every program, such as --tasks 500
     #[arg(last = true, value_name = "FLAGS")]
@@ -159,9 +159,7 @@ impl Args {
             )));
         }
         Ok(Sweep {
-            over: flag,
-            unit,
-            points: range.points(self.points),
+            over: Over::of(&flag, range.points(self.points), unit),
             programs,
             pins: distinct(&self.placement).iter().map(|&at| at == Placement::Pinned).collect(),
             also: distinct(&self.also),
@@ -174,5 +172,5 @@ impl Args {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    carry_out(&args.plan()?, &args.keep, Some(args.keep.budget.unwrap_or(BUDGET)))
+    args.keep.sweep(&args.plan()?, Some(args.keep.budget.unwrap_or(BUDGET)))
 }

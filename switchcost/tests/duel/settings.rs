@@ -162,7 +162,7 @@ fn a_flag_that_repeats_a_programs_default_is_left_out() {
 #[test]
 fn tasks_of_the_plan_of_knobs_are_on_several_threads() {
     let plan = Plan::parse(include_str!("../../../docs/findings/knobs.toml")).unwrap();
-    for case in plan.cases(false).iter().filter(|case| case.program.starts_with("async-")) {
+    for case in plan.cases().iter().filter(|case| case.program.starts_with("async-")) {
         // The runner carries them.
         let mut program = Command::new(RUNNER);
         let described = program.arg0(&case.program).args(&case.flags).arg("--describe").output();

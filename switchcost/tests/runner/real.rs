@@ -47,7 +47,7 @@ fn a_slope_is_drawn_through_the_counts_that_the_limits_allow() {
                 tasks = [1, 2, 3, 4, 5, 6, 700, 800]\n";
     house.set_plan(plan);
     let run = house.run_after("ulimit -n 100", "").finish().expect(0);
-    let reason = "not run with --tasks 700, 800: this system allows at most";
+    let reason = "not run at --tasks 700, 800: this system allows at most";
     let run = run.expect_complaint(&["pipes is", reason, "ulimit -Hn"]);
     assert!(!run.stdout.contains("not run"), "the slope has a figure: {run}");
     let processes = house.processes();
@@ -194,7 +194,7 @@ fn each_case_of_each_built_in_plan_is_understood_by_its_program() {
     let mut faults = Vec::new();
     let mut asked = 0;
     for plan in BUILT_IN {
-        for case in plan.plan().unwrap().cases(false) {
+        for case in plan.plan().unwrap().cases() {
             // The programs in Go are elsewhere.
             if !programs::PROGRAMS.contains(&case.program.as_str()) {
                 continue;

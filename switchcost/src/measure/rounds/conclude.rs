@@ -48,8 +48,9 @@ impl Rounds {
     /// When the file has gone, or what has ended the run before its time.
     pub fn conclude_any(&mut self) -> anyhow::Result<()> {
         if signals::received().is_some() {
-            let runs = self.records.len();
-            console::say(format_args!("interrupted after {}", counted(runs, "run")));
+            let runs = counted(self.records.len(), "run");
+            let partial = self.records.iter().filter(|record| record.partial).count();
+            console::say(format_args!("interrupted after {runs}, {partial} of them unfinished"));
         }
         let kept = self.store.ensure_kept();
         if kept.is_ok() {

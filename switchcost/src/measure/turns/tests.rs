@@ -6,6 +6,7 @@ use contract::message::MOST_SAMPLES;
 use facts::Process;
 
 use super::*;
+use crate::measure::deadline::Time;
 use crate::plan::Case;
 use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
@@ -129,7 +130,8 @@ fn many_iterations_are_several_runs() {
 /// The other slices of a program that takes too long are left out, and what it has counts.
 #[test]
 fn turns_end_with_the_time_of_a_budget() {
-    let late = Options { end: Some(Instant::now()), ..Options::new(Some(LONG)) };
+    let begun = Instant::now() - 2 * LONG;
+    let late = Options::new(Some(LONG)).within(Time::Budget(Duration::ZERO), begun);
     let counting = "n=${line#run }; n=${n% *}; s=$(yes 1 | head -n $n | paste -sd,); echo '{\"at\":\"ran\",\"samples_ns\":['$s']}'";
     let case = Case { passes: Vec::new(), ..case(20_000) };
     let process = run_with(&program([READY, counting, HOLD, END]), &case, &late);
@@ -140,7 +142,8 @@ fn turns_end_with_the_time_of_a_budget() {
 #[test]
 fn an_answer_may_take_a_part_of_a_budget() {
     let within = |timeout, budget| {
-        Options::new(timeout).within(Instant::now(), Duration::from_secs(budget)).limit()
+        let time = Time::Budget(Duration::from_secs(budget));
+        Options::new(timeout).within(time, Instant::now()).limit()
     };
     let limits = [within(None, 1), within(None, 600), within(None, 9000), within(Some(LONG), 1)];
     assert_eq!(limits.map(|limit| limit.as_secs()), [10, 150, 600, 60]);

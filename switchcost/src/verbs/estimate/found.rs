@@ -10,12 +10,12 @@ use facts::{Link, Machine, Record};
 
 use crate::figures::grade::Grade;
 use crate::figures::{Figures, provenance};
+use crate::measure::campaign::quick;
 use crate::measure::store;
 use crate::plan::Plan;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::verbs::args::newest_first;
-use crate::verbs::measuring::quick;
 use crate::views::answer::Answer;
 use crate::views::estimate::{Cost, Load, Range, Scheduler, costs};
 

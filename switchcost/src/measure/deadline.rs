@@ -1,0 +1,84 @@
+//! How much time a run has, and when it is over.
+
+use std::time::{Duration, Instant};
+
+use crate::plan::Plan;
+
+/// Time of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    /// As much as its rounds take.
+    Unlimited,
+    /// Rounds go on for about so long.
+    Budget(Duration),
+    /// After so long no group of programs begins but the first: sizes of which nobody knows what they take are begun
+    /// with the smallest.
+    Limit(Duration),
+}
+
+impl Time {
+    /// That of a plan.
+    pub fn of(plan: &Plan) -> Self {
+        plan.budget.map_or(Time::Unlimited, Time::Budget)
+    }
+
+    /// The time that rounds fill.
+    pub fn budget(self) -> Option<Duration> {
+        match self {
+            Time::Budget(budget) => Some(budget),
+            Time::Unlimited | Time::Limit(_) => None,
+        }
+    }
+
+    /// Its length, if it has one.
+    pub fn length(self) -> Option<Duration> {
+        match self {
+            Time::Budget(length) | Time::Limit(length) => Some(length),
+            Time::Unlimited => None,
+        }
+    }
+}
+
+/// When a run ends that has a limited time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deadline {
+    /// No group begins any more.
+    groups: Option<Instant>,
+    /// No turn begins any more: the last group may exceed the time by what an answer may take.
+    turns: Option<Instant>,
+}
+
+impl Deadline {
+    /// That of a run that began then, in which an answer may take so long.
+    pub fn of(time: Time, begun: Instant, answer: Duration) -> Self {
+        let groups = match time {
+            Time::Limit(limit) => Some(begun + limit),
+            Time::Unlimited | Time::Budget(_) => None,
+        };
+        Deadline { groups, turns: time.length().map(|length| begun + length + answer) }
+    }
+
+    /// True if the time is limited.
+    pub fn is_set(self) -> bool {
+        self.turns.is_some()
+    }
+
+    /// True if groups have a limit of their own.
+    pub fn limits_groups(self) -> bool {
+        self.groups.is_some()
+    }
+
+    /// True if no group begins any more; `has_lost` if a program took longer than it may.
+    pub fn is_past_groups(self, has_lost: bool) -> bool {
+        self.groups.is_some_and(is_past) || has_lost && self.is_past_turns()
+    }
+
+    /// True if no turn begins any more.
+    pub fn is_past_turns(self) -> bool {
+        self.turns.is_some_and(is_past)
+    }
+}
+
+fn is_past(end: Instant) -> bool {
+    Instant::now() >= end
+}

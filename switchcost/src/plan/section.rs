@@ -1,0 +1,212 @@
+//! A section of a plan: a table, whose cells are its rows in each column.
+
+use std::sync::Arc;
+
+use facts::machine::cpu_map::Relation;
+use facts::{Also, Link, Metric, Yardstick};
+use serde::Deserialize;
+
+use super::case::Case;
+use super::over::Over;
+use super::scheduling::Policy;
+use super::setting::Setting;
+
+/// One table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Section {
+    /// Its heading.
+    pub title: String,
+    /// Metric of its figures.
+    pub metric: Metric,
+    /// Further metrics of the same record, as columns beside each of its own.
+    #[serde(default)]
+    pub also: Vec<Also>,
+    /// Flag that its cases run over: their figures are curves.
+    pub over: Option<Over>,
+    /// Number of rounds in place of the plan's; for a slope, of each task count.
+    pub rounds: Option<u32>,
+    /// Timed iterations of the rows that name none.
+    pub iters: Option<u64>,
+    /// Untimed iterations before them.
+    pub warmup: Option<u64>,
+    /// Variants of every row.
+    #[serde(rename = "column", default)]
+    pub columns: Vec<Column>,
+    /// Rows to compare.
+    #[serde(rename = "row")]
+    pub rows: Vec<Row>,
+    /// Hops that each process times, about, in place of iterations.
+    #[serde(skip)]
+    pub hops: Option<u64>,
+    /// True if its programs take no turns: each may take most of the machine.
+    #[serde(skip)]
+    pub alone: bool,
+}
+
+/// A variant of every row of a section.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Its heading.
+    pub name: String,
+    /// The benchmark program, if the columns differ in it, and not the rows.
+    pub program: Option<String>,
+    /// Flags that make the variant.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// True if it is pinned to one CPU.
+    #[serde(default)]
+    pub pin: bool,
+    /// Relation of the two CPUs that it may use.
+    pub cpus: Option<Relation>,
+    /// Scheduling policy.
+    pub policy: Option<Policy>,
+    /// True if its tasks are not held while their memory is read.
+    #[serde(default)]
+    pub skip_hold: bool,
+}
+
+/// One thing to measure.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Its name in the table.
+    pub name: String,
+    /// The benchmark program; empty if the columns name theirs.
+    #[serde(default)]
+    pub program: String,
+    /// Its flags, besides those below.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// True if it is pinned to one CPU.
+    #[serde(default)]
+    pub pin: bool,
+    /// Relation of the two CPUs that it may use.
+    pub cpus: Option<Relation>,
+    /// Scheduling policy.
+    pub policy: Option<Policy>,
+    /// Timed iterations in each process; the section's if it names none.
+    pub iters: Option<u64>,
+    /// Untimed iterations before them; the section's, or a tenth of the timed ones.
+    pub warmup: Option<u64>,
+    /// Further passes of the program that are run once, each a distribution of that name.
+    #[serde(default)]
+    pub passes: Vec<String>,
+    /// Task counts, for a slope over them; each is run three times.
+    #[serde(default)]
+    pub tasks: Vec<u32>,
+    /// The row to subtract in each round.
+    pub baseline: Option<String>,
+    /// The row to divide by in each round.
+    pub versus: Option<String>,
+    /// Name in the answer, which compares this row, a thread's, to the one it is divided by.
+    pub answer: Option<String>,
+    /// True for work that depends on the machine alone.
+    #[serde(default)]
+    pub yardstick: bool,
+    /// True for work that programs do every day, which the answer compares to a switch.
+    #[serde(default)]
+    pub everyday: bool,
+    /// Yardstick that it is, if its time on other machines is known.
+    pub known: Option<Yardstick>,
+    /// What its tasks wait on, if `switchcost estimate` may take it for a plain hand-over over this link.
+    pub link: Option<Link>,
+    /// True if each round has a second, equal process: how far two equal runs are apart.
+    #[serde(default)]
+    pub twin: bool,
+}
+
+/// How often each task count of a slope is run.
+pub(super) const REPEATS_OF_A_COUNT: u32 = 3;
+
+/// How many task counts a slope needs.
+pub const COUNTS_OF_A_SLOPE: usize = 8;
+
+impl Section {
+    /// Its cases, whose cells begin at this place in the plan; a short run has a quarter of the iterations, and each task
+    /// count of a slope once.
+    pub(super) fn cases(&self, first: u32, is_short: bool) -> Vec<Case> {
+        let shown = Arc::new(facts::Section {
+            title: self.title.clone(),
+            metric: self.metric.clone(),
+            also: self.also.clone(),
+            swept: self.over.as_ref().and_then(|over| over.swept.clone()),
+        });
+        let one = [Column::default()];
+        let columns = if self.columns.is_empty() { &one[..] } else { &self.columns[..] };
+        let index = |row: usize, column: usize| first + (row * columns.len() + column) as u32;
+        let row_of = |name: &String| self.rows.iter().position(|row| row.name == *name);
+        let mut cases = Vec::new();
+        for (k, row) in self.rows.iter().enumerate() {
+            let compared = row.baseline.iter().chain(&row.versus).filter_map(row_of);
+            let compared: Vec<usize> = compared.collect();
+            for (c, column) in columns.iter().enumerate() {
+                let case = Case {
+                    index: index(k, c),
+                    compared: compared.iter().map(|&row| index(row, c)).collect(),
+                    section: shown.clone(),
+                    ..self.case(row, column, is_short)
+                };
+                cases.extend(self.points(row, &case, is_short));
+            }
+        }
+        cases
+    }
+
+    /// Number of its cells.
+    pub(super) fn cells(&self) -> u32 {
+        (self.rows.len() * self.columns.len().max(1)) as u32
+    }
+
+    /// A row in a column.
+    fn case(&self, row: &Row, column: &Column, is_short: bool) -> Case {
+        let part = if is_short && row.tasks.is_empty() { 4 } else { 1 };
+        let iters = row.iters.or(self.iters).unwrap_or(0);
+        let warmup = row.warmup.or(self.warmup).unwrap_or(iters.div_ceil(10));
+        Case {
+            // One of them has it: see `Section::check`.
+            program: column.program.as_ref().unwrap_or(&row.program).clone(),
+            flags: row.flags.iter().chain(&column.flags).cloned().collect(),
+            iters: iters.div_ceil(part),
+            warmup: warmup.div_ceil(part),
+            hops: self.hops,
+            passes: row.passes.clone(),
+            pin: row.pin || column.pin,
+            relation: column.cpus.or(row.cpus),
+            setting: Setting { policy: column.policy.or(row.policy), ..Setting::default() },
+            skip_hold: column.skip_hold,
+            alone: self.alone,
+            cell: Arc::new(facts::Case {
+                section: self.title.clone(),
+                row: row.name.clone(),
+                column: column.name.clone(),
+                baseline: row.baseline.clone(),
+                versus: row.versus.clone(),
+                answer: row.answer.clone(),
+                yardstick: row.yardstick,
+                everyday: row.everyday,
+                known: row.known,
+                over: self.over.as_ref().map(Over::name),
+                link: row.link,
+            }),
+            ..Case::default()
+        }
+    }
+
+    /// The points of a cell, with their twins.
+    fn points(&self, row: &Row, case: &Case, is_short: bool) -> Vec<Case> {
+        let with_twin = |case: Case| [case.twin().filter(|_| row.twin), Some(case)];
+        if let Some(over) = &self.over {
+            let points = over.values.iter().map(|&x| case.at(&over.flag, x, over.unit));
+            return points.flat_map(with_twin).flatten().collect();
+        }
+        if row.tasks.is_empty() {
+            return with_twin(case.clone()).into_iter().flatten().collect();
+        }
+        let repeats = self.rounds.unwrap_or(REPEATS_OF_A_COUNT);
+        let rounds = if is_short { 1 } else { repeats };
+        let points = row.tasks.iter().map(|&tasks| case.at("--tasks", tasks.into(), ""));
+        points.map(|case| Case { rounds, ..case }).collect()
+    }
+}

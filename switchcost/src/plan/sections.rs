@@ -1,0 +1,157 @@
+//! Plans: sections of rows and columns, read from TOML.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+
+use super::case::Case;
+use super::section::Section;
+use super::table::ProgramTables;
+use super::{check, values};
+use crate::system::trust;
+
+/// Sections to measure, in rounds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Question that it answers: the title of its page.
+    pub question: Option<String>,
+    /// Number of rounds; each case runs once in a round, in a fresh process.
+    pub rounds: Option<u32>,
+    /// Time for all rounds, in place of their number.
+    #[serde(default, deserialize_with = "span")]
+    pub budget: Option<Duration>,
+    /// Programs that are no crate of the workspace.
+    #[serde(rename = "program", default)]
+    pub programs: ProgramTables,
+    /// The tables, in order.
+    #[serde(rename = "section")]
+    pub sections: Vec<Section>,
+    /// True for a short run.
+    #[serde(skip)]
+    pub(super) is_short: bool,
+}
+
+/// Reads a span of time such as `60s`.
+fn span<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    values::duration(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
+/// Longest budget of a short run.
+const QUICK: Duration = Duration::from_secs(15);
+
+impl Plan {
+    /// Reads a plan, and checks it.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        let plan: Plan = toml::from_str(text).map_err(|e| check::in_line(text, &e))?;
+        ensure!(plan.rounds != Some(0), "rounds: at least one");
+        ensure!(
+            plan.rounds.is_some() != plan.budget.is_some(),
+            "write either rounds, their number, or budget, a time for them such as \"60s\""
+        );
+        ensure!(!plan.sections.is_empty(), "there is no [[section]]");
+        for (name, table) in &plan.programs {
+            check::table(name, table)?;
+        }
+        if let Some(question) = &plan.question {
+            check::ensure_printable("the question", question)?;
+        }
+        let mut titles = HashSet::new();
+        for section in &plan.sections {
+            check::ensure_printable("a title", &section.title)?;
+            let title = &section.title;
+            ensure!(titles.insert(title), "two sections have the title '{title}'");
+            check::section(section).with_context(|| format!("section '{title}'"))?;
+        }
+        Ok(plan)
+    }
+
+    /// The same plan, in which a relative path of a program (it has a `/`) starts in `folder`.
+    ///
+    /// # Errors
+    /// When others may have put it there.
+    pub fn with_paths_from(mut self, folder: &Path) -> Result<Self, String> {
+        let mut found = HashSet::new();
+        for section in &mut self.sections {
+            let columns = section.columns.iter_mut().filter_map(|column| column.program.as_mut());
+            let programs = section.rows.iter_mut().map(|row| &mut row.program).chain(columns);
+            for program in programs.filter(|program| program.contains('/')) {
+                let path = folder.join(&*program);
+                if Path::new(program).is_relative() && path.exists() && found.insert(path.clone()) {
+                    trust::ensure_own(&path)?;
+                }
+                *program = path.to_string_lossy().into_owned();
+            }
+        }
+        Ok(self)
+    }
+
+    /// The same plan in a quarter of the time: fewer rounds, and shorter ones.
+    pub fn quickened(mut self) -> Self {
+        self.budget = self.budget.map(|budget| budget.min(QUICK));
+        self.rounds = self.rounds.map(|rounds| rounds.min(5));
+        for section in &mut self.sections {
+            section.rounds = section.rounds.map(|rounds| rounds.min(5));
+        }
+        self.is_short = true;
+        self
+    }
+
+    /// The same plan with three task counts of each slope: the fewest, the most and one between. More
+    /// pairs of a duel are worth more than more counts.
+    #[must_use]
+    pub fn with_three_counts(mut self) -> Self {
+        for row in self.sections.iter_mut().flat_map(|section| &mut section.rows) {
+            row.tasks.sort_unstable();
+            row.tasks.dedup();
+            if let [first, .., last] = row.tasks[..] {
+                row.tasks = vec![first, row.tasks[(row.tasks.len() - 1) / 2], last];
+            }
+        }
+        self
+    }
+
+    /// The same plan in so much time; a section's own rounds stand.
+    pub fn within(mut self, budget: Duration) -> Self {
+        self.rounds = None;
+        self.budget = Some(budget);
+        self
+    }
+
+    /// The same plan with so many rounds of every section.
+    pub fn with_rounds(mut self, rounds: u32) -> Self {
+        self.rounds = Some(rounds);
+        self.budget = None;
+        for section in &mut self.sections {
+            section.rounds = None;
+        }
+        self
+    }
+
+    /// The cases in the plan's order.
+    pub fn cases(&self) -> Vec<Case> {
+        let mut cases: Vec<Case> = Vec::new();
+        let mut first = 0;
+        for section in &self.sections {
+            let rounds = section.rounds.or(self.rounds).unwrap_or(u32::MAX);
+            for mut case in section.cases(first, self.is_short) {
+                if let Some(program) = self.programs.get(&case.program) {
+                    case.setting.env = program.env.clone().into_iter().collect();
+                    case.setting.wrap.clone_from(&program.wrap);
+                }
+                // A count of a slope has rounds of its own.
+                case.rounds = if case.rounds == 0 { rounds } else { case.rounds };
+                cases.push(case);
+            }
+            first += section.cells();
+        }
+        cases
+    }
+}
+
+#[cfg(test)]
+mod tests;
