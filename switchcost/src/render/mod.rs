@@ -28,7 +28,6 @@ pub mod plot;
 pub(crate) mod published;
 pub mod stat;
 mod tables;
-mod terms;
 pub mod verdicts;
 
 pub use csv::csv;
