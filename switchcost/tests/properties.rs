@@ -11,7 +11,7 @@ use std::path::Path;
 
 use ::limits::Limits;
 use contract::message::{Answer, Description, Need, Needs, Request};
-use contract::units::{self, Bytes, Nanos, Span};
+use contract::units::{Bytes, Quantity, Span};
 use facts::machine::cpu_map::CpuMap;
 use facts::{Metric, machine};
 use proptest::prelude::*;
@@ -274,7 +274,7 @@ proptest! {
 
     #[test]
     fn quantities_print_whatever_they_are(value in any::<f64>(), other in any::<f64>()) {
-        let texts = [Nanos(value).to_string(), Nanos(value).like(other), units::bytes(value)];
+        let texts = [Quantity::Time.show(value), Quantity::Bytes.like(value, other)];
         prop_assert!(texts.iter().all(|text| !text.is_empty()));
     }
 }

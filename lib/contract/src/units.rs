@@ -1,4 +1,4 @@
-//! Quantities as types, with the way people read them.
+//! Quantities: their units, the way people read them, and the one parser of times, sizes and numbers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,8 +21,117 @@ pub fn counted<N: fmt::Display + PartialEq + From<u8>>(count: N, noun: &str) -> 
     format!("{count} {noun}{ending}")
 }
 
+/// Kind of a quantity, which sets its units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// In ns.
+    Time,
+    /// In bytes.
+    Bytes,
+    /// Per second.
+    Rate,
+    /// In bytes per second.
+    Throughput,
+    /// A number of things, or their mean.
+    Count,
+    /// In whole CPUs.
+    Share,
+}
+
+impl Quantity {
+    /// Name in JSON and CSV.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantity::Time => "time",
+            Quantity::Bytes => "bytes",
+            Quantity::Rate => "rate",
+            Quantity::Throughput => "throughput",
+            Quantity::Count => "count",
+            Quantity::Share => "share",
+        }
+    }
+
+    /// Heading of a column that has no name of its own.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Quantity::Bytes => "memory",
+            Quantity::Count => "number",
+            Quantity::Share => "CPUs",
+            other => other.name(),
+        }
+    }
+
+    /// Size of the first unit, the names of all, and the factor from one to the next.
+    fn units(self) -> (f64, &'static [&'static str], f64) {
+        match self {
+            Quantity::Time => (1.0, &["ns", "µs", "ms", "s"], 1e3),
+            Quantity::Bytes => (1.0, &["B", "KiB", "MiB", "GiB", "TiB"], 1024.0),
+            Quantity::Rate => (1.0, &["/s", "k/s", "M/s", "G/s"], 1e3),
+            // One unit for all, so that rows can be compared at a glance.
+            Quantity::Throughput => (1024.0 * 1024.0, &["MiB/s"], 1.0),
+            Quantity::Share => (1.0, &["CPUs"], 1.0),
+            Quantity::Count => (1.0, &[""], 1.0),
+        }
+    }
+
+    /// Size and name of the unit that suits a figure. One that reaches this share of the next unit is shown in that:
+    /// its digits would be rounded up to it.
+    pub fn unit(self, figure: f64, share: f64) -> (f64, &'static str) {
+        let (mut size, names, factor) = self.units();
+        let mut unit = 0;
+        while figure.abs() >= share * factor * size && unit + 1 < names.len() {
+            size *= factor;
+            unit += 1;
+        }
+        (size, names[unit])
+    }
+
+    /// The unit of a figure with four significant digits: 999.96 ns reads 1.000µs and not 1000ns.
+    pub fn scale(self, figure: f64) -> (f64, &'static str) {
+        self.unit(figure, if self == Quantity::Bytes { 1.0 } else { 0.99995 })
+    }
+
+    /// A figure with four significant digits, in the unit that suits its size.
+    pub fn show(self, figure: f64) -> String {
+        let number = self.like(figure, figure);
+        match (self, self.scale(figure).1) {
+            (Quantity::Time, unit) => number + unit,
+            (_, "") => number,
+            (_, unit) => format!("{number} {unit}"),
+        }
+    }
+
+    /// Another figure in the unit and with the decimals that `model` is shown with, but without the
+    /// unit's name: for the bounds of an interval.
+    pub fn like(self, figure: f64, model: f64) -> String {
+        let (size, _) = self.scale(model);
+        let is_whole = match self {
+            Quantity::Bytes => size == 1.0 && model.fract() == 0.0,
+            Quantity::Count => reads_whole(model) && reads_whole(figure),
+            _ => false,
+        };
+        let decimals = if is_whole { 0 } else { significant(model / size) };
+        format!("{:.decimals$}", figure / size)
+    }
+}
+
+/// Number of decimals that leave four significant digits.
+pub fn significant(value: f64) -> usize {
+    match value.abs() {
+        a if a >= 999.95 => 0,
+        a if a >= 99.995 => 1,
+        a if a >= 9.9995 => 2,
+        _ => 3,
+    }
+}
+
+/// True if no digit of a count after the point would be shown but zeros.
+fn reads_whole(count: f64) -> bool {
+    (count - count.round()).abs() * 10f64.powi(significant(count) as i32) < 0.5
+}
+
 /// A mean time in nanoseconds. Displays in the largest unit that leaves a whole part, with four significant
-/// figures or as many decimals as a precision asks for.
+/// digits or as many decimals as a precision asks for.
 ///
 /// ```
 /// use contract::units::Nanos;
@@ -33,38 +142,17 @@ pub fn counted<N: fmt::Display + PartialEq + From<u8>>(count: N, noun: &str) -> 
 #[serde(transparent)]
 pub struct Nanos(pub f64);
 
-impl Nanos {
-    /// The unit that suits its size, in ns, and its name.
-    pub fn unit(self) -> (f64, &'static str) {
-        // Half of the last digit below the next unit: 999.96 ns reads 1.000µs and not 1000ns.
-        match self.0.abs() {
-            a if a < 999.95 => (1.0, "ns"),
-            a if a < 999.95e3 => (1e3, "µs"),
-            a if a < 999.95e6 => (1e6, "ms"),
-            _ => (1e9, "s"),
-        }
-    }
-
-    /// Another time in the unit and with the decimals of this one, without the unit's name: for the bounds of
-    /// an interval.
-    pub fn like(self, other: f64) -> String {
-        let (size, _) = self.unit();
-        format!("{:.*}", significant(self.0 / size), other / size)
-    }
-}
-
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (size, unit) = self.unit();
+        let (size, unit) = Quantity::Time.scale(self.0);
         let value = self.0 / size;
         let decimals = f.precision().unwrap_or_else(|| significant(value));
-        let text = format!("{value:.decimals$}{unit}");
-        write!(f, "{text:>width$}", width = f.width().unwrap_or(0))
+        write!(f, "{value:.decimals$}{unit}")
     }
 }
 
 /// A time as a flag's value, in whole nanoseconds. Displays as [`Nanos`]; reads `50ns`, `50us`, `50µs`,
-/// `1.5ms`, `1s`.
+/// `1.5ms`, `90s`, `2m`, `1h`, `1d`, and sums of them such as `1m30s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Span(pub u64);
@@ -81,100 +169,85 @@ impl fmt::Display for Span {
     }
 }
 
+/// Units of time in ns. The micro sign and the Greek letter look alike.
+const TIMES: [(&str, u64); 9] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("\u{b5}s", 1_000),
+    ("\u{3bc}s", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+];
+
 impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.trim_end_matches(char::is_alphabetic);
-        let decimals = match &text[digits.len()..] {
-            "ns" => 0,
-            // The micro sign and the Greek letter look alike.
-            "us" | "\u{b5}s" | "\u{3bc}s" => 3,
-            "ms" => 6,
-            "s" => 9,
-            _ => return Err(format!("'{text}' is not a time: write one such as 50us, 10ms or 1s")),
-        };
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        if whole.is_empty() || !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
-            return Err(format!("'{digits}' is not a number from 0 up"));
+        let (mut rest, mut ns) = (text, None);
+        while let Some(unit) = rest.find(char::is_alphabetic) {
+            let next = rest[unit..].find(|c: char| c.is_ascii_digit());
+            let (part, others) = rest.split_at(next.map_or(rest.len(), |next| unit + next));
+            let all = amount(part, &TIMES).and_then(|part| ns.unwrap_or(0_u64).checked_add(part));
+            let Some(all) = all else { break };
+            (rest, ns) = (others, Some(all));
         }
-        if fraction.len() > decimals {
-            return Err(format!("'{text}' is not a whole number of nanoseconds"));
-        }
-        // Filled up with zeros, the digits are the number of nanoseconds.
-        let ns = format!("{whole}{fraction:0<decimals$}").parse();
-        ns.map(Span).map_err(|_| format!("'{text}' is more than 2^64 ns"))
+        ns.filter(|_| rest.is_empty()).map(Span).ok_or_else(|| {
+            format!(
+                "'{text}' is not a time in whole nanoseconds: write one such as 50us, 90s or 2m"
+            )
+        })
     }
 }
 
-/// A quantity of memory in bytes. Displays in binary units with four significant figures; reads
-/// `65536`, `64k`, `64K`, `64KiB`, `1M`, `1MiB`, `2G`, `2GiB` (all units are powers of 1024).
+/// A quantity of memory in bytes. Displays in binary units with four significant digits; reads
+/// `65536`, `64k`, `64K`, `64KiB`, `1.5M`, `1MiB`, `2G`, `2GiB` (all units are powers of 1024).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
-/// The binary units from the smallest up, each 1024 times the one before.
-const BYTE_UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:>width$}", bytes(self.0 as f64), width = f.width().unwrap_or(0))
+        f.write_str(&Quantity::Bytes.show(self.0 as f64))
     }
 }
 
-/// Bytes with a fraction, such as a mean per task, as people read them.
-pub fn bytes(value: f64) -> String {
-    let (_, unit) = byte_unit(value);
-    format!("{} {unit}", bytes_like(value, value))
-}
-
-/// Bytes in the unit and with the decimals of `model`, without the unit's name: for the bounds of an interval.
-pub fn bytes_like(value: f64, model: f64) -> String {
-    let (size, _) = byte_unit(model);
-    let is_whole = size == 1.0 && model.fract() == 0.0;
-    let decimals = if is_whole { 0 } else { significant(model / size) };
-    format!("{:.decimals$}", value / size)
-}
-
-/// The unit that suits a number of bytes, in bytes, and its name.
-pub fn byte_unit(value: f64) -> (f64, &'static str) {
-    let mut size = 1.0;
-    let mut unit = 0;
-    while value.abs() >= 1024.0 * size && unit + 1 < BYTE_UNITS.len() {
-        size *= 1024.0;
-        unit += 1;
-    }
-    (size, BYTE_UNITS[unit])
-}
+/// Units of size in bytes, without regard to case.
+const SIZES: [(&str, u64); 10] = [
+    ("", 1),
+    ("b", 1),
+    ("k", 1 << 10),
+    ("kib", 1 << 10),
+    ("m", 1 << 20),
+    ("mib", 1 << 20),
+    ("g", 1 << 30),
+    ("gib", 1 << 30),
+    ("t", 1 << 40),
+    ("tib", 1 << 40),
+];
 
 impl FromStr for Bytes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
-            "" | "b" => 0,
-            "k" | "kib" => 10,
-            "m" | "mib" => 20,
-            "g" | "gib" => 30,
-            "t" | "tib" => 40,
-            unit => return Err(format!("unknown unit '{unit}': write bytes, or KiB, MiB, GiB")),
-        };
-        let count = digits.parse::<u64>();
-        let count = count.map_err(|_| format!("'{digits}' is not a whole number of bytes"))?;
-        let bytes = count.checked_mul(1 << shift);
-        bytes.map(Bytes).ok_or_else(|| format!("'{text}' is more than 2^64 bytes"))
+        amount(&text.to_ascii_lowercase(), &SIZES).map(Bytes).ok_or_else(|| {
+            format!("'{text}' is not a size in whole bytes: write one such as 65536, 64KiB or 2G")
+        })
     }
 }
 
-/// Number of decimals that leave four significant figures.
-pub fn significant(value: f64) -> usize {
-    match value.abs() {
-        a if a >= 999.95 => 0,
-        a if a >= 99.995 => 1,
-        a if a >= 9.9995 => 2,
-        _ => 3,
-    }
+/// A decimal number with its unit, in the unit of size 1; `None` if it is not whole in that, or not below 2^64.
+pub fn amount(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let (_, size) = units.iter().find(|(name, _)| *name == unit)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{fraction}").parse::<u128>().ok().filter(|_| !whole.is_empty())?;
+    let parts = 10_u128.checked_pow(fraction.len() as u32)?;
+    let all = digits.checked_mul(u128::from(*size)).filter(|all| all % parts == 0)?;
+    (all / parts).try_into().ok()
 }
 
 #[cfg(test)]
@@ -183,11 +256,21 @@ mod tests {
 
     #[test]
     fn a_time_is_read_in_any_unit_and_to_the_nanosecond() {
-        let texts =
-            ["1s", "1.5ms", "50us", "50µs", "50μs", "0.000000001s", "18446744073709551615ns"];
-        let spans = [1_000_000_000, 1_500_000, 50_000, 50_000, 50_000, 1, u64::MAX];
+        let texts = [
+            "1s",
+            "1.5ms",
+            "50us",
+            "50µs",
+            "50μs",
+            "0.000000001s",
+            "18446744073709551615ns",
+            "1m30s",
+        ];
+        let spans = [1_000_000_000, 1_500_000, 50_000, 50_000, 50_000, 1, u64::MAX, 90_000_000_000];
         assert_eq!(texts.map(str::parse), spans.map(|ns| Ok(Span(ns))));
-        for text in ["", "1", "s", ".5s", "-1s", "1.5ns", "1m", "1 s", "1.2.3s", "99999999999s"] {
+        for text in
+            ["", "1", "s", ".5s", "-1s", "1.5ns", "1y", "1 s", "1.2.3s", "1m30", "99999999999s"]
+        {
             assert!(text.parse::<Span>().is_err(), "{text}");
         }
     }
@@ -203,22 +286,43 @@ mod tests {
             (12.5e9, "12.50s"),
             (-1_500.0, "-1.500µs"),
         ] {
-            assert_eq!(Nanos(ns).to_string(), text);
+            assert_eq!([Nanos(ns).to_string(), Quantity::Time.show(ns)], [text; 2]);
         }
-        assert_eq!(format!("{:>9}", Nanos(1_795.0)), "  1.795µs");
-        assert_eq!(Nanos(1_795.0).like(950.0), "0.950");
     }
 
     #[test]
     fn bytes_read_and_print() {
-        let texts = ["0", "65536", "64k", "1MiB", "2G", "12b"];
-        let sizes = [0, 65_536, 65_536, 1 << 20, 2 << 30, 12];
+        let texts = ["0", "65536", "64k", "1MiB", "2G", "12b", "1.5M"];
+        let sizes = [0, 65_536, 65_536, 1 << 20, 2 << 30, 12, 3 << 19];
         assert_eq!(texts.map(str::parse), sizes.map(|bytes| Ok(Bytes(bytes))));
-        for text in ["", "MiB", "-1", "1.5M", "1Q", "99999999999T", "1 M"] {
+        for text in ["", "MiB", "-1", "0.3", "1Q", "99999999999T", "1 M"] {
             assert!(text.parse::<Bytes>().is_err(), "{text}");
         }
         assert_eq!([512, 9_728].map(|b| Bytes(b).to_string()), ["512 B", "9.500 KiB"]);
-        assert_eq!(bytes(371.5), "371.5 B");
-        assert_eq!(bytes_like(512.0, 9_728.0), "0.500");
+        assert_eq!(Quantity::Bytes.show(371.5), "371.5 B");
+    }
+
+    #[test]
+    fn bounds_are_shown_in_the_unit_of_their_estimate() {
+        for (quantity, estimate, bound, shown, like) in [
+            (Quantity::Time, 1_795.0, 950.0, "1.795µs", "0.950"),
+            (Quantity::Bytes, 9_728.0, 512.0, "9.500 KiB", "0.500"),
+            (Quantity::Rate, 4.31e6, 999.0, "4.310 M/s", "0.001"),
+            (Quantity::Rate, 999.96, 1.0, "1.000 k/s", "0.001"),
+            (Quantity::Rate, 12.5, 1e3, "12.50 /s", "1000.00"),
+            (Quantity::Rate, 2e9, 1e9, "2.000 G/s", "1.000"),
+            (Quantity::Throughput, 1_048_576.0, 524_288.0, "1.000 MiB/s", "0.500"),
+            (Quantity::Share, 1.84, 1.9, "1.840 CPUs", "1.900"),
+            (Quantity::Count, 10_000.0, 9_999.0, "10000", "9999"),
+            (Quantity::Count, 0.0, 0.0, "0", "0"),
+            (Quantity::Count, 1.0, 0.996, "1", "0.996"),
+            (Quantity::Count, 0.004, -0.001, "0.004", "-0.001"),
+            // It would stand beside a bare 1 in its column.
+            (Quantity::Count, 1.0004, 0.9996, "1", "1"),
+            (Quantity::Count, 1.0006, 1.0, "1.001", "1.000"),
+        ] {
+            assert_eq!(quantity.show(estimate), shown);
+            assert_eq!(quantity.like(bound, estimate), like);
+        }
     }
 }

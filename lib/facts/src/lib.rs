@@ -28,11 +28,12 @@ use limits::{cgroup, source};
 
 pub use build::Build;
 pub use cache_line::CacheLine;
+pub use contract::units::Quantity;
 pub use counters::{Absent, Counters, Scope};
 pub use interference::Interference;
 pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
-pub use metric::{Metric, Quantity, Stat};
+pub use metric::{Metric, Stat};
 pub use plan::{Also, Case, Link, Plan, Section, Yardstick};
 pub use record::{Ending, Kind, Place, Process, Record, Run, SCHEMA, Side};
 pub use samples::{Samples, Thirds, distribution};

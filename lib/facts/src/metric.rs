@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use contract::message::Distribution;
-use contract::units::{Nanos, byte_unit, bytes_like, significant};
+use contract::units::Quantity;
 use serde::{Deserialize, Serialize};
 
 use crate::Record;
@@ -93,23 +93,6 @@ pub enum Stat {
     P999,
     /// Greatest sample.
     Max,
-}
-
-/// Kind of a quantity, which sets how it is shown and what is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// In ns.
-    Time,
-    /// In bytes.
-    Bytes,
-    /// Per second.
-    Rate,
-    /// In bytes per second.
-    Throughput,
-    /// A number of things, or their mean.
-    Count,
-    /// In whole CPUs.
-    Share,
 }
 
 /// Each metric with its name in plans and results, and with its label.
@@ -373,78 +356,6 @@ impl Metric {
         match self {
             Metric::Hop | Metric::HopRate | Metric::HopRatePerCpu | Metric::FirstIteration => "hop",
             _ => "task",
-        }
-    }
-}
-
-/// True if no digit of a count after the point would be shown but zeros.
-fn reads_whole(count: f64) -> bool {
-    let decimals = i32::try_from(significant(count)).unwrap_or_default();
-    (count - count.round()).abs() * 10f64.powi(decimals) < 0.5
-}
-
-impl Quantity {
-    /// Name in JSON and CSV.
-    pub fn name(self) -> &'static str {
-        match self {
-            Quantity::Time => "time",
-            Quantity::Bytes => "bytes",
-            Quantity::Rate => "rate",
-            Quantity::Throughput => "throughput",
-            Quantity::Count => "count",
-            Quantity::Share => "share",
-        }
-    }
-
-    /// Heading of a column that has no name of its own.
-    pub fn noun(self) -> &'static str {
-        match self {
-            Quantity::Bytes => "memory",
-            Quantity::Count => "number",
-            Quantity::Share => "CPUs",
-            other => other.name(),
-        }
-    }
-
-    /// A figure with four significant figures, in the unit that suits its size.
-    pub fn show(self, figure: f64) -> String {
-        match self {
-            Quantity::Time => Nanos(figure).to_string(),
-            Quantity::Count => self.like(figure, figure),
-            _ => format!("{} {}", self.like(figure, figure), self.scale(figure).1),
-        }
-    }
-
-    /// Another figure in the unit and with the decimals that `model` is shown with, but without the
-    /// unit's name: for the bounds of an interval.
-    pub fn like(self, figure: f64, model: f64) -> String {
-        match self {
-            Quantity::Time => Nanos(model).like(figure),
-            Quantity::Bytes => bytes_like(figure, model),
-            _ => {
-                let (size, _) = self.scale(model);
-                let decimals = match self {
-                    Quantity::Count if reads_whole(model) && reads_whole(figure) => 0,
-                    _ => significant(model / size),
-                };
-                format!("{:.decimals$}", figure / size)
-            }
-        }
-    }
-
-    /// Size and name of the unit that suits a figure; the name of a count's is empty.
-    pub fn scale(self, figure: f64) -> (f64, &'static str) {
-        match (self, figure.abs()) {
-            (Quantity::Time, _) => Nanos(figure).unit(),
-            (Quantity::Bytes, _) => byte_unit(figure),
-            (Quantity::Rate, a) if a < 999.95 => (1.0, "/s"),
-            (Quantity::Rate, a) if a < 999.95e3 => (1e3, "k/s"),
-            (Quantity::Rate, a) if a < 999.95e6 => (1e6, "M/s"),
-            (Quantity::Rate, _) => (1e9, "G/s"),
-            // One unit for all, so that rows can be compared at a glance.
-            (Quantity::Throughput, _) => (f64::from(1 << 20), "MiB/s"),
-            (Quantity::Share, _) => (1.0, "CPUs"),
-            (Quantity::Count, _) => (1.0, ""),
         }
     }
 }

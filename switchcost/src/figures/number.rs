@@ -42,19 +42,12 @@ pub(crate) fn shown(quantity: Quantity, figure: f64) -> Shown {
 
 /// Figure with two significant digits, in the unit that suits `model`.
 pub(crate) fn shown_like(quantity: Quantity, figure: f64, model: f64) -> Shown {
-    let (step, units): (f64, &[&str]) = match quantity {
-        Quantity::Time => (1000.0, &["ns", "µs", "ms", "s"]),
-        Quantity::Bytes => (1024.0, &["B", "KiB", "MiB", "GiB", "TiB"]),
-        _ => return number(figure).into(),
-    };
-    let mut size = 1.0;
-    let mut unit = 0;
-    // What would be rounded up to the next unit is shown in it.
-    while model.abs() >= size * step * 0.9995 && unit + 1 < units.len() {
-        size *= step;
-        unit += 1;
+    if !matches!(quantity, Quantity::Time | Quantity::Bytes) {
+        return number(figure).into();
     }
-    Shown { number: number(figure / size), unit: units[unit] }
+    // What would be rounded up to the next unit is shown in it.
+    let (size, unit) = quantity.unit(model, 0.9995);
+    Shown { number: number(figure / size), unit }
 }
 
 /// Share in per cent with two significant digits.

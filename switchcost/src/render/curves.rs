@@ -138,7 +138,7 @@ fn end(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
 
 /// User memory of a program's tasks, and where it fills the caches.
 fn held(held: &Held) -> String {
-    let size = units::bytes(held.per_task.round());
+    let size = Quantity::Bytes.show(held.per_task.round());
     let mut text = format!("{}: {size} of user memory for each task", held.name);
     for full in &held.full {
         let size = short(Quantity::Bytes, full.bytes as f64);

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use contract::units::{Bytes, Nanos, bytes, counted};
-use facts::{Metric, Record, Stat};
+use contract::units::{Bytes, Nanos, counted};
+use facts::{Metric, Quantity, Record, Stat};
 
 use super::layout::{named, width};
 use crate::figures::doubts;
@@ -154,12 +154,12 @@ fn memory(record: &Record) -> Option<String> {
 fn per_task(record: &Record) -> Option<String> {
     let tasks = record.tasks? as f64;
     let user = record.resident_gain()? as f64;
-    let mut line = format!("{} of the process", bytes(user / tasks));
+    let mut line = format!("{} of the process", Quantity::Bytes.show(user / tasks));
     if let Some(kernel) = record.kernel_gain() {
         line += &format!(
             ", {} of the kernel; {} in all, the program's own share included",
-            bytes(kernel / tasks),
-            bytes((user + kernel) / tasks)
+            Quantity::Bytes.show(kernel / tasks),
+            Quantity::Bytes.show((user + kernel) / tasks)
         );
     }
     Some(line)

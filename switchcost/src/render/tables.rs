@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::units::{Bytes, bytes, bytes_like};
+use contract::units::Bytes;
 use facts::Quantity;
 
 use super::document::Section;
@@ -268,7 +268,8 @@ fn sizes(name: String, slopes: &Slopes) -> Vec<String> {
 /// A slope with its interval.
 fn slope(fit: &Fit) -> String {
     let slope = &fit.line.slope;
-    format!("{} {}", bytes(slope.estimate), bracketed(slope, |v| bytes_like(v, slope.estimate)))
+    let bounds = bracketed(slope, |bound| Quantity::Bytes.like(bound, slope.estimate));
+    format!("{} {bounds}", Quantity::Bytes.show(slope.estimate))
 }
 
 /// For each row: the parts of its memory, how far it is a line, and how many the machine would hold.
@@ -288,15 +289,16 @@ fn memory_sentence(slopes: &Slopes) -> String {
     let mut text = String::new();
     for (name, part) in parts {
         if let Some(part) = part.as_ref().filter(|part| part.is_seen()) {
-            text += &format!("{name} {}, ", bytes(part.line.slope.estimate));
+            text += &format!("{name} {}, ", Quantity::Bytes.show(part.line.slope.estimate));
         }
     }
-    let robust = fit.robust.map_or("unknown".to_owned(), |robust| bytes(robust.slope));
+    let robust =
+        fit.robust.map_or("unknown".to_owned(), |robust| Quantity::Bytes.show(robust.slope));
     let r_squared = fit.line.r_squared.map_or("unknown".to_owned(), |r| format!("{r:.4}"));
     let (least, most) = slopes.tasks;
     text += &format!(
         "fixed {}; Theil–Sen {robust}, R² {r_squared}, {} from {least} to {most} tasks",
-        bytes(fit.line.intercept.estimate),
+        Quantity::Bytes.show(fit.line.intercept.estimate),
         shape(fit)
     );
     if let (Some(most), Some(machine)) = (slopes.most(), slopes.machine) {

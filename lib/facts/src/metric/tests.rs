@@ -197,27 +197,3 @@ fn a_percentile_takes_samples_beyond_it() {
         }
     }
 }
-
-#[test]
-fn bounds_are_shown_in_the_unit_of_their_estimate() {
-    for (quantity, estimate, bound, shown, like) in [
-        (Quantity::Time, 1_795.0, 950.0, "1.795µs", "0.950"),
-        (Quantity::Bytes, 9_728.0, 512.0, "9.500 KiB", "0.500"),
-        (Quantity::Rate, 4.31e6, 999.0, "4.310 M/s", "0.001"),
-        (Quantity::Rate, 999.96, 1.0, "1.000 k/s", "0.001"),
-        (Quantity::Rate, 12.5, 1e3, "12.50 /s", "1000.00"),
-        (Quantity::Rate, 2e9, 1e9, "2.000 G/s", "1.000"),
-        (Quantity::Throughput, 1_048_576.0, 524_288.0, "1.000 MiB/s", "0.500"),
-        (Quantity::Share, 1.84, 1.9, "1.840 CPUs", "1.900"),
-        (Quantity::Count, 10_000.0, 9_999.0, "10000", "9999"),
-        (Quantity::Count, 0.0, 0.0, "0", "0"),
-        (Quantity::Count, 1.0, 0.996, "1", "0.996"),
-        (Quantity::Count, 0.004, -0.001, "0.004", "-0.001"),
-        // It would stand beside a bare 1 in its column.
-        (Quantity::Count, 1.0004, 0.9996, "1", "1"),
-        (Quantity::Count, 1.0006, 1.0, "1.001", "1.000"),
-    ] {
-        assert_eq!(quantity.show(estimate), shown);
-        assert_eq!(quantity.like(bound, estimate), like);
-    }
-}

@@ -150,7 +150,7 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         (String::new(), "section"),
         (plain.clone(), "either rounds"),
         (format!("rounds=1\nbudget='1s'\n{plain}"), "either rounds"),
-        (format!("budget='soon'\n{plain}"), "not a span of time"),
+        (format!("budget='soon'\n{plain}"), "not a time"),
         ("rounds=1\nsection=[]".to_owned(), "no [[section]]"),
         (format!("rounds=0\n{plain}"), "at least one"),
         (format!("rounds=1\n{plain}\n{plain}"), "two sections"),
