@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 
 use super::process_group::Ended;
 use super::session::{Fault, Ready, Session};
-use super::sums::{each, merge, plus, sum};
+use super::sums::merge;
 use super::turns::{Measured, Options, SLICE, Seat};
 use super::watch::{Look, Watch};
 use crate::plan::scheduling::Cpus;
@@ -253,11 +253,8 @@ impl<'a> Live<'a> {
             median: sorted.get(sorted.len() / 2).copied().unwrap_or(0),
             ..slice
         });
-        self.interference.rescheduling =
-            plus(self.interference.rescheduling, interrupts.rescheduling);
-        self.interference.function_calls =
-            plus(self.interference.function_calls, interrupts.function_calls);
-        self.used = self.used.zip(ran.usage).map(|(all, more)| sum(all, more));
+        self.interference = self.interference.plus(interrupts);
+        self.used = self.used.zip(ran.usage).map(|(all, more)| all.with(more, u64::saturating_add));
         merge(&mut self.process.extra, ran.extra);
         self.samples.extend(ran.samples);
         Some(after)
@@ -293,7 +290,9 @@ impl<'a> Live<'a> {
                 moves.zip(moves_before).and_then(|(now, then)| now.since(&then)).map(scaled);
             // It does not count its own, or children do the work.
             let outside = || totals.zip(before).and_then(|(now, then)| now.since(&then));
-            self.process.usage = self.used.or_else(|| outside().map(|usage| each(usage, scaled)));
+            self.process.usage = self
+                .used
+                .or_else(|| outside().map(|usage| usage.with(usage, |count, _| scaled(count))));
         }
         let samples = std::mem::take(&mut self.samples);
         self.process.samples = Samples::of(&samples)
