@@ -1,13 +1,12 @@
 //! What is said of curves: where one overtakes another, and where tasks fill a cache.
 
-use std::cmp::Ordering;
-
 use facts::Record;
 use facts::machine::Cache;
 use serde::Serialize;
 
 use super::CONFIDENCE;
 use super::grade::Graded;
+use super::verdict::Verdict;
 
 /// Where threads overtake tasks, or tasks threads: from a point on one takes less time than the other, which
 /// took less before.
@@ -25,18 +24,17 @@ impl Overtaking {
     /// Compares two series by the ratios of their times, of the first by the second, in ascending order;
     /// `None` if no interval tells that one was behind before and ahead up to the end.
     pub fn of(names: [&str; 2], ratios: &[(u64, Graded)]) -> Option<Self> {
-        let side = |(_, ratio): &(u64, Graded)| match ratio.interval {
-            Some(i) if i.high < 1.0 => Ordering::Less,
-            Some(i) if i.low > 1.0 => Ordering::Greater,
-            _ => Ordering::Equal,
+        let verdict = |(_, ratio): &(u64, Graded)| {
+            ratio.interval.map(|i| Verdict::of([i.low - 1.0, i.high - 1.0], 0.0))
         };
-        let sides: Vec<Ordering> = ratios.iter().map(side).collect();
-        let end = *sides.last().filter(|side| **side != Ordering::Equal)?;
-        let before = sides.iter().rposition(|side| *side != end)?;
-        let was_behind = sides[..before + 1].contains(&end.reverse());
+        let verdicts: Vec<Option<Verdict>> = ratios.iter().map(verdict).collect();
+        let end = (*verdicts.last()?).filter(|end| end.has_changed())?;
+        let reverse = if end == Verdict::Less { Verdict::More } else { Verdict::Less };
+        let before = verdicts.iter().rposition(|verdict| *verdict != Some(end))?;
+        let was_behind = verdicts[..=before].contains(&Some(reverse));
         let ([first, second], ratio) = (names, ratios.last()?.1);
         let (names, end) = match end {
-            Ordering::Greater => {
+            Verdict::More => {
                 ([second, first], Graded { estimate: ratio.inverse(), grade: ratio.grade })
             }
             _ => ([first, second], ratio),

@@ -28,6 +28,9 @@ pub struct Slopes {
     pub huge: usize,
     /// `all`, or else `user`, divided by that of the row it is compared with.
     pub ratio: Option<Graded<Interval>>,
+    /// The two sizes that it divides.
+    #[serde(skip)]
+    pub divided: Option<[Interval; 2]>,
 }
 
 /// The kernel's memory, from the whole system's counters.
@@ -58,15 +61,17 @@ pub struct Fit {
 pub fn slopes(runs: &[&Record], versus: Option<&[&Record]>) -> Option<Slopes> {
     let mut slopes = fits(runs)?;
     if let Some(other) = versus.and_then(fits) {
-        let [own, other] = comparable([&slopes, &other]);
-        slopes.ratio = stats::slope_ratio(own, other, CONFIDENCE).map(Graded::from);
+        let both = comparable([&slopes, &other]);
+        let ratio = stats::slope_ratio(both[0], both[1], CONFIDENCE).map(Graded::from);
+        let divided = Some(both.map(|line| line.slope));
+        slopes = Slopes { ratio, divided, ..slopes };
     }
     Some(slopes)
 }
 
 /// Lines of two rows that may be divided: with the kernel's share, or both without it if it cannot be told of
 /// either.
-pub fn comparable(both: [&Slopes; 2]) -> [&Line; 2] {
+fn comparable(both: [&Slopes; 2]) -> [&Line; 2] {
     let is_alone = both.iter().any(|slopes| slopes.lacks_kernel());
     both.map(|slopes| if is_alone { &slopes.user.line } else { &slopes.headline().line })
 }
@@ -107,6 +112,7 @@ fn fits(runs: &[&Record]) -> Option<Slopes> {
         failed: 0,
         huge: runs.iter().filter(huge).count(),
         ratio: None,
+        divided: None,
     })
 }
 

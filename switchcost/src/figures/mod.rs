@@ -175,6 +175,12 @@ impl Figure<'_> {
     }
 }
 
+/// One figure divided by another, round by round, with the worth of the worse one.
+pub fn ratio(own: &Figure<'_>, other: &Figure<'_>) -> Option<Graded> {
+    let estimate = runs::ratio_of(&own.runs.ratios(&other.runs))?;
+    Some(Graded { estimate, grade: own.grade.max(other.grade) })
+}
+
 /// Values by their keys, in the order in which the keys first appear.
 pub fn grouped<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut groups: Vec<(K, Vec<V>)> = Vec::new();

@@ -233,7 +233,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Divided by another case, one ratio for each round that has both.
-    pub(crate) fn ratios(&self, other: &Runs<'_>) -> Vec<f64> {
+    pub(super) fn ratios(&self, other: &Runs<'_>) -> Vec<f64> {
         let ratios = joined(&self.with_errors(), &other.with_errors(), |own, other| own / other);
         ratios.into_values().collect()
     }
@@ -295,7 +295,7 @@ pub(super) fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Op
 }
 
 /// Estimate of ratios, one of each round.
-pub(crate) fn ratio_of(ratios: &[f64]) -> Option<Estimate> {
+pub(super) fn ratio_of(ratios: &[f64]) -> Option<Estimate> {
     Estimate::ratio(ratios, &vec![1.0; ratios.len()], CONFIDENCE)
 }
 

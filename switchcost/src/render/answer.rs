@@ -7,12 +7,13 @@ use stats::MIN_ROUNDS;
 
 use super::layout::wrapped;
 use super::markdown::escaped;
-use super::{ABSENT, Grid};
+use super::{ABSENT, Grid, verdicts};
 use crate::figures::known::Beside;
 use crate::figures::number::{number, range};
+use crate::figures::verdict::Verdict;
 use crate::views::answer::{Answer, AnswerRow, Earlier, THREAD_AND_TASK};
 
-/// Most columns of the answer.
+/// Most columns of the answer's sentences.
 const WIDEST: usize = 80;
 
 /// Sentences on when the figures matter that are never left out for a doubt.
@@ -23,12 +24,19 @@ const TALLEST: usize = 22;
 
 /// The answer's rows.
 pub fn grid(answer: &Answer) -> Grid {
-    let body = answer.rows.iter().map(|row| {
-        let [thread, task] = [row.thread, row.task].map(|cost| cost.show(row.metric.quantity()));
-        vec![name(answer, row), thread, task, ratio(row)]
-    });
+    let lines = answer.rows.iter().map(|row| line(name(answer, row), row)).collect();
     let [one, other] = sides(answer);
-    Grid::new(["", one, other, &quotient(answer)], body.collect())
+    verdicts::grid([one, other, &quotient(answer)], lines)
+}
+
+/// A row as a line of verdicts: both costs, their ratio, and what it says of the first.
+pub(super) fn line(name: String, row: &AnswerRow) -> [String; 5] {
+    let [thread, task] = [row.thread, row.task].map(|cost| cost.show(row.metric.quantity()));
+    let verdict = match row.verdict() {
+        Verdict::Within(_) => "equal",
+        verdict => verdict.word(row.metric.quantity()),
+    };
+    [name, thread, task, ratio(row), verdict.to_owned()]
 }
 
 /// Name of a row, with its sides if the rows of the answer have different ones.
@@ -60,9 +68,9 @@ pub fn text(
     width: usize,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let width = width.min(WIDEST);
     let mut all = body(answer, width, answer.matters.len())?;
     let least = body(answer, width, FEWEST.min(answer.matters.len()))?;
+    let width = width.min(WIDEST);
     let more = more.map_or(String::new(), |more| format!(": {more}"));
     // A command stays in one line, to be copied.
     let last = String::from_utf8_lossy(&least).lines().last().map_or(0, |l| l.chars().count());
@@ -87,17 +95,18 @@ pub fn text(
 /// The machine, the rows, some sentences on when they matter, and how far to trust them.
 fn body(answer: &Answer, width: usize, matters: usize) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
-    wrapped(&answer.origin(), 0, width, &mut body)?;
+    let prose = width.min(WIDEST);
+    wrapped(&answer.origin(), 0, prose, &mut body)?;
     writeln!(body)?;
-    // Its few columns stay abreast.
-    grid(answer).write_text(width.max(100), &mut body)?;
+    // Its few columns stay abreast; without room for the verdicts the ratios have to do.
+    grid(answer).without_last_beyond(width).write_text(width.max(100), &mut body)?;
     writeln!(body)?;
     for line in missing(answer) {
-        wrapped(&line, 0, width, &mut body)?;
+        wrapped(&line, 0, prose, &mut body)?;
     }
     let last = last(answer);
     for line in answer.matters[..matters].iter().chain(&last) {
-        wrapped(line, 0, width, &mut body)?;
+        wrapped(line, 0, prose, &mut body)?;
     }
     Ok(body)
 }

@@ -1,15 +1,18 @@
 //! Answers of several files side by side.
 
-use super::answer::ratio;
+use super::answer::line;
 use super::document::Section;
-use super::{ABSENT, Document, Grid};
-use crate::views::answer::AnswerRow;
+use super::{ABSENT, Document, verdicts};
+use crate::views::answer::{AnswerRow, THREAD_AND_TASK};
 use crate::views::fleet::{Fleet, Machine};
 
-/// The files with their facts, and the two tables.
+/// The files with their facts, and for each question a line for each of them.
 pub fn document(fleet: &Fleet) -> Document {
     let mut head = Vec::new();
-    let mut foot = Vec::new();
+    let mut foot = vec![
+        "Compare ratios between machines; a time or a size is of one machine. In brackets: 95 % intervals from whole processes as samples."
+            .to_owned(),
+    ];
     for Machine { name, file, facts, doubts, trust, absent, .. } in &fleet.machines {
         head.extend([facts].into_iter().chain(doubts).map(|line| format!("{name}: {line}")));
         foot.extend(trust.iter().map(|line| format!("{name}: {line}")));
@@ -17,32 +20,20 @@ pub fn document(fleet: &Fleet) -> Document {
             foot.push(format!("{name}: Not in {file}: {}.", absent.join("; ")));
         }
     }
-    let intervals = "In brackets: 95 % intervals from whole processes as samples.";
-    let ratios = Section {
-        title: "Thread ÷ task: ratios, to compare between machines".to_owned(),
-        grid: grid(fleet, ratio),
-        lines: vec![intervals.to_owned()],
-    };
-    let costs = Section {
-        title: "OS thread, async task: times and sizes, of one machine each".to_owned(),
-        grid: grid(fleet, |row| {
-            let costs = [row.thread, row.task];
-            costs.map(|cost| cost.show(row.metric.quantity())).join(", ")
-        }),
-        lines: Vec::new(),
-    };
-    Document { head, sections: vec![ratios, costs], foot }
+    let sections = fleet.rows.iter().map(|rows| section(fleet, rows)).collect();
+    Document { head, sections, foot }
 }
 
-fn grid(fleet: &Fleet, show: fn(&AnswerRow) -> String) -> Grid {
-    let mut head = vec![String::new()];
-    head.extend(fleet.machines.iter().map(|machine| machine.name.clone()));
-    let mut body = Vec::new();
-    for row in &fleet.rows {
-        let name = row.iter().flatten().next().map(|row| row.name.clone());
-        let mut line = vec![name.unwrap_or_default()];
-        line.extend(row.iter().map(|row| row.as_ref().map_or(ABSENT.to_owned(), show)));
-        body.push(line);
+fn section(fleet: &Fleet, rows: &[Option<AnswerRow>]) -> Section {
+    let machines = fleet.machines.iter().map(|machine| machine.name.clone());
+    let lines = machines.zip(rows).map(|(name, row)| match row {
+        Some(row) => line(name, row),
+        None => [name, ABSENT.into(), ABSENT.into(), ABSENT.into(), ABSENT.into()],
+    });
+    let [one, other] = THREAD_AND_TASK;
+    Section {
+        title: rows.iter().flatten().next().map_or(String::new(), |row| row.name.clone()),
+        grid: verdicts::grid([one, other, "thread ÷ task"], lines.collect()),
+        lines: Vec::new(),
     }
-    Grid::of(head, body)
 }

@@ -25,10 +25,9 @@ pub mod machine;
 mod machines;
 mod markdown;
 pub mod plot;
-pub(crate) mod shared;
+pub(crate) mod published;
 pub mod stat;
 mod tables;
-mod terms;
 pub mod verdicts;
 
 pub use csv::csv;

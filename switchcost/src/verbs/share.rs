@@ -14,7 +14,7 @@ use crate::render;
 use crate::system::console::{self, BadUsage};
 use crate::system::replace;
 use crate::views::answer::Answer;
-use crate::views::shared::{self, Shared};
+use crate::views::published::{self, Published};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -70,26 +70,26 @@ fn share(name: &str, args: &Args) -> anyhow::Result<()> {
     }
     let bytes = read(&file)?;
     let contents = store::parse(&bytes[..]).with_context(|| format!("cannot read {from}"))?;
-    let mut obstacles = shared::obstacles(&contents, args.allow_doubts);
+    let mut obstacles = published::obstacles(&contents, args.allow_doubts);
     if !obstacles.is_empty() {
-        if !args.allow_doubts && shared::obstacles(&contents, true).is_empty() {
+        if !args.allow_doubts && published::obstacles(&contents, true).is_empty() {
             obstacles.push("measure again, or take it as it is by --allow-doubts".to_owned());
         }
         obstacles.iter().for_each(|obstacle| console::say(format_args!("{from}: {obstacle}")));
         return Err(BadUsage::new(format!("{from} cannot be shared")));
     }
-    let shared = Shared::of(&bytes)?;
-    if let Some((field, text)) = shared.private.iter().next() {
+    let records = Published::of(&bytes)?;
+    if let Some((field, text)) = records.private.iter().next() {
         return Err(BadUsage::new(format!(
             "{from} cannot be shared: {field} holds '{text}', which looks private"
         )));
     }
-    shared::ensure_same_answer(&contents, &shared)?;
+    published::ensure_same_answer(&contents, &records)?;
     replace::folder(&Path::new("results").join(name))?;
-    replace::file(&target, shared.text.as_bytes())?;
+    replace::file(&target, records.text.as_bytes())?;
     console::print(|out| {
         writeln!(out, "{}, made of {from}:", target.display())?;
-        render::shared::text(&shared, out)?;
+        render::published::text(&records, out)?;
         write!(
             out,
             "\nNothing was sent. To publish it, in a clone of your fork of the project, with results/{name} in it:\n\
@@ -111,12 +111,12 @@ fn check(args: &Args) -> anyhow::Result<()> {
         let bytes = read(file)?;
         let contents =
             store::parse(&bytes[..]).with_context(|| format!("cannot read {}", file.display()))?;
-        let mut obstacles = shared::obstacles(&contents, args.allow_doubts);
+        let mut obstacles = published::obstacles(&contents, args.allow_doubts);
         // A line that is no record is named already.
         if contents.faults.is_empty() {
-            let shared = Shared::of(&bytes)?;
-            obstacles.extend(shared.left_out.iter().map(|field| format!("{field} is private")));
-            let private = shared.private.iter();
+            let records = Published::of(&bytes)?;
+            obstacles.extend(records.left_out.iter().map(|field| format!("{field} is private")));
+            let private = records.private.iter();
             obstacles.extend(private.map(|(field, text)| format!("{field} holds '{text}'")));
         }
         for obstacle in &obstacles {

@@ -14,9 +14,9 @@ use crate::figures::doubt::{Doubt, Stated};
 use crate::figures::doubts;
 use crate::figures::grade::{Grade, Graded};
 use crate::figures::known::{self, Beside};
-use crate::figures::memory::comparable;
 use crate::figures::number::{capitalised, number, short, shown};
 use crate::figures::runs::case_name;
+use crate::figures::verdict::{MARGIN, Reason, Verdict};
 use crate::figures::{Figure, Figures, Outcome, grouped, provenance};
 
 /// The answer of one or several runs of a plan.
@@ -80,6 +80,13 @@ impl AnswerRow {
     /// Interval of its ratio; of too few sessions for one, their range; or the ratio alone.
     pub(crate) fn bounds(&self) -> Option<[f64; 2]> {
         self.ratio.interval.map(|interval| [interval.low, interval.high]).or(self.range)
+    }
+
+    /// What its ratio says of the first side beside the second.
+    pub(crate) fn verdict(&self) -> Verdict {
+        self.bounds().map_or(Verdict::Inconclusive(Reason::FewRounds), |ends| {
+            Verdict::of(ends.map(|end| end - 1.0), MARGIN)
+        })
     }
 
     /// True if a thread's figure is divided by a task's.
@@ -276,13 +283,13 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
     let metric = figure.metric().clone();
     let sides = sides(figure, versus);
     if let (Some(thread), Some(task)) = (figure.slopes(), versus.slopes()) {
-        let ratio = thread.ratio?;
+        let (ratio, sizes) = thread.ratio.zip(thread.divided)?;
         let whole = Estimate { value: ratio.estimate.estimate, n: ratio.n, interval: Some(*ratio) };
         let is_alone = thread.lacks_kernel() || task.lacks_kernel();
         // A part of a size is not a sure one.
         let least = if is_alone { Grade::Disturbed } else { Grade::Sure };
         let ratio = Graded { estimate: whole, grade: ratio.grade.max(least) };
-        let [thread, task] = comparable([thread, task]).map(|line| line.slope);
+        let [thread, task] = sizes;
         let [thread, task] = [(thread, figure), (task, versus)].map(|(slope, of)| Cost {
             value: slope.estimate,
             interval: Some(slope),

@@ -7,6 +7,6 @@ pub(crate) mod estimate;
 pub mod fleet;
 pub mod limits;
 pub mod machine;
+pub(crate) mod published;
 pub(crate) mod sessions;
-pub(crate) mod shared;
 pub mod tables;

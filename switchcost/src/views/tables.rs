@@ -6,8 +6,7 @@ use serde::Serialize;
 
 use crate::figures::curves::{Held, Overtaking};
 use crate::figures::grade::Graded;
-use crate::figures::runs::ratio_of;
-use crate::figures::{Figure, Figures, Outcome, grouped};
+use crate::figures::{Figure, Figures, Outcome, grouped, ratio};
 
 /// Tables and curves of some figures, in the plan's order.
 #[derive(Debug)]
@@ -174,8 +173,7 @@ fn ratios(own: &[&Figure<'_>], other: &[&Figure<'_>]) -> Vec<(u64, Graded)> {
         let x = figure.key.x?;
         let other = other.iter().find(|other| other.key.x == Some(x))?;
         let is_whole = figure.reading()?.failed == 0 && other.reading()?.failed == 0;
-        let estimate = ratio_of(&figure.runs.ratios(&other.runs)).filter(|_| is_whole)?;
-        Some((x, Graded { estimate, grade: figure.grade.max(other.grade) }))
+        Some((x, ratio(figure, other).filter(|_| is_whole)?))
     });
     ratios.collect()
 }
@@ -186,10 +184,7 @@ impl<'a> Series<'a> {
         let points: Vec<(u64, &Figure<'_>)> = points.collect();
         let mut ratios: Vec<(u64, Graded)> = Vec::new();
         if let [(_, first), others @ ..] = &points[..] {
-            ratios.extend(others.iter().filter_map(|(x, figure)| {
-                let estimate = ratio_of(&figure.runs.ratios(&first.runs))?;
-                Some((*x, Graded { estimate, grade: figure.grade.max(first.grade) }))
-            }));
+            ratios.extend(others.iter().filter_map(|(x, own)| Some((*x, ratio(own, first)?))));
         }
         let end = ratios.last().filter(|(x, _)| points.last().is_some_and(|(last, _)| x == last));
         let end = end.map(|(_, ratio)| *ratio).filter(|ratio| ratio.interval.is_some());

@@ -6,24 +6,24 @@ use contract::units::counted;
 
 use crate::figures::number::short;
 use crate::system::console::plain_line;
-use crate::views::shared::Shared;
+use crate::views::published::Published;
 use facts::Quantity;
 
-/// Writes what `shared` holds and lacks.
-pub(crate) fn text(shared: &Shared, out: &mut impl Write) -> io::Result<()> {
-    let (count, size) = (shared.processes, shared.text.len() as f64);
+/// Writes what `records` holds and lacks.
+pub(crate) fn text(records: &Published, out: &mut impl Write) -> io::Result<()> {
+    let (count, size) = (records.processes, records.text.len() as f64);
     let size = short(Quantity::Bytes, size);
     writeln!(out, "One run of {}, {size}. All texts in it:", counted(count, "process"))?;
-    for (field, texts) in &shared.texts {
+    for (field, texts) in &records.texts {
         // Flags of programs have numbers behind them.
         let is_word =
             |text: &&String| field != "args" || !text.starts_with(|c: char| c.is_ascii_digit());
         let words: Vec<_> = texts.iter().filter(is_word).map(|text| plain_line(text)).collect();
         writeln!(out, "  {field}: {}", words.join(" | "))?;
     }
-    let numbers: Vec<&str> = shared.numbers.iter().map(String::as_str).collect();
+    let numbers: Vec<&str> = records.numbers.iter().map(String::as_str).collect();
     writeln!(out, "Numbers in it: {}.", numbers.join(", "))?;
-    let left_out: Vec<&str> = shared.left_out.iter().map(String::as_str).collect();
+    let left_out: Vec<&str> = records.left_out.iter().map(String::as_str).collect();
     if left_out.is_empty() {
         writeln!(out, "Nothing in the records is private.")
     } else {
