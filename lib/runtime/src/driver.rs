@@ -1,28 +1,16 @@
 //! The driver of a chain of tasks, pass after pass: a spawned task like the others, or the future of
 //! `Runtime::block_on`.
 
+use std::pin::Pin;
+use std::sync::Arc;
+
+use chain::{ChainDriver, Times, drive_together};
 use clap::ValueEnum;
 use contract::{Pass, Run};
 use tokio::runtime::Runtime;
+use tokio::sync::Mutex;
 
-use crate::counts::WorkerCounts;
-use crate::{IdleIn, RuntimeFlags};
-
-/// Runtime of a chain of tasks, and the places of its driver and its idle tasks.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub struct TokioFlags {
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "flags with docs of their own")]
-    pub runtime: RuntimeFlags,
-
-    /// Place of the driver
-    #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
-    pub driver: DriverKind,
-
-    /// Place where idle tasks wait, with --idle; with timer Tokio has its timers even if --idle is 0
-    #[arg(long, value_enum, default_value_t = IdleIn::Link, help_heading = "Advanced")]
-    pub idle_in: IdleIn,
-}
+use crate::Runtimes;
 
 /// Place of the driver in its runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -34,30 +22,43 @@ pub enum DriverKind {
     BlockOn,
 }
 
-/// The driver's ends of the chain, the pass, and how it went.
-pub type Driven<S> = (S, Pass, anyhow::Result<()>);
+/// The driver of a chain, whose work a task does.
+pub trait TaskDriver: Send + 'static {
+    /// Sends the tokens of an iteration in, takes them out, and times that.
+    fn make_trips(&mut self, iteration: u64) -> impl Future<Output = anyhow::Result<Times>> + Send;
 
-/// Runs the driver in each pass of a run. Between passes this thread waits outside the runtime for a
+    /// Checks the tokens that came out.
+    fn verify(&self, iteration: u64) -> anyhow::Result<()>;
+}
+
+/// A pass that is over, and how it went.
+pub type Driven = (Pass, anyhow::Result<()>);
+
+/// The task of a driver in one pass.
+pub async fn drive_pass<D: TaskDriver>(driver: Arc<Mutex<D>>, mut pass: Pass) -> Driven {
+    let driver = &mut *driver.lock().await;
+    let result = async {
+        while let Some(iteration) = pass.next_iteration() {
+            let (begun, ended) = driver.make_trips(iteration).await?;
+            pass.record(ended - begun);
+            driver.verify(iteration)?;
+        }
+        Ok(())
+    }
+    .await;
+    (pass, result)
+}
+
+/// Runs a driver's task for each pass of a run. Between passes this thread waits outside the runtime for a
 /// request, and holds no worker.
-pub fn drive<S, F>(
+pub fn drive<F: Future<Output = Driven> + Send + 'static>(
     runtime: &Runtime,
     kind: DriverKind,
     run: &mut Run,
-    mut ends: S,
-    drive: impl Fn(S, Pass) -> F,
-) -> anyhow::Result<()>
-where
-    S: Send + 'static,
-    F: Future<Output = Driven<S>> + Send + 'static,
-{
+    drive: impl Fn(Pass) -> F,
+) -> anyhow::Result<()> {
     while let Some(pass) = run.next_pass()? {
-        let counts = pass.is_for_runner().then(|| WorkerCounts::now(runtime.handle()));
-        let driver = drive(ends, pass);
-        let (mut pass, result);
-        (ends, pass, result) = run_driver(runtime, kind, driver)?;
-        if let Some(counts) = counts {
-            counts.add_to(&mut pass);
-        }
+        let (pass, result) = run_driver(runtime, kind, drive(pass))?;
         run.finish(pass)?;
         result?;
     }
@@ -76,5 +77,54 @@ pub fn run_driver<T: Send + 'static>(
             let driver = runtime.spawn(async { anyhow::Ok(driver.await) });
             runtime.block_on(crate::join(driver))
         }
+    }
+}
+
+impl Runtimes {
+    /// Drives all chains through all passes of a run: one chain by a task for each pass, several by a task for each
+    /// iteration. Returns what came of each driver; an error is one of the run itself.
+    pub fn drive<D: TaskDriver>(
+        &self,
+        kind: DriverKind,
+        run: &mut Run,
+        drivers: Vec<D>,
+    ) -> anyhow::Result<Vec<anyhow::Result<()>>> {
+        let drivers: Vec<_> =
+            drivers.into_iter().map(|driver| Arc::new(Mutex::new(driver))).collect();
+        if let [driver] = &drivers[..] {
+            // Spawning it is compiled once, and not for each kind of driver.
+            let task = |pass| -> Pin<Box<dyn Future<Output = Driven> + Send>> {
+                Box::pin(drive_pass(Arc::clone(driver), pass))
+            };
+            return Ok(vec![drive(self.of_chain(0), kind, run, task)]);
+        }
+        let seats =
+            (0..).zip(drivers).map(|(chain, driver)| Seat { runtimes: self, chain, kind, driver });
+        drive_together(run, seats.collect())
+    }
+}
+
+/// The driver of one chain among several.
+struct Seat<'a, D> {
+    runtimes: &'a Runtimes,
+    chain: u32,
+    kind: DriverKind,
+    driver: Arc<Mutex<D>>,
+}
+
+impl<D: TaskDriver> ChainDriver for Seat<'_, D> {
+    fn start(&mut self) -> anyhow::Result<()> {
+        self.runtimes.pin(self.chain)
+    }
+
+    fn make_trips(&mut self, iteration: u64) -> anyhow::Result<Times> {
+        let driver = Arc::clone(&self.driver);
+        let trips: Pin<Box<dyn Future<Output = anyhow::Result<Times>> + Send>> =
+            Box::pin(async move { driver.lock().await.make_trips(iteration).await });
+        run_driver(self.runtimes.of_chain(self.chain), self.kind, trips)?
+    }
+
+    fn verify(&self, iteration: u64) -> anyhow::Result<()> {
+        self.driver.blocking_lock().verify(iteration)
     }
 }

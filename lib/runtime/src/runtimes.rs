@@ -15,7 +15,7 @@ const DESCRIPTORS: u64 = 4;
 #[derive(Debug)]
 pub struct Runtimes {
     /// Runtimes: one, or one for each chain.
-    pub all: Vec<Runtime>,
+    all: Vec<Runtime>,
     /// CPUs of the threads that drive current-thread runtimes.
     cpus: CpuAssignment,
     /// True if a driver's thread runs its chain.

@@ -26,7 +26,7 @@ use nix::unistd::Pid;
 use runtime::RuntimeFlags;
 use threads::process;
 
-use crate::content::{Content, Peak};
+use crate::content::Content;
 
 /// The server's process, for as long as this lives.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ fn respond(content: &Arc<Content>, path: &str) -> Response<Sent> {
     let number = path.strip_prefix('/').and_then(|text| text.parse().ok());
     let mut response = Response::new(Sent {
         content: Arc::clone(content),
-        peak: Peak::new(number.unwrap_or(0), content.size),
+        number: number.unwrap_or(0),
         // The whole body, or nothing of it.
         offset: if number.is_some() { 0 } else { content.size },
     });
@@ -135,7 +135,7 @@ fn respond(content: &Arc<Content>, path: &str) -> Response<Sent> {
 #[derive(Debug)]
 struct Sent {
     content: Arc<Content>,
-    peak: Peak,
+    number: u64,
     offset: u64,
 }
 
@@ -150,7 +150,7 @@ impl Body for Sent {
         if self.is_end_stream() {
             return Poll::Ready(None);
         }
-        let chunk = self.content.chunk(self.peak, self.offset);
+        let chunk = self.content.chunk(self.number, self.offset);
         self.offset += chunk.len() as u64;
         Poll::Ready(Some(Ok(Frame::data(chunk))))
     }

@@ -3,12 +3,12 @@
 use std::io;
 use std::thread::JoinHandle;
 
-use chain::{Backlog, ChainBuilder, StartLatch, TaskResults, TokenSource, WorkingSet};
+use chain::{Backlog, ChainBuilder, StartLatch, TaskResults, TokenSource};
 use threads::CpuAssignment;
 
 use crate::cli::Cli;
 use crate::links::Receiver;
-use crate::{pass_on, work_and_pass_on};
+use crate::{pass_on, pass_on_from};
 
 /// The threads of a chain, with their places.
 pub(crate) type Threads = Vec<(u32, JoinHandle<io::Result<u64>>)>;
@@ -39,14 +39,11 @@ pub(crate) fn build<R: Receiver>(
             guard.started()
         };
         let backlog = if place == 0 { backlog.take() } else { None };
-        let thread = if backlog.is_none() && fault.is_none() && cli.chain.touch.0 == 0 {
+        let thread = if backlog.is_none() && fault.is_none() {
             cli.stack.spawn(tasks, || start().and_then(|()| pass_on(from, to)))?
         } else {
             let source = TokenSource::new(backlog, fault);
-            let memory = WorkingSet::new(cli.chain.touch);
-            cli.stack.spawn(tasks, || {
-                start().and_then(|()| work_and_pass_on(from, to, source, memory))
-            })?
+            cli.stack.spawn(tasks, || start().and_then(|()| pass_on_from(from, to, source)))?
         };
         threads.push((place, thread));
     }

@@ -6,7 +6,7 @@
 //! sends the first one, and the first thread the others: a stream.
 //!
 //! Timed: with the default transport two futex(2) calls a hop, and what the kernel does to run the next
-//! thread; with `--touch`, the use of memory in between. Left out: creating and joining the threads, and
+//! thread. Left out: creating and joining the threads, and
 //! the check of the numbers.
 //!
 //! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
@@ -29,7 +29,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use build::{Threads, build, join};
-use chain::{ChainDriver, Next, Times, TokenSource, Tokens, WorkingSet, conclude, drive_together};
+use chain::{ChainDriver, Next, Times, TokenSource, Tokens, conclude, drive_together};
 use cli::{Cli, Transport};
 use contract::Run;
 use links::{CondvarEnd, FutexReceiver, Receiver, Sender};
@@ -87,16 +87,15 @@ fn pass_on<R: Receiver>(mut from: R, mut to: R::Sender) -> io::Result<u64> {
     Ok(passed)
 }
 
-/// The same with work, or with tokens that do not come from a link alone.
-fn work_and_pass_on<R: Receiver>(
+/// The same with tokens that do not come from a link alone.
+fn pass_on_from<R: Receiver>(
     mut from: R,
     mut to: R::Sender,
     mut source: TokenSource,
-    mut memory: WorkingSet,
 ) -> io::Result<u64> {
     let mut passed = 0;
     loop {
-        let token = match source.next()? {
+        let token = match source.next_place()? {
             Next::Token(token) => token,
             Next::Link => match from.take() {
                 Some(token) => source.arrived(token),
@@ -107,7 +106,6 @@ fn work_and_pass_on<R: Receiver>(
                 thread::park();
             },
         };
-        memory.touch();
         to.put(token + 1)?;
         passed += 1;
     }

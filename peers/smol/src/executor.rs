@@ -34,12 +34,13 @@ impl async_mem_brigade::Executor for Executor {
 
     fn spawn<T: Send + 'static>(
         &self,
+        _: u32,
         task: impl Future<Output = anyhow::Result<T>> + Send + 'static,
     ) -> Self::Task<T> {
         self.0.spawn(task)
     }
 
-    fn join<T: 'static>(&self, mut task: Self::Task<T>) -> anyhow::Result<T> {
+    fn join<T: 'static>(&self, _: u32, mut task: Self::Task<T>) -> anyhow::Result<T> {
         self.block_on(poll_fn(|context| {
             // A panic goes on in whoever awaits the task.
             let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut task).poll(context)));
@@ -72,11 +73,11 @@ mod tests {
     #[test]
     fn a_panic_ends_its_task_alone() {
         let executor = Executor::default();
-        let bad = executor.spawn::<()>(async { panic::resume_unwind(Box::new("out of luck")) });
-        let good = executor.spawn(async { Ok(7) });
-        let error = executor.join(bad).unwrap_err().to_string();
+        let bad = executor.spawn::<()>(0, async { panic::resume_unwind(Box::new("out of luck")) });
+        let good = executor.spawn(0, async { Ok(7) });
+        let error = executor.join(0, bad).unwrap_err().to_string();
         assert!(error.contains("out of luck"), "{error}");
-        assert_eq!(executor.join(good).unwrap(), 7);
+        assert_eq!(executor.join(0, good).unwrap(), 7);
     }
 
     #[test]
@@ -88,15 +89,18 @@ mod tests {
             wakers.recv().unwrap().wake();
         });
         let mut has_waited = false;
-        let task = executor.spawn(poll_fn(move |context| {
-            if has_waited {
-                return Poll::Ready(Ok(()));
-            }
-            has_waited = true;
-            send.send(context.waker().clone()).unwrap();
-            Poll::Pending
-        }));
-        executor.join(task).unwrap();
+        let task = executor.spawn(
+            0,
+            poll_fn(move |context| {
+                if has_waited {
+                    return Poll::Ready(Ok(()));
+                }
+                has_waited = true;
+                send.send(context.waker().clone()).unwrap();
+                Poll::Pending
+            }),
+        );
+        executor.join(0, task).unwrap();
         other.join().unwrap();
     }
 }

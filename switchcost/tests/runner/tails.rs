@@ -65,7 +65,7 @@ impl Queue {
         (0..before + each * requests).map(wait).skip(before).collect()
     }
 
-    /// The 99th percentile of M/D/1 is by Erlang's formula (`erlang` in more/sparse-arrivals/src/load/tests.rs), at
+    /// The 99th percentile of M/D/1 is by Erlang's formula (`erlang` in more/sparse-arrivals/src/schedule.rs), at
     /// 99 %; of M/M/2, P(W > t) = C exp(-(2 mu - lambda) t) with Erlang's C = 2 rho^2 / (1 + rho) (Kleinrock, Queueing
     /// Systems, volume 1, 1975).
     fn theory(self) -> f64 {

@@ -14,12 +14,12 @@ use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use super::cpus::restrict;
-use super::generator::Generator;
-use super::window::{Task, Window};
+use crate::cpus::restrict;
+use crate::generator::Generator;
+use crate::window::{Task, Window};
 
 /// Tokio, with a task that reads of each arrival from a pipe and spawns the tasks.
-pub(super) fn from_inside(
+pub(crate) fn from_inside(
     runtime: &Runtime,
     window: &'static Window,
     generator: Generator,
@@ -48,7 +48,7 @@ pub(super) fn from_inside(
 }
 
 /// A current-thread runtime on each CPU that serves; tasks go to one after the other.
-pub(super) fn per_cpu(cpus: &[usize], generator: Generator, run: &mut Run) -> anyhow::Result<()> {
+pub(crate) fn per_cpu(cpus: &[usize], generator: Generator, run: &mut Run) -> anyhow::Result<()> {
     let (mut handles, mut stops, mut threads) = (Vec::new(), Vec::new(), Vec::new());
     for &cpu in cpus {
         let runtime = Builder::new_current_thread().enable_io().build();
@@ -75,7 +75,7 @@ pub(super) fn per_cpu(cpus: &[usize], generator: Generator, run: &mut Run) -> an
 }
 
 /// Threads at a queue, a mutex and a condition variable.
-pub(super) fn at_condvar(workers: u32, generator: Generator, run: &mut Run) -> anyhow::Result<()> {
+pub(crate) fn at_condvar(workers: u32, generator: Generator, run: &mut Run) -> anyhow::Result<()> {
     let queue = Arc::new(CondvarQueue::default());
     let threads = start(workers, &queue, CondvarQueue::serve)?;
     generator.generate(run, |task| {
@@ -89,7 +89,7 @@ pub(super) fn at_condvar(workers: u32, generator: Generator, run: &mut Run) -> a
 }
 
 /// Threads that count arrivals and sleep in futex(2); each does `serve` with the tasks that it takes.
-pub(super) fn at_futex(
+pub(crate) fn at_futex(
     workers: u32,
     window: &'static Window,
     generator: Generator,
@@ -109,10 +109,10 @@ pub(super) fn at_futex(
 }
 
 /// Creates a thread for a task.
-pub(super) fn create_thread(window: &'static Window, task: Task) {
+pub(crate) fn create_thread(window: &'static Window, task: Task) {
     // Nobody joins it: the window counts the tasks that have ended.
     if let Err(e) = thread::Builder::new().spawn(move || task.run()) {
-        window.fail(format!("cannot create a thread for a task: {e}: lower --load"));
+        window.fail(format!("cannot create a thread for a task: {e}: lower --load or --tasks"));
     }
 }
 
