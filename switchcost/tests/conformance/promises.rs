@@ -97,7 +97,7 @@ impl Program {
         const TASKS: u64 = 40;
         let needs = self.description(TASKS).needs;
         let mut live = self.candidate().start_tasks(TASKS, "--warmup 2 --controlled").unwrap();
-        live.ready().unwrap();
+        live.attempt(|session| session.ready(None)).unwrap();
         live.ask("run 3").unwrap();
         let pids = live.hold().unwrap();
         let entries = |folder: &str| {

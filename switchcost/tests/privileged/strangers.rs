@@ -20,7 +20,7 @@ fn ready(program: &str, flags: &[&str]) -> (Live, Vec<i32>) {
     let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
     let candidate = Candidate { executable, flags, timeout: Duration::from_secs(60) };
     let mut live = candidate.start_small().unwrap();
-    let pids = live.ready().unwrap();
+    let pids = live.attempt(|session| session.ready(None)).unwrap().pids;
     (live, pids)
 }
 

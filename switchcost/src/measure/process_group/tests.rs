@@ -1,10 +1,14 @@
 use std::path::Path;
 
+use std::time::Instant;
+
+use super::super::launch;
 use super::*;
+use crate::plan::setting::Setting;
 
 fn sh(script: &str, timeout: Duration) -> ProcessGroup {
     let args = ["-c".to_owned(), script.to_owned()];
-    ProcessGroup::start(&Path::new("/bin/sh").into(), &args, &Setting::default(), timeout).unwrap()
+    launch::start(&Path::new("/bin/sh").into(), &args, &Setting::default(), timeout).unwrap()
 }
 
 const LONG: Duration = Duration::from_secs(60);
@@ -18,9 +22,9 @@ fn line(group: &mut ProcessGroup) -> Option<String> {
 fn lines_go_back_and_forth() {
     let mut echo =
         sh("while read x; do echo got $x; done; printf last; echo bye >&2; exit 3", LONG);
-    echo.send("one").unwrap();
+    echo.write(b"one\n").unwrap();
     assert_eq!(line(&mut echo).as_deref(), Some("got one"));
-    echo.send("two").unwrap();
+    echo.write(b"two\n").unwrap();
     assert_eq!(line(&mut echo).as_deref(), Some("got two"));
     echo.close_input();
     assert_eq!(line(&mut echo).as_deref(), Some("last"));

@@ -1,10 +1,15 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use contract::message::MOST_SAMPLES;
+use facts::Process;
 
 use super::*;
+use crate::measure::deadline::Time;
+use crate::plan::Case;
 use crate::plan::setting::Setting;
+use crate::system::executable::Executable;
 
 /// The line that a program prints when it is ready.
 const READY: &str = r#"echo '{"at":"ready","pids":['$$'],"setup_ns":5,"first_ns":7,"contract":1,"program":"p","version":"3","tasks":4,"hops":5,"claim":"no-switch","passes":[{"name":"main"}]}'"#;
@@ -136,10 +141,12 @@ fn turns_end_with_the_time_of_a_budget() {
 
 #[test]
 fn an_answer_may_take_a_part_of_a_budget() {
-    let within = |limit: TimeLimit, budget| limit.within(Duration::from_secs(budget)).time();
-    let [unnamed, given] = [TimeLimit::default(), Duration::from_secs(100).into()];
-    let limits = [within(unnamed, 1), within(unnamed, 600), within(given, 1)];
-    assert_eq!(limits.map(|limit| limit.as_secs()), [10, 150, 100]);
+    let within = |timeout, budget| {
+        let time = Time::Budget(Duration::from_secs(budget));
+        Options::new(timeout).within(time, Instant::now()).limit()
+    };
+    let limits = [within(None, 1), within(None, 600), within(None, 9000), within(Some(LONG), 1)];
+    assert_eq!(limits.map(|limit| limit.as_secs()), [10, 150, 600, 60]);
 }
 
 #[test]
@@ -165,8 +172,8 @@ fn whatever_goes_wrong_has_its_cause() {
             "timed out: it had neither answered nor ended after 500ms",
         ),
         (["echo hello", RUN, HOLD, END], LONG, "is none of docs/CONTRACT.md"),
-        ([HOLD, RUN, HOLD, END], LONG, "'held' where 'ready' was due"),
-        ([READY, HOLD, HOLD, END], LONG, "'held' where 'ran' was due"),
+        ([HOLD, RUN, HOLD, END], LONG, "where 'ready' was due"),
+        ([READY, HOLD, HOLD, END], LONG, "where 'ran' was due"),
         (
             [READY, r#"echo '{"at":"ran","samples_ns":[1,1,1,1,1,1]}'"#, HOLD, END],
             LONG,
