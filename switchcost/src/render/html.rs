@@ -11,6 +11,7 @@ use serde_json::json;
 use super::plot::{self, Plot};
 use super::tables::Shades;
 use super::{Grid, curves, foot, origin, tables};
+use crate::figures::conditions::all_doubts;
 use crate::figures::doubt::Stated;
 use crate::figures::{Figures, doubts, provenance};
 use crate::measure::store::utc;
@@ -160,7 +161,7 @@ fn doubts(answer: Option<&Answer>, figures: &Figures<'_>) -> [Vec<String>; 2] {
     let is_own = |of: &Stated| {
         answer.is_none() || own.iter().any(|stated| stated.doubt.kind() == of.doubt.kind())
     };
-    let all = doubts::merged(own.iter().cloned().chain(figures.doubts()));
+    let all = doubts::merged(own.iter().cloned().chain(all_doubts(figures)));
     let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|stated| is_own(stated));
     [own, others].map(|doubts| doubts.into_iter().map(ToString::to_string).collect())
 }
