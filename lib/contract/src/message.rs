@@ -300,13 +300,19 @@ impl Usage {
 
     /// Usage since an earlier reading.
     pub(crate) fn since(self, before: Usage) -> Usage {
+        self.with(before, u64::saturating_sub)
+    }
+
+    /// Each count put together with the same one of another usage.
+    #[must_use]
+    pub fn with(self, other: Usage, both: impl Fn(u64, u64) -> u64) -> Usage {
         Usage {
-            user_ns: self.user_ns.saturating_sub(before.user_ns),
-            system_ns: self.system_ns.saturating_sub(before.system_ns),
-            voluntary_switches: self.voluntary_switches - before.voluntary_switches,
-            involuntary_switches: self.involuntary_switches - before.involuntary_switches,
-            minor_faults: self.minor_faults - before.minor_faults,
-            major_faults: self.major_faults - before.major_faults,
+            user_ns: both(self.user_ns, other.user_ns),
+            system_ns: both(self.system_ns, other.system_ns),
+            voluntary_switches: both(self.voluntary_switches, other.voluntary_switches),
+            involuntary_switches: both(self.involuntary_switches, other.involuntary_switches),
+            minor_faults: both(self.minor_faults, other.minor_faults),
+            major_faults: both(self.major_faults, other.major_faults),
         }
     }
 }
