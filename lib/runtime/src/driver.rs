@@ -5,22 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use chain::{ChainDriver, Times, drive_together};
-use clap::ValueEnum;
 use contract::{Pass, Run};
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
 
-use crate::Runtimes;
-
-/// Place of the driver in its runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DriverKind {
-    /// a task like the others
-    Spawned,
-    /// the future of block_on: on the multi-thread scheduler its thread is no worker, and each wake-up of
-    /// it is one by the kernel
-    BlockOn,
-}
+use crate::idle::DriverKind;
+use crate::runtimes::Runtimes;
 
 /// The driver of a chain, whose work a task does.
 pub trait TaskDriver: Send + 'static {
