@@ -96,7 +96,8 @@ fn brigade(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyhow::Result<()>
 }
 
 fn join(threads: Threads) -> TaskResults {
-    threads.into_iter().map(|(place, thread)| (place, thread.join())).collect()
+    let join = |(place, thread)| (place, threads::join(thread).and_then(|passed| Ok(passed?)));
+    threads.into_iter().map(join).collect()
 }
 
 /// Builds a chain, waits until each thread runs, and returns the driver's ends.

@@ -1,16 +1,14 @@
 //! The driver of a chain of tasks, pass after pass: a spawned task like the others, or the future of
 //! `Runtime::block_on`.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
-use chain::{ChainDriver, Times, drive_together};
+use chain::Times;
 use contract::{Pass, Run};
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
 
 use crate::idle::DriverKind;
-use crate::runtimes::Runtimes;
 
 /// The driver of a chain, whose work a task does.
 pub trait TaskDriver: Send + 'static {
@@ -67,54 +65,5 @@ pub fn run_driver<T: Send + 'static>(
             let driver = runtime.spawn(async { anyhow::Ok(driver.await) });
             runtime.block_on(crate::join(driver))
         }
-    }
-}
-
-impl Runtimes {
-    /// Drives all chains through all passes of a run: one chain by a task for each pass, several by a task for each
-    /// iteration. Returns what came of each driver; an error is one of the run itself.
-    pub fn drive<D: TaskDriver>(
-        &self,
-        kind: DriverKind,
-        run: &mut Run,
-        drivers: Vec<D>,
-    ) -> anyhow::Result<Vec<anyhow::Result<()>>> {
-        let drivers: Vec<_> =
-            drivers.into_iter().map(|driver| Arc::new(Mutex::new(driver))).collect();
-        if let [driver] = &drivers[..] {
-            // Spawning it is compiled once, and not for each kind of driver.
-            let task = |pass| -> Pin<Box<dyn Future<Output = Driven> + Send>> {
-                Box::pin(drive_pass(Arc::clone(driver), pass))
-            };
-            return Ok(vec![drive(self.of_chain(0), kind, run, task)]);
-        }
-        let seats =
-            (0..).zip(drivers).map(|(chain, driver)| Seat { runtimes: self, chain, kind, driver });
-        drive_together(run, seats.collect())
-    }
-}
-
-/// The driver of one chain among several.
-struct Seat<'a, D> {
-    runtimes: &'a Runtimes,
-    chain: u32,
-    kind: DriverKind,
-    driver: Arc<Mutex<D>>,
-}
-
-impl<D: TaskDriver> ChainDriver for Seat<'_, D> {
-    fn start(&mut self) -> anyhow::Result<()> {
-        self.runtimes.pin(self.chain)
-    }
-
-    fn make_trips(&mut self, iteration: u64) -> anyhow::Result<Times> {
-        let driver = Arc::clone(&self.driver);
-        let trips: Pin<Box<dyn Future<Output = anyhow::Result<Times>> + Send>> =
-            Box::pin(async move { driver.lock().await.make_trips(iteration).await });
-        run_driver(self.runtimes.of_chain(self.chain), self.kind, trips)?
-    }
-
-    fn verify(&self, iteration: u64) -> anyhow::Result<()> {
-        self.driver.blocking_lock().verify(iteration)
     }
 }

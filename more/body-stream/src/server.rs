@@ -18,7 +18,7 @@ use contract::console;
 use hyper::body::{Body, Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
@@ -116,19 +116,10 @@ async fn serve(listener: TcpListener, content: Content) -> anyhow::Result<Infall
     }
 }
 
-/// The response to a request for `/NUMBER`: that body. Any other path has none.
+/// The response to a request for `/NUMBER`: that body. Any other path has the first one.
 fn respond(content: &Arc<Content>, path: &str) -> Response<Sent> {
-    let number = path.strip_prefix('/').and_then(|text| text.parse().ok());
-    let mut response = Response::new(Sent {
-        content: Arc::clone(content),
-        number: number.unwrap_or(0),
-        // The whole body, or nothing of it.
-        offset: if number.is_some() { 0 } else { content.size },
-    });
-    if number.is_none() {
-        *response.status_mut() = StatusCode::NOT_FOUND;
-    }
-    response
+    let number = path.strip_prefix('/').and_then(|text| text.parse().ok()).unwrap_or(0);
+    Response::new(Sent { content: Arc::clone(content), number, offset: 0 })
 }
 
 /// A body on its way out. Without a size hint hyper sends chunks.

@@ -2,9 +2,7 @@
 
 use std::fs;
 
-use anyhow::Context;
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
+use threads::allowed_cpus;
 
 /// CPUs that this process may use.
 #[derive(Clone, Debug)]
@@ -18,9 +16,7 @@ pub(crate) struct Cpus {
 impl Cpus {
     /// All, for the generator and what serves.
     pub(crate) fn allowed() -> anyhow::Result<Self> {
-        let set = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
-        let is_in = |&cpu: &usize| set.is_set(cpu).unwrap_or(false);
-        Ok(Cpus { generator: None, serving: (0..CpuSet::count()).filter(is_in).collect() })
+        Ok(Cpus { generator: None, serving: allowed_cpus()? })
     }
 
     /// If there are two or more, the last one is the generator's own.
@@ -48,15 +44,6 @@ fn busy(stat: &str, cpu: usize) -> Option<f64> {
     let ticks: Vec<f64> = counts.map(str::parse).collect::<Result<_, _>>().ok()?;
     // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user.
     Some(TICK * (ticks.get(..3)?.iter().sum::<f64>() + ticks.get(5..8)?.iter().sum::<f64>()))
-}
-
-/// Restricts the calling thread, and those that it creates, to these CPUs.
-pub(crate) fn restrict(cpus: &[usize]) -> anyhow::Result<()> {
-    let mut set = CpuSet::new();
-    cpus.iter()
-        .try_for_each(|&cpu| set.set(cpu))
-        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
-        .with_context(|| format!("cannot restrict a thread to the CPUs {cpus:?}"))
 }
 
 #[cfg(test)]

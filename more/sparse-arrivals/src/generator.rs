@@ -10,8 +10,9 @@ use contract::{Pass, Run, signals};
 use fastrand::Rng;
 use nix::sys::prctl::set_timerslack;
 use nix::time::ClockId;
+use threads::restrict;
 
-use crate::cpus::{Cpus, restrict};
+use crate::cpus::Cpus;
 use crate::schedule::Schedule;
 use crate::window::{Task, Times, Window};
 use crate::work::cpu_time;

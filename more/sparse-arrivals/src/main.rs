@@ -40,6 +40,7 @@ mod work;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use blocking::{Bound, Pool};
 use clap::builder::ArgPredicate::IsPresent;
 use clap::{Parser, ValueEnum};
@@ -47,9 +48,9 @@ use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::units::Span;
 use contract::{BadUsage, Defaults, Flags, Program, Run};
 use runtime::RuntimeFlags;
-use threads::worker_needs;
+use threads::{restrict, worker_needs};
 
-use cpus::{Cpus, restrict};
+use cpus::Cpus;
 use generator::Generator;
 use schedule::Schedule;
 use window::Window;
@@ -179,7 +180,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let cpus = cli.cpus()?;
     let schedule = cli.schedule(&cpus);
     // Threads that are created from here on are kept from the generator's CPU.
-    restrict(&cpus.serving)?;
+    restrict(&cpus.serving).context("cannot keep threads from the generator's CPU")?;
     let window =
         Window::new(schedule.arrivals() * schedule.at_once, work::multiplications(cli.work)?);
     let generator = Generator::new(schedule, cpus.clone(), window);

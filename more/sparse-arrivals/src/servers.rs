@@ -7,14 +7,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
-use contract::{Run, console};
-use threads::futex;
+use contract::Run;
+use threads::{futex, join, restrict};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use crate::cpus::restrict;
 use crate::generator::Generator;
 use crate::window::{Task, Window};
 
@@ -57,7 +56,7 @@ pub(crate) fn per_cpu(cpus: &[usize], generator: Generator, run: &mut Run) -> an
         let (stop, stopped) = oneshot::channel::<()>();
         stops.push(stop);
         let body = move || {
-            let restricted = restrict(&[cpu]);
+            let restricted = restrict(&[cpu]).context("cannot restrict a thread to a CPU");
             // It ends when the other end is dropped.
             let _ = runtime.block_on(stopped);
             restricted
@@ -127,10 +126,6 @@ fn start<Q: Send + Sync + 'static>(
         thread.with_context(|| format!("cannot start thread {k}: lower --workers"))
     };
     (0..workers).map(start).collect()
-}
-
-fn join<T>(thread: JoinHandle<T>) -> anyhow::Result<T> {
-    thread.join().map_err(|panic| console::panic_error(&*panic))
 }
 
 /// Tasks that wait, and whether there will be no more.

@@ -2,7 +2,7 @@
 //!
 //! One iteration: the driver writes a byte into the first link; each task reads it, adds one, and writes
 //! it into the next link; the driver reads it from the last link: N + 1 hops. The driver is a task like
-//! the others, and all of them run on one thread. The loop is in `lib.rs`, and `compio-brigade` has it too.
+//! the others, and all of them run on one thread. The loop is in `brigade.rs`, and `compio-brigade` has it too.
 //!
 //! Timed: what a hop takes of the executor and of the kernel. A task begins a read or a write and goes on
 //! when that is complete; when no task can go on, one io_uring_enter submits what was begun, a write and

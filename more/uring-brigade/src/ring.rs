@@ -23,7 +23,7 @@ use contract::console;
 use io_uring::{IoUring, opcode, squeue, types};
 use nix::errno::Errno;
 
-use crate::{Executor, Token};
+use crate::brigade::{Executor, Token};
 
 /// A spawned task: its result, once it has ended. A panic is an error.
 type Task<T> = Rc<Cell<Option<anyhow::Result<T>>>>;
@@ -156,7 +156,7 @@ impl Queue {
     }
 }
 
-impl crate::End for End {
+impl crate::brigade::End for End {
     async fn read(&mut self, token: &mut Token) -> io::Result<usize> {
         let read = |fd, bytes, size| opcode::Read::new(fd, bytes, size).build();
         self.transfer(token, read).await
@@ -234,7 +234,7 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::End as _;
+    use crate::brigade::End as _;
     use crate::setup::poller;
     use chain::Transport;
 

@@ -8,8 +8,7 @@ use clap::ValueEnum;
 use contract::message::{Need, Needs};
 use io_uring::{Builder, IoUring};
 use nix::errno::Errno;
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::Pid;
+use threads::allowed_cpus;
 
 /// Modes of a ring: flags of io_uring_setup(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -33,12 +32,9 @@ const ENTRY_BYTES: u64 = 64 + 2 * 16;
 /// CPU of the kernel thread of `sqpoll`, and the ms that it spins. Without a CPU it could run on any
 /// (`io_sq_thread`, io_uring/sqpoll.c), whatever the affinity of its process.
 pub(crate) fn poller() -> anyhow::Result<(u32, u32)> {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
-    let is_allowed = |&cpu: &usize| allowed.is_set(cpu).unwrap_or(false);
-    let mut cpus = (0..CpuSet::count()).rev().filter(is_allowed);
-    let last = cpus.next().context("this process may use no CPU")?;
-    let idle_ms = if cpus.next().is_some() { 1000 } else { 1 };
-    Ok((last as u32, idle_ms))
+    let cpus = allowed_cpus()?;
+    let last = cpus.last().context("this process may use no CPU")?;
+    Ok((*last as u32, if cpus.len() > 1 { 1000 } else { 1 }))
 }
 
 /// Entries of the submission queue for a chain; there are twice as many for completions. Between two waits
