@@ -132,19 +132,3 @@ fn beside_idle<F: Future<Output: Send> + Send + 'static>(
     work()?;
     polls.check(count)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use anyhow::bail;
-    use tokio::runtime::Builder;
-
-    #[test]
-    fn work_is_done_beside_tasks_that_wait() {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        let count = || bail!("beside {}", runtime.metrics().num_alive_tasks());
-        let wait = || wait_on_link(Transport::Pipe);
-        assert_eq!(beside_idle(&runtime, 5, wait, count).unwrap_err().to_string(), "beside 5");
-        assert_eq!(beside_timers(&runtime, 5, count).unwrap_err().to_string(), "beside 10");
-    }
-}
