@@ -76,7 +76,7 @@ impl Sources {
     fn home(&self, path: &[String]) -> Names {
         let mut at = Names::new();
         for (k, name) in path.iter().enumerate() {
-            let below = [&at[..], &[name.clone()]].concat();
+            let below = [&at[..], std::slice::from_ref(name)].concat();
             if self.modules.contains_key(&below) {
                 at = below;
                 continue;
