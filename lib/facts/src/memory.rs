@@ -63,45 +63,6 @@ pub struct MemoryChange {
     pub held: Option<Memory>,
 }
 
-/// What the tasks of a process took.
-impl crate::Process {
-    fn held(&self) -> Option<Memory> {
-        self.memory?.held
-    }
-
-    /// Resident memory of the process before its tasks: 0 if nobody could look.
-    fn resident_before(&self) -> u64 {
-        self.memory.and_then(|memory| memory.before.resident).unwrap_or(0)
-    }
-
-    /// Resident memory at rest that was not there before, in bytes.
-    pub fn resident_gain(&self) -> Option<u64> {
-        self.held()?.resident?.checked_sub(self.resident_before())
-    }
-
-    /// Largest resident set, in bytes.
-    pub fn peak_resident(&self) -> Option<u64> {
-        self.held()?.peak_resident
-    }
-
-    /// Largest resident set less that before the tasks, in bytes.
-    pub fn peak_gain(&self) -> Option<u64> {
-        self.peak_resident()?.checked_sub(self.resident_before())
-    }
-
-    /// Kernel memory at rest that was not there before, in bytes, as far as it follows the number of
-    /// tasks. It is negative if others freed more meanwhile.
-    pub fn kernel_gain(&self) -> Option<f64> {
-        Some(self.held()?.kernel()? - self.memory?.before.kernel()?)
-    }
-
-    /// Memory of the process and the kernel at rest that was not there before, in bytes.
-    pub fn system_gain(&self) -> Option<f64> {
-        let user = self.held()?.resident? as f64 - self.resident_before() as f64;
-        Some(user + self.kernel_gain()?)
-    }
-}
-
 /// Memory of all of these processes together, and of the kernel. A figure that one of them does not
 /// give is absent; without processes all are.
 pub fn of(pids: &[i32]) -> Memory {
