@@ -13,6 +13,7 @@
 //!
 //! Not to be taken for a floor of the brigades: a thread by itself keeps its caches warm.
 
+mod cli;
 mod links;
 mod nonblocking;
 
@@ -22,44 +23,12 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use chain::{ByteTokens, ChainFlags, ChainsFlags, ReadBuffer};
-use clap::Parser;
-use contract::message::{Claim, Description};
-use contract::{BadUsage, Flags, Pass, Program, Run};
+use chain::ByteTokens;
+use contract::{Pass, Run};
 use nix::unistd::{read, write};
 
+use cli::Cli;
 use links::Chain;
-
-/// Do all the reads and writes of a brigade in one thread, and time it: the baseline
-#[derive(Parser)]
-struct Cli {
-    #[command(flatten)]
-    flags: Flags,
-    #[command(flatten)]
-    chain: ChainFlags,
-    /// Non-blocking links, with an epoll_wait before each read: the baseline of async-brigade
-    #[arg(long)]
-    nonblocking: bool,
-    #[command(flatten)]
-    read_buffer: ReadBuffer,
-}
-
-impl Program for Cli {
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
-    fn describe(&self) -> anyhow::Result<Description> {
-        if self.read_buffer.read_buffer.is_some() && !self.nonblocking {
-            return Err(BadUsage::new(
-                "--read-buffer: a blocking read takes one token: drop it, or use --nonblocking",
-            ));
-        }
-        let (chain, claim) = (&self.chain, Claim::NoSwitch);
-        let needs = chain.needs(self.read_buffer.size(chain)?);
-        chain.describe("one-thread-brigade", &self.flags, ChainsFlags::default(), claim, needs)
-    }
-}
 
 /// The program, as `main` of an executable.
 pub fn main() -> ExitCode {

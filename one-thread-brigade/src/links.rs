@@ -8,7 +8,7 @@ use anyhow::Context;
 use chain::{ChainBuilder, Reader, TokenBuffer};
 use contract::limits;
 
-use crate::Cli;
+use crate::cli::Cli;
 
 /// The station of a task that is not there: its ends, its buffer.
 pub(crate) struct Task {

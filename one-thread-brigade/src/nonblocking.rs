@@ -10,7 +10,8 @@ use contract::Pass;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-use crate::{Chain, Cli};
+use crate::cli::Cli;
+use crate::links::Chain;
 
 /// Carries the tokens along the chain, reading each link until nothing is left, and times that.
 pub(crate) fn drive(

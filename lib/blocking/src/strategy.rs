@@ -59,14 +59,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// The threads of a run besides the main one. Their number is the same for each strategy.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
-    strategy: Strategy,
-    runtime: RuntimeFlags,
+    flags: BlockingFlags,
     all: u32,
-    /// Threads that the runtime may start besides its workers.
-    of_runtime: u32,
-    of_pool: u32,
-    bound: Bound,
-    permits: u32,
+    /// Those that run tasks; the others may block.
+    workers: u32,
 }
 
 impl BlockingFlags {
@@ -82,55 +78,46 @@ impl BlockingFlags {
                 "--permits: only --strategy permit has them: drop it, or use that",
             ));
         }
-        let workers = match (self.strategy, self.workers) {
-            (Strategy::Direct, None) => all,
-            (Strategy::Direct, Some(workers)) if workers != all => {
-                return Err(BadUsage::new(format!(
-                    "--workers {workers}: all {all} threads of --strategy direct are workers: use --pool \
-                     {workers}"
-                )));
-            }
-            (_, None) => MOST_WORKERS.min(all / 2),
-            (_, Some(workers)) => workers,
-        };
-        let others = match self.strategy {
-            Strategy::Direct => 0,
-            _ if workers >= all => {
-                return Err(BadUsage::new(format!(
-                    "--workers {workers}: --pool {all} has no thread left that may block: use --pool {} or \
-                     more",
-                    workers + 1
-                )));
-            }
-            _ => all - workers,
-        };
-        let of_pool = if self.strategy == Strategy::Dispatch { others } else { 0 };
-        let runtime = RuntimeFlags::multi_thread(Some(workers));
-        Ok(Threads {
-            strategy: self.strategy,
-            runtime,
-            all,
-            of_runtime: others - of_pool,
-            of_pool,
-            bound: self.queue.unwrap_or(Bound::Unbounded),
-            permits: self.permits.unwrap_or(others),
-        })
+        let is_direct = self.strategy == Strategy::Direct;
+        let usual = if is_direct { all } else { MOST_WORKERS.min(all / 2) };
+        let workers = self.workers.unwrap_or(usual);
+        if is_direct && workers != all {
+            return Err(BadUsage::new(format!(
+                "--workers {workers}: all {all} threads of --strategy direct are workers: use --pool {workers}"
+            )));
+        }
+        if !is_direct && workers >= all {
+            return Err(BadUsage::new(format!(
+                "--workers {workers}: --pool {all} has no thread left that may block: use --pool {} or more",
+                workers + 1
+            )));
+        }
+        Ok(Threads { flags: self, all, workers })
     }
 }
 
 impl Threads {
+    fn runtime(&self) -> RuntimeFlags {
+        RuntimeFlags::multi_thread(Some(self.workers))
+    }
+
+    /// Threads that may block.
+    fn others(&self) -> u32 {
+        self.all - self.workers
+    }
+
     /// The description of tasks, with the runtime that they run on and all threads.
     pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
-        let described = self.runtime.describe(tasks)?;
-        let others = worker_needs(self.of_runtime + self.of_pool);
-        Ok(Description { needs: described.needs + others, ..described })
+        let described = self.runtime().describe(tasks)?;
+        Ok(Description { needs: described.needs + worker_needs(self.others()), ..described })
     }
 
     /// Builds the runtime with I/O. Its threads start when they are needed, and none ends before it.
     pub(crate) fn build(&self) -> anyhow::Result<Runtime> {
-        self.runtime.build_with(|builder| {
+        let others = if self.flags.strategy == Strategy::Dispatch { 0 } else { self.others() };
+        self.runtime().build_with(|builder| {
             // Tokio takes no 0. If there are to be none, nothing asks for one.
-            builder.max_blocking_threads(self.of_runtime.max(1) as usize);
+            builder.max_blocking_threads(others.max(1) as usize);
             builder.thread_keep_alive(KEEP_ALIVE);
             builder.enable_io();
         })
@@ -138,14 +125,15 @@ impl Threads {
 
     /// Makes the strategy ready, with the pool of [`Strategy::Dispatch`].
     pub(crate) fn start(&self) -> anyhow::Result<(Offload, Option<Pool>)> {
-        Ok(match self.strategy {
+        Ok(match self.flags.strategy {
             Strategy::Direct => (Offload::Direct, None),
             Strategy::Permit => {
-                let permits = Semaphore::new(self.permits as usize);
-                (Offload::Permit(Arc::new(permits)), None)
+                let permits = self.flags.permits.unwrap_or(self.others());
+                (Offload::Permit(Arc::new(Semaphore::new(permits as usize))), None)
             }
             Strategy::Dispatch => {
-                let pool = Pool::start(self.of_pool, self.bound)?;
+                let bound = self.flags.queue.unwrap_or(Bound::Unbounded);
+                let pool = Pool::start(self.others(), bound)?;
                 (Offload::Dispatch(pool.queue.clone()), Some(pool))
             }
             Strategy::SpawnBlocking => (Offload::SpawnBlocking, None),
@@ -213,9 +201,8 @@ mod tests {
             for &strategy in Strategy::value_variants() {
                 let flags = BlockingFlags { strategy, queue: None, workers: None, permits: None };
                 let threads = flags.divide(all).unwrap();
-                let others = threads.of_runtime + threads.of_pool;
-                assert_eq!(threads.runtime.workers, Some(all - others), "{strategy:?}");
-                assert_eq!(others == 0, strategy == Strategy::Direct, "{strategy:?}");
+                assert_eq!(threads.workers + threads.others(), all, "{strategy:?}");
+                assert_eq!(threads.others() == 0, strategy == Strategy::Direct, "{strategy:?}");
             }
         }
     }

@@ -8,6 +8,7 @@ pub mod console;
 pub mod flags;
 pub mod limits;
 pub mod message;
+mod request;
 mod run;
 pub mod samples;
 pub mod signals;

@@ -1,7 +1,6 @@
 //! The lines that a program and its runner exchange: docs/CONTRACT.md, as types.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::num::NonZeroU64;
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -10,13 +9,11 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::flags::Flags;
+pub use crate::request::{MOST_SAMPLES, Request};
 pub use limits::{Need, Needs};
 
 /// Version of the contract.
 pub const VERSION: u32 = 1;
-
-/// Most timed iterations in one `run`: their room is allocated before `ready`.
-pub const MOST_SAMPLES: u64 = 10_000;
 
 /// Most processes that a program may name: the runner looks at each of them.
 pub const MOST_PROCESSES: usize = 10_000;
@@ -303,13 +300,19 @@ impl Usage {
 
     /// Usage since an earlier reading.
     pub(crate) fn since(self, before: Usage) -> Usage {
+        self.with(before, u64::saturating_sub)
+    }
+
+    /// Each count put together with the same one of another usage.
+    #[must_use]
+    pub fn with(self, other: Usage, both: impl Fn(u64, u64) -> u64) -> Usage {
         Usage {
-            user_ns: self.user_ns.saturating_sub(before.user_ns),
-            system_ns: self.system_ns.saturating_sub(before.system_ns),
-            voluntary_switches: self.voluntary_switches - before.voluntary_switches,
-            involuntary_switches: self.involuntary_switches - before.involuntary_switches,
-            minor_faults: self.minor_faults - before.minor_faults,
-            major_faults: self.major_faults - before.major_faults,
+            user_ns: both(self.user_ns, other.user_ns),
+            system_ns: both(self.system_ns, other.system_ns),
+            voluntary_switches: both(self.voluntary_switches, other.voluntary_switches),
+            involuntary_switches: both(self.involuntary_switches, other.involuntary_switches),
+            minor_faults: both(self.minor_faults, other.minor_faults),
+            major_faults: both(self.major_faults, other.major_faults),
         }
     }
 }
@@ -336,66 +339,9 @@ pub struct Distribution {
     pub max: u64,
 }
 
-/// One line that a runner writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// Time so many iterations of a pass; `None` is the main one.
-    Run(u64, Option<String>),
-    /// Rest with all tasks alive.
-    Hold,
-    /// Take everything down.
-    End,
-}
-
-impl Request {
-    /// Reads a line.
-    pub fn parse(line: &str) -> Result<Self, String> {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            ["run", n, ..] if words.len() <= 3 => {
-                let n = n.parse().ok().filter(|n| (1..=MOST_SAMPLES).contains(n));
-                n.map(|n| Request::Run(n, words.get(2).map(|&pass| pass.to_owned())))
-            }
-            ["hold"] => Some(Request::Hold),
-            ["end"] => Some(Request::End),
-            _ => None,
-        }
-        .ok_or_else(|| {
-            let line: String = line.trim_end().chars().take(80).collect();
-            format!(
-                "cannot follow '{}': write run N [PASS] with N from 1 to {MOST_SAMPLES}, hold or end",
-                line.escape_debug()
-            )
-        })
-    }
-}
-
-impl fmt::Display for Request {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Request::Run(n, None) => write!(f, "run {n}"),
-            Request::Run(n, Some(pass)) => write!(f, "run {n} {pass}"),
-            Request::Hold => f.write_str("hold"),
-            Request::End => f.write_str("end"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn requests_read_as_they_print() {
-        for text in ["run 1", "run 10000 single", "hold", "end"] {
-            assert_eq!(Request::parse(text).unwrap().to_string(), text);
-        }
-        for text in ["", "run", "run 0", "run 10001", "run x", "run 1 a b", "stop", "hold 1"] {
-            assert!(Request::parse(text).is_err(), "{text}");
-        }
-        let long = Request::parse(&"x".repeat(100_000)).unwrap_err();
-        assert!(long.len() < 250, "{}", long.len());
-    }
 
     #[test]
     fn a_program_in_another_language_may_leave_out_what_it_does_not_know() {

@@ -14,8 +14,6 @@ use std::str::FromStr;
 pub struct Interference {
     /// Time that the hypervisor gave to others, summed over all CPUs, in ns; counted in ticks.
     pub steal: Option<u64>,
-    /// Idle time summed over all CPUs, in ns. Published files hold it; it is not measured any more.
-    pub idle: Option<u64>,
     /// Time for which a CPU quota stopped the runner's control group, in ns.
     pub throttled: Option<u64>,
     /// Rescheduling interrupts of the whole system (RES on x86).
@@ -35,16 +33,27 @@ impl Interference {
     /// counter wrapped.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
-        let difference = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
+        self.with(before, |now, then| now?.checked_sub(then?))
+    }
+
+    /// Both together, as far as they are known.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.with(other, |one, other| match (one, other) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        })
+    }
+
+    fn with(self, other: Self, both: fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
         Interference {
-            steal: difference(self.steal, before.steal),
-            idle: None,
-            throttled: difference(self.throttled, before.throttled),
-            rescheduling: difference(self.rescheduling, before.rescheduling),
-            function_calls: difference(self.function_calls, before.function_calls),
-            cpu_pressure: difference(self.cpu_pressure, before.cpu_pressure),
-            memory_pressure: difference(self.memory_pressure, before.memory_pressure),
-            io_pressure: difference(self.io_pressure, before.io_pressure),
+            steal: both(self.steal, other.steal),
+            throttled: both(self.throttled, other.throttled),
+            rescheduling: both(self.rescheduling, other.rescheduling),
+            function_calls: both(self.function_calls, other.function_calls),
+            cpu_pressure: both(self.cpu_pressure, other.cpu_pressure),
+            memory_pressure: both(self.memory_pressure, other.memory_pressure),
+            io_pressure: both(self.io_pressure, other.io_pressure),
         }
     }
 

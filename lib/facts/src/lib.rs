@@ -8,6 +8,7 @@
 pub mod build;
 pub mod cache_line;
 pub mod counters;
+mod figure;
 #[cfg(test)]
 #[path = "../../limits/src/fixtures.rs"]
 mod fixtures;

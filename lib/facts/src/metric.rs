@@ -7,11 +7,7 @@ use contract::message::Distribution;
 use contract::units::Quantity;
 use serde::{Deserialize, Serialize};
 
-use crate::Record;
 use crate::samples::{MANY, Samples};
-
-/// Nanoseconds in a second.
-const SECOND: f64 = 1e9;
 
 /// The figure that a table shows of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -205,7 +201,7 @@ impl Stat {
     }
 
     /// The figure of samples, if there are enough of them.
-    fn of_samples(self, samples: &Samples) -> Option<f64> {
+    pub(crate) fn of_samples(self, samples: &Samples) -> Option<f64> {
         let fewest = match self {
             Stat::Mean | Stat::Min | Stat::Max => 1,
             Stat::P50 => 20,
@@ -234,79 +230,6 @@ impl Metric {
             Metric::Samples(stat) => format!("{} of the samples", stat.words().1),
             Metric::Extra { name, stat } => format!("{name}, {}", stat.words().1),
             named => named.words().1.to_owned(),
-        }
-    }
-
-    /// The figure of a process whose iteration takes so many ns, in the unit of its [`Quantity`]. `None` if the
-    /// record does not have it, and for [`Metric::Memory`], which is no single figure.
-    pub fn figure(&self, record: &Record, iteration: Option<f64>) -> Option<f64> {
-        let tasks = || Some(record.tasks? as f64 * record.chains as f64);
-        let samples = || record.samples.as_ref();
-        let per_iteration = |all: u64| Some(all as f64 / samples()?.count as f64);
-        let figure = match self {
-            Metric::Hop
-            | Metric::Task
-            | Metric::Iteration
-            | Metric::RoundTrip
-            | Metric::Message => iteration? / self.divisor(record)?,
-            Metric::Variation => samples()?.stddev / samples()?.mean,
-            Metric::Memory => return None,
-            Metric::SetUp => record.setup_ns? as f64 / tasks()?,
-            Metric::FirstIteration => record.first_ns? as f64 / record.repeats()?.0 as f64,
-            Metric::Teardown => record.teardown_ns? as f64 / tasks()?,
-            Metric::Rate | Metric::HopRate | Metric::HopRatePerCpu | Metric::Throughput => {
-                self.per_second(record)? / iteration?
-            }
-            Metric::User => per_iteration(record.usage?.user_ns)?,
-            Metric::System => per_iteration(record.usage?.system_ns)?,
-            // How long an iteration took that has latencies is not known.
-            Metric::CpuShare if record.arrivals.is_some() => return None,
-            Metric::CpuShare => {
-                let used = record.usage?.user_ns as f64 + record.usage?.system_ns as f64;
-                used / (samples()?.mean * samples()?.count as f64)
-            }
-            Metric::Switches => {
-                let usage = record.usage?;
-                let all = usage.voluntary_switches as f64 + usage.involuntary_switches as f64;
-                all / record.timed()?.0 as f64
-            }
-            Metric::Faults => {
-                let usage = record.usage?;
-                per_iteration(usage.minor_faults)? + per_iteration(usage.major_faults)?
-            }
-            Metric::Peak => record.peak_resident()? as f64,
-            Metric::PeakPerTask => record.peak_gain()? as f64 / tasks()?,
-            Metric::SystemPerTask => record.system_gain()? / tasks()?,
-            Metric::Samples(stat) => stat.of_samples(samples()?)?,
-            Metric::Extra { name, stat } => stat.of(record.extra.get(name)?)?,
-        };
-        figure.is_finite().then_some(figure)
-    }
-
-    /// Divisor of an iteration's time, if the figure is a part of that time: its percentiles are
-    /// those of the iteration, divided alike. `None` for any other figure.
-    pub fn divisor(&self, record: &Record) -> Option<f64> {
-        let sent = record.sent();
-        match self {
-            Metric::Hop => Some(record.hops? as f64),
-            Metric::Task => Some(record.tasks? as f64 * sent),
-            Metric::Iteration => Some(1.0),
-            Metric::RoundTrip => (record.tasks? == 1 && sent == 1.0).then_some(1.0),
-            Metric::Message => Some(sent),
-            _ => None,
-        }
-    }
-
-    /// What an iteration does, so that it is a rate per ns of its time; `None` if the figure is no rate.
-    fn per_second(&self, record: &Record) -> Option<f64> {
-        match self {
-            Metric::Rate => Some(SECOND * record.sent()),
-            Metric::HopRate => Some(SECOND * record.hops? as f64),
-            Metric::HopRatePerCpu => {
-                Some(SECOND * record.hops? as f64 / record.cpus_at_work()? as f64)
-            }
-            Metric::Throughput => Some(SECOND * record.bytes? as f64),
-            _ => None,
         }
     }
 

@@ -8,8 +8,8 @@ use contract::message::{Claim, Extra, Runtime, Usage, is_one, one, positive, pos
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Account, Build, CacheLine, Case, Counters, Interference, Machine, Memory, MemoryChange, Plan,
-    Samples, Section, Slice,
+    Account, Build, CacheLine, Case, Counters, Interference, Machine, MemoryChange, Plan, Samples,
+    Section, Slice,
 };
 
 /// Version of the layout of a results file.
@@ -289,42 +289,6 @@ impl Process {
     pub fn wakeup_interrupts(&self) -> Option<f64> {
         let interrupts = self.interference?.wakeup_interrupts()?;
         Some(interrupts as f64 / self.timed()?.0 as f64)
-    }
-
-    fn held(&self) -> Option<Memory> {
-        self.memory?.held
-    }
-
-    /// Resident memory of the process before its tasks: 0 if nobody could look.
-    fn resident_before(&self) -> u64 {
-        self.memory.and_then(|memory| memory.before.resident).unwrap_or(0)
-    }
-
-    /// Resident memory at rest that was not there before, in bytes.
-    pub fn resident_gain(&self) -> Option<u64> {
-        self.held()?.resident?.checked_sub(self.resident_before())
-    }
-
-    /// Largest resident set, in bytes.
-    pub fn peak_resident(&self) -> Option<u64> {
-        self.held()?.peak_resident
-    }
-
-    /// Largest resident set less that before the tasks, in bytes.
-    pub fn peak_gain(&self) -> Option<u64> {
-        self.peak_resident()?.checked_sub(self.resident_before())
-    }
-
-    /// Kernel memory at rest that was not there before, in bytes, as far as it follows the number of
-    /// tasks. It is negative if others freed more meanwhile.
-    pub fn kernel_gain(&self) -> Option<f64> {
-        Some(self.held()?.kernel()? - self.memory?.before.kernel()?)
-    }
-
-    /// Memory of the process and the kernel at rest that was not there before, in bytes.
-    pub fn system_gain(&self) -> Option<f64> {
-        let user = self.held()?.resident? as f64 - self.resident_before() as f64;
-        Some(user + self.kernel_gain()?)
     }
 }
 

@@ -286,34 +286,3 @@ fn groups(threads: impl Iterator<Item = Seen>) -> Vec<ThreadGroup> {
     groups.sort_by_key(|group| std::cmp::Reverse((group.voluntary, group.cpu_ns)));
     groups
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn threads_of_a_process_are_grouped_by_name_and_counted() {
-        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let threads: Vec<_> = (0..3)
-            .map(|k| {
-                let stop = std::sync::Arc::clone(&stop);
-                let body = move || {
-                    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                        thread::sleep(Duration::from_millis(1));
-                    }
-                };
-                thread::Builder::new().name(format!("sleeper-{k}")).spawn(body).unwrap()
-            })
-            .collect();
-        let own = std::process::id() as i32;
-        let service =
-            watch(&Watched::Processes(vec![own]), Duration::from_millis(1200), || false).unwrap();
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
-        let group = service.groups.iter().find(|group| group.name == "sleeper-").unwrap();
-        assert_eq!(group.threads, 3);
-        assert!(group.voluntary > 10, "{group:?}");
-        assert!(service.threads >= 4 && !service.has_ended, "{service:?}");
-        assert!(service.resident > Some(0));
-    }
-}

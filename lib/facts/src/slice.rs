@@ -1,20 +1,22 @@
 //! Slices: the runs of a process that takes turns with others, and what the machine did meanwhile.
 
-use serde::{Deserialize, Serialize};
+use contract::message::positive;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// One `run` of a process, a few milliseconds long, between two looks at the machine.
 ///
 /// In a file it is an array, in the order of the fields: there are thousands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Packed", into = "Packed")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Slice {
     /// Turn of the round, from 0: slices of one turn lie next to each other.
     pub turn: u32,
     /// Look before it, in µs since the run began.
     pub at: u64,
     /// From that look to the next one, in µs.
+    #[serde(deserialize_with = "positive")]
     pub window: u64,
     /// Timed iterations.
+    #[serde(deserialize_with = "positive")]
     pub iterations: u64,
     /// Their time, in ns.
     pub total: u64,
@@ -28,8 +30,8 @@ pub struct Slice {
     pub probes: Vec<Probe>,
 }
 
-/// Time of the speed probe on a CPU, in ns: a fixed number of additions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Time of the speed probe on a CPU, in ns: a fixed number of additions. An array in a file, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Probe {
     /// CPU.
     pub cpu: u32,
@@ -39,9 +41,6 @@ pub struct Probe {
     pub after: u32,
 }
 
-/// A [`Slice`] as it is written.
-type Packed = (u32, u64, u64, u64, u64, u64, Option<u64>, Option<u32>, Vec<(u32, u32, u32)>);
-
 impl Slice {
     /// Mean iteration, in ns.
     pub fn mean(&self) -> f64 {
@@ -49,35 +48,16 @@ impl Slice {
     }
 }
 
-impl TryFrom<Packed> for Slice {
-    type Error = &'static str;
-
-    fn try_from(
-        (turn, at, window, iterations, total, median, stolen, others, probes): Packed,
-    ) -> Result<Self, Self::Error> {
-        if iterations == 0 || window == 0 {
-            return Err("a slice of no iterations or no time");
-        }
-        let probe = |(cpu, before, after)| Probe { cpu, before, after };
-        let probes = probes.into_iter().map(probe).collect();
-        Ok(Slice { turn, at, window, iterations, total, median, stolen, others, probes })
+impl Serialize for Slice {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Slice { turn, at, window, iterations, total, median, stolen, others, probes } = self;
+        (turn, at, window, iterations, total, median, stolen, others, probes).serialize(to)
     }
 }
 
-impl From<Slice> for Packed {
-    fn from(slice: Slice) -> Self {
-        let probes = slice.probes.iter().map(|p| (p.cpu, p.before, p.after)).collect();
-        (
-            slice.turn,
-            slice.at,
-            slice.window,
-            slice.iterations,
-            slice.total,
-            slice.median,
-            slice.stolen,
-            slice.others,
-            probes,
-        )
+impl Serialize for Probe {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        (self.cpu, self.before, self.after).serialize(to)
     }
 }
 

@@ -23,20 +23,12 @@ use std::path::Path;
 
 use crate::cgroup::ControlGroups;
 use crate::source::Source;
+use crate::status::Asker;
 
 pub use needs::{Need, Needs};
 pub use remedy::Remedy;
 pub use rights::{CapabilityState, Rights};
 pub use status::{LimitState, LimitStatus, Resource};
-
-/// Process whose needs are held against the limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asker {
-    /// A program that this process is going to start.
-    Child,
-    /// This process, which has its first thread and its own descriptors already.
-    Itself,
-}
 
 /// All limits at one moment. What others use changes: read them just before a program starts.
 #[derive(Debug, Clone)]

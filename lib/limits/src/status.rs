@@ -4,11 +4,20 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{Asker, Need, Needs};
+use crate::needs::{Need, Needs};
 
 /// A value from here on is no limit: version 1 of control groups and fs.file-max show LONG_MAX or
 /// little less.
 const NO_LIMIT: u64 = 1 << 62;
+
+/// Process whose needs are held against the limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// A program that this process is going to start.
+    Child,
+    /// This process, which has its first thread and its own descriptors already.
+    Itself,
+}
 
 /// Resource that a limit bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -1,10 +1,9 @@
 //! The limits, one a row: where each is read, how much of it is in use, and what raises it.
 
-use crate::Asker;
 use crate::cgroup::ControlGroups;
 use crate::rights::Rights;
 use crate::source::{Source, rlimit, word_after};
-use crate::status::{LimitState, LimitStatus, RaiseMethod, Resource};
+use crate::status::{Asker, LimitState, LimitStatus, RaiseMethod, Resource};
 
 /// Largest fs.nr_open: INT_MAX rounded down to whole words of bits (`sysctl_nr_open_max`,
 /// fs/file_table.c).

@@ -4,20 +4,11 @@
 use std::sync::Arc;
 
 use chain::Times;
-use clap::ValueEnum;
 use contract::{Pass, Run};
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
 
-/// Place of the driver in its runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DriverKind {
-    /// a task like the others
-    Spawned,
-    /// the future of block_on: on the multi-thread scheduler its thread is no worker, and each wake-up of
-    /// it is one by the kernel
-    BlockOn,
-}
+use crate::idle::DriverKind;
 
 /// The driver of a chain, whose work a task does.
 pub trait TaskDriver: Send + 'static {

@@ -15,7 +15,7 @@ use tokio::io::AsyncReadExt;
 use tokio::runtime::Runtime;
 use tokio::time::sleep;
 
-use crate::{DriverKind, RuntimeFlags, link, wait_for};
+use crate::{RuntimeFlags, link, wait_for};
 
 /// Runtime of a chain of tasks, and the places of its driver and its idle tasks.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -31,6 +31,16 @@ pub struct TokioFlags {
     /// Place where idle tasks wait, with --idle; with timer Tokio has its timers even if --idle is 0
     #[arg(long, value_enum, default_value_t = IdleIn::Link, help_heading = "Advanced")]
     pub idle_in: IdleIn,
+}
+
+/// Place of the driver in its runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DriverKind {
+    /// a task like the others
+    Spawned,
+    /// the future of block_on: on the multi-thread scheduler its thread is no worker, and each wake-up of
+    /// it is one by the kernel
+    BlockOn,
 }
 
 /// Place where idle tasks wait.
@@ -121,20 +131,4 @@ fn beside_idle<F: Future<Output: Send> + Send + 'static>(
     runtime.block_on(wait_for(&mut latch)).context("the idle tasks")?;
     work()?;
     polls.check(count)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use anyhow::bail;
-    use tokio::runtime::Builder;
-
-    #[test]
-    fn work_is_done_beside_tasks_that_wait() {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        let count = || bail!("beside {}", runtime.metrics().num_alive_tasks());
-        let wait = || wait_on_link(Transport::Pipe);
-        assert_eq!(beside_idle(&runtime, 5, wait, count).unwrap_err().to_string(), "beside 5");
-        assert_eq!(beside_timers(&runtime, 5, count).unwrap_err().to_string(), "beside 10");
-    }
 }

@@ -21,8 +21,8 @@ use threads::{CpuAssignment, Placement, worker_needs};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
-pub use driver::{Driven, DriverKind, TaskDriver, drive, drive_pass, run_driver};
-pub use idle::{IdleIn, TokioFlags, beside_timers, timer_needs};
+pub use driver::{Driven, TaskDriver, drive, drive_pass, run_driver};
+pub use idle::{DriverKind, IdleIn, TokioFlags, beside_timers, timer_needs};
 pub use link::{AsyncReader, AsyncWriter, Ends, link};
 pub use runtimes::{Runtimes, chains_needs};
 

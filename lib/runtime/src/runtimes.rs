@@ -12,8 +12,8 @@ use threads::{CpuAssignment, worker_needs};
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
 
-use crate::driver::{Driven, DriverKind, TaskDriver, drive, drive_pass, run_driver};
-use crate::{Flavor, TokioFlags};
+use crate::driver::{Driven, TaskDriver, drive, drive_pass, run_driver};
+use crate::{DriverKind, Flavor, TokioFlags};
 
 /// Descriptors of a further runtime: its epoll, the eventfd that wakes it, and two to spare.
 const DESCRIPTORS: u64 = 4;

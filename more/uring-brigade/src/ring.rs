@@ -3,6 +3,9 @@
 //!
 //! A task waits for nothing but its own operations. A completion therefore names the task to poll next, and
 //! no wakers are needed.
+//!
+//! compio's driver is not used in its place: it allocates each operation and keeps it in a table, and a hop by it takes
+//! 1.3 times as long on a ring with the same set-up (`compio-brigade`).
 
 #![expect(unsafe_code, reason = "the kernel is given memory to read and write")]
 

@@ -149,12 +149,10 @@ impl<'a> Runs<'a> {
         self.place.case.yardstick && self.is_pinned()
     }
 
-    /// Processes that measured what they should, or their twins, by round.
+    /// The last process of each round, or the last twin.
     fn by_round(&self, twins: bool) -> BTreeMap<Round, &Timed<'a>> {
-        let is_wanted =
-            |((_, _, twin), timed): &(&Slot, &Timed<'_>)| timed.record.is_whole() && *twin == twins;
-        let slots = self.slots.iter().filter(is_wanted);
-        slots.map(|(&(round, ..), timed)| (round, timed)).collect()
+        let rounds = self.rounds(twins).into_iter();
+        rounds.filter_map(|(round, mut own)| Some((round, own.pop()?))).collect()
     }
 
     /// Processes that measured what they should, or their twins, all of each round.
@@ -170,8 +168,7 @@ impl<'a> Runs<'a> {
 
     /// Processes with their times, in the order of the rounds.
     pub(super) fn timed(&self) -> Vec<&Timed<'a>> {
-        let slots = self.slots.iter().filter(|((.., twin), t)| t.record.is_whole() && !twin);
-        slots.map(|(_, timed)| timed).collect()
+        self.rounds(false).into_values().flatten().collect()
     }
 
     /// Figure of each process by round.

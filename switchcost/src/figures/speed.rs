@@ -20,8 +20,11 @@ use contract::units::counted;
 use facts::{Metric, Record, Slice};
 use serde::Serialize;
 
+mod process;
 mod slope;
 
+use process::{Case, Look, Process};
+pub use process::{Round, round};
 use slope::{cap, slopes};
 
 /// Quantile of a CPU's probes near which its quick level is: the quickest of thousands may be a freak.
@@ -149,41 +152,6 @@ impl fmt::Display for HoldOut {
             others[1]
         )
     }
-}
-
-/// Round of a run.
-pub type Round = (u64, u64, u32);
-
-/// A case of a plan, in all runs: section, row, column and the swept value.
-type Case<'a> = (&'a str, &'a str, &'a str, Option<u64>);
-
-/// A slice as the fit sees it.
-#[derive(Clone, Copy, Debug)]
-struct Look {
-    turn: u32,
-    x: f64,
-    y: f64,
-    /// True if no probe was slower than those of a quiet CPU.
-    is_quiet: bool,
-}
-
-/// A process as the fit sees it.
-struct Process<'a> {
-    index: usize,
-    case: Case<'a>,
-    group: (bool, bool),
-    round: Round,
-    cpus: usize,
-    /// All slices, and those that count.
-    all: Vec<Look>,
-    looks: Vec<Look>,
-    /// True if too few of them count.
-    is_short: bool,
-}
-
-/// Round of a record.
-pub fn round(record: &Record) -> Round {
-    (record.run, record.header.seed, record.round)
 }
 
 /// Times of some records at the quiet speed.

@@ -113,7 +113,9 @@ impl Campaign {
         {
             let at = |x: u64| {
                 let mut case = Case { x: Some(x), ..cases[0].clone() };
-                case.flags.last_mut().map(|value| *value = x.to_string());
+                if let Some(value) = case.flags.last_mut() {
+                    *value = x.to_string();
+                }
                 ask(&case).map(|answer| (case, answer))
             };
             // Of all the limits that are too low here, the one that binds first.

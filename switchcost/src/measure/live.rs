@@ -14,7 +14,7 @@ use super::known::Known;
 use super::process_group::Ended;
 use super::seat::{Measured, Options, Seat};
 use super::session::{Fault, Session};
-use super::sums::{each, merge, plus, sum};
+use super::sums::merge;
 use super::watch::{Look, Watch};
 use crate::plan::scheduling::Cpus;
 use crate::plan::setting::Setting;
@@ -193,13 +193,11 @@ impl Live<'_> {
             ..slice
         });
         let all = &mut self.sums;
-        all.interrupts.rescheduling = plus(all.interrupts.rescheduling, interrupts.rescheduling);
-        all.interrupts.function_calls =
-            plus(all.interrupts.function_calls, interrupts.function_calls);
+        all.interrupts = all.interrupts.plus(interrupts);
         all.used = if all.samples.is_empty() {
             ran.usage
         } else {
-            all.used.zip(ran.usage).map(|(all, more)| sum(all, more))
+            all.used.zip(ran.usage).map(|(all, more)| all.with(more, u64::saturating_add))
         };
         merge(&mut self.process.extra, ran.extra);
         self.sums.samples.extend(ran.samples);
@@ -261,7 +259,10 @@ impl Live<'_> {
         process.migrations = moves.map(scaled);
         // It does not count its own, or children do the work.
         let outside = || now.zip(then.as_ref()).and_then(|(now, then)| now.since(then));
-        process.usage = self.sums.used.or_else(|| outside().map(|usage| each(usage, scaled)));
+        process.usage = self
+            .sums
+            .used
+            .or_else(|| outside().map(|usage| usage.with(usage, |count, _| scaled(count))));
     }
 
     /// Ends a session, and takes the cause of a fault or an interruption into the record.

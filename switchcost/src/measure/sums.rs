@@ -1,39 +1,6 @@
-//! Sums over slices: counts, usage, distributions.
+//! Sums of distributions over slices.
 
-use contract::message::{Distribution, Extra, Usage};
-
-/// Both together, as far as they are known.
-pub(super) fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.saturating_add(b)),
-        (a, b) => a.or(b),
-    }
-}
-
-/// Usage with each count changed.
-pub(super) fn each(usage: Usage, change: impl Fn(u64) -> u64) -> Usage {
-    Usage {
-        user_ns: change(usage.user_ns),
-        system_ns: change(usage.system_ns),
-        voluntary_switches: change(usage.voluntary_switches),
-        involuntary_switches: change(usage.involuntary_switches),
-        minor_faults: change(usage.minor_faults),
-        major_faults: change(usage.major_faults),
-    }
-}
-
-/// Usage of two slices.
-pub(super) fn sum(a: Usage, b: Usage) -> Usage {
-    let both = |count: fn(&Usage) -> u64| count(&a).saturating_add(count(&b));
-    Usage {
-        user_ns: both(|used| used.user_ns),
-        system_ns: both(|used| used.system_ns),
-        voluntary_switches: both(|used| used.voluntary_switches),
-        involuntary_switches: both(|used| used.involuntary_switches),
-        minor_faults: both(|used| used.minor_faults),
-        major_faults: both(|used| used.major_faults),
-    }
-}
+use contract::message::{Distribution, Extra};
 
 /// Adds distributions of a further slice. Count, mean, deviation and extremes are exact; a percentile
 /// is the mean of the slices', weighted by their counts.

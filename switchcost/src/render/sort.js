@@ -18,12 +18,4 @@ function sort() {
 }
 keys.onchange = sort;
 form.querySelector("button").onclick = () => { direction = -direction; sort(); };
-for (const button of table.tHead.querySelectorAll("button")) {
-  button.disabled = false;
-  button.onclick = () => {
-    direction = keys.value == button.value ? -direction : 1;
-    keys.value = button.value;
-    sort();
-  };
-}
 form.hidden = false;

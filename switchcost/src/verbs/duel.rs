@@ -19,7 +19,7 @@ use crate::measure::store::{Contents, Store};
 use crate::measure::turns::Options;
 use crate::measure::{pacing, probe};
 use crate::plan::change::Change;
-use crate::plan::duel::{Lineup, Sides};
+use crate::plan::lineup::{Lineup, Sides};
 use crate::plan::programs::Programs;
 use crate::plan::scheduling::Cpus;
 use crate::plan::side::Side;

@@ -140,8 +140,8 @@ fn side_by_side(
     files: &[(&Path, Vec<Record>)],
     answers: &[Option<Answer>],
 ) -> anyhow::Result<()> {
-    args.refuse(
-        &["--full", "--export-csv", "--svg", "--splice"],
+    args.allow(
+        &["--html", "--export-markdown", "--export-json"],
         "it does not work with files of several machines: name files of one machine",
     )?;
     let Some(fleet) = Fleet::of(files, answers) else {
@@ -169,8 +169,8 @@ fn is_of_duel(record: &Record) -> bool {
 
 /// Prints or writes the verdicts of each duel of a file.
 fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
-    args.refuse(
-        &["--full", "--html", "--export-markdown", "--export-csv", "--svg", "--splice"],
+    args.allow(
+        &["--export-json"],
         "these are the records of a duel, which has verdicts and no tables: print them, or write them by \
          --export-json",
     )?;
@@ -219,11 +219,11 @@ impl Args {
         outputs.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?)))
     }
 
-    /// Refuses the flags that records have no output for.
-    fn refuse(&self, flags: &[&str], why: &str) -> anyhow::Result<()> {
+    /// Refuses all outputs but these: records of this kind have no other.
+    fn allow(&self, flags: &[&str], why: &str) -> anyhow::Result<()> {
         let full = self.full.then_some("--full");
         let mut given = full.into_iter().chain(self.outputs().map(|(flag, _)| flag));
-        match given.find(|flag| flags.contains(flag)) {
+        match given.find(|flag| !flags.contains(flag)) {
             Some(flag) => Err(BadUsage::new(format!("{flag}: {why}"))),
             None => Ok(()),
         }

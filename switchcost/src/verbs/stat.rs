@@ -7,11 +7,12 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use contract::message::MOST_SAMPLES;
 use contract::units::Span;
-use facts::{Build, Metric, Plan, Process, Record, Run, Section};
+use facts::{Metric, Process, Record, Run, Section};
 use serde::Serialize;
 
 use crate::figures::doubts;
 use crate::figures::evidence::{Evidence, Verdict};
+use crate::measure::header;
 use crate::measure::turns::{self, Seat};
 use crate::plan::programs::Programs;
 use crate::plan::scheduling::{self, Cpus, Policy};
@@ -66,37 +67,30 @@ struct Report<'a> {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.command.split()?;
-    let mut flags = flags.to_vec();
-    let iters = take(&mut flags, "--iters")?.or(args.iters).unwrap_or(ITERATIONS);
-    if iters == 0 {
-        return Err(BadUsage::new("--iters 0: a run has at least one"));
-    }
-    let warmup = take(&mut flags, "--warmup")?.unwrap_or(iters.div_ceil(10));
-    ensure_no_runner_flags(&flags).map_err(|e| BadUsage::new(e.to_string()))?;
+    let case = args.case(program, flags.to_vec())?;
     let programs = Programs::up_to_date([program], &built_in_tables()?)?;
     let executable = programs.executable(program)?;
-    if shows_help(executable, &flags)? {
+    if shows_help(executable, &case.flags)? {
         return Ok(());
     }
-    let case = Case { iters, warmup, ..args.case(program, flags) };
     args.measure.ensure_can_keep(std::slice::from_ref(&case))?;
     signals::install()?;
     let _lock = RunnerLock::acquire();
     if signals::received().is_some() {
         bail!("interrupted before it began");
     }
-    let size = iters.min(MOST_SAMPLES);
     let seat = Seat {
         case: &case,
         program: executable,
         described: None,
-        iterations: Some(size),
+        iterations: Some(case.iters.min(MOST_SAMPLES)),
         slices: None,
     };
     let mut rng = fastrand::Rng::with_seed(0);
     let (options, begun) = (args.measure.options(), Instant::now());
     let measured = turns::measure(&[seat], &[vec![0]], &options, begun, &mut rng, |_, _| {});
-    let process = measured.into_iter().flatten().next().context("nothing was measured")?.process;
+    let mut process =
+        measured.into_iter().flatten().next().context("nothing was measured")?.process;
     if let (Some(flag), Some(error)) = (own_option(&case.flags), &process.error)
         && error.contains("unexpected argument")
     {
@@ -104,7 +98,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             "{flag}: options of `switchcost stat` stand before {program}"
         )));
     }
-    let record = record(programs.build(), &case, process)?;
+    let (machine, plan) = (facts::machine::read(), header::plan(std::slice::from_ref(&case)));
+    let run = Run::begin(header::command_line(), 0, machine, programs.build(), plan);
+    process.run = run.id;
+    let record = Record::new(Arc::new(run), process).map_err(anyhow::Error::msg)?;
     print(&record, args.format)?;
     let Some(error) = &record.error else { return Ok(()) };
     match record.stderr.as_ref().filter(|_| args.format == TextOrJson::Text) {
@@ -127,19 +124,26 @@ fn own_option(flags: &[String]) -> Option<&str> {
 }
 
 impl Args {
-    fn case(&self, program: &str, flags: Vec<String>) -> Case {
-        let name = program.rsplit('/').next().unwrap_or(program);
-        Case {
-            program: name.to_owned(),
-            flags,
-            setting: Setting {
-                cpus: self.cpus.clone(),
-                policy: self.policy,
-                timer_slack: self.timer_slack.map(|Span(ns)| ns),
-                ..Setting::default()
-            },
-            ..Case::default()
+    /// The only case of the run.
+    fn case(&self, program: &str, mut flags: Vec<String>) -> anyhow::Result<Case> {
+        let iters = take(&mut flags, "--iters")?.or(self.iters).unwrap_or(ITERATIONS);
+        if iters == 0 {
+            return Err(BadUsage::new("--iters 0: a run has at least one"));
         }
+        let warmup = take(&mut flags, "--warmup")?.unwrap_or(iters.div_ceil(10));
+        ensure_no_runner_flags(&flags).map_err(|e| BadUsage::new(e.to_string()))?;
+        let program = program.rsplit('/').next().unwrap_or(program).to_owned();
+        let section = Section { title: program.clone(), ..Section::default() };
+        let [title, row] = [(); 2].map(|()| program.clone());
+        let cell = facts::Case { section: title, row, ..facts::Case::default() };
+        let setting = Setting {
+            cpus: self.cpus.clone(),
+            policy: self.policy,
+            timer_slack: self.timer_slack.map(|Span(ns)| ns),
+            ..Setting::default()
+        };
+        let (section, cell) = (section.into(), cell.into());
+        Ok(Case { program, flags, iters, warmup, setting, section, cell, ..Case::default() })
     }
 }
 
@@ -156,23 +160,6 @@ fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
     };
     let bad = |_| BadUsage::new(format!("{name}: '{}' is not a number", brief(&value)));
     value.parse().map(Some).map_err(bad)
-}
-
-/// The process as the only one of a run.
-fn record(build: Build, case: &Case, mut process: Process) -> anyhow::Result<Record> {
-    let section =
-        Section { title: case.program.clone(), metric: Metric::Hop, ..Section::default() };
-    let cell = facts::Case {
-        section: section.title.clone(),
-        row: case.program.clone(),
-        ..facts::Case::default()
-    };
-    let mut plan = Plan::default();
-    plan.put(&section, &cell);
-    let machine = facts::machine::read();
-    let run = Run::begin(crate::measure::header::command_line(), 0, machine, build, plan);
-    process.run = run.id;
-    Record::new(Arc::new(run), process).map_err(anyhow::Error::msg)
 }
 
 fn print(record: &Record, format: TextOrJson) -> anyhow::Result<()> {

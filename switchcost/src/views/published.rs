@@ -78,7 +78,7 @@ fn publish_process(process: &mut Process) {
         Usage { user_ns system_ns voluntary_switches involuntary_switches minor_faults major_faults }
         Account { at all idle busy stolen own }
         Interference {
-            steal idle throttled rescheduling function_calls cpu_pressure memory_pressure io_pressure
+            steal throttled rescheduling function_calls cpu_pressure memory_pressure io_pressure
         }
         MemoryChange { before held }
         Memory {

@@ -85,7 +85,6 @@ function look(frame) {
   by("1 ratio"); expect("a b c");
   reverse.click(); expect("b a c");
   by("0 name"); expect("c b a");
-  page.querySelectorAll("thead button")[1].click(); expect("a b c");
 }
 "#;
 

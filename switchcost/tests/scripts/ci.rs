@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{can_run, executable, path_of, script};
+use super::{can_run, executable, path_of};
 use crate::support::process::{Outcome, Run};
 
 /// The shell text that the action runs.
@@ -90,9 +90,6 @@ fn run<const N: usize>(
 fn a_step_of_a_workflow_ends_as_its_duel() {
     if !can_run(&["bash", "env", "mktemp", "date", "git"]) {
         return;
-    }
-    for flags in ["", "--budget 9s", "--crate tokio HEAD"] {
-        script("ci-duel.sh", flags).finish().expect_refusal(2, &["--help"]);
     }
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

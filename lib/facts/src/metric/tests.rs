@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::{Build, Machine, Plan, Process, Run};
+use crate::{Build, Machine, Plan, Process, Record, Run};
 
 fn of(process: Process) -> Record {
     let machine = Machine { cpus_online: Some("0-3".to_owned()), ..Machine::default() };

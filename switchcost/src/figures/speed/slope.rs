@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Case, Process, Round};
+use super::process::{Case, Process, Round};
 
 /// Share of the residuals that is left out at each end of a fit: slices with a pause of their own.
 const TRIM: f64 = 0.05;

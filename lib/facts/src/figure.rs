@@ -1,0 +1,120 @@
+//! Figures of records by their metrics, and what the tasks of a process took.
+
+use crate::{Memory, Metric, Process, Record};
+
+/// Nanoseconds in a second.
+const SECOND: f64 = 1e9;
+
+impl Metric {
+    /// The figure of a process whose iteration takes so many ns, in the unit of its [`Quantity`]. `None` if the
+    /// record does not have it, and for [`Metric::Memory`], which is no single figure.
+    pub fn figure(&self, record: &Record, iteration: Option<f64>) -> Option<f64> {
+        let tasks = || Some(record.tasks? as f64 * record.chains as f64);
+        let samples = || record.samples.as_ref();
+        let per_iteration = |all: u64| Some(all as f64 / samples()?.count as f64);
+        let figure = match self {
+            Metric::Hop
+            | Metric::Task
+            | Metric::Iteration
+            | Metric::RoundTrip
+            | Metric::Message => iteration? / self.divisor(record)?,
+            Metric::Variation => samples()?.stddev / samples()?.mean,
+            Metric::Memory => return None,
+            Metric::SetUp => record.setup_ns? as f64 / tasks()?,
+            Metric::FirstIteration => record.first_ns? as f64 / record.repeats()?.0 as f64,
+            Metric::Teardown => record.teardown_ns? as f64 / tasks()?,
+            Metric::Rate | Metric::HopRate | Metric::HopRatePerCpu | Metric::Throughput => {
+                self.per_second(record)? / iteration?
+            }
+            Metric::User => per_iteration(record.usage?.user_ns)?,
+            Metric::System => per_iteration(record.usage?.system_ns)?,
+            // How long an iteration took that has latencies is not known.
+            Metric::CpuShare if record.arrivals.is_some() => return None,
+            Metric::CpuShare => {
+                let used = record.usage?.user_ns as f64 + record.usage?.system_ns as f64;
+                used / (samples()?.mean * samples()?.count as f64)
+            }
+            Metric::Switches => {
+                let usage = record.usage?;
+                let all = usage.voluntary_switches as f64 + usage.involuntary_switches as f64;
+                all / record.timed()?.0 as f64
+            }
+            Metric::Faults => {
+                let usage = record.usage?;
+                per_iteration(usage.minor_faults)? + per_iteration(usage.major_faults)?
+            }
+            Metric::Peak => record.peak_resident()? as f64,
+            Metric::PeakPerTask => record.peak_gain()? as f64 / tasks()?,
+            Metric::SystemPerTask => record.system_gain()? / tasks()?,
+            Metric::Samples(stat) => stat.of_samples(samples()?)?,
+            Metric::Extra { name, stat } => stat.of(record.extra.get(name)?)?,
+        };
+        figure.is_finite().then_some(figure)
+    }
+
+    /// Divisor of an iteration's time, if the figure is a part of that time: its percentiles are
+    /// those of the iteration, divided alike. `None` for any other figure.
+    pub fn divisor(&self, record: &Record) -> Option<f64> {
+        let sent = record.sent();
+        match self {
+            Metric::Hop => Some(record.hops? as f64),
+            Metric::Task => Some(record.tasks? as f64 * sent),
+            Metric::Iteration => Some(1.0),
+            Metric::RoundTrip => (record.tasks? == 1 && sent == 1.0).then_some(1.0),
+            Metric::Message => Some(sent),
+            _ => None,
+        }
+    }
+
+    /// What an iteration does, so that it is a rate per ns of its time; `None` if the figure is no rate.
+    fn per_second(&self, record: &Record) -> Option<f64> {
+        match self {
+            Metric::Rate => Some(SECOND * record.sent()),
+            Metric::HopRate => Some(SECOND * record.hops? as f64),
+            Metric::HopRatePerCpu => {
+                Some(SECOND * record.hops? as f64 / record.cpus_at_work()? as f64)
+            }
+            Metric::Throughput => Some(SECOND * record.bytes? as f64),
+            _ => None,
+        }
+    }
+}
+
+/// What the tasks of a process took.
+impl Process {
+    fn held(&self) -> Option<Memory> {
+        self.memory?.held
+    }
+
+    /// Resident memory of the process before its tasks: 0 if nobody could look.
+    fn resident_before(&self) -> u64 {
+        self.memory.and_then(|memory| memory.before.resident).unwrap_or(0)
+    }
+
+    /// Resident memory at rest that was not there before, in bytes.
+    pub fn resident_gain(&self) -> Option<u64> {
+        self.held()?.resident?.checked_sub(self.resident_before())
+    }
+
+    /// Largest resident set, in bytes.
+    pub fn peak_resident(&self) -> Option<u64> {
+        self.held()?.peak_resident
+    }
+
+    /// Largest resident set less that before the tasks, in bytes.
+    pub fn peak_gain(&self) -> Option<u64> {
+        self.peak_resident()?.checked_sub(self.resident_before())
+    }
+
+    /// Kernel memory at rest that was not there before, in bytes, as far as it follows the number of
+    /// tasks. It is negative if others freed more meanwhile.
+    pub fn kernel_gain(&self) -> Option<f64> {
+        Some(self.held()?.kernel()? - self.memory?.before.kernel()?)
+    }
+
+    /// Memory of the process and the kernel at rest that was not there before, in bytes.
+    pub fn system_gain(&self) -> Option<f64> {
+        let user = self.held()?.resident? as f64 - self.resident_before() as f64;
+        Some(user + self.kernel_gain()?)
+    }
+}
