@@ -6,7 +6,7 @@ use crate::{Memory, Metric, Process, Record};
 const SECOND: f64 = 1e9;
 
 impl Metric {
-    /// The figure of a process whose iteration takes so many ns, in the unit of its [`Quantity`]. `None` if the
+    /// The figure of a process whose iteration takes so many ns, in the unit of its quantity. `None` if the
     /// record does not have it, and for [`Metric::Memory`], which is no single figure.
     pub fn figure(&self, record: &Record, iteration: Option<f64>) -> Option<f64> {
         let tasks = || Some(record.tasks? as f64 * record.chains as f64);

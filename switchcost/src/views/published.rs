@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, ensure};
 use contract::message::{Distribution, Runtime, Usage};
-use facts::machine::{Cache, RETIRED, StartPressure, Topology};
+use facts::machine::{Cache, StartPressure, Topology};
 use facts::{
     Account, Also, Build, CacheLine, Case, Ending, Interference, Kind, Machine, Memory,
     MemoryChange, Plan, Process, Run, Samples, Section, Thirds,
@@ -92,6 +92,21 @@ fn publish_process(process: &mut Process) {
 /// Fields whose names are data.
 const MAPS: [&str; 2] = ["machine.mitigations", "extra"];
 
+/// Where older files hold what is not read any more.
+const RETIRED: [&str; 12] = [
+    "interference.idle",
+    "machine.architecture",
+    "machine.smt_active",
+    "machine.numa_nodes",
+    "machine.base_frequency_khz",
+    "machine.max_frequency_khz",
+    "machine.clock_read_ns",
+    "machine.memory_limit",
+    "machine.rlimits",
+    "machine.swap_total_bytes",
+    "machine.perf_event_paranoid",
+    "machine.io_uring_disabled",
+];
 /// No text that is published is longer, in bytes.
 const LONGEST: usize = 200;
 
@@ -167,9 +182,7 @@ impl Published {
                 self.numbers.insert(place.to_owned());
             }
             _ => {
-                let is_retired =
-                    place.strip_prefix("machine.").is_some_and(|n| RETIRED.contains(&n));
-                if !is_retired {
+                if !RETIRED.contains(&place) {
                     self.left_out.insert(place.to_owned());
                 }
             }

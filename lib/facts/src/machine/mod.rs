@@ -27,21 +27,6 @@ use cpu_map::CpuMap;
 /// Readings of the clock, from which its step is taken.
 const READINGS: u32 = 2100;
 
-/// Facts that older files hold, which are not read any more.
-pub const RETIRED: [&str; 11] = [
-    "architecture",
-    "smt_active",
-    "numa_nodes",
-    "base_frequency_khz",
-    "max_frequency_khz",
-    "clock_read_ns",
-    "memory_limit",
-    "rlimits",
-    "swap_total_bytes",
-    "perf_event_paranoid",
-    "io_uring_disabled",
-];
-
 /// Facts of a machine and of the circumstances when a run started.
 ///
 /// `None` and an empty collection mean unknown. Host name, user, serial numbers and names of control
