@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use contract::message::{Description, MOST_SAMPLES, Usage};
 use contract::units::counted;
 use facts::{
-    CacheLine, Counters, Interference, Memory, MemoryChange, Process, Samples, Scope, Side, Slice,
+    CacheLine, Counters, Interference, Memory, MemoryChange, Process, Samples, Side, Slice,
     distribution,
 };
 use facts::{counters, memory, migrations, usage};
@@ -341,8 +341,8 @@ impl<'a> Live<'a> {
         let iters = self.seat.case.iters;
         let iterations = (iters / 10).max(100).min(iters).min(MOST_SAMPLES);
         // Where nothing is handed over, an iteration creates threads, which only their CPUs can count.
-        let scope = self.process.hops.is_none().then_some(Scope::Cpus);
-        let counting = counters::attach(&self.pids, scope);
+        let begins_threads = self.process.hops.is_none();
+        let counting = counters::attach(&self.pids, begins_threads);
         let ran = session.run(iterations, None)?;
         self.process.counters = Some(Counters {
             iterations: ran.samples.len() as u64,
