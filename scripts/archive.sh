@@ -16,17 +16,14 @@ Usage: $me [OPTIONS]
 
 Options:
   --out DIR   The folder for the archive [default: dist in the project's folder]
-  --musl      Link musl instead of glibc: 'rustup target add' fetches it
   --check     Then unpack it into an empty root and run every program there, a plan among them;
               needs root, or user namespaces
   -h, --help  Print help
 
-With glibc the programs measure what the ordinary build measures: the same allocator with its
-arenas, the same threads, the clock without a system call. What a static glibc cannot do, such as
-looking up users and hosts, they do not use. It needs libc.a: libc6-dev on Debian, glibc-static on
-Fedora. glibc is under the LGPL, which asks something of those who pass such a program on.
-With musl the allocator is another, slower where threads share it: its figures are not comparable
-with those of a glibc build.
+The programs measure what the ordinary build measures: the same allocator with its arenas, the
+same threads, the clock without a system call. What a static glibc cannot do, such as looking up
+users and hosts, they do not use. It needs libc.a: libc6-dev on Debian, glibc-static on Fedora.
+glibc is under the LGPL, which asks something of those who pass such a program on.
 
 Exit status: 0 when the archive is made (and checked), 1 when it is not, 2 for bad usage
 HELP
@@ -47,24 +44,16 @@ main() {
 }
 
 read_arguments() {
-    out=$root/dist musl='' check=''
+    out=$root/dist check=''
     while (($#)); do
         case $1 in
-        --out=*)
-            set -- --out "${1#*=}" "${@:2}"
-            continue
-            ;;
         --out)
             [[ -n ${2:-} ]] || usage_error "--out takes a folder"
             out=$2
             shift
             ;;
-        --musl) musl=yes ;;
         --check) check=yes ;;
-        -h | --help)
-            usage
-            exit 0
-            ;;
+        -h | --help) usage && exit ;;
         *) usage_error "unknown argument '$1'" ;;
         esac
         shift
@@ -76,15 +65,9 @@ read_arguments() {
 find_target() {
     target=$(rustc -vV | sed -n 's/^host: //p')
     [[ $target == *-linux-* ]] || fail "this is no Linux: rustc builds for '$target'"
-    if [[ -n $musl ]]; then
-        target=${target%-linux-*}-linux-musl
-    fi
-    [[ -d $(rustc --print target-libdir --target "$target") ]] ||
-        fail "the target $target is not installed: rustup target add $target"
-    arch=${target%%-*}
     version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$root/Cargo.toml")
     [[ -n $version ]] || fail "no version is in $root/Cargo.toml"
-    name=switchcost-$version-$arch${musl:+-musl}
+    name=switchcost-$version-${target%%-*}
 }
 
 # Sets `built`, the executables.
@@ -111,18 +94,14 @@ build() {
 
 # The programs in Go are static as they are. Where nothing can build them, the archive is without.
 build_go() {
-    local source
     go=$(command -v "${GO:-go}" || command -v /usr/local/go/bin/go) || {
         say "no Go toolchain: the archive is without the programs in Go"
         return
     }
     progress "building the programs in Go ..."
-    for source in "$root"/peers/go/*/main.go; do
-        source=${source%/main.go}
-        CGO_ENABLED=0 GOTOOLCHAIN=local "$go" build -C "$root/peers/go" -trimpath -ldflags='-s -w' \
-            -o "$work/go/" "./${source##*/}" || fail "go could not build ${source##*/}"
-        built+=("$work/go/${source##*/}")
-    done
+    CGO_ENABLED=0 GOTOOLCHAIN=local "$go" build -C "$root/peers/go" -trimpath -ldflags='-s -w' \
+        -o "$work/go/" ./... || fail "go could not build its programs"
+    built+=("$work"/go/*)
     progress
 }
 
@@ -191,15 +170,10 @@ add_licences() {
     done <"$1/LICENSES.txt"
     source=$(rustc --print sysroot)/share/doc/rust
     copy_texts "$texts/rust" "$source"/{COPYRIGHT-library.html,licenses/*}
-    if [[ $musl ]]; then
-        # Rust has a musl of its own.
-        copy_texts "$texts/musl" /usr/share/doc/musl*/copyright /usr/share/licenses/musl/*
-    else
-        copy_texts "$texts/glibc" /usr/share/doc/libc6-dev/copyright /usr/share/common-licenses/LGPL-2.1 \
-            /usr/share/licenses/glibc/*
-        # The unwinder.
-        copy_texts "$texts/libgcc" /usr/share/doc/libgcc-*-dev/copyright /usr/share/licenses/libgcc/*
-    fi
+    copy_texts "$texts/glibc" /usr/share/doc/libc6-dev/copyright /usr/share/common-licenses/LGPL-2.1 \
+        /usr/share/licenses/glibc/*
+    # The unwinder.
+    copy_texts "$texts/libgcc" /usr/share/doc/libgcc-*-dev/copyright /usr/share/licenses/libgcc/*
     [[ ! -d $work/go ]] || copy_texts "$texts/go" "$("$go" env GOROOT)"/{LICENSE,PATENTS}
 }
 
@@ -254,7 +228,7 @@ check_readme() {
         "${into[@]}" "$empty" "/$name/${words[0]}" "${words[@]:1}" </dev/null >/dev/null ||
             fail "--check: README.md names '${words[*]}', which fails"
     done < <(grep '^\./' "$1/README.md")
-    for what in rust "$([[ $musl ]] && echo musl || echo glibc)" $([[ -d $work/go ]] && echo go); do
+    for what in rust glibc $([[ -d $work/go ]] && echo go); do
         [[ -d $1/licenses/$what ]] || fail "--check: no text of the licence of $what was found"
     done
 }

@@ -71,7 +71,7 @@ keep "$scratch/cores/hand-overs-per-second-and-cpu-by-pipes.svg" docs/findings/c
 marker='(<!--= *(?<expression>[^\0]*?)-->)(?<text>[^\0]*?)(?=<!--/-->)'
 for document in "${documents[@]}"; do
     jq -Rrs --arg marker "$marker" --arg name "$document" '
-        "include \"figures\"; include \"languages\"; include \"documents\"; include \"claims\"; . as $all | [" +
+        "include \"documents\"; include \"claims\"; . as $all | [" +
         ([match($marker; "gs").captures[1].string
           | "($all | try (\(.)) catch error(\($name + ": " + . | tojson) + \": \" + (. | tostring)))"]
          | join(",\n")) + "]" ' "$document" >"$scratch/program.jq"

@@ -14,8 +14,7 @@ Duels versions of Tokio against $base by the plan $plan, BUDGET each
 (default: 60s):
 ${versions[*]}
 Appends a line of JSON for each to FILE; versions that it already has are not measured again. Then
-prints a table in Markdown, and draws FILE with .svg for its extension. Each version is built once, in
-target/duel.
+prints a table in Markdown. Each version is built once, in target/duel.
 EOF
     exit
 fi
@@ -39,6 +38,4 @@ for version in "${versions[@]}"; do
     fi
 done
 
-jq -rs -L scripts/lib --arg base "$base" --from-file scripts/lib/versions-table.jq "$file"
-jq -rs -L scripts/lib --arg base "$base" --from-file scripts/lib/versions-plot.jq "$file" >"${file%.*}.svg"
-echo "plot: ${file%.*}.svg" >&2
+jq -rs --from-file scripts/lib/versions.jq "$file"

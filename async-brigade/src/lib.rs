@@ -4,8 +4,7 @@
 //! it into the next link; the driver reads it from the last link: N + 1 hops.
 //!
 //! Timed: one write, two reads (the second finds nothing and tells the task to wait; see `--read-buffer`), the runtime's
-//! epoll_wait and its own work; with `--touch`, the use of memory in between. Left out: creating and awaiting the
-//! tasks, and the check of the bytes.
+//! epoll_wait and its own work. Left out: creating and awaiting the tasks, and the check of the bytes.
 //!
 //! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
 //! round trips in an iteration. A multi-thread scheduler runs all of them; of current-thread ones each chain has
@@ -21,19 +20,19 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use chain::{
-    ByteTokens, ChainBuilder, ChainDriver, ChainFlags, ChainsFlags, ReadBuffer, StartGuard,
-    StartLatch, TaskResults, Times, TokenBuffer, WorkingSet, conclude, drive_together,
+    ByteTokens, ChainBuilder, ChainFlags, ChainsFlags, ReadBuffer, StartGuard, StartLatch,
+    TaskResults, Times, TokenBuffer, conclude,
 };
 use clap::Parser;
 use contract::message::{Claim, Description};
-use contract::{Flags, Pass, Program, Run};
-use runtime::{Driven, DriverKind, Ends, Runtimes, TokioFlags, run_driver};
+use contract::{Flags, Program, Run};
+use runtime::{Ends, Runtimes, TaskDriver, TokioFlags};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 /// Pass a byte through a chain of Tokio tasks joined by pipes, and time it
-#[derive(Clone, Parser)]
+#[derive(Parser)]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
@@ -73,43 +72,31 @@ pub fn main() -> ExitCode {
 
 /// The brigade, beside idle tasks that wait on timers or on links of their own.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    if !cli.chains.is_one() {
-        let runtimes = cli.tokio.build_for(cli.chains, true)?;
-        let idle = (cli.chain.idle, cli.chain.transport);
-        return cli.tokio.beside(runtimes.of_chain(0), idle, || brigades(cli, &runtimes, run));
-    }
-    let runtime = cli.tokio.build(true)?;
-    cli.tokio.beside(&runtime, (cli.chain.idle, cli.chain.transport), || {
-        let mut tasks = Tasks::new();
-        let driven = runtime.block_on(build(cli, 0, &mut tasks)).and_then(|ends| {
-            let drive = |ends, pass| drive(cli.clone(), ends, pass);
-            runtime::drive(&runtime, cli.tokio.driver, run, ends, drive)
-        });
-        // The driver's ends are closed now, and the end of file runs along the chain.
-        join(&runtime, tasks).into_result(driven, run.sent())
-    })
+    let runtimes = cli.tokio.build_for(cli.chains, true)?;
+    let idle = (cli.chain.idle, cli.chain.transport);
+    cli.tokio.beside(runtimes.of_chain(0), idle, || brigade(cli, &runtimes, run))
 }
 
-fn join(runtime: &Runtime, tasks: Tasks) -> TaskResults {
-    let join = |(place, task)| (place, runtime.block_on(runtime::join(task)));
-    tasks.into_iter().map(join).collect()
-}
-
-/// Several chains, or several round trips an iteration.
-fn brigades(cli: &Cli, runtimes: &Runtimes, run: &mut Run) -> Result<()> {
+/// Builds all chains, drives them, and takes them down.
+fn brigade(cli: &Cli, runtimes: &Runtimes, run: &mut Run) -> Result<()> {
     let mut chains = Vec::new();
     let drivers = (0..cli.chains.chains).map(|chain| {
         let mut tasks = Tasks::new();
         let built = runtimes.of_chain(chain).block_on(build(cli, chain, &mut tasks));
         chains.push((runtimes.of_chain(chain), tasks));
-        let state = Some((built?, ByteTokens::new(&cli.chain, cli.chains.trips)));
-        Ok(Driver { runtimes, chain, kind: cli.tokio.driver, tasks: cli.flags.tasks, state })
+        let tokens = ByteTokens::new(&cli.chain, cli.chains.trips);
+        Ok(Driver { ends: built?, tokens, tasks: cli.flags.tasks })
     });
     let drivers = drivers.collect::<Result<Vec<Driver>>>();
-    let driven = drivers.and_then(|drivers| drive_together(run, drivers));
+    let driven = drivers.and_then(|drivers| runtimes.drive(cli.tokio.driver, run, drivers));
     // The drivers' ends are closed now, and the end of file runs along each chain.
     let results = chains.into_iter().map(|(runtime, tasks)| join(runtime, tasks));
     conclude(results.collect(), driven, run.sent())
+}
+
+fn join(runtime: &Runtime, tasks: Tasks) -> TaskResults {
+    let join = |(place, task)| (place, runtime.block_on(runtime::join(task)));
+    tasks.into_iter().map(join).collect()
 }
 
 /// Builds a chain, waits until each task runs, and returns the driver's ends.
@@ -123,11 +110,10 @@ async fn build(cli: &Cli, chain: u32, tasks: &mut Tasks) -> Result<Ends> {
         let fault = faults.of(station.place);
         let guard = latch.guard(fault);
         let ends = (station.upstream.with_fault(fault), station.downstream);
-        let task = if chain.is_plain() && read_size == 1 {
+        let task = if chain.is_byte() && read_size == 1 {
             tokio::spawn(pass_bytes(ends, guard))
         } else {
-            let work = (TokenBuffer::new(chain, read_size), WorkingSet::new(chain.touch));
-            tokio::spawn(pass_tokens(ends, guard, work))
+            tokio::spawn(pass_tokens(ends, guard, TokenBuffer::new(chain, read_size)))
         };
         tasks.push((station.place, task));
     }
@@ -148,18 +134,17 @@ async fn pass_bytes((mut from, mut to): Ends, guard: StartGuard) -> io::Result<u
     Ok(passed)
 }
 
-/// The same with tokens of any size, of which one read may bring several, and with work.
+/// The same with tokens of any size, of which one read may bring several.
 async fn pass_tokens(
     (mut from, mut to): Ends,
     guard: StartGuard,
-    (mut buffer, mut memory): (TokenBuffer, WorkingSet),
+    mut buffer: TokenBuffer,
 ) -> io::Result<u64> {
     guard.started()?;
     let mut passed = 0;
     while let read @ 1.. = from.read(buffer.room()).await? {
         for token in buffer.whole(read) {
             token[0] = token[0].wrapping_add(1);
-            memory.touch();
             to.write_all(token).await?;
             passed += 1;
         }
@@ -167,69 +152,31 @@ async fn pass_tokens(
     buffer.end().map(|()| passed)
 }
 
-/// The driver's task in one pass.
-async fn drive(cli: Cli, mut ends: Ends, mut pass: Pass) -> Driven<Ends> {
-    let result: Result<()> = async {
-        let mut tokens = ByteTokens::new(&cli.chain, 1);
-        while let Some(iteration) = pass.next_iteration() {
-            let (begun, ended) = make_trips(&mut ends, &mut tokens, iteration).await?;
-            pass.record(ended - begun);
-            tokens.verify(iteration, cli.flags.tasks)?;
-        }
-        Ok(())
-    }
-    .await;
-    (ends, pass, result)
-}
-
-/// The driver in an iteration: sends the tokens in, takes them out, and times that.
-async fn make_trips(
-    (last, first): &mut Ends,
-    tokens: &mut ByteTokens,
-    iteration: u64,
-) -> Result<Times> {
-    let trips = tokens.trips(iteration);
-
-    let begun = Instant::now();
-    for (sent, received) in trips {
-        for token in sent {
-            first.write_all(token).await?;
-        }
-        for token in received {
-            last.read_exact(token).await.context("the chain ended early")?;
-        }
-    }
-    Ok((begun, Instant::now()))
-}
-
-/// The driver of one chain among several.
-struct Driver<'a> {
-    runtimes: &'a Runtimes,
-    chain: u32,
-    kind: DriverKind,
+/// The driver of a chain: sends the tokens in, takes them out, and times that.
+struct Driver {
+    ends: Ends,
+    tokens: ByteTokens,
     tasks: u32,
-    /// What the driver's task has while it runs.
-    state: Option<(Ends, ByteTokens)>,
 }
 
-impl ChainDriver for Driver<'_> {
-    fn start(&mut self) -> Result<()> {
-        self.runtimes.pin(self.chain)
-    }
+impl TaskDriver for Driver {
+    async fn make_trips(&mut self, iteration: u64) -> Result<Times> {
+        let (last, first) = &mut self.ends;
+        let trips = self.tokens.trips(iteration);
 
-    fn make_trips(&mut self, iteration: u64) -> Result<Times> {
-        let (mut ends, mut tokens) = self.state.take().context("the driver has ended")?;
-        let (times, state) =
-            run_driver(self.runtimes.of_chain(self.chain), self.kind, async move {
-                let times = make_trips(&mut ends, &mut tokens, iteration).await;
-                (times, (ends, tokens))
-            })?;
-        self.state = Some(state);
-        times
+        let begun = Instant::now();
+        for (sent, received) in trips {
+            for token in sent {
+                first.write_all(token).await?;
+            }
+            for token in received {
+                last.read_exact(token).await.context("the chain ended early")?;
+            }
+        }
+        Ok((begun, Instant::now()))
     }
 
     fn verify(&self, iteration: u64) -> Result<()> {
-        let (_, tokens) = self.state.as_ref().context("the driver has ended")?;
-        tokens.verify(iteration, self.tasks)
+        self.tokens.verify(iteration, self.tasks)
     }
 }

@@ -16,7 +16,7 @@ use std::time::Instant;
 use anyhow::ensure;
 use contract::{Pass, Run, Step};
 
-use crate::Cli;
+use crate::cli::Cli;
 
 /// A future as a runtime has it: of any kind, and ready to be sent to another thread.
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;

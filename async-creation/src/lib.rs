@@ -32,6 +32,7 @@ use creation::{SpawnTimes, use_stack};
 use tokio::task::JoinHandle;
 
 use cli::Cli;
+use sleepers::release;
 
 /// The program, as `main` of an executable.
 pub fn main() -> ExitCode {
@@ -127,14 +128,4 @@ async fn hold(n: u32) -> anyhow::Result<Vec<JoinHandle<()>>> {
     }
     runtime::wait_for(&mut latch).await?;
     Ok(tasks)
-}
-
-/// Ends tasks that wait.
-async fn release<T>(tasks: Vec<JoinHandle<T>>) -> anyhow::Result<()> {
-    tasks.iter().for_each(JoinHandle::abort);
-    for task in tasks {
-        let is_cancelled = task.await.is_err_and(|e| e.is_cancelled());
-        ensure!(is_cancelled, "a task ended that should have waited");
-    }
-    Ok(())
 }

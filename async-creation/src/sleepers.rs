@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use chain::{StartGuard, StartLatch};
 use contract::{Pass, Run, Step};
 use creation::{Alive, Sleepers, lateness};
@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time;
 
-use crate::{Cli, release};
+use crate::cli::Cli;
 
 pub(crate) fn measure(cli: &Cli, sleep: Duration, run: &mut Run) -> anyhow::Result<()> {
     let runtime = cli.runtime.build_with(|builder| {
@@ -159,4 +159,14 @@ impl Gate {
     fn new(sleep: Duration) -> Arc<Self> {
         Arc::new(Gate { opened: Notify::new(), sleep })
     }
+}
+
+/// Ends tasks that wait.
+pub(crate) async fn release<T>(tasks: Vec<JoinHandle<T>>) -> anyhow::Result<()> {
+    tasks.iter().for_each(JoinHandle::abort);
+    for task in tasks {
+        let is_cancelled = task.await.is_err_and(|e| e.is_cancelled());
+        ensure!(is_cancelled, "a task ended that should have waited");
+    }
+    Ok(())
 }

@@ -4,45 +4,51 @@
 use std::future::pending;
 use std::io::{Error, ErrorKind};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use chain::{
-    ChainBuilder, Next, PollCount, StartGuard, StartLatch, TaskResults, Times, TokenSource, Tokens,
-    WorkingSet,
+    ChainBuilder, ChainsFlags, Next, PollCount, StartGuard, StartLatch, TaskResults, Times,
+    TokenSource, Tokens, conclude,
 };
-use contract::{Pass, Run};
-use runtime::Driven;
-use tokio::sync::Mutex;
+use contract::Run;
+use runtime::TaskDriver;
 
 use crate::links::{Receiver, Sender};
 use crate::{BrigadeFlags, Executor};
 
 /// A brigade over links of one kind, compiled for an executor.
-pub type Brigade<E> = fn(&BrigadeFlags, &E, &mut Run) -> Result<()>;
+pub type Brigade<E> = fn(&BrigadeFlags, ChainsFlags, &E, &mut Run) -> Result<()>;
 
-/// Builds a brigade, drives it, and takes it down; beside idle tasks if there are any.
+/// Builds all chains, drives them, and takes them down; beside idle tasks if there are any.
 pub fn brigade<R: Receiver, E: Executor>(
     flags: &BrigadeFlags,
+    chains: ChainsFlags,
     executor: &E,
     run: &mut Run,
 ) -> Result<()> {
     let polls = PollCount::default();
     let _idle = start_idle::<R, E>(flags, executor, &polls).context("the idle tasks")?;
-    let mut tasks = Vec::new();
-    let driven = build::<R, E>(flags, ONE, executor, &mut tasks).and_then(|ends| {
-        let ends = Arc::new(Mutex::new(ends));
-        executor.drive(run, &|pass| Box::pin(drive(Arc::clone(&ends), flags.flags.tasks, pass)))
+    let mut built = Vec::new();
+    let drivers = (0..chains.chains).map(|chain| {
+        let mut tasks = Vec::new();
+        let driver = build::<R, E>(flags, (chain, chains.trips), executor, &mut tasks);
+        built.push((chain, tasks));
+        driver
     });
-    // The driver's ends are dropped now, and the end runs along the chain.
-    let join = |(place, task)| (place, executor.join(task));
-    tasks.into_iter().map(join).collect::<TaskResults>().into_result(driven, run.sent())?;
+    let drivers = drivers.collect::<Result<Vec<Driver<R>>>>();
+    let driven = drivers.and_then(|drivers| executor.drive(run, drivers));
+    // The drivers' ends are dropped now, and the end runs along each chain.
+    let results = built.into_iter().map(|(chain, tasks)| {
+        let join = |(place, task)| (place, executor.join(chain, task));
+        tasks.into_iter().map(join).collect::<TaskResults>()
+    });
+    conclude(results.collect(), driven, run.sent())?;
     polls.check(flags.chain.idle)
 }
 
 /// Starts idle tasks, each on a link of its own, both ends of which it has.
-pub(crate) fn start_idle<R: Receiver, E: Executor>(
+fn start_idle<R: Receiver, E: Executor>(
     flags: &BrigadeFlags,
     executor: &E,
     polls: &PollCount,
@@ -52,29 +58,23 @@ pub(crate) fn start_idle<R: Receiver, E: Executor>(
     for _ in 0..flags.chain.idle {
         let (from, to) = R::link(flags.capacity());
         let task = boxed(polls.of(pass_on(from, to, latch.guard(None))));
-        tasks.push(executor.spawn(task));
+        tasks.push(executor.spawn(0, task));
     }
-    await_start(executor, latch)?;
+    await_start(executor, 0, latch)?;
     Ok(tasks)
 }
 
-fn await_start(executor: &impl Executor, mut latch: StartLatch) -> Result<()> {
-    executor.join(executor.spawn(async move { runtime::wait_for(&mut latch).await }))
+fn await_start(executor: &impl Executor, chain: u32, mut latch: StartLatch) -> Result<()> {
+    executor.join(chain, executor.spawn(chain, async move { runtime::wait_for(&mut latch).await }))
 }
 
-/// The first chain, and one round trip an iteration.
-const ONE: (u32, u32) = (0, 1);
-
-/// What the driver has: its ends of the chain and the tokens.
-pub(crate) type Ends<R> = (R, <R as Receiver>::Sender, Tokens);
-
-/// Builds a chain, waits until each task runs, and returns what the driver gets.
-pub(crate) fn build<R: Receiver, E: Executor>(
+/// Builds a chain, waits until each task runs, and returns its driver.
+fn build<R: Receiver, E: Executor>(
     flags: &BrigadeFlags,
     (chain, trips): (u32, u32),
     executor: &E,
     tasks: &mut Vec<(u32, E::Task<u64>)>,
-) -> Result<Ends<R>> {
+) -> Result<Driver<R>> {
     let mut backlog = flags.chain.backlog();
     let tokens = Tokens::new(&flags.chain, trips, backlog.clone());
     let faults = flags.fault.in_chain(chain, flags.flags.tasks);
@@ -86,18 +86,17 @@ pub(crate) fn build<R: Receiver, E: Executor>(
         let fault = faults.of(place);
         let guard = latch.guard(fault);
         let backlog = if place == 0 { backlog.take() } else { None };
-        let task = if backlog.is_none() && fault.is_none() && flags.chain.touch.0 == 0 {
-            executor.spawn(pass_on(from, to, guard))
+        let task = if backlog.is_none() && fault.is_none() {
+            executor.spawn(chain, pass_on(from, to, guard))
         } else {
             let source = TokenSource::new(backlog, fault);
-            let memory = WorkingSet::new(flags.chain.touch);
-            executor.spawn(boxed(work_and_pass_on((from, to), source, memory, guard)))
+            executor.spawn(chain, boxed(pass_on_from((from, to), source, guard)))
         };
         tasks.push((place, task));
     }
-    await_start(executor, latch)?;
+    await_start(executor, chain, latch)?;
     let (last, first) = builder.driver_ends();
-    Ok((last, first, tokens))
+    Ok(Driver { last, first, tokens, tasks: flags.flags.tasks })
 }
 
 /// A task of any kind: spawning it is compiled once, and not for each link.
@@ -118,17 +117,16 @@ async fn pass_on<R: Receiver>(mut from: R, mut to: R::Sender, guard: StartGuard)
     Ok(passed)
 }
 
-/// The same with work, or with tokens that do not come from a link alone.
-async fn work_and_pass_on<R: Receiver>(
+/// The same with tokens that do not come from a link alone.
+async fn pass_on_from<R: Receiver>(
     (mut from, mut to): (R, R::Sender),
     mut source: TokenSource,
-    mut memory: WorkingSet,
     guard: StartGuard,
 ) -> Result<u64> {
     guard.started()?;
     let mut passed = 0;
     loop {
-        let token = match source.next()? {
+        let token = match source.next_place()? {
             Next::Token(token) => token,
             Next::Link => match from.take().await {
                 Some(token) => source.arrived(token),
@@ -137,7 +135,6 @@ async fn work_and_pass_on<R: Receiver>(
             Next::End => return Ok(passed),
             Next::Never => pending().await,
         };
-        memory.touch();
         to.put(token + 1).await.map_err(|_| receiver_gone())?;
         passed += 1;
     }
@@ -148,37 +145,32 @@ fn receiver_gone() -> Error {
     Error::new(ErrorKind::BrokenPipe, "the next task is gone")
 }
 
-/// The driver in one pass.
-async fn drive<R: Receiver>(ends: Arc<Mutex<Ends<R>>>, tasks: u32, mut pass: Pass) -> Driven<()> {
-    let ends = &mut *ends.lock().await;
-    let result: Result<()> = async {
-        while let Some(iteration) = pass.next_iteration() {
-            let (begun, ended) = make_trips(ends, iteration).await?;
-            pass.record(ended - begun);
-            ends.2.verify(iteration, tasks)?;
-        }
-        Ok(())
-    }
-    .await;
-    ((), pass, result)
+/// The driver of a chain: sends the tokens in, takes them out, and times that.
+struct Driver<R: Receiver> {
+    last: R,
+    first: R::Sender,
+    tokens: Tokens,
+    tasks: u32,
 }
 
-/// The driver in an iteration: sends the tokens in, takes them out, and times that.
-pub(crate) async fn make_trips<R: Receiver>(
-    (last, first, tokens): &mut Ends<R>,
-    iteration: u64,
-) -> Result<Times> {
-    let early = || anyhow!("the chain ended early");
-    let (sent, trips) = tokens.set_out_trips(iteration);
+impl<R: Receiver> TaskDriver for Driver<R> {
+    async fn make_trips(&mut self, iteration: u64) -> Result<Times> {
+        let early = || anyhow!("the chain ended early");
+        let (sent, trips) = self.tokens.set_out_trips(iteration);
 
-    let begun = Instant::now();
-    for trip in trips {
-        for &token in &trip[..sent] {
-            first.put(token).await.map_err(|_| early())?;
+        let begun = Instant::now();
+        for trip in trips {
+            for &token in &trip[..sent] {
+                self.first.put(token).await.map_err(|_| early())?;
+            }
+            for token in trip {
+                *token = self.last.take().await.ok_or_else(early)?;
+            }
         }
-        for token in trip {
-            *token = last.take().await.ok_or_else(early)?;
-        }
+        Ok((begun, Instant::now()))
     }
-    Ok((begun, Instant::now()))
+
+    fn verify(&self, iteration: u64) -> Result<()> {
+        self.tokens.verify(iteration, self.tasks)
+    }
 }

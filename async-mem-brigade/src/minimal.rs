@@ -100,6 +100,7 @@ impl crate::Executor for Executor {
 
     fn spawn<T: Send + 'static>(
         &self,
+        _: u32,
         task: impl Future<Output = anyhow::Result<T>> + Send + 'static,
     ) -> Handle<T> {
         let mut tasks = self.0.borrow_mut();
@@ -108,7 +109,7 @@ impl crate::Executor for Executor {
         Handle(tasks.len() - 1, PhantomData)
     }
 
-    fn join<T: 'static>(&self, task: Handle<T>) -> anyhow::Result<T> {
+    fn join<T: 'static>(&self, _: u32, task: Handle<T>) -> anyhow::Result<T> {
         self.run();
         match mem::replace(&mut self.0.borrow_mut()[task.0], Task::Joined) {
             Task::Ended(Ok(output)) => *output.downcast().expect("the output of this task"),
@@ -132,7 +133,7 @@ mod tests {
         let executor = Executor::new();
         let tasks = [0, 1, 2].map(|k| {
             let order = Arc::clone(&order);
-            executor.spawn(async move {
+            executor.spawn(0, async move {
                 for _ in 0..3 {
                     order.lock().unwrap().push(k);
                     yield_now().await;
@@ -140,34 +141,34 @@ mod tests {
                 Ok(k)
             })
         });
-        assert_eq!(tasks.map(|task| executor.join(task).unwrap()), [0, 1, 2]);
+        assert_eq!(tasks.map(|task| executor.join(0, task).unwrap()), [0, 1, 2]);
         assert_eq!(*order.lock().unwrap(), [0, 1, 2, 0, 1, 2, 0, 1, 2]);
     }
 
     #[test]
     fn a_task_that_panics_or_waits_for_ever_does_so_alone() {
         let executor = Executor::new();
-        let bad = executor.spawn::<()>(async { panic!("out of luck") });
-        let stuck = executor.spawn::<()>(async { pending().await });
-        let good = executor.spawn(async { Ok(7) });
-        let error = executor.join(bad).unwrap_err().to_string();
+        let bad = executor.spawn::<()>(0, async { panic!("out of luck") });
+        let stuck = executor.spawn::<()>(0, async { pending().await });
+        let good = executor.spawn(0, async { Ok(7) });
+        let error = executor.join(0, bad).unwrap_err().to_string();
         assert!(error.contains("out of luck"), "{error}");
-        let error = executor.join(stuck).unwrap_err().to_string();
+        let error = executor.join(0, stuck).unwrap_err().to_string();
         assert!(error.contains("waits for ever"), "{error}");
-        assert_eq!(executor.join(good).unwrap(), 7);
+        assert_eq!(executor.join(0, good).unwrap(), 7);
     }
 
     #[test]
     fn a_waker_outlives_its_executor_and_its_thread() {
         let executor = Executor::new();
         let waker = poll_fn(|context| Poll::Ready(Ok(context.waker().clone())));
-        let waker = executor.join(executor.spawn(waker)).unwrap();
+        let waker = executor.join(0, executor.spawn(0, waker)).unwrap();
         drop(executor);
         waker.wake_by_ref();
         let elsewhere = waker.clone();
         thread::spawn(move || elsewhere.wake()).join().unwrap();
         let executor = Executor::new();
         waker.wake();
-        assert_eq!(executor.join(executor.spawn(async { Ok(3) })).unwrap(), 3);
+        assert_eq!(executor.join(0, executor.spawn(0, async { Ok(3) })).unwrap(), 3);
     }
 }

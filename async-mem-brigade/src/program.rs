@@ -5,12 +5,11 @@
 //! the executor and a take. The driver is a spawned task like the others (or not: `--driver block-on`).
 //! With `--feed first-task` the driver sends one token, and the first task the others: a stream.
 //!
-//! Timed: those operations, and the executor's work to run the next task; with `--touch`, the use of
-//! memory in between. Left out: creating and awaiting the tasks, and the check of the tokens. The loop
-//! is in `brigade.rs`, and `smol-mem-brigade` has it too.
+//! Timed: those operations, and the executor's work to run the next task. Left out: creating and awaiting
+//! the tasks, and the check of the tokens. The loop is in `brigade.rs`, and `smol-mem-brigade` has it too.
 //!
 //! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
-//! round trips in an iteration (`chains.rs`). A multi-thread scheduler runs all of them; of current-thread ones
+//! round trips in an iteration. A multi-thread scheduler runs all of them; of current-thread ones
 //! each chain has its own, on a thread of its own. The drivers start together; timed is from the first one's start
 //! to the last one's end.
 //!
@@ -23,12 +22,10 @@
 use std::process::ExitCode;
 
 use crate::links::{
-    AsyncChannelReceiver, MpscReceiver, MutexEnd, NotifyReceiver, OneshotReceiver, Receiver,
-    SlotEnd, UnboundedReceiver,
+    AsyncChannelReceiver, MpscReceiver, MutexEnd, NotifyReceiver, OneshotReceiver, SlotEnd,
+    UnboundedReceiver,
 };
-use crate::{
-    Brigade, BrigadeFlags, ChainsBrigade, ChainsFlags, Tokio, Transport, brigade, brigades, minimal,
-};
+use crate::{Brigade, BrigadeFlags, ChainsFlags, Tokio, Transport, brigade, minimal};
 use clap::{Parser, ValueEnum};
 use contract::message::{Description, Runtime};
 use contract::{BadUsage, Flags, Program, Run};
@@ -60,23 +57,16 @@ enum ExecutorKind {
     Minimal,
 }
 
-/// The brigade over links of one kind on Tokio, and several.
-type OnTokio<'a> = (Brigade<Tokio<'a>>, ChainsBrigade);
-
-fn on_tokio<'a, R: Receiver>() -> OnTokio<'a> {
-    (brigade::<R, Tokio<'a>>, brigades::<R>)
-}
-
 impl Cli {
-    /// The brigade on Tokio, and several.
-    fn on_tokio<'a>(&self) -> anyhow::Result<OnTokio<'a>> {
+    /// The brigade on Tokio.
+    fn on_tokio<'a>(&self) -> anyhow::Result<Brigade<Tokio<'a>>> {
         Ok(match self.brigade.transport {
-            Transport::Mpsc => on_tokio::<MpscReceiver>(),
-            Transport::Unbounded => on_tokio::<UnboundedReceiver>(),
-            Transport::AsyncChannel => on_tokio::<AsyncChannelReceiver>(),
-            Transport::Oneshot => on_tokio::<OneshotReceiver>(),
-            Transport::Notify => on_tokio::<NotifyReceiver>(),
-            Transport::Mutex => on_tokio::<MutexEnd>(),
+            Transport::Mpsc => brigade::<MpscReceiver, _>,
+            Transport::Unbounded => brigade::<UnboundedReceiver, _>,
+            Transport::AsyncChannel => brigade::<AsyncChannelReceiver, _>,
+            Transport::Oneshot => brigade::<OneshotReceiver, _>,
+            Transport::Notify => brigade::<NotifyReceiver, _>,
+            Transport::Mutex => brigade::<MutexEnd, _>,
             Transport::Slot => {
                 return Err(BadUsage::new(
                     "--transport slot: nothing keeps two threads apart in it: add --executor minimal, or use --transport mutex",
@@ -142,20 +132,15 @@ pub fn main() -> ExitCode {
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     if cli.executor == ExecutorKind::Minimal {
-        return cli.on_minimal()?(&cli.brigade, &minimal::Executor::new(), run);
+        let executor = minimal::Executor::new();
+        return cli.on_minimal()?(&cli.brigade, cli.chains, &executor, run);
     }
     let mut flags = cli.brigade.clone();
     let timers = cli.tokio.timers(&mut flags.chain.idle);
-    let (brigade, brigades) = cli.on_tokio()?;
-    let driver = cli.tokio.driver;
-    if !cli.chains.is_one() {
-        let runtimes = cli.tokio.build_for(cli.chains, false)?;
-        return runtime::beside_timers(runtimes.of_chain(0), timers, || {
-            brigades(&flags, cli.chains, driver, &runtimes, run)
-        });
-    }
-    let runtime = cli.tokio.build(false)?;
-    runtime::beside_timers(&runtime, timers, || {
-        brigade(&flags, &Tokio { runtime: &runtime, driver }, run)
+    let runtimes = cli.tokio.build_for(cli.chains, false)?;
+    let tokio = Tokio { runtimes: &runtimes, driver: cli.tokio.driver };
+    let brigade = cli.on_tokio()?;
+    runtime::beside_timers(runtimes.of_chain(0), timers, || {
+        brigade(&flags, cli.chains, &tokio, run)
     })
 }

@@ -9,8 +9,7 @@
 //! - `--nonblocking`: one write, one epoll_wait, one read, and a second read that finds nothing, as in
 //!   `async-brigade`, where the second read tells the runtime to wait (see `--read-buffer`).
 //!
-//! Timed: those system calls; with `--touch`, the use of memory between the read and the write. Left
-//! out: making the links, and the check of the bytes.
+//! Timed: those system calls. Left out: making the links, and the check of the bytes.
 //!
 //! Not to be taken for a floor of the brigades: a thread by itself keeps its caches warm.
 
@@ -70,7 +69,7 @@ pub fn main() -> ExitCode {
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let mut chain = Chain::new(cli)?;
     let epoll = cli.nonblocking.then(|| nonblocking::watch(&chain)).transpose()?;
-    let is_byte = cli.chain.tokens == 1 && cli.chain.is_plain() && cli.chain.fault.is_none();
+    let is_byte = cli.chain.tokens == 1 && cli.chain.is_byte() && cli.chain.fault.is_none();
     while let Some(mut pass) = run.next_pass()? {
         let result = match (&epoll, is_byte) {
             (Some(epoll), _) => nonblocking::drive(cli, (&mut chain, epoll), &mut pass),
@@ -107,7 +106,7 @@ fn drive_bytes(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<
     Ok(())
 }
 
-/// The same with tokens of any size and number, and with work.
+/// The same with tokens of any size and number.
 fn drive_tokens(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
     let mut tokens = ByteTokens::new(&cli.chain, 1);
     while let Some(iteration) = pass.next_iteration() {
@@ -123,7 +122,6 @@ fn drive_tokens(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result
                 came.with_context(|| format!("task {place}"))?;
                 for token in task.buffer.whole(read) {
                     token[0] = token[0].wrapping_add(1);
-                    task.memory.touch();
                     task.to.write_all(token)?;
                 }
             }

@@ -5,17 +5,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use anyhow::Context;
-use chain::{ChainBuilder, Reader, TokenBuffer, WorkingSet};
+use chain::{ChainBuilder, Reader, TokenBuffer};
 use contract::limits;
 
 use crate::Cli;
 
-/// The station of a task that is not there: its ends, its buffer, its memory.
+/// The station of a task that is not there: its ends, its buffer.
 pub(crate) struct Task {
     pub(crate) from: Reader,
     pub(crate) to: File,
     pub(crate) buffer: TokenBuffer,
-    pub(crate) memory: WorkingSet,
 }
 
 /// All links: the first end to write to, the stations, the last end to read from.
@@ -40,7 +39,6 @@ impl Chain {
                 from: Reader::new(station.upstream, flags.fault.of(station.place)),
                 to: station.downstream.into(),
                 buffer: TokenBuffer::new(flags, read_size),
-                memory: WorkingSet::new(flags.touch),
             };
             tasks.push((station.place, task));
         }

@@ -3,14 +3,11 @@
 //   hop       A number travels through N async functions, each of which awaits a promise that its neighbour
 //             resolves. One iteration: the driver resolves the first promise with the number, each function adds
 //             one, the driver awaits the last one: N + 1 hops. A hop makes a promise, and runs as a microtask.
-//   queue     The same over TransformStream, the queue that the language's platform has (write, read, and both may
-//             wait). An EventEmitter does not make the sender wait, and a MessageChannel is between threads.
 //   creation  One iteration: N async functions are called in a row, each awaits a gate. Then the gate opens, and
 //             each writes its number down.
 //   sleepers  One iteration: N async functions are called, each sleeps (--sleep 1s, setTimeout of timers/promises),
 //             all are awaited. A timer is due at a whole millisecond of the event loop's clock, and may come
 //             up to one early.
-// There is no --kind pipe: the standard library makes none within a process.
 //
 // Timed: the hops; the N calls; all of the sleepers; and garbage collection that falls into them. Left out:
 // building a chain and its end, the opening of the gate, all checks.
@@ -22,12 +19,17 @@
 import fs from 'node:fs';
 import process from 'node:process';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { TransformStream } from 'node:stream/web';
 
 const MOST_SAMPLES = 10000, SETTLE_MS = 5, TURN_MS = 10;
 /** Comes out of a link that no more tokens come out of. */
 const CLOSED = -1;
 const now = () => performance.now();
+/** Counts of an answer, and what they are of `process.resourceUsage()`. */
+const USAGE = [
+  ['user_ns', 'userCPUTime', 1000], ['system_ns', 'systemCPUTime', 1000],
+  ['voluntary_switches', 'voluntaryContextSwitches', 1], ['involuntary_switches', 'involuntaryContextSwitches', 1],
+  ['minor_faults', 'minorPageFault', 1], ['major_faults', 'majorPageFault', 1],
+];
 
 /** Room for a token: a promise that its giver resolves. A taker always waits before a token comes. */
 class Slot {
@@ -35,88 +37,47 @@ class Slot {
   #executor = (resolve) => { this.#resolve = resolve; };
   put(token) { this.#resolve(token); }
   take() { return new Promise(this.#executor); }
-  close() { this.put(CLOSED); }
 }
 
-class Queue {
-  constructor() {
-    const { readable, writable } = new TransformStream();
-    this.reader = readable.getReader();
-    this.writer = writable.getWriter();
-  }
-  put(token) { return this.writer.write(token); }
-  async take() {
-    const { value, done } = await this.reader.read();
-    return done ? CLOSED : value;
-  }
-  close() { return this.writer.close(); }
-}
-
-/** Takes a token, adds one to it, hands it on, until its link is closed. */
-async function passOn(task, from, to, adds) {
-  try {
-    for (;;) {
-      const token = await from.take();
-      if (token === CLOSED) break;
-      const wait = to.put(token + adds);
-      if (wait) await wait;
-      task.passed++;
-    }
-    await to.close();
-  } catch (e) {
-    task.cause = e;
-    // Those behind learn of it.
-    to.close();
-  }
+/** Takes a token, adds one to it, hands it on, until its link is closed. Returns how many it passed on. */
+async function passOn(from, to) {
+  let passed = 0;
+  for (let token; (token = await from.take()) !== CLOSED; passed++) to.put(token + 1);
+  to.put(CLOSED);
+  return passed;
 }
 
 /** A chain of tasks, and the driver at both of its ends. */
 class Chain {
-  constructor(flags) {
-    const link = () => (flags.kind === 'hop' ? new Slot() : new Queue());
+  constructor({ tasks }) {
     this.begun = 0;
-    this.tasks = [];
-    this.ends = [];
-    this.first = this.last = link();
-    for (let k = 0; k < flags.tasks; k++) {
-      const task = { passed: 0, cause: undefined }, to = link();
-      // A symbol cannot be added.
-      const adds = { [`corrupt@${k}`]: 2, [`panic@${k}`]: Symbol('fault') }[flags.fault] ?? 1;
-      this.tasks.push(task);
-      this.ends.push(passOn(task, this.last, to, adds));
-      this.last = to;
-    }
+    this.first = this.last = new Slot();
+    this.ends = Array.from({ length: tasks }, () => {
+      const from = this.last, to = this.last = new Slot();
+      return passOn(from, to);
+    });
   }
 
   async iterate(run) {
-    const { first, last, tasks } = this;
+    const { first, last, ends } = this;
     while (await run.next()) {
       const start = ++this.begun;
 
       const clock = now();
-      const wait = first.put(start);
-      if (wait) await wait;
+      first.put(start);
       const came = await last.take();
       run.record(now() - clock);
 
-      if (came === CLOSED) this.verify();
-      if (came !== start + tasks.length) {
-        throw new Error(`${came} came out, expected ${start + tasks.length}: a task was not visited once`);
-      }
+      const expected = start + ends.length;
+      if (came !== expected) throw new Error(`${came} came out, expected ${expected}: a task was not visited once`);
     }
   }
 
   async end() {
-    const closed = this.first.close();
-    while (await this.last.take() !== CLOSED);
-    await Promise.all([closed, ...this.ends]);
-    this.verify();
-  }
-
-  verify() {
-    const failed = this.tasks.findIndex((task) => task.cause);
-    if (failed >= 0) throw new Error(`task ${failed}: ${this.tasks[failed].cause.message}`);
-    const passed = this.tasks.reduce((sum, task) => sum + task.passed, 0), due = this.begun * this.tasks.length;
+    this.first.put(CLOSED);
+    await this.last.take();
+    const passed = (await Promise.all(this.ends)).reduce((sum, each) => sum + each, 0);
+    const due = this.begun * this.ends.length;
     if (passed !== due) throw new Error(`the tasks passed on ${passed} tokens, expected ${due}`);
   }
 
@@ -206,11 +167,9 @@ class Run {
   }
 
   answer() {
-    const usage = this.before && Object.fromEntries(Object.entries({
-      user_ns: ['userCPUTime', 1000], system_ns: ['systemCPUTime', 1000],
-      voluntary_switches: ['voluntaryContextSwitches', 1], involuntary_switches: ['involuntaryContextSwitches', 1],
-      minor_faults: ['minorPageFault', 1], major_faults: ['majorPageFault', 1],
-    }).map(([name, [field, unit]]) => [name, (this.after[field] - this.before[field]) * unit]));
+    const usage = this.before && Object.fromEntries(USAGE.map(
+      ([name, field, unit]) => [name, (this.after[field] - this.before[field]) * unit],
+    ));
     return { at: 'ran', samples_ns: Array.from(this.samples.subarray(0, this.timed)), usage };
   }
 }
@@ -218,42 +177,39 @@ class Run {
 /** Bad usage: status 2. */
 class BadUsage extends Error {}
 
+/** What may follow each flag, and what stands for it. */
+const FLAGS = {
+  '--kind': [/^(hop|creation|sleepers)$/, 'hop'],
+  '--tasks': [/^0*[1-9]\d{0,8}$/, '500'],
+  '--warmup': [/^\d{1,9}$/, '500'],
+  '--sleep': [/^[1-9]\d{0,4}(ms|s)$/, '1s'],
+};
+
 function parse(words) {
-  const given = {};
+  const given = Object.fromEntries(Object.entries(FLAGS).map(([name, [, usual]]) => [name, usual])), forms = new Set();
   while (words.length > 0) {
-    const name = words.shift(), isBare = /^--(describe|controlled)$/.test(name);
-    const isKnown = isBare || /^--(kind|tasks|warmup|sleep|test-fault)$/.test(name);
-    if (!isKnown) throw new BadUsage(`unexpected argument '${name}'`);
-    if (!isBare && words.length === 0) throw new BadUsage(`${name}: it needs a value`);
-    if (name in given) throw new BadUsage(`${name}: write it once`);
-    given[name] = isBare ? '' : words.shift();
+    const name = words.shift();
+    if (/^--(describe|controlled)$/.test(name)) forms.add(name);
+    else if (!(name in FLAGS)) throw new BadUsage(`unexpected argument '${name}'`);
+    else given[name] = words.shift() ?? '';
   }
-  if (('--describe' in given) === ('--controlled' in given)) {
-    throw new BadUsage('write --describe or --controlled; `switchcost stat` measures and prints text');
+  if (forms.size !== 1) throw new BadUsage('write --describe or --controlled: see docs/CONTRACT.md');
+  for (const [name, [pattern]] of Object.entries(FLAGS)) {
+    if (!pattern.test(given[name])) throw new BadUsage(`${name} ${given[name]}: write ${pattern.source}`);
   }
-  const flag = (name, usual, pattern, help) => {
-    const value = given[name] ?? usual;
-    if (pattern.test(value)) return value;
-    throw new BadUsage(`${name} ${value}: write ${help}`);
-  };
-  const kinds = /^(hop|queue|creation|sleepers)$/, number = /^\d{1,9}$/;
-  const kind = flag('--kind', 'hop', kinds, 'hop, queue, creation or sleepers; Node has no pipe');
-  const isChain = /^(hop|queue)$/.test(kind);
-  const tasks = Number(flag('--tasks', '500', /^0*[1-9]\d{0,8}$/, 'a number from 1 to 999999999'));
-  const warmup = Number(flag('--warmup', '500', number, 'a number from 0 to 999999999'));
-  const time = flag('--sleep', '1s', /^[1-9]\d{0,4}(ms|s)$/, 'a time of whole milliseconds, such as 50ms or 1s');
+  const kind = given['--kind'], time = given['--sleep'];
   const sleep = kind === 'sleepers' ? parseInt(time, 10) * (time.endsWith('ms') ? 1 : 1000) : 0;
-  const fault = flag('--test-fault', '', /^((panic|corrupt)@\d{1,9})?$/, 'panic or corrupt, @ and a task');
-  return { kind, isChain, tasks, warmup, sleep, fault, describes: '--describe' in given };
+  const [tasks, warmup] = [Number(given['--tasks']), Number(given['--warmup'])];
+  return { isChain: kind === 'hop', tasks, warmup, sleep, describes: forms.has('--describe') };
 }
 
-function describe({ kind, isChain, tasks, sleep }) {
-  const settle = sleep > 0 ? 0 : 3;
-  const bytes = { hop: 4 << 10, queue: 40 << 10, creation: 2 << 10, sleepers: 2 << 10 }[kind];
+function describe({ isChain, tasks, sleep }) {
   return {
     contract: 1, program: 'node-brigade', version: '0.2.0', tasks, ...(isChain && { hops: tasks + 1 }),
-    claim: 'user-switch', passes: [{ name: 'main', settle }], alone: sleep > 0,
-    needs: { descriptors: { fixed: 32 }, threads: { fixed: 12 }, bytes: { fixed: 128 << 20, each: bytes } },
+    claim: 'user-switch', passes: [{ name: 'main', settle: sleep > 0 ? 0 : 3 }], alone: sleep > 0,
+    needs: {
+      descriptors: { fixed: 32 }, threads: { fixed: 12 }, bytes: { fixed: 128 << 20, each: isChain ? 4096 : 2048 },
+    },
     runtime: { name: 'Node.js', version: process.versions.node, flavor: 'async functions', workers: 1 },
   };
 }

@@ -1,12 +1,10 @@
-#!/usr/bin/env -S --block-signal=INT python3 -IS
+#!/usr/bin/env -S --block-signal=INT python3 -BIS
 """A number travels through N tasks of Python, asyncio's or threads; or N of them are created.
 
 One iteration, by --kind:
   hop       the driver hands a number to the first task, each task adds one and hands it to the next, and
             the last hands it to the driver: N + 1 hops, by asyncio's future or by queue.SimpleQueue, whose
             receiver waits for a lock
-  queue     the same over asyncio.Queue(1) or queue.Queue(1)
-  pipe      the same, a byte over pipes: asyncio's event loop reads it and settles a future, threads read it
   creation  N tasks are created, one after the other
   sleepers  N tasks are created, each sleeps for --sleep, and all of them are awaited
 
@@ -19,59 +17,53 @@ hands over the global interpreter lock, where there is one. Thread.start waits u
 
 For `hold` the tasks of `creation`, and threads that are to sleep, wait at a gate; sleepers of asyncio sleep.
 """
-import array, asyncio, gc, json, os, platform, queue, re, resource, select, signal, sys, threading, time
+import array, asyncio, gc, os, platform, queue, re, resource, sys, threading, time
+
+sys.path.append(os.path.dirname(os.path.realpath(__file__)))
+from skeleton import NAME, answer, fail, follow, read_flags, requests, stopped
 
 now = time.perf_counter_ns
+
 # Tasks of asyncio. The event loop runs from a request to its answer.
 def chain_of_tasks(run):
     loop = asyncio.new_event_loop()
-    make = {"hop": AsyncSlot, "queue": lambda _: asyncio.Queue(1), "pipe": AsyncPipe}[run.kind]
-    links = [make(loop) for _ in range(run.n + 1)]
-    tasks = [loop.create_task(pass_on(run, links, run.steps.get(k, 1), k)) for k in range(run.n)]
+    links = [Slot(loop) for _ in range(run.n + 1)]
+    tasks = [loop.create_task(pass_on(run, links[k], links[k + 1])) for k in range(run.n)]
     loop.run_until_complete(asyncio.sleep(0))  # Each comes to where it waits.
     for _ in run.passes():
-        run.driver = loop.create_task(drive(run, links))
-        loop.run_until_complete(run.driver)
+        loop.run_until_complete(drive(run, links))
     cancel_all(loop, tasks)
 
-async def pass_on(run, links, step, k):
-    get, put, count = links[k].get, links[k + 1].put_nowait, 0
+async def pass_on(run, source, target):
+    get, put, count = source.get, target.put, 0
     try:
         while True:
-            put(await get() + step)
+            put(await get() + 1)
             count += 1
-    except Exception as error:
-        run.errors[k] = error
-        run.driver.cancel()
     finally:
-        run.passed[k] = count
+        run.passed += count
 
 async def drive(run, links):
-    put, get = links[0].put_nowait, links[-1].get
+    put, get = links[0].put, links[-1].get
     for start in run.iterations():
         clock = now()
         put(start)
         token = await get()
         run.record(now() - clock)
-        run.check(token, start + run.n & run.mask)
+        run.check(token, start + run.n)
 
-class AsyncSlot:
+class Slot:
     """The future that a receiver waits for."""
+
     def __init__(self, loop):
         self.new_future = loop.create_future
+
     def get(self):
         self.future = future = self.new_future()
         return future
-    def put_nowait(self, token):
-        self.future.set_result(token)
 
-class AsyncPipe(AsyncSlot):
-    def __init__(self, loop):
-        super().__init__(loop)
-        self.source, self.target = os.pipe()
-        loop.add_reader(self.source, lambda: self.future.set_result(os.read(self.source, 1)[0]))
-    def put_nowait(self, token):
-        os.write(self.target, bytes((token & 255,)))
+    def put(self, token):
+        self.future.set_result(token)
 
 def creation_of_tasks(run):
     loop = asyncio.new_event_loop()
@@ -113,9 +105,8 @@ def cancel_all(loop, tasks):
 
 # Threads. The driver is the first one of the process.
 def chain_of_threads(run):
-    make = {"hop": queue.SimpleQueue, "queue": lambda: queue.Queue(1), "pipe": Pipe}[run.kind]
-    links = [make() for _ in range(run.n + 1)]
-    threads = [started(pass_on_thread, run, links, run.steps.get(k, 1), k) for k in range(run.n)]
+    links = [queue.SimpleQueue() for _ in range(run.n + 1)]
+    threads = [started(pass_on_thread, run, links[k], links[k + 1]) for k in range(run.n)]
     put, get = links[0].put, links[-1].get
     for _ in run.passes():
         for start in run.iterations():
@@ -123,30 +114,19 @@ def chain_of_threads(run):
             put(start)
             token = get()
             run.record(now() - clock)
-            run.check(token, start + run.n & run.mask)
+            run.check(token, start + run.n)
     put(None)
     join_all(threads)
 
-def pass_on_thread(run, links, step, k):
+def pass_on_thread(run, source, target):
     """A task of the chain. None is the end, which runs along the chain."""
-    get, put, count = links[k].get, links[k + 1].put, 0
-    try:
-        while (token := get()) is not None:
-            put(token + step)
-            count += 1
-    except Exception as error:
-        run.errors[k] = error
-    run.passed[k] = count
+    get, put, count = source.get, target.put, 0
+    while (token := get()) is not None:
+        put(token + 1)
+        count += 1
+    with run.lock:
+        run.passed += count
     put(None)
-
-class Pipe:
-    def __init__(self):
-        self.source, self.target = os.pipe()
-    def get(self):
-        data = os.read(self.source, 1)
-        return data[0] if data else None
-    def put(self, token):
-        os.close(self.target) if token is None else os.write(self.target, bytes((token & 255,)))
 
 def creation_of_threads(run):
     for is_hold in run.passes():
@@ -185,36 +165,17 @@ def join_all(threads):
     for thread in threads:
         thread.join()
 
-# The contract, docs/CONTRACT.md. None of it is in a timed span.
-NAME, CHAINS = os.path.basename(sys.argv[0]), ("hop", "queue", "pipe")
-MOST_SAMPLES, SETTLE_NS, LONGEST_LINE, A_DAY = 10_000, 5_000_000, 1024, 86_400
+# Passes and samples. None of this is in a timed span.
 USAGE = ("user_ns", "system_ns", "voluntary_switches", "involuntary_switches", "minor_faults", "major_faults")
-FLAGS = {  # What may follow each, and its default.
-    "--tasks": ("[1-9][0-9]{0,8}", "500"), "--warmup": ("[0-9]{1,18}", "100"),
-    "--kind": ("hop|queue|pipe|creation|sleepers", "hop"), "--tasks-are": ("asyncio|threads", "asyncio"),
-    "--sleep": ("[1-9][0-9]{0,4}(us|ms|s)", "1s"), "--test-fault": ("(corrupt|panic)@[0-9]{1,9}", ""),
-}
-
-class Failure(Exception): "The reason why nothing can be measured."
+SETTLE_NS, A_DAY = 5_000_000, 86_400
 
 class Run:
     def __init__(self, flags, description):
-        self.n, self.kind, self.warmup = int(flags["--tasks"]), flags["--kind"], int(flags["--warmup"])
-        self.sleep, self.steps, self.mask = flags["--sleep"], flags["--test-fault"], 255 if self.kind == "pipe" else -1
-        self.description, self.errors, self.passed = description, {}, {}
-        self.samples, self.unread, self.ahead = array.array("Q", bytes(8 * MOST_SAMPLES)), b"", None
-        self.begun = self.first = self.signal = 0
-        resource.setrlimit(resource.RLIMIT_NOFILE, resource.getrlimit(resource.RLIMIT_NOFILE)[1:] * 2)
-        self.wake, wake = os.pipe()
-        os.set_blocking(wake, False)
-        signal.set_wakeup_fd(wake)
-        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(each) is not signal.SIG_IGN:
-                signal.signal(each, self.stop)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # Python ends with 1 if one comes as it starts.
-        self.started = now()
-    def stop(self, number, _):
-        self.signal = self.signal or number
+        self.n, self.warmup, self.sleep = int(flags["--tasks"]), int(flags["--warmup"]), sleep_of(flags)
+        self.is_chain, self.description = flags["--kind"] == "hop", description
+        self.samples, self.requests, self.ahead = array.array("Q", bytes(80_000)), requests(), None
+        self.begun = self.first = self.passed = 0
+        self.lock, self.started = threading.Lock(), now()
 
     def passes(self):
         """Yields False for each pass, and True where tasks are to be created for `hold`."""
@@ -228,8 +189,8 @@ class Run:
                 yield False
                 answer(at="ran", samples_ns=self.samples[:self.count].tolist(), usage=dict(zip(USAGE, self.usage)))
             elif line != "hold":
-                raise Failure(f"cannot follow {line[:80]!a}: write run N [main] with N from 1 to 10000, hold or end")
-            elif self.kind in CHAINS:
+                raise ValueError(f"cannot follow {line[:80]!a}: write run N [main] with N from 1 to 10000, hold or end")
+            elif self.is_chain:
                 self.held()
             else:
                 yield True
@@ -239,12 +200,12 @@ class Run:
         """Yields the number that begins to travel; the first iterations are not timed."""
         untimed, timed, until = self.plan
         self.count, self.is_timing = 0, False
-        while untimed and now() < until and not self.signal:
+        while untimed and now() < until and not stopped:
             untimed, self.begun = untimed - 1, self.begun + 1
             yield self.begun
             self.first = self.first or self.samples[0]
         self.is_timing, before = True, used()
-        while self.count < timed and not self.signal:
+        while self.count < timed and not stopped:
             self.begun += 1
             yield self.begun
         self.usage = [b - a for a, b in zip(before, used())]
@@ -252,99 +213,62 @@ class Run:
     def record(self, elapsed):
         self.samples[self.count] = elapsed
         self.count += self.is_timing
+
     def check(self, came, expected):
         if came != expected:
-            raise Failure(f"{came} came out, expected {expected}: each task must be visited once"[:300])
+            raise ValueError(f"{came} came out, expected {expected}: each task must be visited once"[:300])
+
     def held(self):
         gc.collect()
         answer(at="held", pids=[os.getpid()])
-        self.ahead = self.request()
+        self.ahead = next(self.requests, "end")
 
     def request(self):
-        """The next line; the end of file and a signal are `end`."""
         line, self.ahead = self.ahead, None
-        while line is None and not self.signal:
-            text, end, rest = self.unread.partition(b"\n")
-            if end:
-                line, self.unread = " ".join(text.decode(errors="replace").split()), rest
-            elif len(text) >= LONGEST_LINE:
-                raise Failure(f"a request is longer than {LONGEST_LINE - 1} bytes")
-            elif 0 in select.select([0, self.wake], [], [])[0]:
-                self.unread += (came := os.read(0, LONGEST_LINE))
-                line = None if came else "end"
-        return "end" if self.signal else line
+        return next(self.requests, "end") if line is None else line
 
 def used():
     u = resource.getrusage(resource.RUSAGE_SELF)
     times = [round(seconds * 1e6) * 1000 for seconds in (u.ru_utime, u.ru_stime)]
     return *times, u.ru_nvcsw, u.ru_nivcsw, u.ru_minflt, u.ru_majflt
 
-def answer(**fields):
-    line = json.dumps(fields, separators=(",", ":")).encode() + b"\n"
-    try:
-        while line:
-            line = line[os.write(1, line):]
-    except OSError as error:
-        leave(f"cannot answer the runner: {error.strerror}", 1)
+# Flags: what may follow each, and its default.
+FLAGS = {
+    "--tasks": ("[1-9][0-9]{0,8}", "500"), "--warmup": ("[0-9]{1,18}", "100"),
+    "--kind": ("hop|creation|sleepers", "hop"), "--tasks-are": ("asyncio|threads", "asyncio"),
+    "--sleep": ("[1-9][0-9]{0,4}(ms|s)", "1s"),
+}
 
-def leave(message, status):
-    """Ends the process with one line for people, whatever its threads do."""
-    line = "".join(c if c.isprintable() else "?" for c in message)
-    os.write(2, f"{NAME}: {line[:400]}\n".encode(errors="replace"))
-    os._exit(status)
-
-def read_flags(words):
-    flags = {name: default for name, (_, default) in FLAGS.items()} | {"--describe": False, "--controlled": False}
-    for word in words:
-        if word not in flags:
-            leave(f"unexpected argument '{word}'", 2)
-        flags[word] = next(words, "") if word in FLAGS else True
-        if word in FLAGS and not re.fullmatch(FLAGS[word][0], flags[word]):
-            leave(f"{word}: write {FLAGS[word][0]}, not '{flags[word][:80]}'", 2)
-    if flags["--describe"] == flags["--controlled"]:
-        leave("write --describe or --controlled; `switchcost stat` measures and prints text", 2)
-    seconds = float(flags["--sleep"].replace("us", "e-6").replace("ms", "e-3").rstrip("s"))
-    flags["--sleep"] = seconds if flags["--kind"] == "sleepers" else 0
-    fault, _, place = flags["--test-fault"].partition("@")
-    flags["--test-fault"] = {int(place): 2 if fault == "corrupt" else "one"} if fault else {}
-    return flags
+def sleep_of(flags):
+    """Seconds that each task sleeps."""
+    return float(flags["--sleep"].replace("ms", "e-3").rstrip("s")) if flags["--kind"] == "sleepers" else 0
 
 def describe(flags):
     n, kind, is_async = int(flags["--tasks"]), flags["--kind"], flags["--tasks-are"] == "asyncio"
     is_free = not getattr(sys, "_is_gil_enabled", lambda: True)()
-    each = {"queue": 6, "pipe": 12}.get(kind, 3) if is_async else {"queue": 60, "pipe": 64}.get(kind, 56)
-    needs = {"descriptors": (10, 2 * (kind == "pipe")), "bytes": (26 << 20, each << 10), "maps": (192, 0)}
+    needs = {"descriptors": (10, 0), "bytes": (26 << 20, (3 if is_async else 56) << 10), "maps": (192, 0)}
     if not is_async:  # The C library's usual stacks, 8 MiB each, and its arenas.
         needs |= {"threads": (0, 1), "maps": (192, 3), "space": (1 << 30, 8 << 20)}
     return {
         "contract": 1, "program": NAME, "version": "0.2.0", "tasks": n,
         "needs": {name: {"fixed": fixed, "each": each} for name, (fixed, each) in needs.items()},
-        **({"hops": n + 1} if kind in CHAINS else {}), **({"bytes": 1} if kind == "pipe" else {}),
+        **({"hops": n + 1} if kind == "hop" else {}),
         "claim": "user-switch" if is_async else "kernel-switch",
         "passes": [{"name": "main", "settle": 0 if kind == "sleepers" else 3}], "alone": kind == "sleepers",
-        "runtime": {"name": "Python", "version": platform.python_version(), "workers": os.cpu_count() if is_free and not is_async else 1,
-                    "flavor": flags["--tasks-are"] + ", free-threaded" * is_free},
+        "runtime": {
+            "name": "Python", "version": platform.python_version(),
+            "flavor": flags["--tasks-are"] + ", free-threaded" * is_free,
+            "workers": os.cpu_count() if is_free and not is_async else 1,
+        },
     }
 
-def main():
-    flags = read_flags(iter(sys.argv[1:]))
-    description = describe(flags)
-    if flags["--describe"]: return answer(**description)
-    run, is_chain = Run(flags, description), flags["--kind"] in CHAINS
+def measure(flags, description):
+    run = Run(flags, description)
     tasks, threads = (creation_of_tasks, chain_of_tasks), (creation_of_threads, chain_of_threads)
-    try:
-        (tasks if flags["--tasks-are"] == "asyncio" else threads)[is_chain](run)
-        run.check(sum(run.passed.values()), run.n * run.begun * is_chain)
-    except BaseException as error:
-        run.errors["driver"] = error
-    for task, error in run.errors.items():  # The first one is the cause of the others.
-        text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        if task != "driver":
-            text = f"task {task}: {text}"
-        elif isinstance(error, (OSError, MemoryError, RuntimeError)):
-            text += f": lower --tasks, or see `switchcost limits {NAME} --tasks {run.n}`"
-        answer(at="failed", error=text[0].lower() + text[1:])
-        os._exit(1)
+    threading.excepthook = lambda failed: fail(failed.exc_value)  # Of a task: nobody would notice its end.
+    (tasks if flags["--tasks-are"] == "asyncio" else threads)[run.is_chain](run)
+    run.check(run.passed, run.n * run.begun * run.is_chain)
     answer(at="ended", teardown_ns=now() - run.rested)
-    os._exit(128 + run.signal if run.signal else 0)
-main()
+
+flags = read_flags(iter(sys.argv[1:]), FLAGS)
+follow(flags, describe(flags), measure)

@@ -24,7 +24,8 @@ def iterate(tasks, start):
         raise ValueError(f"{token} came out where {start} went in")
     return elapsed
 
-def measure(n, warmup, description):
+def measure(flags, description):
+    n, warmup = int(flags["--tasks"]), int(flags["--warmup"])
     clock, passed, samples, begun = time.perf_counter_ns(), [0] * n, [0] * 10_000, 0
     tasks = [pass_on(passed, k) for k in range(n)]
     for task in tasks:
@@ -64,27 +65,50 @@ def requests():  # Lines, until the end of file or a signal, which also writes i
 def answer(**fields):
     print(json.dumps(fields), flush=True)
 
-def main(words):
+def fail(error):  # At once, whatever threads do, and whether or not anybody listens.
+    try:
+        answer(at="failed", error=str(error) or type(error).__name__)
+    finally:
+        os._exit(1)
+
+def refuse(why):
+    print(why[:300], file=sys.stderr)
+    sys.exit(2)
+
+def read_flags(words, known):
+    flags = {name: default for name, (_, default) in known.items()} | {"--describe": False, "--controlled": False}
+    for word in words:
+        if word not in flags:
+            refuse(f"unexpected argument {word[:80]!a}")
+        flags[word] = next(words, "") if word in known else True
+        if word in known and not re.fullmatch(known[word][0], flags[word]):
+            refuse(f"{word}: write {known[word][0]}, not {flags[word][:80]!a}")
+    if flags["--describe"] == flags["--controlled"]:
+        refuse("write --describe or --controlled; `switchcost stat` measures and prints text")
+    return flags
+
+def follow(flags, description, measure):
+    if flags["--describe"]:
+        return answer(**description)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: stopped.append(number))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # Python ends with 1 if one comes as it starts.
-    flags = {"--tasks": 500, "--warmup": 100, "--describe": False, "--controlled": False}
     try:
-        for word in words:
-            if word not in flags:
-                sys.exit(print(f"unexpected argument {word[:80]!a}", file=sys.stderr) or 2)
-            flags[word] = True if flags[word] is False else int(next(words, "none"))
-        if not 0 < flags["--tasks"] < 2**31 or flags["--warmup"] < 0 or flags["--describe"] == flags["--controlled"]:
-            raise ValueError("write --tasks 1 or more, --warmup 0 or more, and --describe or --controlled")
-    except ValueError as error:
-        sys.exit(print(str(error)[:300], file=sys.stderr) or 2)
-    n, name = flags["--tasks"], os.path.basename(sys.argv[0])
-    description = {"contract": 1, "program": name, "version": "0.2.0", "tasks": n, "hops": n + 1, "claim": "user-switch",
-                   "passes": [{"name": "main"}], "needs": {"bytes": {"fixed": 16 << 20, "each": 512}}}
-    if flags["--describe"]: sys.exit(answer(**description))
-    try:
-        measure(n, flags["--warmup"], description)
+        measure(flags, description)
     except Exception as error:
-        sys.exit(answer(at="failed", error=str(error)) or 1)
-    sys.exit(128 + stopped[0] if stopped else 0)
-main(iter(sys.argv[1:]))
+        fail(error)
+    os._exit(128 + stopped[0] if stopped else 0)
+
+FLAGS = {"--tasks": ("[1-9][0-9]{0,8}", "500"), "--warmup": ("[0-9]{1,18}", "100")}  # What may follow, and the default.
+NAME = os.path.basename(sys.argv[0])
+
+def main():
+    flags = read_flags(iter(sys.argv[1:]), FLAGS)
+    n = int(flags["--tasks"])
+    follow(flags, {
+        "contract": 1, "program": NAME, "version": "0.2.0", "tasks": n, "hops": n + 1, "claim": "user-switch",
+        "passes": [{"name": "main"}], "needs": {"bytes": {"fixed": 16 << 20, "each": 512}},
+    }, measure)
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,16 @@
 # Figures for documents: see scripts/figures.sh. The input holds the exports of all files of records, by
 # MACHINE/FILE.
-include "figures";
+# A number of so many digits.
+def digits($n): if . == 0 then "0" else
+    pow(10; (fabs | log10 | floor) - $n + 1) as $unit
+    | (. / $unit | round * $unit) as $x
+    | ([$n - 1 - ($x | fabs * 1.000001 | log10 | floor), 0] | max) as $decimals
+    | if $decimals == 0 then $x | round | tostring
+      else ($x * pow(10; $decimals) | round | tostring) as $all
+        | (if $x < 0 then "-" else "" end) as $sign
+        | ($all | ltrimstr("-")) as $all
+        | ("0" * ([$decimals + 1 - ($all | length), 0] | max) // "") + $all
+        | $sign + .[:-$decimals] + "." + .[-$decimals:] end end;
 
 # Machine of the documents, if a file names none.
 def machine: "epyc5-2vcpu-6.18";
@@ -121,9 +131,6 @@ def efficiency($file; $title; $name; $x): [series($file; $title; $name).efficien
     | ensure(length == 1 and .[0]; "\($title): \($name): no efficiency at \($x)") | .[0];
 def percent: def n: . * 100 | digits(2); "\(mark)\(.estimate | n) % [\(.low | n), \(.high | n)]";
 
-# Where one series of a curve overtakes another: in its words, or nothing.
-def overtaking($file; $title; $ahead; $behind): [curve($file; $title).overtakings[] | select(.names == [$ahead, $behind])][0];
-
 # What a duel says of a row's time.
 def change: if . == null then "–"
     elif .verdict == "more" or .verdict == "less" then
@@ -148,3 +155,24 @@ def machines_table: ["xeon6-2vcpu-6.18", "epyc5-2vcpu-6.18", "epyc-2vcpu-6.18", 
     | table(["thread ÷ task", $names[]];
         $answers[0].rows[].name as $name
         | [$name, ($answers[] | .rows[] | select(.name == $name) | .ratio | bounds | shown("ratio"))]);
+
+# The figures of the plan `languages` as one table: a line for each kind of task, sorted by its hop.
+def languages_table:
+    # By the beginning of a table's title and the place of its column; null if there is no such figure.
+    def cell($title; $row; $column):
+        [.figures[] | select((.section | startswith($title)) and .row == $row)][$column];
+    def marked: if .mean.value == null then "–" else (graded | mark) + (.mean.value | plain("time")) end;
+    def size: if . == null then "–" else plain("bytes") end;
+    . as $all | .figures as $figures
+    | ["| | hop | hop, one CPU | round trip | creation | memory at rest | 10,000 sleepers | peak | 100,000 sleepers | peak |",
+       "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+       ([$figures[] | select(.section == $figures[0].section and .mean.value != null)]
+        | group_by(.row) | sort_by(.[0].mean.value)[] | .[0].row as $row
+        | $all
+        | [$row,
+           ((cell("A hop"; $row; 0), cell("A hop"; $row; 1), cell("Ping-pong"; $row; 0), cell("Creation"; $row; 0)) | marked),
+           (cell("Memory"; $row; 0) | .user.line.slope.estimate | size),
+           (("10,000", "100,000") as $count
+            | (cell($count; $row; 0) | marked), (cell($count; $row; 1) | .mean.value | size))]
+        | "| " + join(" | ") + " |")]
+    | join("\n");

@@ -11,18 +11,19 @@ from='' to='' step='' # the default range
 
 sweep() {
     local count
+    program=${programs[0]} iters=10 flags=()
     arguments "$@"
     command -v pmap >/dev/null || fail "pmap is not installed: it is in the package procps" \
         "(Debian, Ubuntu, Alpine) or procps-ng (Fedora, Arch)"
+    run=(cargo run --release --quiet --locked --manifest-path "$root/Cargo.toml" -p "$program" --)
+    [[ -z ${SWITCHCOST_BIN_DIR:-} ]] || run=("$SWITCHCOST_BIN_DIR/$program")
     child='' pages=$(mktemp)
     trap 'rm -f -- "$pages"' EXIT
     trap 'interrupted 129' HUP
     trap 'interrupted 130' INT
     trap 'interrupted 143' TERM
-    find_program
-    fit_range
-    table=''
     printf '#count\tvm_KiB\trss_KiB\n'
+    table=''
     for ((count = from; count <= to; count += step)); do
         measure "$count"
     done
@@ -30,8 +31,6 @@ sweep() {
 }
 
 usage() {
-    local names
-    names=$(printf ', %s' "${programs[@]}")
     cat <<HELP
 How much memory a $task takes
 
@@ -49,11 +48,10 @@ Arguments:
 
 Options:
   --from N        Smallest number of ${task}s [default: $from]
-  --to N          Largest number [default: $to, or as many as this system allows]
+  --to N          Largest number [default: $to]
   --step N        From one number to the next [default: $step]
   --iters N       Iterations before the memory is read [default: $iters]
-  --program NAME  One of ${names:2}
-                  [default: ${programs[0]}]
+  --program NAME  One of ${programs[*]} [default: ${programs[0]}]
   -h, --help      Print help
 
 Environment:
@@ -62,9 +60,7 @@ HELP
 }
 
 arguments() {
-    local flag value default_to=$to
-    program=${programs[0]} iters=10 flags=()
-    to=''
+    local flag
     while (($#)); do
         flag=$1
         case $flag in
@@ -72,71 +68,21 @@ arguments() {
             flags=("${@:2}")
             break
             ;;
-        -h | --help)
-            to=$default_to
-            usage
-            exit 0
-            ;;
-        --from=* | --to=* | --step=* | --iters=* | --program=*)
-            set -- "${flag%%=*}" "${flag#*=}" "${@:2}"
-            continue
-            ;;
-        --from | --to | --step | --iters | --program)
-            (($# > 1)) || usage_error "$flag takes a value"
-            value=$2
-            shift 2
-            ;;
+        -h | --help) usage && exit ;;
+        --from | --to | --step | --iters | --program) ;;
         *) usage_error "unknown argument '$flag': flags for the program come after --" ;;
         esac
         # Nine digits are far from overflow; a leading zero would make it octal.
-        [[ $flag == --program || $value =~ ^[1-9][0-9]{0,8}$ ]] ||
-            usage_error "$flag takes a whole number from 1 to 999999999, not '$value'"
+        [[ $flag == --program || ${2:-} =~ ^[1-9][0-9]{0,8}$ ]] ||
+            usage_error "$flag takes a whole number from 1 to 999999999, not '${2:-}'"
         # --from names the variable `from`, and so on.
-        printf -v "${flag#--}" '%s' "$value"
+        printf -v "${flag#--}" '%s' "${2:-}"
+        shift 2 || break
     done
     [[ " ${programs[*]} " == *" $program "* ]] ||
         usage_error "--program takes one of: ${programs[*]}; not '$program'"
-    # Only a range that nobody asked for may be shortened.
-    to_is_default=${to:+no}
-    to=${to:-$default_to}
     (((to - from) / step >= 2)) ||
         usage_error "--from $from --to $to --step $step: a line needs at least 3 numbers"
-    ((to -= (to - from) % step, 1))
-}
-
-# Brings the program up to date and sets `bin`, its path.
-find_program() {
-    local built
-    if [[ -n ${SWITCHCOST_BIN_DIR:-} ]]; then
-        bin=$SWITCHCOST_BIN_DIR/$program
-        [[ -x $bin ]] || fail "there is no program '$program' in SWITCHCOST_BIN_DIR, '$SWITCHCOST_BIN_DIR'"
-        return
-    fi
-    command -v cargo >/dev/null ||
-        fail "cargo is not installed: get Rust from https://rustup.rs, or name a folder of built programs in SWITCHCOST_BIN_DIR"
-    progress "building $program ..."
-    # Cargo names the executable: a variable, a configuration or a target may have moved it. It runs
-    # in the checkout, whose configuration it reads.
-    built=$(cd -- "$root" && cargo build --release --quiet --locked -p "$program" \
-        --message-format json-render-diagnostics) || fail "cargo could not build $program"
-    bin=$(sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' <<<"$built")
-    [[ -n $bin ]] || fail "cargo built no program $program"
-}
-
-# The largest number before the smallest: else a limit would be met after minutes.
-fit_range() {
-    local words most status=0
-    progress "$program: are $to ${task}s allowed? ..."
-    words=$("$bin" --tasks "$to" --iters 1 --warmup 0 --quiet "${flags[@]}" 2>&1) || status=$?
-    progress
-    ((status)) || return 0
-    most=$(sed -n 's/.*at most \([0-9]*\) tasks fit.*/\1/p;q' <<<"$words")
-    if [[ $to_is_default == no || -z $most ]] || ((most < from + 2 * step)); then
-        say "$words"
-        exit "$status"
-    fi
-    ((to = from + (most - from) / step * step))
-    say "up to $to ${task}s alone: $words"
 }
 
 # measure NUMBER: one run, one row.
@@ -145,7 +91,7 @@ measure() {
     progress "$program: $1 of $to ${task}s ..."
     # In the background: bash runs a trap at once only while it waits. pmap's headings are translated,
     # hence LC_ALL; it takes the place of its shell, so that what stops the one stops the other.
-    LC_ALL=C "$bin" --tasks "$1" --iters "$iters" --warmup 0 --quiet \
+    LC_ALL=C "${run[@]}" --tasks "$1" --iters "$iters" --warmup 0 --quiet \
         --command 'exec pmap -x {pid}' "${flags[@]}" >"$pages" &
     child=$!
     # Its standard error: bash would report a run that was killed, with its whole command line.

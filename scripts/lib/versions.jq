@@ -1,7 +1,4 @@
-# Results of duels with one first side: a figure of a row is a series over the second sides.
-
-# The version that a duel's second side names.
-def version: .sides[1] | split(" ")[0] | split("@")[1];
+# Duels with one first side as a table: a line for each second side, a column for each figure of a row.
 
 # Each figure: what it is called, and its finding in each duel (null where it has none).
 def series:
@@ -18,5 +15,18 @@ def series:
 # A share as per cent, with its sign.
 def percent: (. * 1000 | round / 10) as $p | (if $p > 0 then "+" else "" end) + ($p | tostring) + " %";
 
-# "less", "more", "within" or "inconclusive".
-def word: .verdict | if type == "object" then keys[0] else . end;
+def cell:
+    if . == null then "left out"
+    elif .verdict == "more" or .verdict == "less" then
+        "**" + (.change.estimate | percent) + "** [" + ([.change.low, .change.high | percent | rtrimstr(" %")] | join(", ")) + "]"
+    elif .verdict | type == "object" and has("within") then "± " + (.verdict.within | percent | ltrimstr("+"))
+    else "?" end;
+
+def row: "| " + join(" | ") + " |";
+
+. as $duels | series as $series
+| (["Tokio"] + [$series[].title] | row),
+  ([$series[] | "---"] + ["---"] | row),
+  # The version that a duel's second side names.
+  ($duels | to_entries[] | .key as $k
+   | [.value.sides[1] | split(" ")[0] | split("@")[1]] + [$series[].findings[$k] | cell] | row)

@@ -60,11 +60,11 @@ enum Verb {
     ///
     /// User and kernel memory of tasks at rest are slopes over the number of tasks.
     Memory(memory::Args),
-    /// Tell what switches and tasks cost on this machine, by their number or of a running service
+    /// Estimate what switches and tasks cost here, for given rates or for a running service
     ///
-    /// The cost of a hand-over comes from results of this machine: the newest here, or a run of 15 s that is kept here.
-    /// Threads will do if they take under 5 % of the CPUs or of the memory and no limit refuses them. Tasks are
-    /// advised from 50 % on.
+    /// The cost of a hand-over comes from results of this machine: the newest here, or a new run of 15 s, or of five
+    /// rounds if these take longer. Threads will do if they take under 5 % of the CPUs or of the memory and no limit
+    /// refuses them. Above 50 %, use tasks.
     ///
     /// A service is watched in /proc. Its switching does not matter if it takes under 10 % of its CPU time, or under
     /// 5 % of the CPUs that it could use: as many as threads are busy, within their affinity and their cpu.max. It is

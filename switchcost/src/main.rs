@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use switchcost::cli;
-use switchcost::system::carried;
+use switchcost::plan::carried;
 
 fn main() -> ExitCode {
     carried::started().unwrap_or(cli::main)()

@@ -82,71 +82,28 @@ fn what_is_better_depends_on_the_quantity() {
 }
 
 #[test]
-fn further_columns_have_no_baseline_and_no_flags_of_their_own() {
-    let mut old = with_further_columns(1000.0, 100, 8 << 20);
-    for baseline in with_further_columns(400.0, 1, 8 << 20) {
-        let mut baseline = baseline;
+fn further_columns_have_no_baseline() {
+    let mut records = with_further_columns(1000.0, 100, 8 << 20);
+    for mut baseline in with_further_columns(400.0, 1, 8 << 20) {
         baseline.case = 1;
-        old.push(baseline);
+        records.push(baseline);
     }
-    for record in &mut old[..10] {
+    for record in &mut records[..10] {
         edit(record, |run, case| {
             run.plan.cases[case].baseline = Some("case 1".to_owned());
             run.plan.cases[case].versus = Some("case 1".to_owned());
         });
     }
-    let mut new = old.clone();
-    for record in &mut new {
-        record.args.push("--tokens=1".to_owned());
-    }
-    let text = text(&pair(&old, &new));
-    // A kernel may change what is subtracted.
-    assert!(text.contains("times were compared as they are"));
-    assert!(!text.contains("DIFFERENT MACHINE") && !text.contains("DIFFERENT BUILD"));
-    assert!(
-        text.contains("!! DIFFERENT FLAGS: 'case 0' and 1 more: synthetic → synthetic --tokens=1")
-    );
-    // A round of its own is told by the section's metric alone.
-    let figures = Figures::of(&old);
+    let figures = Figures::of(&records);
     for figure in figures.iter().filter(|figure| figure.key.row == "case 0") {
         let Some(reading) = figure.reading() else {
             assert_eq!(figure.key.column, "late");
             continue;
         };
         let own = !figure.runs.is_further();
-        assert_eq!(reading.net.is_some(), own);
-        assert_eq!(reading.ratio.is_some(), own);
+        assert_eq!([reading.net.is_some(), reading.ratio.is_some()], [own; 2]);
         assert_eq!(reading.iterations.is_some(), own);
     }
-}
-
-/// Student's t on the times themselves would reach from -15 to 76 ns.
-#[test]
-fn no_interval_of_a_time_reaches_below_zero() {
-    let times = (0..).zip([3.0, 80.0, 4.0, 5.0, 60.0]);
-    let records: Vec<Record> = times.map(|(k, time)| record(0, k, time)).collect();
-    let figures = Figures::of(&records);
-    let interval = figures.iter().next().unwrap().reading().unwrap().mean.interval.unwrap();
-    assert!(interval.low > 1.7 && interval.high < 88.7, "{interval:?}");
-}
-
-/// The noise of a table is that of its own metric.
-#[test]
-fn further_columns_set_no_noise_floor() {
-    let mut records = with_further_columns(1000.0, 100, 8 << 20);
-    for (k, record) in (0..).zip(&mut records) {
-        set_peak(record, (1 + k % 2) << 20);
-    }
-    let twins = records.clone().into_iter().map(|mut record| {
-        record.twin = true;
-        let peak = record.peak_resident().unwrap();
-        set_peak(&mut record, 5 * peak);
-        record
-    });
-    let twins: Vec<Record> = twins.collect();
-    let with_twins = [records.clone(), twins].concat();
-    let (name, floor) = Figures::of(&with_twins).noise_floor().unwrap();
-    assert_eq!((name.as_str(), floor < 0.01), ("case 0", true));
 }
 
 #[test]
@@ -187,9 +144,6 @@ fn another_machine_build_or_flag_is_marked() {
     for record in &mut old {
         edit(record, |run, _| {
             run.machine.kernel_release = Some("6.1.0".to_owned());
-            run.machine.cpu_model = Some("A".to_owned());
-            let on = ["x", "y"].map(|name| (name.to_owned(), "on".to_owned()));
-            run.machine.mitigations = on.into();
             run.build.git_revision = Some("abc".to_owned());
         });
         record.cpus = Some("0".to_owned());
@@ -199,25 +153,19 @@ fn another_machine_build_or_flag_is_marked() {
     for record in &mut new {
         edit(record, |run, _| {
             run.machine.kernel_release = Some("6.12.0".to_owned());
-            run.machine.mitigations.extend([("y".to_owned(), "off".to_owned())]);
             run.build.git_revision = Some("def".to_owned());
-            run.build.dirty = Some(true);
         });
         record.args = ["--bytes=25".to_owned()].into();
-        record.cpus = Some("1".to_owned());
         record.policy = Some("fifo".to_owned());
     }
     let text = text(&pair(&old, &new));
     for said in [
         "!! DIFFERENT MACHINE OR SETTINGS: kernel_release: 6.1.0 → 6.12.0",
-        "mitigations: y on → y off",
         "!! DIFFERENT BUILD: git_revision: abc → def",
-        "dirty: none → yes",
-        "!! DIFFERENT FLAGS: 'case 0' and 1 more: synthetic, CPUs 0 → synthetic --bytes=25, CPUs 1, policy fifo",
+        "!! DIFFERENT FLAGS: 'case 0' and 1 more: synthetic, CPUs 0 → synthetic --bytes=25, CPUs 0, policy fifo",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
-    assert!(!text.contains("cpu_model"), "{text}");
 }
 
 fn write(path: PathBuf, records: &[Record]) -> PathBuf {

@@ -175,20 +175,6 @@ fn a_program_that_hangs_is_ended() {
     assert!(run.stdout.contains("A: timed out") && run.stdout.contains("--timeout"), "{run}");
 }
 
-/// A real program whose work fails: the cause is its own.
-#[test]
-fn a_fault_of_a_task_is_told() {
-    let plan = format!("[[section]]\ntitle = 'All'\nmetric = 'hop'\n{}", row(PROGRAM));
-    let flags = "flags = ['--tasks', '3', '--test-fault', 'close@1']\n";
-    let sides = Sides::new(&(plan + flags));
-    let beside = Path::new(RUNNER).parent().unwrap();
-    if !beside.join(PROGRAM).is_file() {
-        return crate::support::skip("the programs are not built");
-    }
-    let run = sides.duel("--pairs 8").arg(beside).arg(beside).start().finish_all().expect(125);
-    assert!(run.stdout.contains("failed") && run.stdout.contains("A: "), "{run}");
-}
-
 #[test]
 fn an_interrupt_prints_what_there_is_and_leaves_nothing() {
     let sides = Sides::of_two();
@@ -221,29 +207,20 @@ fn a_side_that_is_not_there_is_one_clear_line() {
 }
 
 #[test]
-fn a_revision_or_a_version_that_does_not_exist_is_one_clear_line() {
+fn a_side_that_cannot_be_built_is_one_clear_line() {
     let sides = Sides::of_two();
     sides.fake("a", PROGRAM, 1, ":");
-    for (side, words) in [
-        ("git:no-such-revision", "name a commit"),
-        ("git:^HEAD", "name a commit"),
-        ("no-such-crate@1.0.0", "no-such-crate"),
-        ("tokio@0.0.99", "0.0.99"),
+    let beside = Path::new(RUNNER).parent().unwrap().to_str().unwrap();
+    for (first, second, words) in [
+        ("a", "git:no-such-revision", "name a commit"),
+        ("a", "git:^HEAD", "name a commit"),
+        ("a", "no-such-crate@1.0.0", "no-such-crate"),
+        ("a", "tokio@0.0.99", "0.0.99"),
+        // They were built with other features than the other side would be.
+        (beside, ".", "write . for these sources"),
+        (".", beside, "write . for these sources"),
     ] {
-        let run = sides.duel("a").arg(side).finish().expect_refusal(125, &[side, words]);
-        assert_eq!(run.stderr.lines().count(), 1, "{run}");
-    }
-}
-
-/// They were built with other features than the other side would be.
-#[test]
-fn the_runners_own_folder_beside_a_build_is_one_clear_line() {
-    let sides = Sides::of_two();
-    let beside = Path::new(RUNNER).parent().unwrap();
-    let these = Path::new(".");
-    for (first, second) in [(beside, these), (these, beside)] {
-        let run = sides.duel("").arg(first).arg(second).finish();
-        let run = run.expect_refusal(125, &["write . for these sources"]);
+        let run = sides.duel("").arg(first).arg(second).finish().expect_refusal(125, &[words]);
         assert_eq!(run.stderr.lines().count(), 1, "{run}");
     }
 }

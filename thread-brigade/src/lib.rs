@@ -3,8 +3,8 @@
 //! One iteration: the driver writes a byte into the first link; each thread reads it, adds one, and
 //! writes it into the next link (`chain::pass_on`); the driver reads it from the last link: N + 1 hops.
 //!
-//! Timed: a write and a read a hop, and what the kernel does to run the next thread; with `--touch`, the
-//! use of memory in between. Left out: creating and joining the threads, and the check of the bytes.
+//! Timed: a write and a read a hop, and what the kernel does to run the next thread. Left out: creating and
+//! joining the threads, and the check of the bytes.
 //!
 //! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
 //! round trips in an iteration. The drivers start together; timed is from the first one's start to the last one's
@@ -96,7 +96,8 @@ fn brigade(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyhow::Result<()>
 }
 
 fn join(threads: Threads) -> TaskResults {
-    threads.into_iter().map(|(place, thread)| (place, thread.join())).collect()
+    let join = |(place, thread)| (place, threads::join(thread).and_then(|passed| Ok(passed?)));
+    threads.into_iter().map(join).collect()
 }
 
 /// Builds a chain, waits until each thread runs, and returns the driver's ends.

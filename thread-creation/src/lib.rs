@@ -22,15 +22,14 @@ mod sleepers;
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use contract::message::Description;
-use contract::{Pass, Run, Step, console, limits};
+use contract::{Pass, Run, Step, limits};
 use creation::{SpawnTimes, use_stack};
-use threads::StackFlags;
 use threads::raw::RawThreads;
+use threads::{StackFlags, join};
 
 use cli::Cli;
 use gate::Gate;
@@ -135,8 +134,4 @@ fn hold(tasks: u32, stack: StackFlags, run: &mut Run) -> anyhow::Result<()> {
     run.held()?;
     gate.open(tasks)?;
     threads.into_iter().try_for_each(|thread| join(thread)?)
-}
-
-fn join<T>(thread: JoinHandle<T>) -> anyhow::Result<T> {
-    thread.join().map_err(|panic| console::panic_error(&*panic))
 }

@@ -11,7 +11,6 @@
 //!
 //! For `hold` all threads wait at a gate, also without `--gate`.
 
-use std::collections::VecDeque;
 use std::io::PipeReader;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -21,22 +20,22 @@ use chain::StartGuard;
 use contract::Pass;
 use creation::{Alive, Sleepers, lateness};
 
-use crate::gate::{self, Gate};
-use crate::{Cli, join};
+use threads::join;
 
-/// Lets N threads sleep in each iteration, and times that.
+use crate::cli::Cli;
+use crate::gate::{self, Gate};
+
+/// Lets N threads sleep in each iteration, and times that. After an error or a signal nobody joins those that are
+/// left, since nothing would end a sleep: the end of the process ends them.
 pub(crate) fn create(cli: &Cli, sleep: Duration, pass: &mut Pass) -> anyhow::Result<()> {
     let (tasks, stack) = (cli.flags.tasks, cli.stack);
-    let mut crowd = Crowd {
-        sleep,
-        sleepers: Sleepers::new(tasks),
-        threads: VecDeque::with_capacity(tasks as usize),
-    };
+    let mut sleepers = Sleepers::new(tasks);
+    let mut threads = Vec::with_capacity(tasks as usize);
     while pass.next_iteration().is_some() {
         let gate = cli.sleep.gate.then(|| Gate::new(tasks)).transpose()?;
         let clock = Instant::now();
         for _ in 0..tasks {
-            let alive = crowd.sleepers.spawning()?;
+            let alive = sleepers.spawning()?;
             let thread = match &gate {
                 None => stack.spawn(tasks, move || body(alive, sleep)),
                 Some(gate) => {
@@ -44,18 +43,18 @@ pub(crate) fn create(cli: &Cli, sleep: Duration, pass: &mut Pass) -> anyhow::Res
                     stack.spawn(tasks, move || body_at_gate(alive, sleep, guard, &reader))
                 }
             };
-            crowd.threads.push_back(thread?);
+            threads.push(thread?);
         }
         if let Some(mut gate) = gate {
             gate.latch.wait()?;
             gate.open(tasks)?;
         }
-        crowd.join()?;
+        join_all(&mut threads, sleep, &mut sleepers)?;
         pass.record(clock.elapsed());
 
-        crowd.sleepers.end(pass);
+        sleepers.end(pass);
     }
-    crowd.sleepers.add_to(pass);
+    sleepers.add_to(pass);
     Ok(())
 }
 
@@ -76,29 +75,20 @@ fn body_at_gate(alive: Alive, sleep: Duration, guard: StartGuard, reader: &PipeR
     body(alive, sleep)
 }
 
-/// The threads that are not joined. After an error or a signal nobody joins them, since nothing would end a
-/// sleep: the end of the process ends the threads.
-struct Crowd {
+/// Awaits all threads, the oldest first. A join cannot be interrupted: it begins when the last thread is about to
+/// wake, or when one has ended.
+fn join_all(
+    threads: &mut Vec<JoinHandle<u64>>,
     sleep: Duration,
-    sleepers: Sleepers,
-    threads: VecDeque<JoinHandle<u64>>,
-}
-
-impl Crowd {
-    /// Awaits all threads, the oldest first. A join cannot be interrupted: it begins when the last thread
-    /// is about to wake, or when one has ended.
-    fn join(&mut self) -> anyhow::Result<()> {
-        let since = Instant::now();
-        loop {
-            while Sleepers::wakes_late(since, self.sleep)?
-                && Sleepers::alive() >= self.threads.len() as u64
-            {
-                thread::sleep(Sleepers::LOOK);
-            }
-            let Some(thread) = self.threads.pop_front() else {
-                return Ok(());
-            };
-            self.sleepers.joined(join(thread)?);
+    sleepers: &mut Sleepers,
+) -> anyhow::Result<()> {
+    let (since, mut left) = (Instant::now(), threads.len() as u64);
+    for oldest in threads.drain(..) {
+        while Sleepers::wakes_late(since, sleep)? && Sleepers::alive() >= left {
+            thread::sleep(Sleepers::LOOK);
         }
+        sleepers.joined(join(oldest)?);
+        left -= 1;
     }
+    Ok(())
 }

@@ -9,5 +9,5 @@ mod timer;
 
 pub use neighbours::Progress;
 pub use pool::{Bound, Pool, Queue};
-pub use serve::serve;
+pub use serve::{Driven, serve};
 pub use strategy::{BlockingFlags, Offload, Strategy, Threads};

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use contract::message::{Need, Needs, PassKind};
 use contract::samples::Recorder;
-use contract::signals;
+use contract::{Pass, signals};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
@@ -29,7 +29,7 @@ use crate::timer::{Timer, monotonic};
 /// Interval of the heartbeat and of the echo.
 const INTERVAL: Duration = Duration::from_millis(1);
 
-/// Fewest beats of a pass: alone, and beside the batches.
+/// Fewest beats of a pass.
 const BEATS: u64 = 100;
 
 /// Name of the pass beside the neighbours.
@@ -47,8 +47,16 @@ pub fn needs() -> Needs {
 
 /// Samples of the neighbours.
 pub(crate) struct Heard {
-    pub(crate) heartbeat: Recorder,
-    pub(crate) echo: Recorder,
+    heartbeat: Recorder,
+    echo: Recorder,
+}
+
+impl Heard {
+    /// Adds them to the pass.
+    pub(crate) fn add_to(&self, pass: &mut Pass) {
+        pass.add_extra("heartbeat", &self.heartbeat);
+        pass.add_extra("echo", &self.echo);
+    }
 }
 
 /// State that the neighbours share with the driver of the batches.

@@ -69,9 +69,7 @@ impl Pool {
     /// [`Queue`] is dropped.
     pub fn join(self) -> anyhow::Result<()> {
         drop(self.queue);
-        self.threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().map_err(|panic| console::panic_error(&*panic)))
+        self.threads.into_iter().try_for_each(threads::join)
     }
 }
 

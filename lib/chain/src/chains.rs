@@ -23,9 +23,6 @@ impl Default for ChainsFlags {
     }
 }
 
-/// From this size on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
-const OWN_MAP: u64 = 128 << 10;
-
 impl ChainsFlags {
     /// True if there is one chain, and one round trip an iteration.
     pub fn is_one(self) -> bool {
@@ -38,13 +35,8 @@ impl ChainsFlags {
         let all = chains * trips;
         let each = one.bytes.unwrap_or(0) / one.tokens;
         // Tokens of one round trip are among the needs already; a place in a list is 48 bytes at most.
-        let tokens = one.tokens.saturating_mul(all - 1);
-        let maps = tokens.saturating_mul(u64::from(each >= OWN_MAP));
-        let tokens = Needs {
-            bytes: Need::new(tokens.saturating_mul(each.saturating_add(48)), 0),
-            maps: Need::new(maps, 0),
-            ..Needs::default()
-        };
+        let tokens = one.tokens.saturating_mul(all - 1).saturating_mul(each.saturating_add(48));
+        let tokens = Needs { bytes: Need::new(tokens, 0), ..Needs::default() };
         Description {
             chains,
             trips,
@@ -62,14 +54,10 @@ mod tests {
     use clap::Parser;
     use contract::message::Claim;
 
-    use crate::{Fault, FaultFlags};
-
     #[derive(Parser)]
     struct Cli {
         #[command(flatten)]
         flags: contract::Flags,
-        #[command(flatten)]
-        fault: FaultFlags,
     }
 
     #[test]
@@ -90,19 +78,5 @@ mod tests {
         // Twelve tasks and three drivers more; 38 tokens more of ten bytes.
         assert_eq!(all.needs.threads.of(3), 15);
         assert_eq!(all.needs.bytes, Need::new(38 * 58, 0));
-    }
-
-    #[test]
-    fn a_fault_is_of_one_task_in_one_chain() {
-        let fault = Cli::parse_from(["p", "--test-fault", "fail@7"]).fault;
-        assert!(fault.check(3, 3).is_ok() && fault.check(4, 2).is_ok());
-        let error = fault.check(3, 2).unwrap_err().to_string();
-        assert!(error.contains("the last one is 5"), "{error}");
-        for chain in 0..4 {
-            for place in 0..3 {
-                let expected = ((chain, place) == (2, 1)).then_some(Fault::Fail);
-                assert_eq!(fault.in_chain(chain, 3).of(place), expected);
-            }
-        }
     }
 }

@@ -24,10 +24,6 @@ pub struct ChainFlags {
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "1", value_parser = token_size)]
     pub bytes: Bytes,
 
-    /// Memory that a task reads and writes at each hop, one word a cache line
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "0", value_parser = set_size, help_heading = "Advanced")]
-    pub touch: Bytes,
-
     /// Visit the tasks in another order than that of their creation
     #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = "Advanced")]
     pub shuffle: Option<u64>,
@@ -44,11 +40,6 @@ pub struct ChainFlags {
 /// Size of a token: at least its number, a byte.
 fn token_size(text: &str) -> Result<Bytes, String> {
     within(text, 1, 1 << 30)
-}
-
-/// Size of a working set: at most the address space of x86-64.
-pub(crate) fn set_size(text: &str) -> Result<Bytes, String> {
-    within(text, 0, 1 << 46)
 }
 
 /// Size of a read buffer: at most what a pipe holds by default (fs.pipe-max-size).
@@ -93,9 +84,9 @@ impl ChainFlags {
         self.bytes.0 as usize
     }
 
-    /// True if a hop is nothing but the move of one byte.
-    pub fn is_plain(&self) -> bool {
-        self.token_size() == 1 && self.touch.0 == 0
+    /// True if a token is one byte.
+    pub fn is_byte(&self) -> bool {
+        self.token_size() == 1
     }
 
     /// Description of a brigade. The driver sends all tokens before it takes the first one back, so it is an
@@ -124,17 +115,16 @@ impl ChainFlags {
         self.bytes.0 * u64::from(self.tokens)
     }
 
-    /// Needs of the links, the tokens and the working sets, if each read asks for so many bytes.
+    /// Needs of the links and the tokens, if each read asks for so many bytes.
     pub fn needs(&self, read_size: usize) -> Needs {
-        let set = self.touch.0.next_multiple_of(64);
         // From 128 KiB on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
-        let maps = u64::from(set >= 128 << 10) + u64::from(read_size >= 128 << 10);
+        let maps = u64::from(read_size >= 128 << 10);
         Needs {
             descriptors: Need::new(2 + DESCRIPTORS_TO_SPARE, 2),
             maps: Need::new(64, maps),
             bytes: Need::new(
                 self.payload() + self.bytes.0 + (4 << 20),
-                self.transport.kernel_bytes() + set + read_size as u64,
+                self.transport.kernel_bytes() + read_size as u64,
             ),
             ..Needs::default()
         }

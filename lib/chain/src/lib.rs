@@ -13,7 +13,6 @@ mod pass;
 mod results;
 mod together;
 mod token;
-mod touch;
 
 pub use builder::{ChainBuilder, Station};
 pub use chains::ChainsFlags;
@@ -27,4 +26,3 @@ pub use pass::pass_on;
 pub use results::TaskResults;
 pub use together::{ChainDriver, Times, conclude, drive_together};
 pub use token::{ByteTokens, TokenBuffer};
-pub use touch::WorkingSet;

@@ -6,10 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::ValueEnum;
 use contract::message::{Claim, Description, Need, Needs};
-use contract::units::Bytes;
 use contract::{BadUsage, Flags};
 
-use crate::flags::set_size;
 use crate::token::check_number;
 use crate::{ChainsFlags, Fault, Misbehaviour};
 
@@ -23,10 +21,6 @@ pub struct MemoryFlags {
     /// Side that puts the tokens of an iteration in
     #[arg(long, value_enum, default_value_t = Injector::Driver)]
     pub feed: Injector,
-
-    /// Memory that a task reads and writes at each hop, one word a cache line
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "0", value_parser = set_size, help_heading = "Advanced")]
-    pub touch: Bytes,
 
     /// Visit the tasks in another order than that of their creation
     #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = "Advanced")]
@@ -61,16 +55,15 @@ impl MemoryFlags {
         )))
     }
 
-    /// Needs of the links, of so many bytes each, the tokens and the working sets.
+    /// Needs of the links, of so many bytes each, and of the tokens.
     pub fn needs(&self, link: u64) -> Needs {
-        let set = self.touch.0.next_multiple_of(64);
         // A place in the driver's list, and two more if there is a backlog.
         let tokens = u64::from(self.tokens) * 48;
         // From 128 KiB on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
-        let is_map = |bytes| u64::from(bytes >= 128 << 10);
+        let maps = u64::from(link >= 128 << 10);
         Needs {
-            maps: Need::new(64, is_map(set) + is_map(link)),
-            bytes: Need::new(tokens + link + (4 << 20), link.saturating_add(set)),
+            maps: Need::new(64, maps),
+            bytes: Need::new(tokens + link + (4 << 20), link),
             ..Needs::default()
         }
     }
@@ -198,7 +191,7 @@ impl TokenSource {
 
     /// Place of the next token; an error if that is the fault.
     #[inline]
-    pub fn next(&mut self) -> io::Result<Next> {
+    pub fn next_place(&mut self) -> io::Result<Next> {
         if let Some(fault) = &mut self.fault {
             if fault.hangs() {
                 return Ok(Next::Never);
@@ -237,7 +230,7 @@ mod tests {
     use super::*;
 
     fn flags(tokens: u32, feed: Injector) -> MemoryFlags {
-        MemoryFlags { tokens, feed, touch: Bytes(0), shuffle: None, idle: 0 }
+        MemoryFlags { tokens, feed, shuffle: None, idle: 0 }
     }
 
     #[test]

@@ -1,10 +1,8 @@
 //! Results of the tasks of a chain, and which of them explains an early end.
 
 use std::io::{self, ErrorKind};
-use std::thread;
 
 use anyhow::ensure;
-use contract::console;
 
 /// Result of each task of a chain.
 #[derive(Debug)]
@@ -14,19 +12,6 @@ impl FromIterator<(u32, anyhow::Result<u64>)> for TaskResults {
     /// For the task in each place: how many tokens it passed on, or why it failed.
     fn from_iter<I: IntoIterator<Item = (u32, anyhow::Result<u64>)>>(results: I) -> Self {
         TaskResults(results.into_iter().collect())
-    }
-}
-
-impl FromIterator<(u32, thread::Result<io::Result<u64>>)> for TaskResults {
-    /// The same from what each thread's join returned.
-    fn from_iter<I: IntoIterator<Item = (u32, thread::Result<io::Result<u64>>)>>(
-        joined: I,
-    ) -> Self {
-        let results = joined.into_iter().map(|(place, joined)| match joined {
-            Ok(result) => (place, result.map_err(anyhow::Error::new)),
-            Err(panic) => (place, Err(console::panic_error(&*panic))),
-        });
-        results.collect()
     }
 }
 
@@ -92,22 +77,22 @@ mod tests {
     use anyhow::anyhow;
 
     /// The error of a chain whose driver saw it end early.
-    fn error_of(results: Vec<io::Result<u64>>, sent: u64) -> String {
+    fn error_of(results: Vec<anyhow::Result<u64>>, sent: u64) -> String {
         // In another order than the chain's.
-        let all = (0..).zip(results.into_iter().map(Ok)).collect::<Vec<_>>().into_iter().rev();
+        let all = (0..).zip(results).collect::<Vec<_>>().into_iter().rev();
         let all = TaskResults::from_iter(all);
         let early = Err(anyhow!("the chain ended early"));
         format!("{:#}", all.into_result(early, sent).unwrap_err())
     }
 
-    fn echo() -> io::Result<u64> {
-        Err(ErrorKind::BrokenPipe.into())
+    fn echo() -> anyhow::Result<u64> {
+        Err(io::Error::from(ErrorKind::BrokenPipe).into())
     }
 
     #[test]
     fn a_task_that_died_explains_an_early_end() {
-        let died = thread::spawn(|| panic!("out of luck")).join();
-        let all = TaskResults::from_iter([(0, Ok(Ok(3))), (1, Ok(echo())), (2, died)]);
+        let died = Err(anyhow!("out of luck"));
+        let all = TaskResults::from_iter([(0, Ok(3)), (1, echo()), (2, died)]);
         let error = all.into_result(Err(anyhow!("the chain ended early")), 3);
         let text = format!("{:#}", error.unwrap_err());
         assert!(text.starts_with("task 2: out of luck"), "{text}");

@@ -84,7 +84,7 @@ impl std::error::Error for Interrupted {}
 /// Parses the command line, and has `measure` build the work, run it and take it down. It returns when
 /// all tasks have ended, with an error if anything was not as it should be.
 pub fn main<P: Program>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> ExitCode {
-    let installed = signals::install().context("cannot handle signals");
+    let installed = signals::install_in_program().context("cannot handle signals");
     let command = P::DEFAULTS.apply(P::command()).version(env!("CARGO_PKG_VERSION"));
     let name = command.get_name().to_owned();
     let parsed = command.try_get_matches().and_then(|m| P::from_arg_matches(&m));

@@ -9,7 +9,7 @@ use nix::sys::time::TimeValLike;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::Flags;
+use crate::flags::Flags;
 pub use limits::{Need, Needs};
 
 /// Version of the contract.
@@ -137,7 +137,6 @@ pub fn one() -> u64 {
 }
 
 /// True of that number, which is not written.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
 pub fn is_one(number: &u64) -> bool {
     *number == 1
 }

@@ -1,15 +1,24 @@
-//! Signals that ask a program to stop: the first ends the measurement, a second one the process.
+//! Signals that ask a process to stop, counted as requests. The first ends what a program measures, and the second
+//! the program. The runner's first ends the program that it measures, the second kills that, and the third ends the
+//! runner.
 
 #![expect(unsafe_code, reason = "signal handlers are installed")]
 
-use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, Ordering};
+use std::time::Duration;
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{pipe2, read, write};
 
 /// Ctrl-C, kill(1), a terminal that has gone away, Ctrl-\, and what else people and alarms send to a process that
 /// does not expect it. By default each of them ends a process, whose children's children then stay.
-pub const STOPPING: [Signal; 7] = [
+const STOPPING: [Signal; 7] = [
     Signal::SIGINT,
     Signal::SIGTERM,
     Signal::SIGHUP,
@@ -19,44 +28,71 @@ pub const STOPPING: [Signal; 7] = [
     Signal::SIGALRM,
 ];
 
-/// Signals closer together than this are one request, in ns: a terminal and a parent both pass Ctrl-C
-/// on, and timeout(1) signals the process and then its group.
-const ONE_REQUEST: i64 = 500_000_000;
+/// Signals closer together than this are one request, in ms: a terminal and a parent both pass Ctrl-C on, and
+/// timeout(1) signals the process and then its group.
+const ONE_REQUEST: i64 = 500;
+
+/// Request at which a program, or the runner, ends at once.
+static LAST: AtomicU32 = AtomicU32::new(2);
 
 /// Number of the first signal, or 0.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 
-/// Time of that signal on the monotonic clock, in ns.
-static RECEIVED_AT: AtomicI64 = AtomicI64::new(0);
+/// Requests so far, and the time of the last one in ms of the monotonic clock, or 0.
+static REQUESTS: AtomicU32 = AtomicU32::new(0);
+static REQUESTED_AT: AtomicI64 = AtomicI64::new(0);
+
+/// The runner's pipe that has a byte for each request: poll(2) sees it.
+static PIPE: OnceLock<(OwnedFd, OwnedFd)> = OnceLock::new();
 
 extern "C" fn note(signal: libc::c_int) {
     let errno = Errno::last_raw();
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: clock_gettime is async-signal-safe and writes to `time` alone.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    #[expect(clippy::unnecessary_cast, reason = "they are narrower on 32-bit systems")]
-    let now = time.tv_sec as i64 * 1_000_000_000 + time.tv_nsec as i64;
-    let first = RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
-    match first {
-        Ok(_) => RECEIVED_AT.store(now, Ordering::Relaxed),
-        Err(first) if now - RECEIVED_AT.load(Ordering::Relaxed) > ONE_REQUEST => {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(1, |t| Duration::from(t).as_millis());
+    let (now, before) = (now as i64, REQUESTED_AT.load(Ordering::Relaxed));
+    if before == 0 || now - before >= ONE_REQUEST {
+        REQUESTED_AT.store(now, Ordering::Relaxed);
+        let _ = RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+        if REQUESTS.fetch_add(1, Ordering::Relaxed) + 1 >= LAST.load(Ordering::Relaxed) {
             let words = b"interrupted again: ended at once\n";
             // SAFETY: write and _exit are async-signal-safe; `words` is a constant.
             unsafe {
                 libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len());
-                libc::_exit(128 + first);
+                libc::_exit(128 + RECEIVED.load(Ordering::Relaxed));
             }
         }
-        Err(_) => {}
+        if let Some((_, end)) = PIPE.get() {
+            // A pipe that is full has woken poll(2) already.
+            let _ = write(end, b"!");
+        }
     }
     // Whatever was interrupted may be about to look at it.
     Errno::set_raw(errno);
 }
 
-/// Takes the signals over, and has children awaited as usual, which a parent that ignores SIGCHLD would
-/// prevent. A write past `ulimit -f` fails with an error. Reads and writes that a signal cuts short go on by
-/// themselves (SA_RESTART), so that the iteration under way ends as usual.
-pub fn install() -> nix::Result<()> {
+/// Takes the signals over in the runner. Before a run begins they have their usual effect.
+pub fn install() -> io::Result<()> {
+    LAST.store(3, Ordering::Relaxed);
+    if PIPE.set(pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?).is_ok() {
+        take_over()?;
+    }
+    Ok(())
+}
+
+/// Takes the signals over in a program, and has children awaited as usual, which a parent that ignores SIGCHLD would
+/// prevent. A write past `ulimit -f` fails with an error.
+pub(crate) fn install_in_program() -> nix::Result<()> {
+    take_over()?;
+    set(Signal::SIGCHLD, SigHandler::SigDfl)?;
+    // In this thread and in those that it starts. posix_spawn(3) blocks it in the calling thread alone, and if a
+    // child ends before it returns, the kernel wakes another thread for it, such as an idle task.
+    SigSet::from(Signal::SIGCHLD).thread_block()?;
+    set(Signal::SIGXFSZ, SigHandler::SigIgn)?;
+    Ok(())
+}
+
+/// Reads and writes that a signal cuts short go on by themselves (SA_RESTART), so that the iteration under way ends
+/// as usual.
+fn take_over() -> nix::Result<()> {
     for signal in STOPPING {
         let before = set(signal, SigHandler::Handler(note))?;
         if signal == Signal::SIGHUP && matches!(before, SigHandler::SigIgn) {
@@ -64,11 +100,6 @@ pub fn install() -> nix::Result<()> {
             set(signal, before)?;
         }
     }
-    set(Signal::SIGCHLD, SigHandler::SigDfl)?;
-    // In this thread and in those that it starts. posix_spawn(3) blocks it in the calling thread alone, and if a
-    // child ends before it returns, the kernel wakes another thread for it, such as an idle task.
-    SigSet::from(Signal::SIGCHLD).thread_block()?;
-    set(Signal::SIGXFSZ, SigHandler::SigIgn)?;
     Ok(())
 }
 
@@ -87,6 +118,24 @@ fn set(signal: Signal, handler: SigHandler) -> nix::Result<SigHandler> {
 
 /// Signal that asked this process to stop.
 pub fn received() -> Option<i32> {
-    let signal = RECEIVED.load(Ordering::Relaxed);
-    (signal != 0).then_some(signal)
+    Some(RECEIVED.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
+}
+
+/// Number of requests to stop so far.
+pub fn requests() -> u32 {
+    REQUESTS.load(Ordering::Relaxed)
+}
+
+/// A descriptor of the runner's that can be read once for each request; `None` before [`install`].
+pub fn descriptor() -> Option<BorrowedFd<'static>> {
+    PIPE.get().map(|(end, _)| end.as_fd())
+}
+
+/// Empties that descriptor.
+pub fn drain() {
+    if let Some((end, _)) = PIPE.get() {
+        let mut bytes = [0; 16];
+        // An empty pipe is an error, the only one that can come.
+        while read(end, &mut bytes).is_ok_and(|n| n > 0) {}
+    }
 }

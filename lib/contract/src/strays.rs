@@ -17,17 +17,42 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Pause between two looks.
 const RETRY: Duration = Duration::from_millis(1);
 
-/// A child of this process.
+/// A process, as a line of /proc/PID/stat (proc_pid_stat(5)) tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Child {
-    /// Its process.
+pub struct Process {
+    /// Its number.
     pub pid: i32,
+    /// Its parent.
+    pub parent: i32,
     /// Its process group.
     pub group: i32,
     /// Name of its program, shortened by the kernel to 15 bytes.
     pub name: String,
     /// True if it has ended, and nobody has awaited it.
-    is_zombie: bool,
+    pub is_zombie: bool,
+}
+
+impl Process {
+    /// The process of that number, if there is one.
+    pub fn of(pid: i32) -> Option<Self> {
+        let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        Process::parse(&String::from_utf8_lossy(&text))
+    }
+
+    fn parse(stat: &str) -> Option<Self> {
+        let (pid, rest) = stat.split_once(" (")?;
+        // A name may have brackets and spaces in it.
+        let (name, rest) = rest.rsplit_once(") ")?;
+        let mut fields = rest.split(' ');
+        let (state, parent, group) = (fields.next()?, fields.next()?, fields.next()?);
+        Some(Process {
+            pid: pid.parse().ok()?,
+            parent: parent.parse().ok()?,
+            group: group.parse().ok()?,
+            name: name.to_owned(),
+            is_zombie: state == "Z",
+        })
+    }
 }
 
 /// Makes this process the parent of whatever its descendants leave behind (PR_SET_CHILD_SUBREAPER of prctl(2)).
@@ -35,50 +60,30 @@ pub fn adopt() -> nix::Result<()> {
     prctl::set_child_subreaper(true)
 }
 
-/// Children of this process, adopted ones among them; none where there is no /proc, which alone tells.
-pub fn children() -> io::Result<Vec<Child>> {
-    let own = std::process::id() as i32;
+/// All processes; none where there is no /proc, which alone tells.
+pub fn all() -> io::Result<Vec<Process>> {
     let entries = match fs::read_dir("/proc") {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    let pids =
-        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     // One may end while the folder is read.
-    let texts = pids.filter_map(|pid| fs::read(format!("/proc/{pid}/stat")).ok());
-    let all = texts.filter_map(|text| parse(&String::from_utf8_lossy(&text)));
-    Ok(all.filter_map(|(child, parent)| (parent == own).then_some(child)).collect())
+    Ok(pids.filter_map(Process::of).collect())
 }
 
-/// Parent of a process, if it is alive.
-pub fn parent(pid: i32) -> Option<i32> {
-    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    parse(&String::from_utf8_lossy(&text)).map(|(_, parent)| parent)
-}
-
-/// Reads a line of /proc/PID/stat (proc_pid_stat(5)): a process, and its parent.
-fn parse(stat: &str) -> Option<(Child, i32)> {
-    let (pid, rest) = stat.split_once(" (")?;
-    // A name may have brackets and spaces in it.
-    let (name, rest) = rest.rsplit_once(") ")?;
-    let mut fields = rest.split(' ');
-    let (state, parent, group) = (fields.next()?, fields.next()?, fields.next()?);
-    let child = Child {
-        pid: pid.parse().ok()?,
-        group: group.parse().ok()?,
-        name: name.to_owned(),
-        is_zombie: state == "Z",
-    };
-    Some((child, parent.parse().ok()?))
+/// Children of this process, adopted ones among them.
+pub fn children() -> io::Result<Vec<Process>> {
+    let own = std::process::id() as i32;
+    Ok(all()?.into_iter().filter(|process| process.parent == own).collect())
 }
 
 /// Ends the children that `is_left` is true of, and those that they leave behind in turn. Returns the ones that
 /// had not ended by themselves.
-pub fn end(is_left: impl Fn(&Child) -> bool) -> io::Result<Vec<Child>> {
+pub fn end(is_left: impl Fn(&Process) -> bool) -> io::Result<Vec<Process>> {
     let begun = Instant::now();
-    let mut ended: Vec<Child> = Vec::new();
+    let mut ended: Vec<Process> = Vec::new();
     loop {
-        let left: Vec<Child> = children()?.into_iter().filter(&is_left).collect();
+        let left: Vec<Process> = children()?.into_iter().filter(&is_left).collect();
         if left.is_empty() || begun.elapsed() > PATIENCE {
             return Ok(ended);
         }
@@ -102,7 +107,7 @@ fn reap(pid: Pid) -> nix::Result<()> {
 }
 
 /// Names of processes in a line, each once.
-pub fn names(processes: &[Child]) -> String {
+pub fn names(processes: &[Process]) -> String {
     let mut names: Vec<&str> = processes.iter().map(|child| child.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
@@ -115,9 +120,10 @@ mod tests {
 
     #[test]
     fn a_line_is_read_whatever_the_name_is() {
-        let (child, parent) = parse("7 (a) S 1 (b) Z 5 6 7 0 -1").unwrap();
-        assert_eq!((child.pid, parent, child.group, &*child.name), (7, 5, 6, "a) S 1 (b"));
-        assert!(child.is_zombie && parse("").is_none() && parse("7 (a").is_none());
+        let process = Process::parse("7 (a) S 1 (b) Z 5 6 7 0 -1").unwrap();
+        let Process { pid, parent, group, ref name, is_zombie } = process;
+        assert_eq!((pid, parent, group, &**name, is_zombie), (7, 5, 6, "a) S 1 (b", true));
+        assert_eq!((Process::parse(""), Process::parse("7 (a")), (None, None));
     }
 
     #[test]

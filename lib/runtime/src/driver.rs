@@ -1,28 +1,13 @@
 //! The driver of a chain of tasks, pass after pass: a spawned task like the others, or the future of
 //! `Runtime::block_on`.
 
+use std::sync::Arc;
+
+use chain::Times;
 use clap::ValueEnum;
 use contract::{Pass, Run};
 use tokio::runtime::Runtime;
-
-use crate::counts::WorkerCounts;
-use crate::{IdleIn, RuntimeFlags};
-
-/// Runtime of a chain of tasks, and the places of its driver and its idle tasks.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub struct TokioFlags {
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "flags with docs of their own")]
-    pub runtime: RuntimeFlags,
-
-    /// Place of the driver
-    #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
-    pub driver: DriverKind,
-
-    /// Place where idle tasks wait, with --idle; with timer Tokio has its timers even if --idle is 0
-    #[arg(long, value_enum, default_value_t = IdleIn::Link, help_heading = "Advanced")]
-    pub idle_in: IdleIn,
-}
+use tokio::sync::Mutex;
 
 /// Place of the driver in its runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -34,30 +19,43 @@ pub enum DriverKind {
     BlockOn,
 }
 
-/// The driver's ends of the chain, the pass, and how it went.
-pub type Driven<S> = (S, Pass, anyhow::Result<()>);
+/// The driver of a chain, whose work a task does.
+pub trait TaskDriver: Send + 'static {
+    /// Sends the tokens of an iteration in, takes them out, and times that.
+    fn make_trips(&mut self, iteration: u64) -> impl Future<Output = anyhow::Result<Times>> + Send;
 
-/// Runs the driver in each pass of a run. Between passes this thread waits outside the runtime for a
+    /// Checks the tokens that came out.
+    fn verify(&self, iteration: u64) -> anyhow::Result<()>;
+}
+
+/// A pass that is over, and how it went.
+pub type Driven = (Pass, anyhow::Result<()>);
+
+/// The task of a driver in one pass.
+pub async fn drive_pass<D: TaskDriver>(driver: Arc<Mutex<D>>, mut pass: Pass) -> Driven {
+    let driver = &mut *driver.lock().await;
+    let result = async {
+        while let Some(iteration) = pass.next_iteration() {
+            let (begun, ended) = driver.make_trips(iteration).await?;
+            pass.record(ended - begun);
+            driver.verify(iteration)?;
+        }
+        Ok(())
+    }
+    .await;
+    (pass, result)
+}
+
+/// Runs a driver's task for each pass of a run. Between passes this thread waits outside the runtime for a
 /// request, and holds no worker.
-pub fn drive<S, F>(
+pub fn drive<F: Future<Output = Driven> + Send + 'static>(
     runtime: &Runtime,
     kind: DriverKind,
     run: &mut Run,
-    mut ends: S,
-    drive: impl Fn(S, Pass) -> F,
-) -> anyhow::Result<()>
-where
-    S: Send + 'static,
-    F: Future<Output = Driven<S>> + Send + 'static,
-{
+    drive: impl Fn(Pass) -> F,
+) -> anyhow::Result<()> {
     while let Some(pass) = run.next_pass()? {
-        let counts = pass.is_for_runner().then(|| WorkerCounts::now(runtime.handle()));
-        let driver = drive(ends, pass);
-        let (mut pass, result);
-        (ends, pass, result) = run_driver(runtime, kind, driver)?;
-        if let Some(counts) = counts {
-            counts.add_to(&mut pass);
-        }
+        let (pass, result) = run_driver(runtime, kind, drive(pass))?;
         run.finish(pass)?;
         result?;
     }

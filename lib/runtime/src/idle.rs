@@ -1,4 +1,5 @@
-//! Idle tasks beside a chain: each waits on a link of its own, or sleeps on a timer.
+//! The flags of a chain of tasks, and the idle tasks beside it: each waits on a link of its own, or sleeps on a
+//! timer.
 
 use std::future::pending;
 use std::io;
@@ -14,7 +15,23 @@ use tokio::io::AsyncReadExt;
 use tokio::runtime::Runtime;
 use tokio::time::sleep;
 
-use crate::{TokioFlags, link, wait_for};
+use crate::{DriverKind, RuntimeFlags, link, wait_for};
+
+/// Runtime of a chain of tasks, and the places of its driver and its idle tasks.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct TokioFlags {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flags with docs of their own")]
+    pub runtime: RuntimeFlags,
+
+    /// Place of the driver
+    #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
+    pub driver: DriverKind,
+
+    /// Place where idle tasks wait, with --idle; with timer Tokio has its timers even if --idle is 0
+    #[arg(long, value_enum, default_value_t = IdleIn::Link, help_heading = "Advanced")]
+    pub idle_in: IdleIn,
+}
 
 /// Place where idle tasks wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,7 +1,6 @@
-//! The Tokio runtime of the async programs: its flags, its links, what it counts. A crate of its own,
+//! The Tokio runtime of the async programs: its flags, its links, its driver. A crate of its own,
 //! so that the thread programs do not link Tokio.
 
-mod counts;
 mod driver;
 mod idle;
 mod link;
@@ -22,9 +21,8 @@ use threads::{CpuAssignment, Placement, worker_needs};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
-pub use counts::WorkerCounts;
-pub use driver::{Driven, DriverKind, TokioFlags, drive, run_driver};
-pub use idle::{IdleIn, beside_timers, timer_needs};
+pub use driver::{Driven, DriverKind, TaskDriver, drive, drive_pass, run_driver};
+pub use idle::{IdleIn, TokioFlags, beside_timers, timer_needs};
 pub use link::{AsyncReader, AsyncWriter, Ends, link};
 pub use runtimes::{Runtimes, chains_needs};
 

@@ -1,11 +1,18 @@
-//! The runtimes of several chains: one multi-thread scheduler for all of them, or a current-thread one for each.
+//! The runtimes of chains, one multi-thread scheduler for all of them or a current-thread one for each, and how their
+//! drivers run on them.
+
+use std::pin::Pin;
+use std::sync::Arc;
 
 use anyhow::Context;
-use chain::ChainsFlags;
+use chain::{ChainDriver, ChainsFlags, Times, drive_together};
+use contract::Run;
 use contract::message::{Need, Needs};
 use threads::{CpuAssignment, worker_needs};
 use tokio::runtime::Runtime;
+use tokio::sync::Mutex;
 
+use crate::driver::{Driven, DriverKind, TaskDriver, drive, drive_pass, run_driver};
 use crate::{Flavor, TokioFlags};
 
 /// Descriptors of a further runtime: its epoll, the eventfd that wakes it, and two to spare.
@@ -15,7 +22,7 @@ const DESCRIPTORS: u64 = 4;
 #[derive(Debug)]
 pub struct Runtimes {
     /// Runtimes: one, or one for each chain.
-    pub all: Vec<Runtime>,
+    all: Vec<Runtime>,
     /// CPUs of the threads that drive current-thread runtimes.
     cpus: CpuAssignment,
     /// True if a driver's thread runs its chain.
@@ -45,6 +52,55 @@ impl Runtimes {
             self.cpus.of_chain(chain).pin(0, 1).context("cannot pin a driver")?;
         }
         Ok(())
+    }
+}
+
+impl Runtimes {
+    /// Drives all chains through all passes of a run: one chain by a task for each pass, several by a task for each
+    /// iteration. Returns what came of each driver; an error is one of the run itself.
+    pub fn drive<D: TaskDriver>(
+        &self,
+        kind: DriverKind,
+        run: &mut Run,
+        drivers: Vec<D>,
+    ) -> anyhow::Result<Vec<anyhow::Result<()>>> {
+        let drivers: Vec<_> =
+            drivers.into_iter().map(|driver| Arc::new(Mutex::new(driver))).collect();
+        if let [driver] = &drivers[..] {
+            // Spawning it is compiled once, and not for each kind of driver.
+            let task = |pass| -> Pin<Box<dyn Future<Output = Driven> + Send>> {
+                Box::pin(drive_pass(Arc::clone(driver), pass))
+            };
+            return Ok(vec![drive(self.of_chain(0), kind, run, task)]);
+        }
+        let seats =
+            (0..).zip(drivers).map(|(chain, driver)| Seat { runtimes: self, chain, kind, driver });
+        drive_together(run, seats.collect())
+    }
+}
+
+/// The driver of one chain among several.
+struct Seat<'a, D> {
+    runtimes: &'a Runtimes,
+    chain: u32,
+    kind: DriverKind,
+    driver: Arc<Mutex<D>>,
+}
+
+impl<D: TaskDriver> ChainDriver for Seat<'_, D> {
+    fn start(&mut self) -> anyhow::Result<()> {
+        self.runtimes.pin(self.chain)
+    }
+
+    fn make_trips(&mut self, iteration: u64) -> anyhow::Result<Times> {
+        let driver = Arc::clone(&self.driver);
+        let trips: Pin<Box<dyn Future<Output = anyhow::Result<Times>> + Send>> =
+            Box::pin(async move { driver.lock().await.make_trips(iteration).await });
+        run_driver(self.runtimes.of_chain(self.chain), self.kind, trips)?
+    }
+
+    fn verify(&self, iteration: u64) -> anyhow::Result<()> {
+        self.driver.blocking_lock().verify(iteration)
     }
 }
 

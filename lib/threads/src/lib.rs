@@ -7,5 +7,5 @@ pub mod raw;
 pub mod rest;
 mod stack;
 
-pub use placement::{CpuAssignment, Placement};
-pub use stack::{StackFlags, worker_needs};
+pub use placement::{CpuAssignment, Placement, allowed_cpus, restrict};
+pub use stack::{StackFlags, join, worker_needs};

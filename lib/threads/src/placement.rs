@@ -48,6 +48,19 @@ impl FromStr for Placement {
     }
 }
 
+/// CPUs that this process may use, in order.
+pub fn allowed_cpus() -> anyhow::Result<Vec<usize>> {
+    let set = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
+    Ok((0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect())
+}
+
+/// Restricts the calling thread, and those that it creates, to these CPUs.
+pub fn restrict(cpus: &[usize]) -> nix::Result<()> {
+    let mut set = CpuSet::new();
+    cpus.iter().try_for_each(|&cpu| set.set(cpu))?;
+    sched_setaffinity(Pid::from_raw(0), &set)
+}
+
 /// The CPUs of this process, and how threads are laid over them.
 #[derive(Clone, Debug)]
 pub struct CpuAssignment {
@@ -60,17 +73,15 @@ pub struct CpuAssignment {
 impl CpuAssignment {
     /// The CPUs that this process may use.
     pub fn new(placement: Placement) -> anyhow::Result<Self> {
-        let set = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
-        let is_allowed = |cpu: usize| set.is_set(cpu).unwrap_or(false);
+        let cpus = allowed_cpus()?;
         if let Placement::On(list) = placement {
-            if let Some(cpu) = list.iter().find(|&&cpu| !is_allowed(cpu)) {
+            if let Some(cpu) = list.iter().find(|cpu| !cpus.contains(cpu)) {
                 return Err(BadUsage::new(format!(
                     "--placement: this process may not use CPU {cpu}: name others, or use another taskset"
                 )));
             }
             return Ok(CpuAssignment { placement, cpus: list.to_vec(), chain: 0 });
         }
-        let cpus: Vec<usize> = (0..CpuSet::count()).filter(|&cpu| is_allowed(cpu)).collect();
         if matches!(placement, Placement::Half | Placement::Spread) && cpus.len() < 2 {
             return Err(BadUsage::new(
                 "--placement: half and spread need two CPUs, and this process may use one: use free, or another taskset",
@@ -92,12 +103,10 @@ impl CpuAssignment {
 
     /// Pins the calling thread, the `index`th of `count`.
     pub fn pin(&self, index: u32, count: u32) -> nix::Result<()> {
-        let Some(cpu) = self.cpu(index as usize, count as usize) else {
-            return Ok(());
-        };
-        let mut set = CpuSet::new();
-        set.set(cpu)?;
-        sched_setaffinity(Pid::from_raw(0), &set)
+        match self.cpu(index as usize, count as usize) {
+            Some(cpu) => restrict(&[cpu]),
+            None => Ok(()),
+        }
     }
 
     fn cpu(&self, index: usize, count: usize) -> Option<usize> {

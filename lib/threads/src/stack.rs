@@ -3,9 +3,9 @@
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
-use contract::limits;
 use contract::message::{Need, Needs};
 use contract::units::Bytes;
+use contract::{console, limits};
 
 /// Stacks of threads.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -88,6 +88,11 @@ impl StackFlags {
     }
 }
 
+/// Awaits a thread, and returns what its body returned; one that panicked is an error.
+pub fn join<T>(thread: JoinHandle<T>) -> anyhow::Result<T> {
+    thread.join().map_err(|panic| console::panic_error(&*panic))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -113,7 +118,7 @@ mod tests {
         let taken = maps().saturating_sub(before);
         all.wait();
         for thread in threads {
-            thread.join().unwrap();
+            join(thread).unwrap();
         }
 
         let need = stack.needs().maps.of(COUNT.into());

@@ -25,13 +25,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
-use blocking::{BlockingFlags, Offload, Progress, neighbours};
+use blocking::{BlockingFlags, Driven, Offload, Progress, neighbours};
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::samples::Recorder;
 use contract::{Defaults, Flags, Pass, Program, Run};
 use operation::{Operation, Work};
-use runtime::{Driven, DriverKind};
+use runtime::DriverKind;
 use tokio::task::JoinHandle;
 
 /// Time what a Tokio runtime does with work that blocks, and what that does to its other tasks

@@ -1,7 +1,5 @@
 //! The command line, and what it needs.
 
-use std::path::PathBuf;
-
 use blocking::{BlockingFlags, Threads, neighbours};
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs, PassKind};
@@ -21,11 +19,8 @@ pub(crate) struct Cli {
     /// Where a body is kept until it is summarised, and by what operations
     #[arg(long, value_enum, default_value = "ram")]
     pub(crate) store: Store,
-    /// Folder of the files, which have no names [default: TMPDIR or /tmp]
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) dir: Option<PathBuf>,
-    /// Files in a tmpfs of the program's own, with or without huge pages
-    #[arg(long, value_enum, value_name = "HUGE", conflicts_with = "dir")]
+    /// Files in a tmpfs of the program's own, with or without huge pages [default: in TMPDIR, or in /tmp]
+    #[arg(long, value_enum, value_name = "HUGE")]
     pub(crate) tmpfs: Option<Huge>,
     /// Size of a body
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "8MiB", value_parser = size)]
@@ -59,11 +54,10 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        if (self.dir.is_some() || self.tmpfs.is_some()) && !self.store.has_files() {
-            let flag = if self.dir.is_some() { "--dir" } else { "--tmpfs" };
-            return Err(BadUsage::new(format!(
-                "{flag}: only files need a folder: use --store fs, mmap or mmap-copy"
-            )));
+        if self.tmpfs.is_some() && !self.store.has_files() {
+            return Err(BadUsage::new(
+                "--tmpfs: only files need a folder: use --store fs, mmap or mmap-copy",
+            ));
         }
         let tasks = u64::from(self.flags.tasks);
         self.threads()?.describe(Description {
@@ -86,7 +80,7 @@ impl Cli {
         match self.tmpfs {
             _ if !self.store.has_files() => Ok(None),
             Some(huge) => Folder::tmpfs(huge).map(Some),
-            None => Folder::new(self.dir.as_deref()).map(Some),
+            None => Folder::temporary().map(Some),
         }
     }
 

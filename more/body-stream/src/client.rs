@@ -5,10 +5,9 @@ use std::net::SocketAddr;
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use http_body_util::Empty;
-use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::HOST;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
@@ -23,34 +22,25 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects, and waits for a response without a body.
+    /// Connects.
     pub(crate) async fn connect(address: SocketAddr, keeper: Keeper) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).await.context(NO_LOOPBACK)?;
         stream.set_nodelay(true)?;
         let (requests, connection) = http1::handshake(TokioIo::new(stream)).await?;
         // An error of the connection shows in the requests.
         tokio::spawn(connection);
-        let mut client = Client { requests, keeper };
-        let response = client.ask("/").await?;
-        ensure!(
-            response.status() == StatusCode::NOT_FOUND && response.body().is_end_stream(),
-            "another server answers on {address}"
-        );
-        Ok(client)
+        Ok(Client { requests, keeper })
     }
 
     /// Asks for a body, keeps it as it comes in, and summarises it.
     pub(crate) async fn fetch(mut self, number: u64) -> anyhow::Result<(Self, Summary)> {
-        let response = self.ask(&format!("/{number}")).await?;
+        let request = Request::get(format!("/{number}")).header(HOST, "localhost");
+        self.requests.ready().await.context("the connection is closed")?;
+        let response = self.requests.send_request(request.body(Empty::new())?).await;
+        let response = response.context("there is no response")?;
         let status = response.status();
         ensure!(status == StatusCode::OK, "body {number}: the server answers {status}");
         let kept = self.keeper.keep(response.into_body()).await;
         Ok((self, kept.with_context(|| format!("body {number}"))?))
-    }
-
-    async fn ask(&mut self, path: &str) -> anyhow::Result<Response<Incoming>> {
-        let request = Request::get(path).header(HOST, "localhost").body(Empty::new())?;
-        self.requests.ready().await.context("the connection is closed")?;
-        self.requests.send_request(request).await.context("there is no response")
     }
 }

@@ -1,14 +1,14 @@
 //! Bytes of the bodies. They follow from the number of the body, so that a receiver knows its summary.
 //!
-//! A body has bytes of the lower half of the range, and one byte of the upper half, its peak. Place and value
-//! of the peak differ from body to body: a part of a body, or another body, most likely has another maximum.
+//! A body has bytes of the lower half of the range, but for its last one, the peak, whose value differs from body to
+//! body: a body without its end, or another body, has another maximum.
 
 use std::fmt;
 
 use bytes::Bytes;
 use fastrand::Rng;
 
-/// Bytes after which the sequence repeats, about: the sender holds no more.
+/// Bytes after which the sequence repeats, a multiple of [`CHUNK`]: the sender holds no more.
 const PERIOD: u64 = 1 << 20;
 
 /// Bytes of the chunks that the server sends.
@@ -29,7 +29,7 @@ pub(crate) struct Summary {
 impl Summary {
     /// Summary of body `number` of this size.
     pub(crate) fn expected(number: u64, size: u64) -> Self {
-        Summary { max: Peak::new(number, size).value, length: size }
+        Summary { max: peak(number), length: size }
     }
 
     /// Adds some more bytes.
@@ -47,57 +47,39 @@ impl fmt::Display for Summary {
 }
 
 /// Largest byte of a body.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peak {
-    at: u64,
-    value: u8,
+fn peak(number: u64) -> u8 {
+    HALF | number as u8
 }
 
-impl Peak {
-    /// Peak of body `number` of this size.
-    pub(crate) fn new(number: u64, size: u64) -> Self {
-        let mut random = random(number.wrapping_add(1));
-        Peak { at: random.u64(0..size), value: random.u8(HALF..) }
-    }
-}
-
-fn random(purpose: u64) -> Rng {
-    // Fibonacci hashing: seeds that are near each other end up far apart.
-    Rng::with_seed(purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-}
-
-/// The sender's bytes, in chunks.
+/// The sender's bytes.
 #[derive(Debug)]
 pub(crate) struct Content {
     /// Bytes of each body.
     pub(crate) size: u64,
     base: Bytes,
-    chunk: u64,
 }
 
 impl Content {
-    /// Draws the bytes of bodies of this size, for chunks of `chunk` bytes.
-    pub(crate) fn new(size: u64, chunk: u64) -> Self {
-        let chunk = chunk.min(size);
+    /// Draws the bytes of bodies of this size.
+    pub(crate) fn new(size: u64) -> Self {
         // Whole chunks, so that each is one slice.
-        let length = PERIOD.min(size).div_ceil(chunk) * chunk;
-        let mut base = vec![0; length as usize];
-        random(0).fill(&mut base);
+        let mut base = vec![0; PERIOD.min(size) as usize];
+        Rng::with_seed(0).fill(&mut base);
         base.iter_mut().for_each(|byte| *byte &= HALF - 1);
-        Content { size, base: base.into(), chunk }
+        Content { size, base: base.into() }
     }
 
-    /// Chunk of a body with this peak, `offset` bytes from its start, a multiple of the chunk's size. The bytes
-    /// are shared, and only the chunk with the peak is copied.
-    pub(crate) fn chunk(&self, peak: Peak, offset: u64) -> Bytes {
-        let length = self.chunk.min(self.size - offset);
+    /// Chunk of a body, `offset` bytes from its start, a multiple of the chunk's size. The bytes are shared, and only
+    /// the last chunk is copied.
+    pub(crate) fn chunk(&self, number: u64, offset: u64) -> Bytes {
+        let length = CHUNK.min(self.size - offset);
         let start = (offset % self.base.len() as u64) as usize;
         let chunk = self.base.slice(start..start + length as usize);
-        if !(offset..offset + length).contains(&peak.at) {
+        if offset + length < self.size {
             return chunk;
         }
         let mut own = chunk.to_vec();
-        own[(peak.at - offset) as usize] = peak.value;
+        own[length as usize - 1] = peak(number);
         own.into()
     }
 }
@@ -108,12 +90,12 @@ mod tests {
 
     #[test]
     fn each_body_has_its_expected_summary_and_one_peak() {
-        for (size, chunk) in [(1, 1), (7, 3), (10_000, 1 << 20), (3 << 20, 1000)] {
-            let content = Content::new(size, chunk);
+        for size in [1, 7, 10_000, (3 << 20) + 1000] {
+            let content = Content::new(size);
             for number in [0, 1, u64::MAX] {
                 let (mut summary, mut peaks) = (Summary::default(), 0);
                 while summary.length < size {
-                    let chunk = content.chunk(Peak::new(number, size), summary.length);
+                    let chunk = content.chunk(number, summary.length);
                     summary.add(&chunk);
                     peaks += chunk.iter().filter(|&&byte| byte >= HALF).count();
                 }

@@ -7,14 +7,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use clap::ValueEnum;
 use contract::BadUsage;
-use contract::units::Bytes;
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
-use nix::sys::statvfs::statvfs;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
     fsopen,
@@ -34,14 +32,14 @@ pub(crate) enum Huge {
 }
 
 impl Folder {
-    /// This folder, or the system's for temporary files.
-    pub(crate) fn new(asked: Option<&Path>) -> anyhow::Result<Self> {
-        let path = asked.map_or_else(std::env::temp_dir, Path::to_owned);
+    /// The system's for temporary files.
+    pub(crate) fn temporary() -> anyhow::Result<Self> {
+        let path = std::env::temp_dir();
         if path.is_dir() {
             return Ok(Folder(path, None));
         }
         Err(BadUsage::new(format!(
-            "--dir {}: there is no such folder: make it, or name another (default: TMPDIR or /tmp)",
+            "TMPDIR {}: there is no such folder: make it, or name another",
             path.display()
         )))
     }
@@ -49,7 +47,7 @@ impl Folder {
     /// The root of a new tmpfs, which nobody else sees.
     pub(crate) fn tmpfs(huge: Huge) -> anyhow::Result<Self> {
         let root = mount_tmpfs(huge).context(
-            "--tmpfs: cannot mount a tmpfs, which takes CAP_SYS_ADMIN: begin the command with `unshare --map-root-user --mount`, or use --dir",
+            "--tmpfs: cannot mount a tmpfs, which takes CAP_SYS_ADMIN: begin the command with `unshare --map-root-user --mount`, or do without",
         )?;
         Ok(Folder(format!("/proc/self/fd/{}", root.as_raw_fd()).into(), Some(root)))
     }
@@ -57,20 +55,6 @@ impl Folder {
     /// True if its files take memory.
     pub(crate) fn is_in_memory(&self) -> bool {
         statfs(&self.0).is_ok_and(|found| found.filesystem_type() == TMPFS_MAGIC)
-    }
-
-    /// Checks that so many bodies find room.
-    pub(crate) fn check_room(&self, bodies: u32, size: Bytes) -> anyhow::Result<()> {
-        let shown = self.0.display();
-        let room = statvfs(&self.0).with_context(|| format!("--dir {shown}"))?;
-        let free = room.blocks_available().saturating_mul(room.fragment_size());
-        if size.0.saturating_mul(bodies.into()) > free {
-            bail!(
-                "--dir {shown}: {bodies} bodies of {size} do not fit into the {} that are free there: lower --tasks or --size, or name another folder",
-                Bytes(free)
-            );
-        }
-        Ok(())
     }
 
     /// Makes a file without a name (O_TMPFILE, open(2)).
@@ -87,11 +71,11 @@ impl Folder {
     pub(crate) fn explain(&self, what: &str, error: io::Error) -> anyhow::Error {
         let remedy = match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                "free some space, lower --tasks or --size, or name another folder"
+                "free some space, lower --tasks or --size, or set TMPDIR to another folder"
             }
-            _ => "name another folder",
+            _ => "set TMPDIR to another folder",
         };
-        anyhow!("--dir {}: {what}: {error}: {remedy}", self.0.display())
+        anyhow!("{}: {what}: {error}: {remedy}", self.0.display())
     }
 }
 

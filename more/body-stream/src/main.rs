@@ -29,14 +29,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use blocking::Progress;
+use blocking::{Driven, Progress};
 use contract::{Interrupted, Pass, Run, signals};
-use runtime::{Driven, DriverKind};
+use runtime::DriverKind;
 use tokio::task::JoinHandle;
 
 use cli::Cli;
 use client::Client;
-use content::{CHUNK, Content, Summary};
+use content::{Content, Summary};
 use server::Server;
 use store::Keeper;
 
@@ -46,11 +46,8 @@ fn main() -> ExitCode {
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let folder = cli.folder()?.map(Arc::new);
-    if let Some(folder) = &folder {
-        folder.check_room(cli.flags.tasks, cli.size)?;
-    }
     // While there is one thread.
-    let server = Server::fork(Content::new(cli.size.0, CHUNK))?;
+    let server = Server::fork(Content::new(cli.size.0))?;
     let address = server.address;
     let connect_all = async |offload| {
         let keeper = Keeper { store: cli.store, folder: folder.clone(), offload };

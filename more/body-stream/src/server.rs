@@ -18,7 +18,7 @@ use contract::console;
 use hyper::body::{Body, Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
@@ -26,7 +26,7 @@ use nix::unistd::Pid;
 use runtime::RuntimeFlags;
 use threads::process;
 
-use crate::content::{Content, Peak};
+use crate::content::Content;
 
 /// The server's process, for as long as this lives.
 #[derive(Debug)]
@@ -116,26 +116,17 @@ async fn serve(listener: TcpListener, content: Content) -> anyhow::Result<Infall
     }
 }
 
-/// The response to a request for `/NUMBER`: that body. Any other path has none.
+/// The response to a request for `/NUMBER`: that body. Any other path has the first one.
 fn respond(content: &Arc<Content>, path: &str) -> Response<Sent> {
-    let number = path.strip_prefix('/').and_then(|text| text.parse().ok());
-    let mut response = Response::new(Sent {
-        content: Arc::clone(content),
-        peak: Peak::new(number.unwrap_or(0), content.size),
-        // The whole body, or nothing of it.
-        offset: if number.is_some() { 0 } else { content.size },
-    });
-    if number.is_none() {
-        *response.status_mut() = StatusCode::NOT_FOUND;
-    }
-    response
+    let number = path.strip_prefix('/').and_then(|text| text.parse().ok()).unwrap_or(0);
+    Response::new(Sent { content: Arc::clone(content), number, offset: 0 })
 }
 
 /// A body on its way out. Without a size hint hyper sends chunks.
 #[derive(Debug)]
 struct Sent {
     content: Arc<Content>,
-    peak: Peak,
+    number: u64,
     offset: u64,
 }
 
@@ -150,7 +141,7 @@ impl Body for Sent {
         if self.is_end_stream() {
             return Poll::Ready(None);
         }
-        let chunk = self.content.chunk(self.peak, self.offset);
+        let chunk = self.content.chunk(self.number, self.offset);
         self.offset += chunk.len() as u64;
         Poll::Ready(Some(Ok(Frame::data(chunk))))
     }

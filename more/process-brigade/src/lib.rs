@@ -4,8 +4,8 @@
 //! writes it into the next link (`chain::pass_on`); the driver reads it from the last link: N + 1 hops,
 //! each a write, a wake-up and a read.
 //!
-//! Timed: those system calls, and what the kernel does to run the next process; with `--touch`, the use
-//! of memory in between. Left out: forking and awaiting the processes, and the check of the bytes.
+//! Timed: those system calls, and what the kernel does to run the next process. Left out: forking and
+//! awaiting the processes, and the check of the bytes.
 //!
 //! This is `thread-brigade` with an address space for each task: a hop costs more by the change of page
 //! tables and the TLB entries lost with it. With one task it does what `perf bench sched pipe` does,

@@ -1,18 +1,33 @@
-//! A fixed schedule: absolute times, so that no lateness adds up.
+//! The schedule of the arrivals.
 
-use std::time::Duration;
-
-use anyhow::Context;
+use contract::message::MOST_SAMPLES;
 use contract::units::Span;
-use nix::errno::Errno;
-use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+use fastrand::Rng;
 
-/// Arrivals at a fixed interval, by CLOCK_MONOTONIC.
+/// Arrivals before those that count: so many, divided by the square of the idle share. The relaxation time of M/M/1 is
+/// about four times the time of a task, divided by that square; this is five of them, for a load to which the cost of
+/// serving adds half of what is idle. At most as many as a request has.
+const LEAD: f64 = 80.0;
+
+/// Work that waits at most, in ns for each CPU that serves, and in tasks at least.
+const ROOM: (u64, u64) = (100_000_000, 200);
+
+/// Arrivals at an interval whose tasks are looked at together.
+const TOGETHER: usize = 1000;
+
+/// A schedule.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Schedule {
-    /// In ns.
-    every: u64,
-    /// Time of the last one, in ns.
-    due: u64,
+    /// In per cent; `None` at an interval.
+    pub(crate) load: Option<u32>,
+    /// Time from one arrival to the next in ns, of a load on average.
+    pub(crate) gap: f64,
+    /// Tasks of an arrival.
+    pub(crate) at_once: usize,
+    /// Arrivals of a request before those that count.
+    pub(crate) lead: usize,
+    /// Most tasks that wait or run.
+    pub(crate) room: u64,
 }
 
 /// Reads an interval.
@@ -25,38 +40,43 @@ pub(crate) fn interval(text: &str) -> Result<Span, String> {
 }
 
 impl Schedule {
-    /// A schedule whose first arrival is due an interval from now.
-    pub(crate) fn new(every: Span) -> anyhow::Result<Self> {
-        Ok(Schedule { every: every.0, due: now()? })
-    }
-
-    /// Sleeps until the next arrival that is due from now on. Returns how late it woke.
-    pub(crate) fn sleep(&mut self) -> anyhow::Result<Duration> {
-        self.due = next(self.due, self.every, now()?);
-        let due = Duration::from_nanos(self.due).into();
-        let flags = ClockNanosleepFlags::TIMER_ABSTIME;
-        loop {
-            match clock_nanosleep(ClockId::CLOCK_MONOTONIC, flags, &due) {
-                // A signal ends the run after this iteration.
-                Err(Errno::EINTR) => {}
-                other => {
-                    other.context("cannot sleep until the next arrival")?;
-                    return Ok(Duration::from_nanos(now()?.saturating_sub(self.due)));
-                }
-            }
+    /// Tasks of so much work, at a load of so many CPUs.
+    pub(crate) fn of_load(load: u32, at_once: u32, Span(work): Span, cpus: usize) -> Self {
+        let (cpus, each) = (cpus as u64, u64::from(at_once));
+        let idle = (1.0 - f64::from(load) / 100.0).max(0.0);
+        Schedule {
+            load: Some(load),
+            gap: (work * each) as f64 * 100.0 / (f64::from(load) * cpus as f64),
+            at_once: at_once as usize,
+            lead: (LEAD / idle.powi(2)).min(MOST_SAMPLES as f64) as usize,
+            room: cpus * (ROOM.0 / work).max(ROOM.1),
         }
     }
+
+    /// Tasks at an interval; those of an arrival have started before the next one.
+    pub(crate) fn at_interval(Span(every): Span, at_once: u32) -> Self {
+        Schedule { load: None, gap: every as f64, at_once: at_once as usize, lead: 0, room: 0 }
+    }
+
+    /// Most arrivals whose tasks are looked at together.
+    pub(crate) fn arrivals(&self) -> usize {
+        if self.load.is_some() { self.lead + MOST_SAMPLES as usize } else { TOGETHER }
+    }
+
+    /// Time of the next arrival in ns, after one at `due`. Under a load gaps are exponential. At an interval those
+    /// that are over by `now` are left out.
+    pub(crate) fn next(&self, rng: &mut Rng, due: f64, now: u64) -> f64 {
+        if self.load.is_some() {
+            return due + exponential(rng, self.gap);
+        }
+        let missed = ((now as f64 - due) / self.gap).floor().max(0.0);
+        due + (missed + 1.0) * self.gap
+    }
 }
 
-/// First time after `due` on the schedule that is not over yet: those that were missed are left out.
-fn next(due: u64, every: u64, now: u64) -> u64 {
-    let missed = now.saturating_sub(due + 1) / every;
-    due + (missed + 1) * every
-}
-
-fn now() -> anyhow::Result<u64> {
-    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).context("cannot read the clock")?;
-    Ok(Duration::from(time).as_nanos() as u64)
+/// An exponential time.
+pub(crate) fn exponential(rng: &mut Rng, mean: f64) -> f64 {
+    -(1.0 - rng.f64()).ln() * mean
 }
 
 #[cfg(test)]
@@ -64,18 +84,71 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrivals_that_were_missed_are_left_out() {
-        for (now, due) in [(90, 110), (100, 110), (109, 110), (110, 110), (111, 120), (150, 150)] {
-            assert_eq!(next(100, 10, now), due, "{now}");
+    fn gaps_are_exponential() {
+        let mut rng = Rng::with_seed(3);
+        let gaps: Vec<f64> = (0..100_000).map(|_| exponential(&mut rng, 1000.0)).collect();
+        // Of exponential gaps a share of exp(-x) is longer than x times the mean: 0.3679, 0.0498.
+        for (times, share) in [(1.0, 0.3679), (3.0, 0.0498)] {
+            let longer = gaps.iter().filter(|&&gap| gap > times * 1000.0).count();
+            assert!((longer as f64 / gaps.len() as f64 - share).abs() < 0.005, "{times}: {longer}");
         }
     }
 
     #[test]
-    fn it_never_wakes_early() {
-        let mut schedule = Schedule::new(Span(2_000_000)).unwrap();
-        for _ in 0..5 {
-            schedule.sleep().unwrap();
-            assert!(now().unwrap() >= schedule.due);
+    fn a_schedule_follows_the_load() {
+        // 20 µs of work at 50 % of one CPU: an arrival every 40 µs; 100 ms of work are 5000 tasks.
+        let work = Span(20_000);
+        let schedule = Schedule::of_load(50, 1, work, 1);
+        assert_eq!((schedule.gap, schedule.lead, schedule.room), (40_000.0, 320, 5000));
+        // Two at once on four CPUs.
+        let schedule = Schedule::of_load(80, 2, work, 4);
+        assert_eq!((schedule.gap, schedule.room), (12_500.0, 20_000));
+        let leads = [95, 100, 1000].map(|load| Schedule::of_load(load, 1, work, 1).lead);
+        assert_eq!(leads, [10_000; 3]);
+    }
+
+    #[test]
+    fn arrivals_at_an_interval_that_were_missed_are_left_out() {
+        let schedule = Schedule { gap: 10.0, ..Schedule::at_interval(Span(1000), 1) };
+        for (now, next) in [(90, 110.0), (100, 110.0), (109, 110.0), (111, 120.0), (155, 160.0)] {
+            assert_eq!(schedule.next(&mut Rng::new(), 100.0, now), next, "{now}");
+        }
+    }
+
+    /// Share of the tasks that wait for `t` at most in M/D/1, by Erlang's formula (Theory of probabilities and
+    /// telephone conversations, 1909); times are in times of a task.
+    fn erlang(load: f64, t: f64) -> f64 {
+        let term = |k: u32| {
+            let x = load * (f64::from(k) - t);
+            (1..=k).fold((-x).exp(), |term, n| term * x / f64::from(n))
+        };
+        (1.0 - load) * (0..=t as u32).map(term).sum::<f64>()
+    }
+
+    /// What counts of requests, served one after the other, has the percentiles of a queue that never was empty for a
+    /// beginning: windows that are too short have less.
+    #[test]
+    fn arrivals_that_count_are_late_as_theory_has_it() {
+        const WORK: f64 = 20_000.0;
+        let mut rng = Rng::with_seed(1);
+        for load in [50, 70, 90] {
+            let schedule = Schedule::of_load(load, 1, Span(WORK as u64), 1);
+            let mut waits: Vec<f64> = Vec::new();
+            for _ in 0..60 {
+                // Lindley's recursion, from an empty queue.
+                let mut wait = 0.0_f64;
+                for k in 0..schedule.arrivals() {
+                    wait = (wait - schedule.next(&mut rng, 0.0, 0)).max(0.0);
+                    if k >= schedule.lead {
+                        waits.push(wait / WORK);
+                    }
+                    wait += WORK;
+                }
+            }
+            waits.sort_unstable_by(f64::total_cmp);
+            let found = waits[waits.len() * 99 / 100];
+            let share = |factor: f64| erlang(f64::from(load) / 100.0, found * factor);
+            assert!(share(1.1) > 0.99 && share(0.9) < 0.99, "{load} %: {found} tasks");
         }
     }
 }

@@ -6,7 +6,7 @@
 //! sends the first one, and the first thread the others: a stream.
 //!
 //! Timed: with the default transport two futex(2) calls a hop, and what the kernel does to run the next
-//! thread; with `--touch`, the use of memory in between. Left out: creating and joining the threads, and
+//! thread. Left out: creating and joining the threads, and
 //! the check of the numbers.
 //!
 //! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
@@ -17,23 +17,27 @@
 //! sleep and wake it, and a thread woken on another CPU may start while its waker still runs. A
 //! transport that spins before it sleeps (`--transport mpsc`) may hand over without a switch.
 
-mod build;
 mod cli;
 mod links;
 
 use std::io;
 use std::process::ExitCode;
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use anyhow::Context;
-use build::{Threads, build, join};
-use chain::{ChainDriver, Next, Times, TokenSource, Tokens, WorkingSet, conclude, drive_together};
+use chain::{
+    Backlog, ChainBuilder, ChainDriver, Next, StartLatch, TaskResults, Times, TokenSource, Tokens,
+    conclude, drive_together,
+};
 use cli::{Cli, Transport};
 use contract::Run;
 use links::{CondvarEnd, FutexReceiver, Receiver, Sender};
 use threads::{CpuAssignment, rest};
+
+/// The threads of a chain, with their places.
+type Threads = Vec<(u32, JoinHandle<io::Result<u64>>)>;
 
 /// The program, as `main` of an executable.
 pub fn main() -> ExitCode {
@@ -77,6 +81,46 @@ fn brigade<R: Receiver>(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyho
     conclude(chains.into_iter().map(join).collect(), driven, run.sent())
 }
 
+/// Awaits the threads.
+fn join(threads: Threads) -> TaskResults {
+    let join = |(place, thread)| (place, threads::join(thread).and_then(|passed| Ok(passed?)));
+    threads.into_iter().map(join).collect()
+}
+
+/// Builds a chain, waits until each thread runs, and returns the driver's ends.
+fn build<R: Receiver>(
+    cli: &Cli,
+    (chain, cpus): (u32, &CpuAssignment),
+    tasks: u32,
+    mut backlog: Option<Backlog>,
+    threads: &mut Threads,
+) -> anyhow::Result<(R, R::Sender)> {
+    let (cpus, faults) = (cpus.of_chain(chain), cli.fault.in_chain(chain, cli.flags.tasks));
+    let mut latch = StartLatch::new(tasks);
+    let link = || Ok(R::link(cli.capacity()));
+    let mut builder = ChainBuilder::new(tasks, cli.chain.shuffle, link)?;
+    while let Some(station) = builder.next_station()? {
+        let (place, from, to) = (station.place, station.upstream, station.downstream);
+        let (fault, cpus) = (faults.of(place), cpus.clone());
+        let guard = latch.guard(fault);
+        let start = move || {
+            cpus.pin(place + 1, tasks + 1)?;
+            guard.started()
+        };
+        let backlog = if place == 0 { backlog.take() } else { None };
+        let thread = if backlog.is_none() && fault.is_none() {
+            cli.stack.spawn(tasks, || start().and_then(|()| pass_on(from, to)))?
+        } else {
+            let source = TokenSource::new(backlog, fault);
+            cli.stack.spawn(tasks, || start().and_then(|()| pass_on_from(from, to, source)))?
+        };
+        threads.push((place, thread));
+    }
+    cpus.pin(0, tasks + 1)?;
+    latch.wait()?;
+    Ok(builder.driver_ends())
+}
+
 /// A thread of the chain: takes a token, adds one to it, hands it on, until the end.
 fn pass_on<R: Receiver>(mut from: R, mut to: R::Sender) -> io::Result<u64> {
     let mut passed = 0;
@@ -87,16 +131,15 @@ fn pass_on<R: Receiver>(mut from: R, mut to: R::Sender) -> io::Result<u64> {
     Ok(passed)
 }
 
-/// The same with work, or with tokens that do not come from a link alone.
-fn work_and_pass_on<R: Receiver>(
+/// The same with tokens that do not come from a link alone.
+fn pass_on_from<R: Receiver>(
     mut from: R,
     mut to: R::Sender,
     mut source: TokenSource,
-    mut memory: WorkingSet,
 ) -> io::Result<u64> {
     let mut passed = 0;
     loop {
-        let token = match source.next()? {
+        let token = match source.next_place()? {
             Next::Token(token) => token,
             Next::Link => match from.take() {
                 Some(token) => source.arrived(token),
@@ -107,7 +150,6 @@ fn work_and_pass_on<R: Receiver>(
                 thread::park();
             },
         };
-        memory.touch();
         to.put(token + 1)?;
         passed += 1;
     }

@@ -8,7 +8,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::{pending, poll_fn};
+use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,21 +19,19 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use anyhow::Context as _;
-use chain::{Fault, Misbehaviour};
 use contract::console;
 use io_uring::{IoUring, opcode, squeue, types};
 use nix::errno::Errno;
 
-/// The memory of a token. While an operation reads or writes it, the operation owns it.
-pub(crate) type Token = Box<[u8]>;
+use crate::brigade::{Executor, Token};
 
 /// A spawned task: its result, once it has ended. A panic is an error.
-pub(crate) type Task<T> = Rc<Cell<Option<anyhow::Result<T>>>>;
+type Task<T> = Rc<Cell<Option<anyhow::Result<T>>>>;
 
 type Body = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The executor.
-pub(crate) struct Ring {
+pub struct Ring {
     queue: Rc<Queue>,
     /// Tasks by their numbers; one that has ended leaves a gap.
     tasks: RefCell<Vec<Option<Body>>>,
@@ -60,30 +58,31 @@ struct Operation {
 }
 
 /// End of a link: a descriptor, and the operation on it.
-pub(crate) struct End {
+pub struct End {
     queue: Rc<Queue>,
     operation: Rc<Operation>,
-    fault: Option<Box<Misbehaviour>>,
 }
 
 impl Ring {
     /// An executor on this ring.
-    pub(crate) fn new(io: IoUring) -> Self {
+    pub fn new(io: IoUring) -> Self {
         let io = RefCell::new(io);
         let queue = Queue { io, ready: RefCell::default(), current: Cell::new(0) };
         Ring { queue: Rc::new(queue), tasks: RefCell::default() }
     }
+}
 
-    /// End of a link with this blocking descriptor.
-    pub(crate) fn end(&self, fd: OwnedFd, fault: Option<Fault>) -> End {
+impl Executor for Ring {
+    type Task<T> = Task<T>;
+    type End = End;
+
+    fn end(&self, fd: OwnedFd) -> io::Result<End> {
         let (token, result, task) = (Cell::default(), Cell::new(Some(0)), Cell::new(0));
         let operation = Rc::new(Operation { fd, token, result, task });
-        let fault = fault.map(|fault| Box::new(Misbehaviour::new(fault)));
-        End { queue: Rc::clone(&self.queue), operation, fault }
+        Ok(End { queue: Rc::clone(&self.queue), operation })
     }
 
-    /// Starts a task.
-    pub(crate) fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
+    fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
         let task = Task::default();
         let result = Rc::clone(&task);
         let body = async move {
@@ -101,8 +100,7 @@ impl Ring {
         task
     }
 
-    /// Polls tasks until none is ready.
-    pub(crate) fn run_ready(&self) {
+    fn run_ready(&self) {
         let mut context = Context::from_waker(Waker::noop());
         loop {
             let Some(number) = self.queue.ready.borrow_mut().pop_front() else { return };
@@ -114,8 +112,7 @@ impl Ring {
         }
     }
 
-    /// Runs the tasks until this one has ended.
-    pub(crate) fn join<T>(&self, task: &Task<T>) -> anyhow::Result<T> {
+    fn join<T: 'static>(&self, task: Task<T>) -> anyhow::Result<T> {
         loop {
             self.run_ready();
             if let Some(result) = task.take() {
@@ -159,32 +156,13 @@ impl Queue {
     }
 }
 
-impl End {
-    /// Fills a token, in several reads if it comes in parts; `false` at the end of file.
-    pub(crate) async fn read(&mut self, token: &mut Token) -> io::Result<bool> {
-        if let Some(fault) = &mut self.fault {
-            if fault.hangs() {
-                return pending().await;
-            }
-            fault.before_read()?;
-            if fault.closes() {
-                return Ok(false);
-            }
-        }
+impl crate::brigade::End for End {
+    async fn read(&mut self, token: &mut Token) -> io::Result<usize> {
         let read = |fd, bytes, size| opcode::Read::new(fd, bytes, size).build();
-        let count = self.transfer(token, read).await?;
-        if 0 < count && count < token.len() {
-            let why = "the link ended in the middle of a token";
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, why));
-        }
-        if let Some(fault) = &mut self.fault {
-            fault.after_read(&mut token[..count]);
-        }
-        Ok(count > 0)
+        self.transfer(token, read).await
     }
 
-    /// Writes a token, in several writes if it goes in parts.
-    pub(crate) async fn write(&mut self, token: &mut Token) -> io::Result<()> {
+    async fn write(&mut self, token: &mut Token) -> io::Result<()> {
         let write = |fd, bytes: *mut u8, size| opcode::Write::new(fd, bytes, size).build();
         let count = self.transfer(token, write).await?;
         if count < token.len() {
@@ -192,7 +170,9 @@ impl End {
         }
         Ok(())
     }
+}
 
+impl End {
     /// Does operations that `build` describes until the token is whole, or one transfers nothing. Returns
     /// the number of bytes.
     async fn transfer(
@@ -254,6 +234,7 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::brigade::End as _;
     use crate::setup::poller;
     use chain::Transport;
 
@@ -277,7 +258,7 @@ mod tests {
 
     fn link(ring: &Ring, transport: Transport) -> (End, End) {
         let (reader, writer) = transport.descriptors().unwrap();
-        (ring.end(reader, None), ring.end(writer, None))
+        (ring.end(reader).unwrap(), ring.end(writer).unwrap())
     }
 
     #[test]
@@ -288,7 +269,7 @@ mod tests {
                 let (mut from, mut to) = link(ring, transport);
                 tasks.push(ring.spawn(async move {
                     let (mut token, mut sum) = (vec![0].into(), 0);
-                    while from.read(&mut token).await.unwrap() {
+                    while from.read(&mut token).await.unwrap() > 0 {
                         sum += u32::from(token[0]);
                     }
                     sum
@@ -299,7 +280,7 @@ mod tests {
                     }
                 });
             }
-            assert!(tasks.iter().all(|task| ring.join(task).unwrap() == 50 * 51 / 2));
+            assert!(tasks.into_iter().all(|task| ring.join(task).unwrap() == 50 * 51 / 2));
         });
     }
 
@@ -316,12 +297,11 @@ mod tests {
             });
             let mut came = vec![0; large.len()].into();
             let receiver = ring.spawn(async move {
-                assert!(from.read(&mut came).await.unwrap());
-                (came.clone(), from.read(&mut came).await.unwrap_err().kind())
+                assert_eq!(from.read(&mut came).await.unwrap(), came.len());
+                (came.clone(), from.read(&mut came).await.unwrap())
             });
-            let received = (large.clone(), ErrorKind::UnexpectedEof);
-            assert!(ring.join(&receiver).unwrap() == received);
-            assert!(ring.join(&sender).unwrap() == large, "it is given back as it was");
+            assert!(ring.join(receiver).unwrap() == (large.clone(), 1));
+            assert!(ring.join(sender).unwrap() == large, "it is given back as it was");
         });
     }
 }

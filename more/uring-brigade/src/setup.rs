@@ -8,12 +8,11 @@ use clap::ValueEnum;
 use contract::message::{Need, Needs};
 use io_uring::{Builder, IoUring};
 use nix::errno::Errno;
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::Pid;
+use threads::allowed_cpus;
 
 /// Modes of a ring: flags of io_uring_setup(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Setup {
+pub enum Setup {
     /// no flag: a completion interrupts the thread
     Plain,
     /// IORING_SETUP_SINGLE_ISSUER and IORING_SETUP_DEFER_TASKRUN (Linux 6.1): only one thread submits, and
@@ -33,18 +32,15 @@ const ENTRY_BYTES: u64 = 64 + 2 * 16;
 /// CPU of the kernel thread of `sqpoll`, and the ms that it spins. Without a CPU it could run on any
 /// (`io_sq_thread`, io_uring/sqpoll.c), whatever the affinity of its process.
 pub(crate) fn poller() -> anyhow::Result<(u32, u32)> {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
-    let is_allowed = |&cpu: &usize| allowed.is_set(cpu).unwrap_or(false);
-    let mut cpus = (0..CpuSet::count()).rev().filter(is_allowed);
-    let last = cpus.next().context("this process may use no CPU")?;
-    let idle_ms = if cpus.next().is_some() { 1000 } else { 1 };
-    Ok((last as u32, idle_ms))
+    let cpus = allowed_cpus()?;
+    let last = cpus.last().context("this process may use no CPU")?;
+    Ok((*last as u32, if cpus.len() > 1 { 1000 } else { 1 }))
 }
 
 /// Entries of the submission queue for a chain; there are twice as many for completions. Between two waits
 /// each token begins a write and a read. The ring is small, so that it fits the nearest cache; a full queue
 /// is submitted early.
-pub(crate) fn entries(tasks: u32, tokens: u32) -> u32 {
+pub fn entries(tasks: u32, tokens: u32) -> u32 {
     let busy = tokens.min(tasks.saturating_add(1));
     busy.clamp(32, 2048).next_power_of_two() * 2
 }
@@ -67,7 +63,7 @@ impl Setup {
     }
 
     /// Needs of the ring and the operations of the tasks.
-    pub(crate) fn needs(self, entries: u32) -> Needs {
+    pub fn needs(self, entries: u32) -> Needs {
         let queues = u64::from(entries) * ENTRY_BYTES;
         Needs {
             descriptors: Need::new(1, 0),
@@ -79,7 +75,7 @@ impl Setup {
     }
 
     /// Sets a ring up. An error says why io_uring is not available, and the remedy.
-    pub(crate) fn open(self, entries: u32) -> anyhow::Result<IoUring> {
+    pub fn open(self, entries: u32) -> anyhow::Result<IoUring> {
         let mut builder = IoUring::builder();
         let version = self.apply(&mut builder)?;
         let errno = |e: io::Error| Errno::from_raw(e.raw_os_error().unwrap_or(0));

@@ -1,25 +1,23 @@
-//! compio's runtime: its needs, and the ends of its tasks.
+//! compio's runtime, its needs, and its reads and writes.
+
+use std::io;
+use std::mem;
+use std::os::fd::OwnedFd;
 
 use anyhow::{Result, anyhow};
+use compio::buf::{BufResult, IntoInner, IoBuf};
+use compio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use compio::runtime::fd::AsyncFd;
 use compio::runtime::{JoinError, JoinHandle, Runtime};
 use contract::console;
 use contract::message::{self, Need, Needs};
+use uring_brigade::{Executor, Token};
 
 /// Bytes of the ring, which has 1024 entries.
 const RING_BYTES: u64 = 256 << 10;
 
 /// Bytes of a task at rest: its operation, here and in the kernel.
 const TASK_BYTES: u64 = 3 << 10;
-
-/// The runtime with its defaults.
-///
-/// # Errors
-/// Where io_uring is not available.
-pub(crate) fn open() -> Result<Runtime> {
-    Runtime::new().map_err(|e| {
-        anyhow!("io_uring is not available: {e} (uring-brigade names the cause and the remedy)")
-    })
-}
 
 /// Needs of the ring, of the descriptor that wakes it, and of the tasks.
 pub(crate) fn needs() -> Needs {
@@ -33,21 +31,65 @@ pub(crate) fn needs() -> Needs {
 
 /// The runtime as a description names it.
 pub(crate) fn describe() -> message::Runtime {
-    message::Runtime {
-        name: "compio".to_owned(),
-        version: option_env!("COMPIO_VERSION").map(str::to_owned),
-        flavor: "current-thread".to_owned(),
-        workers: 1,
+    message::Runtime::one_thread("compio", option_env!("COMPIO_VERSION"))
+}
+
+/// The runtime with its defaults.
+pub(crate) struct Compio(Runtime);
+
+impl Compio {
+    /// Starts it, if io_uring is available.
+    pub(crate) fn open() -> Result<Self> {
+        Runtime::new().map(Compio).map_err(|e| {
+            anyhow!("io_uring is not available: {e} (uring-brigade names the cause and the remedy)")
+        })
     }
 }
 
-/// Awaits a task; one that panicked is an error.
-///
-/// # Errors
-/// The task's panic.
-pub(crate) fn join<T>(runtime: &Runtime, task: JoinHandle<T>) -> Result<T> {
-    runtime.block_on(task).map_err(|died| match died {
-        JoinError::Panicked(panic) => console::panic_error(&*panic),
-        cancelled => anyhow!("{cancelled}"),
-    })
+impl Executor for Compio {
+    type Task<T> = JoinHandle<T>;
+    type End = End;
+
+    fn end(&self, fd: OwnedFd) -> io::Result<End> {
+        self.0.enter(|| AsyncFd::new(fd)).map(End)
+    }
+
+    fn spawn<T: 'static>(&self, task: impl Future<Output = T> + 'static) -> JoinHandle<T> {
+        self.0.spawn(task)
+    }
+
+    fn run_ready(&self) {
+        self.0.enter(|| self.0.run());
+    }
+
+    fn join<T: 'static>(&self, task: JoinHandle<T>) -> Result<T> {
+        self.0.block_on(task).map_err(|died| match died {
+            JoinError::Panicked(panic) => console::panic_error(&*panic),
+            cancelled => anyhow!("{cancelled}"),
+        })
+    }
+}
+
+/// End of a link.
+pub(crate) struct End(AsyncFd<OwnedFd>);
+
+impl uring_brigade::End for End {
+    async fn read(&mut self, token: &mut Token) -> io::Result<usize> {
+        let BufResult(mut read, mut bytes) = self.0.read(mem::take(token)).await;
+        if let Ok(count @ 1..) = read
+            && count < bytes.len()
+        {
+            let BufResult(rest, slice) = self.0.read_exact(bytes.slice(count..)).await;
+            bytes = slice.into_inner();
+            read = rest.map(|()| bytes.len());
+        }
+        *token = bytes;
+        read
+    }
+
+    async fn write(&mut self, token: &mut Token) -> io::Result<()> {
+        let BufResult(written, bytes) = self.0.write_all(mem::take(token)).await;
+        *token = bytes;
+        written
+    }
 }

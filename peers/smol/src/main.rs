@@ -3,8 +3,8 @@
 //! One iteration: that of `async-mem-brigade`, whose loop this is, with `async_executor::LocalExecutor`
 //! in place of Tokio, and smol's channel.
 //!
-//! Timed: the operations of the links, and the executor's work to run the next task; with `--touch`,
-//! the use of memory in between. Left out: creating and awaiting the tasks, and the check of the tokens.
+//! Timed: the operations of the links, and the executor's work to run the next task. Left out: creating
+//! and awaiting the tasks, and the check of the tokens.
 //!
 //! Not to be taken for a comparison of executors alone: the default channel is smol's. `--transport
 //! mpsc` has Tokio's channel here, and `async-mem-brigade --transport async-channel` smol's channel
@@ -64,6 +64,6 @@ impl Program for Cli {
 
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run: &mut Run| {
-        cli.brigade()?(&cli.brigade, &Executor::default(), run)
+        cli.brigade()?(&cli.brigade, ChainsFlags::default(), &Executor::default(), run)
     })
 }

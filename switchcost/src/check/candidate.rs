@@ -1,21 +1,19 @@
 //! A program that is checked, and its runs.
 
-use std::error::Error;
 use std::fmt;
-use std::fs;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::Stdio;
+use std::os::unix::process::ExitStatusExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use contract::message::{Answer, Description};
-use contract::units::counted;
-use nix::sys::signal::{SigHandler, Signal, kill, signal};
-use nix::unistd::{Pid, getpgid};
+use contract::strays::{self, Process};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde::Serialize;
 
-use crate::measure::process_group::{self, Ended, ProcessGroup};
+use crate::measure::process_group::Ended;
+use crate::measure::session::{Fault, Session};
 use crate::plan::setting::Setting;
 use crate::system::console::brief;
 use crate::system::executable::Executable;
@@ -26,6 +24,18 @@ pub(super) const TASKS: u64 = 3;
 
 /// Bytes of a request that are quoted.
 const MOST_QUOTED: usize = 40;
+
+/// Result of a check, with the reason if it did not pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "result", content = "reason", rename_all = "lowercase")]
+pub enum Conformity {
+    /// The program does what the contract asks for.
+    Passed,
+    /// It does not.
+    Failed(String),
+    /// The check cannot be made of this program, or here.
+    Skipped(String),
+}
 
 /// Program to be checked.
 #[derive(Clone, Debug)]
@@ -41,27 +51,21 @@ pub struct Candidate {
 /// A run of a candidate, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Live {
-    pub(super) group: ProcessGroup,
+    pub(super) session: Session,
     timeout: Duration,
-    /// What it is waited for.
+    /// Text that it is waited for.
     awaited: String,
-    /// Answers that it has given.
-    answers: u32,
-    /// True if its samples are latencies, which overlap.
-    pub(super) has_latencies: bool,
 }
 
-/// Fault of a program that has not answered its first request in time: it answers none.
+/// Context of a fault of a program that was waited for in vain.
 #[derive(Debug)]
-pub(super) struct Silent(String);
+pub(super) struct Late(String);
 
-impl fmt::Display for Silent {
+impl fmt::Display for Late {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        write!(f, "{} did not come (is each line flushed?)", self.0)
     }
 }
-
-impl Error for Silent {}
 
 /// End of a run.
 #[derive(Debug)]
@@ -73,30 +77,18 @@ pub struct Exit {
 
 impl Candidate {
     /// Starts a run with these arguments alone.
-    pub fn start<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> anyhow::Result<Live> {
-        let mut command = process_group::command(&self.executable, &Setting::default());
-        command.args(args).env_remove("RUST_BACKTRACE");
-        // SAFETY: the calls in it are system calls, async-signal-safe, and set no handler.
-        #[expect(unsafe_code, reason = "signals are set between fork and exec")]
-        unsafe {
-            command.pre_exec(|| {
-                // nohup(1), or a shell without job control, has its children ignore them.
-                signal(Signal::SIGINT, SigHandler::SigDfl)?;
-                signal(Signal::SIGHUP, SigHandler::SigDfl)?;
-                Ok(())
-            });
-        }
-        let group = ProcessGroup::spawn(command, [Stdio::piped(), Stdio::piped()], self.timeout)
-            .with_context(|| format!("cannot start {}", self.executable.path.display()))?;
+    pub fn start(&self, args: &[String]) -> anyhow::Result<Live> {
+        let session = Session::start(&self.executable, args, &Setting::default(), self.timeout)?;
         let awaited = "its first line".to_owned();
-        Ok(Live { group, timeout: self.timeout, awaited, answers: 0, has_latencies: false })
+        Ok(Live { session, timeout: self.timeout, awaited })
     }
 
     /// Starts a run of so many tasks, with these further flags.
     pub fn start_tasks(&self, tasks: u64, flags: &str) -> anyhow::Result<Live> {
-        let tasks = tasks.to_string();
-        let own = self.flags.iter().map(String::as_str);
-        self.start(["--tasks", &tasks].into_iter().chain(own).chain(flags.split_whitespace()))
+        let further = flags.split_whitespace().map(str::to_owned).collect();
+        self.start(
+            &[vec!["--tasks".to_owned(), tasks.to_string()], self.flags.clone(), further].concat(),
+        )
     }
 
     /// Starts a small controlled run.
@@ -107,7 +99,7 @@ impl Candidate {
     /// A small controlled run that is ready.
     pub fn ready(&self) -> anyhow::Result<Live> {
         let mut live = self.start_small()?;
-        live.ready()?;
+        live.attempt(|session| session.ready(None))?;
         Ok(live)
     }
 
@@ -124,7 +116,21 @@ impl Candidate {
 impl Live {
     /// Process of the program.
     pub fn pid(&self) -> Pid {
-        self.group.pid()
+        self.session.group.pid()
+    }
+
+    /// Does a part of the session; one that fails has its cause, after the end of the program.
+    pub fn attempt<T>(
+        &mut self,
+        part: impl FnOnce(&mut Session) -> Result<T, Fault>,
+    ) -> anyhow::Result<T> {
+        let fault = match part(&mut self.session) {
+            Ok(done) => return Ok(done),
+            Err(fault) => fault,
+        };
+        let ended = self.session.end(Some(&fault))?;
+        let error = anyhow!(fault.explain(&ended));
+        Err(if ended.is_overdue { error.context(Late(self.awaited.clone())) } else { error })
     }
 
     /// Writes to its standard input. A program that has ended is found out by its missing answer.
@@ -132,35 +138,12 @@ impl Live {
         let text = text.as_ref();
         let requests = String::from_utf8_lossy(&text[..text.len().min(MOST_QUOTED)]);
         self.awaited = format!("the answer to `{}`", requests.trim().replace('\n', ", "));
-        Ok(self.group.write(text)?)
+        Ok(self.session.group.write(text)?)
     }
 
     /// Next answer.
     pub fn answer(&mut self) -> anyhow::Result<Answer> {
-        let line = self.group.line()?;
-        self.ensure_in_time()?;
-        let Some(line) = line else {
-            bail!("no answer: {}", self.group.end()?.reason());
-        };
-        self.answers += 1;
-        let answer = serde_json::from_slice(&line)
-            .map_err(|e| anyhow::anyhow!("no answer: {e}: {}", String::from_utf8_lossy(&line)))?;
-        if let Answer::Ready { description, .. } = &answer {
-            self.has_latencies = description.arrivals.is_some();
-        }
-        Ok(answer)
-    }
-
-    /// Makes sure that its time was not up before it did what it is waited for.
-    fn ensure_in_time(&self) -> anyhow::Result<()> {
-        if !self.group.is_overdue() {
-            return Ok(());
-        }
-        let Live { group, timeout, awaited, .. } = self;
-        let printed = group.had_printed();
-        let late =
-            format!("timed out: {awaited} did not come within {timeout:?} (--timeout); {printed}");
-        if self.answers < 2 { Err(Silent(late).into()) } else { Err(anyhow!(late)) }
+        self.attempt(Session::answer)
     }
 
     /// Sends a request and takes the answer to it.
@@ -169,20 +152,23 @@ impl Live {
         self.answer()
     }
 
-    /// Waits until it is ready; returns its processes.
-    pub fn ready(&mut self) -> anyhow::Result<Vec<i32>> {
-        match self.answer()? {
-            Answer::Ready { pids, .. } => Ok(pids),
-            other => bail!("not ready: {}", shown(&other)),
-        }
-    }
-
     /// Asks it to hold; returns its processes.
     pub fn hold(&mut self) -> anyhow::Result<Vec<i32>> {
-        match self.ask("hold")? {
-            Answer::Held { pids } => Ok(pids),
-            other => bail!("not held: {}", shown(&other)),
+        self.awaited = "the answer to `hold`".to_owned();
+        self.attempt(Session::hold)
+    }
+
+    /// Asks for iterations of a pass, and makes sure that their times are possible; returns them in ns.
+    pub fn run(&mut self, n: u64, pass: Option<&String>) -> anyhow::Result<Vec<u64>> {
+        self.awaited = format!("the answer to `run {n}`");
+        let begun = Instant::now();
+        let ran = self.attempt(|session| session.run(n, pass))?;
+        let elapsed = begun.elapsed();
+        ensure!(!ran.samples.contains(&0), "run {n}: a sample of 0 ns");
+        if let Some(what) = self.session.impossible(&ran, elapsed) {
+            bail!("run {n}: {what} in {} ns", elapsed.as_nanos());
         }
+        Ok(ran.samples)
     }
 
     /// Sends the program a signal.
@@ -192,30 +178,33 @@ impl Live {
 
     /// Closes its input, and waits for its end.
     pub fn finish(mut self) -> anyhow::Result<Exit> {
-        self.group.close_input();
+        self.session.group.close_input();
         self.wait()
     }
 
     /// Reads the rest of its output with its input left open, and waits for its end and that of its children.
     pub fn wait(mut self) -> anyhow::Result<Exit> {
-        self.awaited = "its end".to_owned();
         let mut lines = Vec::new();
-        while let Some(line) = self.group.line()? {
+        while let Some(line) = self.session.group.line()? {
             ensure!(lines.len() < 10_000, "it prints more than 10,000 lines");
             lines.push(String::from_utf8(line)?);
         }
-        self.answers += lines.len() as u32;
-        self.ensure_in_time()?;
         // Before the group is killed: a process that is left behind is a fault.
-        until(self.timeout, "its children end", || is_alone(self.pid()))?;
-        let exit = Exit { lines, ended: self.group.end()? };
+        let group = self.pid().as_raw();
+        until(self.timeout, "its children end", || {
+            let is_other = |p: &Process| p.group == group && p.pid != group && !p.is_zombie;
+            !strays::all().unwrap_or_default().iter().any(is_other)
+        })?;
+        let exit = Exit { lines, ended: self.session.end(None)? };
         let has_crashed = matches!(exit.ended.status.signal(), Some(4 | 6 | 7 | 8 | 11));
-        ensure!(!has_crashed, "it crashed: {exit}");
-        self.ensure_in_time()?;
-        if let Some(names) = &exit.ended.left {
-            bail!("it left processes running: {names}");
+        if exit.ended.is_overdue {
+            return Err(anyhow!("{exit}").context(Late("its end".to_owned())));
         }
-        Ok(exit)
+        ensure!(!has_crashed, "it crashed: {exit}");
+        match &exit.ended.left {
+            Some(names) => Err(anyhow!("it left processes running: {names}")),
+            None => Ok(exit),
+        }
     }
 }
 
@@ -243,14 +232,10 @@ impl fmt::Display for Exit {
             (None, Some(code)) => write!(f, "it ended with status {code}")?,
             (fault, _) => write!(f, "{}", fault.as_deref().unwrap_or("interrupted"))?,
         }
-        let said: Vec<&str> = self.stderr().lines().collect();
-        let printed: Vec<&str> = self.lines.iter().map(String::as_str).collect();
-        for (verb, lines) in [("printed", printed), ("said", said)] {
-            if let Some((last, others)) = lines.split_last() {
-                write!(f, "; it {verb} '{}'", brief(last))?;
-                if !others.is_empty() {
-                    write!(f, " after {}", counted(others.len(), "other line"))?;
-                }
+        let printed = self.lines.last().map(String::as_str);
+        for (verb, line) in [("printed", printed), ("said", self.stderr().lines().last())] {
+            if let Some(line) = line {
+                write!(f, "; it {verb} '{}'", brief(line))?;
             }
         }
         Ok(())
@@ -260,18 +245,6 @@ impl fmt::Display for Exit {
 /// An answer or a description as a program prints it.
 pub(super) fn shown(message: &impl Serialize) -> String {
     serde_json::to_string(message).map_or_else(|e| e.to_string(), |text| brief(&text))
-}
-
-/// Whether no other process of a program's group is alive.
-fn is_alone(leader: Pid) -> bool {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let mut others = pids
-        .map(Pid::from_raw)
-        .filter(|&pid| pid != leader && getpgid(Some(pid)) == Ok(leader))
-        .map(|pid| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default());
-    // A process that has ended but was not waited for has no command line.
-    others.all(|words| words.is_empty())
 }
 
 /// Waits until something is so.

@@ -7,8 +7,7 @@ use anyhow::{Context, ensure};
 use contract::message::{Answer, MOST_SAMPLES};
 use nix::sys::signal::Signal;
 
-use super::Conformity;
-use super::candidate::Candidate;
+use super::candidate::{Candidate, Conformity};
 use super::requests::mean;
 
 /// Length in ns of a run in which something happens to it.
@@ -58,12 +57,12 @@ pub(super) fn without_runner(candidate: &Candidate) -> anyhow::Result<Conformity
     for (stage, requests) in stages(candidate)? {
         let mut live = candidate.start_small()?;
         live.send(&requests)?;
-        live.group.drop_stdout();
+        live.session.group.drop_stdout();
         live.finish().with_context(|| format!("its runner is gone, {stage}"))?;
 
         let mut live = candidate.ready()?;
         live.send(&requests)?;
-        live.group.drop_stdout();
+        live.session.group.drop_stdout();
         // So many, as a child that another thread starts has the reading end too until it becomes its program.
         live.send("run 1\n".repeat(20_000))?;
         let exit = live.wait().with_context(|| format!("nobody reads its answers, {stage}"))?;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-pub use self::candidate::{Candidate, Exit, Live};
-use self::candidate::{Silent, TASKS};
+pub use self::candidate::{Candidate, Conformity, Exit, Live};
+use self::candidate::{Late, TASKS};
 
 mod candidate;
 mod ends;
@@ -13,7 +13,7 @@ mod rest;
 
 type Check = fn(&Candidate) -> anyhow::Result<Conformity>;
 
-/// All checks by name. The first one must pass for the others to be made.
+/// All checks by name. The program must answer in the first two for the others to be made.
 const CHECKS: &[(&str, Check)] = &[
     ("describes itself", requests::describes),
     ("answers requests", requests::answers),
@@ -39,18 +39,6 @@ pub struct Checked {
     pub result: Conformity,
 }
 
-/// Result of a check, with the reason if it did not pass.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "result", content = "reason", rename_all = "lowercase")]
-pub enum Conformity {
-    /// The program does what the contract asks for.
-    Passed,
-    /// It does not.
-    Failed(String),
-    /// The check cannot be made of this program, or here.
-    Skipped(String),
-}
-
 /// Number of checks.
 pub const COUNT: usize = CHECKS.len();
 
@@ -63,21 +51,19 @@ pub fn name(place: usize) -> Option<&'static str> {
 pub fn check(candidate: &Candidate, tell: impl Fn(&str)) -> impl Iterator<Item = Checked> {
     // The others would fail for this reason, and each after as long a wait.
     let mut unanswered = None;
-    CHECKS.iter().map(move |&(name, check)| {
+    CHECKS.iter().enumerate().map(move |(place, &(name, check))| {
         tell(name);
-        if let Some(why) = unanswered {
-            let why = str::to_owned(why);
-            return Checked { check: name, result: Conformity::Skipped(why) };
-        }
-        let result = check(candidate).unwrap_or_else(|e| {
-            unanswered = if e.is::<Silent>() {
-                Some("it does not answer")
-            } else {
-                let description = candidate.description(TASKS);
-                description.is_err().then_some("it is not known what the program describes")
-            };
-            Conformity::Failed(format!("{e:#}").trim_end().to_owned())
-        });
+        let result = match unanswered {
+            Some(why) => Conformity::Skipped(str::to_owned(why)),
+            None => check(candidate).unwrap_or_else(|e| {
+                if place < 2 && e.is::<Late>() {
+                    unanswered = Some("it does not answer");
+                } else if candidate.description(TASKS).is_err() {
+                    unanswered = Some("it is not known what the program describes");
+                }
+                Conformity::Failed(format!("{e:#}").trim_end().to_owned())
+            }),
+        };
         Checked { check: name, result }
     })
 }

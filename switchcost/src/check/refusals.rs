@@ -3,8 +3,7 @@
 use anyhow::{Context, anyhow, bail, ensure};
 use contract::message::Answer;
 
-use super::Conformity;
-use super::candidate::{Candidate, shown};
+use super::candidate::{Candidate, Conformity, shown};
 use crate::system::console::shortened;
 
 /// Whatever is no request: one `failed` line, and status 1.
@@ -52,8 +51,8 @@ pub(super) fn flags(candidate: &Candidate) -> anyhow::Result<Conformity> {
     ];
     let modes: [&[&str]; 3] = [&[], &["--controlled"], &["--describe"]];
     for (flags, mode) in bad.into_iter().zip(modes.into_iter().cycle()) {
-        let flags = [mode, flags].concat();
-        let exit = candidate.start(flags.iter().copied())?.finish()?;
+        let flags: Vec<String> = [mode, flags].concat().into_iter().map(str::to_owned).collect();
+        let exit = candidate.start(&flags)?.finish()?;
         let sent = shortened(&flags.join(" ").escape_debug().to_string());
         let exit = exit.expect(2).with_context(|| format!("flags '{sent}'"))?;
         let (said, lines) = (exit.stderr().lines().count(), exit.lines.len());

@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use contract::message::{Answer, Claim, MOST_SAMPLES, VERSION};
 
-use super::Conformity;
-use super::candidate::{Candidate, Live, TASKS, shown};
-use crate::measure::session::impossible;
+use super::candidate::{Candidate, Conformity, Live, TASKS, shown};
+use crate::measure::session::{Ready, Session, difference};
 
 /// `--describe`: the same description each time, of any size, and nothing is built.
 pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Conformity> {
-    let first = candidate.description(TASKS)?;
     let description = candidate.description(TASKS)?;
     let shown = shown(&description);
-    ensure!(first == description, "two descriptions: {}, {shown}", self::shown(&first));
+    if let Some(what) = difference(&description, &candidate.description(TASKS)?) {
+        bail!("two descriptions: {what}");
+    }
     let is_of_run = description.contract == VERSION && description.tasks == TASKS;
     ensure!(is_of_run, "contract, tasks: {shown}");
     let is_named = !description.program.is_empty() && !description.version.is_empty();
@@ -38,20 +38,12 @@ pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Conformity> {
 
 /// A whole session: `ready`, runs of each pass, `hold`, `end`.
 pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Conformity> {
+    let described = candidate.description(TASKS)?;
     let begun = Instant::now();
     let mut live = candidate.start_small()?;
-    let ready = live.answer()?;
+    let Ready { pids, setup_ns, first_ns, description } =
+        live.attempt(|session| session.ready(Some(&described)))?;
     let elapsed = begun.elapsed().as_nanos() as u64;
-    let Answer::Ready { pids, setup_ns, first_ns, description } = &ready else {
-        bail!("not ready: {}", shown(&ready));
-    };
-    let described = candidate.description(TASKS)?;
-    ensure!(
-        *description == described,
-        "not as --describe has it, {}: {}",
-        shown(&described),
-        shown(&ready)
-    );
     let pid = live.pid().as_raw();
     ensure!(pids.first() == Some(&pid), "its process is {pid}, the first of pids: {pids:?}");
     let setup_ns = setup_ns.context("no setup_ns")?;
@@ -60,66 +52,41 @@ pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Conformity> {
     ensure!(is_possible, "setup_ns {setup_ns}, first_ns {first_ns}: it was ready in {elapsed} ns");
 
     for n in [1, 2, 7] {
-        run(&mut live, n, "")?;
+        live.run(n, None)?;
     }
     for pass in &description.passes {
-        run(&mut live, 3, &pass.name)?;
+        live.run(3, Some(&pass.name))?;
     }
     for _ in 0..2 {
         let held = live.hold()?;
-        ensure!(held == *pids, "{held:?} held, not {pids:?}");
+        ensure!(held == pids, "{held:?} held, not {pids:?}");
     }
-    run(&mut live, 5, "")?;
-    let last = live.ask("end")?;
-    ensure!(matches!(last, Answer::Ended { .. }), "not ended: {}", shown(&last));
+    live.run(5, None)?;
+    live.attempt(Session::take_down)?;
     // It ends by the request, not by the end of file.
     let exit = live.wait()?.expect(0)?;
     ensure!(exit.lines.is_empty(), "a line behind the last answer: {exit}");
     Ok(Conformity::Passed)
 }
 
-/// Asks for a `run`, and makes sure that its numbers are possible.
-pub(super) fn run(live: &mut Live, n: u64, pass: &str) -> anyhow::Result<()> {
-    let request = format!("run {n} {pass}");
-    let request = request.trim();
-    let begun = Instant::now();
-    let answer = live.ask(request)?;
-    let elapsed = begun.elapsed();
-    let Answer::Ran { samples_ns, usage, .. } = answer else {
-        bail!("{request}: {}", shown(&answer));
-    };
-    ensure!(samples_ns.len() as u64 == n, "{request}: {} samples", samples_ns.len());
-    ensure!(!samples_ns.contains(&0), "{request}: a sample of 0 ns");
-    if let Some(what) = impossible(&samples_ns, usage, live.has_latencies, elapsed) {
-        bail!("{request}: {what} in {} ns", elapsed.as_nanos());
-    }
-    Ok(())
-}
-
 /// Mean time of an iteration in ns, as far as ten can tell.
 pub(super) fn mean(live: &mut Live) -> anyhow::Result<u64> {
-    match live.ask("run 10")? {
-        Answer::Ran { samples_ns, .. } => {
-            Ok((samples_ns.into_iter().fold(0, u64::saturating_add) / 10).max(1))
-        }
-        other => bail!("no run: {}", shown(&other)),
-    }
+    let samples = live.run(10, None)?;
+    Ok(samples.into_iter().fold(0, u64::saturating_add) / 10)
 }
 
 /// `--warmup 0` leaves no `first_ns`; one `run` may have up to 10,000 samples.
 pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let mut live = candidate.start_tasks(1, "--warmup 0 --controlled")?;
-    match live.answer()? {
-        Answer::Ready { first_ns: None, .. } => {}
-        other => bail!("not ready without first_ns: {}", shown(&other)),
-    }
+    let ready = live.attempt(|session| session.ready(None))?;
+    ensure!(ready.first_ns.is_none(), "first_ns without an iteration: {:?}", ready.first_ns);
     let time = Duration::from_nanos(mean(&mut live)?.saturating_mul(MOST_SAMPLES));
     if time > candidate.timeout / 20 {
         let why = format!("{MOST_SAMPLES} iterations would take {time:.0?}");
         return Ok(Conformity::Skipped(why));
     }
-    run(&mut live, MOST_SAMPLES, "")?;
-    run(&mut live, 1, "")?;
+    live.run(MOST_SAMPLES, None)?;
+    live.run(1, None)?;
     live.finish()?.expect(0)?;
     Ok(Conformity::Passed)
 }
@@ -153,7 +120,7 @@ pub(super) fn keeps_its_claim(candidate: &Candidate) -> anyhow::Result<Conformit
         return Ok(Conformity::Skipped("it hands nothing over".to_owned()));
     };
     let mut live = candidate.ready()?;
-    let Answer::Ran { usage: Some(usage), .. } = live.ask("run 100")? else {
+    let Some(usage) = live.attempt(|session| session.run(100, None))?.usage else {
         return Ok(Conformity::Skipped("it gives no usage".to_owned()));
     };
     let waits = usage.voluntary_switches;

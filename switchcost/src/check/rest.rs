@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use facts::usage::cpu_time;
 
-use super::Conformity;
-use super::candidate::{Candidate, until};
-use super::requests::run;
+use super::candidate::{Candidate, Conformity, until};
 
 /// Tasks of a hold whose needs are counted.
 const MANY: u64 = 40;
@@ -20,7 +18,7 @@ const WATCHED: Duration = Duration::from_millis(300);
 /// While it is held nothing runs; afterwards it goes on.
 pub(super) fn rests(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let mut live = candidate.ready()?;
-    run(&mut live, 3, "")?;
+    live.run(3, None)?;
     let pids = live.hold()?;
     let used = || pids.iter().map(|&pid| cpu_time(pid)).sum::<Option<u64>>();
     used().with_context(|| format!("a process of {pids:?} is gone"))?;
@@ -31,7 +29,7 @@ pub(super) fn rests(candidate: &Candidate) -> anyhow::Result<Conformity> {
         let tenth = begun.elapsed().as_nanos() as u64 / 10;
         used().zip(before).is_some_and(|(after, before)| after - before < tenth)
     })?;
-    run(&mut live, 3, "")?;
+    live.run(3, None)?;
     live.finish()?.expect(0)?;
     Ok(Conformity::Passed)
 }
@@ -40,8 +38,8 @@ pub(super) fn rests(candidate: &Candidate) -> anyhow::Result<Conformity> {
 pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let needs = candidate.description(MANY)?.needs;
     let mut live = candidate.start_tasks(MANY, "--warmup 2 --controlled")?;
-    live.ready()?;
-    run(&mut live, 3, "")?;
+    live.attempt(|session| session.ready(None))?;
+    live.run(3, None)?;
     let (mut descriptors, mut threads) = (0, 0);
     for pid in live.hold()? {
         descriptors = descriptors.max(count(pid, "fd")?);

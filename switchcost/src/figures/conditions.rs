@@ -7,10 +7,12 @@ use contract::units::counted;
 use facts::{Account, Record};
 use serde::Serialize;
 
+use super::basis::CONFIDENCE;
+use super::cube::Figures;
 use super::doubt::{Doubt, Stated};
+use super::doubts;
 use super::number::{capitalised, percent};
 use super::speed::Slices;
-use super::{CONFIDENCE, Figures};
 
 /// Share of the CPU time, used by others or stolen, from which it is a doubt.
 const BUSY: f64 = 0.05;
@@ -78,6 +80,12 @@ impl Conditions {
         doubts.extend(drift(figures));
         doubts
     }
+}
+
+/// Doubts about all figures, their records and the machine meanwhile, the loudest first.
+pub fn all_doubts(figures: &Figures<'_>) -> Vec<Stated> {
+    let own = Conditions::of(figures).doubts(figures);
+    doubts::of_all(figures.records, doubts::named(figures.iter()), own)
 }
 
 /// The largest clear change of a yardstick over the rounds.

@@ -4,7 +4,7 @@ use facts::Record;
 use facts::machine::Cache;
 use serde::Serialize;
 
-use super::CONFIDENCE;
+use super::basis::CONFIDENCE;
 use super::grade::Graded;
 use super::verdict::Verdict;
 

@@ -6,12 +6,14 @@ use std::mem::discriminant;
 use facts::{Memory, Metric, Quantity, Record, Run};
 use stats::MIN_ROUNDS;
 
+use super::basis::grouped;
 use super::doubt::{Doubt, Stated, VALIDATED};
 use super::evidence::Evidence;
+use super::figure::{Figure, Outcome};
 use super::grade::Grade;
+use super::provenance;
 use super::runs::Runs;
 use super::speed::{Corrected, Timed};
-use super::{Figure, Outcome, grouped, provenance};
 
 /// Share of a figure from which the generator's lateness is a doubt.
 const GENERATOR_LATE: f64 = 0.05;

@@ -10,8 +10,9 @@ use facts::{Machine, Metric, Quantity, Yardstick};
 
 use serde::Serialize;
 
+use super::cube::Figures;
+use super::figure::Figure;
 use super::number::{number, pair, range, short, shown};
-use super::{Figure, Figures};
 
 /// Times of a system call that does nothing, in ns.
 ///

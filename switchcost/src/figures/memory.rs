@@ -4,7 +4,7 @@ use facts::{Memory, Record};
 use serde::Serialize;
 use stats::{Halves, Interval, Line, TheilSen};
 
-use super::CONFIDENCE;
+use super::basis::CONFIDENCE;
 use super::grade::Graded;
 
 /// Bytes that each task adds.

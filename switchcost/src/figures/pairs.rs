@@ -10,11 +10,13 @@ use contract::message::Usage;
 use facts::{Ending, Metric, Quantity, Record};
 use stats::Contrast;
 
+use super::cube::Figures;
+use super::figure::Figure;
 use super::finding::{self, Fault, Finding, Kind, Pair, Row, Times, Unjudged};
 use super::grade::Grade;
 use super::speed::{Round, Timed};
 use super::verdict::{Reason, Verdict};
-use super::{Figure, Figures, doubts};
+use super::{basis, doubts};
 
 /// Confidence of all intervals of a duel together, and of what is decided before its end. A duel may judge
 /// each change of a program: one false alarm in twenty would be too many.
@@ -118,7 +120,7 @@ fn slope(side: &[&Timed<'_>]) -> Option<f64> {
     let point =
         |timed: &&Timed<'_>| Some((timed.record.x? as f64, timed.record.resident_gain()? as f64));
     let (tasks, bytes): (Vec<f64>, Vec<f64>) = side.iter().filter_map(point).unzip();
-    Some(stats::fit_line(&tasks, &bytes, super::CONFIDENCE)?.slope.estimate)
+    Some(stats::fit_line(&tasks, &bytes, basis::CONFIDENCE)?.slope.estimate)
 }
 
 /// Sets the findings of rows that have enough pairs and no fault. `margin` is the largest change that counts

@@ -8,7 +8,7 @@ use facts::{Ending, Metric, Place, Record, Section, Side};
 use serde::Serialize;
 use stats::Estimate;
 
-use super::CONFIDENCE;
+use super::basis::{CONFIDENCE, flag};
 use super::number::capitalised;
 use super::speed::{Round, Timed, round};
 
@@ -89,7 +89,7 @@ pub(super) fn places(record: &Record) -> Vec<(Key, Metric, usize)> {
 /// What the curves of a sweep run over. Old records do not hold it: it is the flag alone, if the title names no more.
 fn swept(section: &Section, over: &str) -> Option<String> {
     section.swept.clone().or_else(|| {
-        let flag = super::flag(over);
+        let flag = flag(over);
         (section.title == section.metric.title_over(&flag)).then_some(flag)
     })
 }

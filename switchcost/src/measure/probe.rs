@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use contract::message::Description;
 use limits::Limits;
 
-use crate::measure::process_group::ProcessGroup;
+use crate::measure::launch;
 use crate::plan::feasibility::Feasibility;
 use crate::plan::setting::Setting;
 use crate::system::console::shortened;
@@ -22,11 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Programs that took longer: they are not asked again, since a sweep has a question for each of its points.
 static SILENT: Mutex<Vec<Executable>> = Mutex::new(Vec::new());
 
-/// Output of a program that was called.
-struct Output {
-    status: Option<i32>,
-    stdout: Vec<u8>,
-    words: String,
+/// Answer of a program that does not describe itself.
+struct Refusal {
+    /// The flag that it does not know.
+    flag: Option<String>,
+    why: String,
 }
 
 /// Asks a program if it could run with these flags. Nothing is measured.
@@ -38,12 +38,16 @@ pub fn ask(
     flags: &[String],
     setting: &Setting,
 ) -> anyhow::Result<Feasibility> {
-    let output = call(program, flags, setting)?;
-    Ok(understand(&output, &Limits::read()))
+    Ok(feasibility(call(program, flags, setting)?, &Limits::read()))
 }
 
-/// True if limits allow what a description needs.
-fn within(limits: &Limits, description: Box<Description>) -> Feasibility {
+/// What limits allow of an answer.
+fn feasibility(answer: Result<Description, Refusal>, limits: &Limits) -> Feasibility {
+    let description = match answer {
+        Ok(description) => Box::new(description),
+        Err(Refusal { flag: Some(flag), .. }) => return Feasibility::NoFlag(flag),
+        Err(Refusal { why, .. }) => return Feasibility::Refused(why),
+    };
     let short = limits.too_low(&description.needs, description.tasks);
     if short.is_empty() {
         return Feasibility::Fits(description);
@@ -65,66 +69,45 @@ pub fn describe(
     flags: &[String],
     setting: &Setting,
 ) -> anyhow::Result<Description> {
-    let output = call(program, flags, setting)?;
-    serde_json::from_slice(&output.stdout).map_err(|e| {
-        let why = if output.words.trim().is_empty() && !output.stdout.is_empty() {
-            shortened(&format!("no description of docs/CONTRACT.md: {e}"))
-        } else {
-            output.complaint()
-        };
-        anyhow!("{} --describe: {why}", program.path.display())
-    })
+    let described = call(program, flags, setting)?;
+    described.map_err(|Refusal { why, .. }| anyhow!("{} --describe: {why}", program.path.display()))
 }
 
-fn call(program: &Executable, flags: &[String], setting: &Setting) -> anyhow::Result<Output> {
+fn call(
+    program: &Executable,
+    flags: &[String],
+    setting: &Setting,
+) -> anyhow::Result<Result<Description, Refusal>> {
+    let why = format!("it does not describe itself within {} s", PATIENCE.as_secs());
+    let silence = Refusal { flag: None, why };
     let silent = || SILENT.lock().unwrap_or_else(PoisonError::into_inner);
     if silent().contains(program) {
-        return Ok(Output::none());
+        return Ok(Err(silence));
     }
     let args = [flags, &["--describe".to_owned()]].concat();
-    let mut running = ProcessGroup::start(program, &args, setting, PATIENCE)?;
-    running.without_grace();
+    let mut running = launch::start(program, &args, setting, PATIENCE)?;
     running.close_input();
-    let mut stdout = Vec::new();
     let cannot = || format!("cannot read from {}", program.path.display());
-    if let Some(line) = running.line().with_context(cannot)? {
-        stdout = line;
-    }
+    let line = running.line().with_context(cannot)?.unwrap_or_default();
     let ended = running.end().with_context(cannot)?;
-    if running.is_overdue() {
+    if ended.is_overdue {
         silent().push(program.clone());
-        return Ok(Output::none());
+        return Ok(Err(silence));
     }
-    Ok(Output { status: ended.status.code(), stdout, words: ended.fault.unwrap_or(ended.words) })
+    let words = ended.fault.as_ref().unwrap_or(&ended.words);
+    Ok(understand(ended.status.code(), &line, words))
 }
 
-impl Output {
-    /// That of a program which does not answer.
-    fn none() -> Self {
-        let words = format!("it does not describe itself within {} s", PATIENCE.as_secs());
-        Output { status: None, stdout: Vec::new(), words }
-    }
-
-    /// The first line of what it said.
-    fn complaint(&self) -> String {
-        let mut lines = self.words.lines().map(str::trim);
-        let first = lines.find(|line| !line.is_empty());
-        first.unwrap_or("it does not say why").to_owned()
-    }
-}
-
-fn understand(output: &Output, limits: &Limits) -> Feasibility {
-    match serde_json::from_slice::<Description>(&output.stdout) {
-        Ok(description) => within(limits, Box::new(description)),
-        Err(_) => refusal(output),
-    }
-}
-
-fn refusal(output: &Output) -> Feasibility {
-    match unknown_flag(&output.words) {
-        Some(flag) if output.status == Some(BAD_USAGE) => Feasibility::NoFlag(flag.to_owned()),
-        _ => Feasibility::Refused(output.complaint()),
-    }
+fn understand(status: Option<i32>, stdout: &[u8], words: &str) -> Result<Description, Refusal> {
+    serde_json::from_slice(stdout).map_err(|e| {
+        let flag = unknown_flag(words).filter(|_| status == Some(BAD_USAGE)).map(str::to_owned);
+        let why = match words.lines().map(str::trim).find(|line| !line.is_empty()) {
+            Some(complaint) => complaint.to_owned(),
+            None if stdout.is_empty() => "it does not say why".to_owned(),
+            None => shortened(&format!("no description of docs/CONTRACT.md: {e}")),
+        };
+        Refusal { flag, why }
+    })
 }
 
 /// The flag that a command-line parser complains of, as clap and Go's flag package word it.
@@ -141,8 +124,7 @@ mod tests {
     use super::*;
 
     fn understood(status: Option<i32>, stdout: &[u8], words: &str) -> Feasibility {
-        let output = Output { status, stdout: stdout.to_owned(), words: words.to_owned() };
-        understand(&output, &Limits::read())
+        feasibility(understand(status, stdout, words), &Limits::read())
     }
 
     #[test]

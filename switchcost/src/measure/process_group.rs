@@ -3,75 +3,43 @@
 
 #![expect(unsafe_code, reason = "a child is prepared between fork and exec")]
 
-use std::ffi::OsStr;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::iter;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, ensure};
-use contract::strays;
+use anyhow::Context;
+use contract::strays::Process;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{self, Signal, killpg};
 use nix::unistd::{Pid, getpgid};
 
-use crate::plan::setting::Setting;
-use crate::system::executable::Executable;
 use crate::system::oom_killer;
 use crate::system::signals;
 
-mod end;
+mod ended;
 mod left;
-mod words;
+mod patience;
 
-pub(crate) use end::Ended;
-use end::{GRACE, Stage};
+pub(crate) use ended::Ended;
 pub(crate) use left::end_what_is_left;
-use words::Words;
+use patience::{ASK, Patience};
 
 /// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
 const LONGEST_LINE: usize = 16 << 20;
 
-/// Time that a program may take to answer or to end.
-#[derive(Clone, Copy, Debug)]
-pub struct TimeLimit {
-    time: Duration,
-    /// True if a user has named it.
-    is_given: bool,
-}
+/// Bytes of standard error that are kept.
+const KEPT: usize = 64 << 10;
 
-impl From<Duration> for TimeLimit {
-    fn from(time: Duration) -> Self {
-        TimeLimit { time, is_given: true }
-    }
-}
+/// Reads that empty any pipe which nobody writes to any more; one that somebody fills again is left.
+const MOST_READS: usize = 1024;
 
-impl Default for TimeLimit {
-    fn default() -> Self {
-        TimeLimit { time: Duration::from_secs(600), is_given: false }
-    }
-}
-
-impl TimeLimit {
-    /// The same in a run that has a budget: unless it is given a quarter of that, since an interval takes five rounds,
-    /// and 10 s in any case.
-    #[must_use]
-    pub fn within(self, budget: Duration) -> Self {
-        let most = (budget / 4).max(Duration::from_secs(10));
-        if self.is_given { self } else { TimeLimit { time: self.time.min(most), ..self } }
-    }
-
-    /// The time alone.
-    pub fn time(self) -> Duration {
-        self.time
-    }
-}
-
-/// A program that is alive, with whatever it starts.
+/// A program that is alive, with whatever it starts. What it writes while others have their turns stays in its
+/// pipes, so that the runner sleeps.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     child: Child,
@@ -79,55 +47,28 @@ pub(crate) struct ProcessGroup {
     pidfd: OwnedFd,
     stdin: Option<ChildStdin>,
     /// Its standard output; `None` if somebody else has it.
-    stdout: Option<ChildStdout>,
-    words: Words,
-    /// Output that no line was made of yet, and how much of it has no newline.
-    buffer: Vec<u8>,
-    searched: usize,
-    limit: TimeLimit,
-    deadline: Instant,
-    /// Time between SIGTERM and SIGKILL.
-    grace: Duration,
-    stage: Stage,
-    /// Start of a line without its newline that was all there was when its time was up.
-    unfinished: Vec<u8>,
-    is_killed: bool,
-    /// Requests to stop that it was told of.
-    told: u32,
+    stdout: Option<BufReader<ChildStdout>>,
+    /// Its standard error; `None` once all writers have closed it.
+    stderr: Option<ChildStderr>,
+    /// Start of a line whose newline is still to come.
+    partial: Vec<u8>,
+    /// The end of its standard error.
+    words: Vec<u8>,
+    patience: Patience,
     kills: oom_killer::Kills,
     is_over: bool,
 }
 
-impl ProcessGroup {
-    /// Starts a program. It is ended if it takes longer than `limit` to answer.
-    ///
-    /// # Errors
-    /// When it cannot be started; names the setting that was refused.
-    pub(crate) fn start(
-        program: &Executable,
-        args: &[String],
-        setting: &Setting,
-        limit: impl Into<TimeLimit>,
-    ) -> anyhow::Result<Self> {
-        ensure!(
-            program.name.is_none() || setting.wrap.is_empty(),
-            "wrap: a program that switchcost carries starts under its own name alone: a checkout builds it, and the \
-             archive has it"
-        );
-        let mut command = command(program, setting);
-        command.args(args);
-        let (applied, filter) = (setting.clone(), setting.filter()?);
-        let name = command.get_program().to_string_lossy().into_owned();
-        // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
-        unsafe { command.pre_exec(move || applied.apply(filter.as_ref())) };
-        ProcessGroup::spawn(command, [Stdio::piped(), Stdio::piped()], limit)
-            .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| setting.explain(io)) {
-                Some(what) => e.context(what),
-                None => e,
-            })
-            .with_context(|| format!("cannot start {name}"))
-    }
+/// Thing that the runner sleeps for, besides the end of a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    End,
+    Output,
+    /// Room for a request.
+    Room,
+}
 
+impl ProcessGroup {
     /// Starts a command whose standard output and standard error go there: to this runner if they are piped.
     ///
     /// # Errors
@@ -135,7 +76,7 @@ impl ProcessGroup {
     pub(crate) fn spawn(
         mut command: Command,
         [stdout, stderr]: [Stdio; 2],
-        limit: impl Into<TimeLimit>,
+        limit: Duration,
     ) -> anyhow::Result<Self> {
         command.stdin(Stdio::piped()).stdout(stdout).stderr(stderr).process_group(0);
         let parent = Pid::this();
@@ -150,52 +91,43 @@ impl ProcessGroup {
         left::prepare().context("cannot adopt what a child leaves running")?;
         let kills = oom_killer::Kills::now();
         let mut child = command.spawn().map_err(refused)?;
-        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let words = Words::new(child.stderr.take());
-        let pidfd = match watch(&child, stdin.as_ref(), stdout.as_ref(), &words) {
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let pipes = [
+            stdin.as_ref().map(AsFd::as_fd),
+            stdout.as_ref().map(AsFd::as_fd),
+            stderr.as_ref().map(AsFd::as_fd),
+        ];
+        let pidfd = match watch(&child, pipes) {
             Ok(pidfd) => pidfd,
             Err(e) => {
-                kill(&child, Signal::SIGKILL);
+                child.kill()?;
                 child.wait()?;
                 return Err(e).context("cannot watch a child: it takes Linux 5.3 (pidfd_open(2))");
             }
         };
-        left::started(child.id() as i32);
-        let limit = limit.into();
+        left::note_start(child.id() as i32);
         Ok(ProcessGroup {
             child,
             pidfd,
             stdin,
-            stdout,
-            words,
-            buffer: Vec::new(),
-            searched: 0,
-            limit,
-            deadline: Instant::now() + limit.time,
-            grace: GRACE,
-            stage: Stage::Free,
-            unfinished: Vec::new(),
-            is_killed: false,
-            told: 0,
+            stdout: stdout.map(BufReader::new),
+            stderr,
+            partial: Vec::new(),
+            words: Vec::new(),
+            patience: Patience::new(limit),
             kills,
             is_over: false,
         })
     }
 
-    /// Sends a line. A program that has ended is found out by its answer.
+    /// Writes to its standard input. A program that has ended, or does not read in time, is found out by its missing
+    /// answer.
     ///
     /// # Errors
     /// Any but a closed pipe.
-    pub(crate) fn send(&mut self, line: &str) -> io::Result<()> {
-        self.write(format!("{line}\n").as_bytes())
-    }
-
-    /// Sends bytes that need not be lines.
-    ///
-    /// # Errors
-    /// As [`ProcessGroup::send`]; and when it does not read them in time.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        self.be_patient();
+        self.patience.renew();
         while let Some(stdin) = &mut self.stdin
             && !bytes.is_empty()
         {
@@ -204,16 +136,9 @@ impl ProcessGroup {
                 Err(e) if e.kind() == ErrorKind::BrokenPipe => break,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    let left = self.deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() || signals::received().is_some() {
-                        if left.is_zero() && self.stage == Stage::Free {
-                            self.ask(Stage::Overdue);
-                        }
-                        return Err(io::Error::other("it does not read its input"));
+                    if self.wait(Awaited::Room)? {
+                        break;
                     }
-                    let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLOUT)];
-                    poll(&mut fds, 100_u8)
-                        .or_else(|e| if e == Errno::EINTR { Ok(0) } else { Err(e) })?;
                 }
                 Err(e) => return Err(e),
             }
@@ -231,18 +156,8 @@ impl ProcessGroup {
         let own = self.pid();
         let is_of_group = |pid| pid == own.as_raw() || getpgid(Some(Pid::from_raw(pid))) == Ok(own);
         // What has left the group has its parents.
-        iter::successors(Some(pid).filter(|&pid| pid > 0), |&pid| strays::parent(pid))
+        iter::successors(Some(pid).filter(|&pid| pid > 0), |&pid| Some(Process::of(pid)?.parent))
             .any(is_of_group)
-    }
-
-    /// Has it killed as soon as its time is up: what builds nothing has nothing to take down.
-    pub(crate) fn without_grace(&mut self) {
-        self.grace = Duration::ZERO;
-    }
-
-    /// Whether it took longer than it may, and was asked to end.
-    pub(crate) fn is_overdue(&self) -> bool {
-        self.stage == Stage::Overdue
     }
 
     /// Closes the reading end of its standard output.
@@ -250,100 +165,175 @@ impl ProcessGroup {
         self.stdout = None;
     }
 
-    /// Gives it the whole time limit again: while others have their turns it waits for nobody.
-    pub(crate) fn be_patient(&mut self) {
-        if self.stage == Stage::Free {
-            self.deadline = Instant::now() + self.limit.time;
-        }
-    }
-
     /// Closes its standard input.
     pub(crate) fn close_input(&mut self) {
         self.stdin = None;
     }
 
-    /// The next line of its standard output; `None` if it has ended without one.
+    /// The next line of its standard output, the last one with or without its newline; `None` if it has ended.
     ///
     /// # Errors
     /// A line that is too long, and what the system reports.
     pub(crate) fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
-        loop {
-            let fresh = &self.buffer[self.searched..];
-            if let Some(end) = fresh.iter().position(|&b| b == b'\n') {
-                let mut line: Vec<u8> = self.buffer.drain(..=self.searched + end).collect();
-                self.searched = 0;
-                line.pop();
-                return Ok(Some(line));
-            }
-            self.searched = self.buffer.len();
-            if self.searched > LONGEST_LINE {
-                return Err(io::Error::other(format!(
-                    "it printed a line of more than {} MiB",
-                    LONGEST_LINE >> 20
-                )));
-            }
-            if !self.fill()? {
-                self.wait(false)?;
-                // A last line may lack its newline.
-                self.searched = 0;
-                let rest = std::mem::take(&mut self.buffer);
-                return Ok((!rest.is_empty()).then_some(rest));
-            }
-        }
-    }
-
-    /// Waits for output; false if there is no more.
-    fn fill(&mut self) -> io::Result<bool> {
-        let mut bytes = [0; 1 << 16];
-        loop {
-            let has_ended = self.wait(true)?;
-            let Some(stdout) = &mut self.stdout else { return Ok(false) };
-            match stdout.read(&mut bytes) {
-                Ok(0) => return Ok(false),
-                Ok(n) => {
-                    self.buffer.extend_from_slice(&bytes[..n]);
-                    return Ok(true);
+        let mut has_ended = false;
+        while let Some(stdout) = &mut self.stdout {
+            let room = (LONGEST_LINE - self.partial.len()) as u64;
+            match stdout.take(room).read_until(b'\n', &mut self.partial) {
+                Ok(_) if self.partial.last() == Some(&b'\n') => {
+                    self.partial.pop();
+                    return Ok(Some(std::mem::take(&mut self.partial)));
                 }
+                Ok(_) if self.partial.len() >= LONGEST_LINE => {
+                    let most = LONGEST_LINE >> 20;
+                    return Err(io::Error::other(format!(
+                        "it printed a line of more than {most} MiB"
+                    )));
+                }
+                Ok(_) => break,
                 // Others of the group may hold the pipe open.
-                Err(e) if e.kind() == ErrorKind::WouldBlock && has_ended => return Ok(false),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock && has_ended => break,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    has_ended = self.wait(Awaited::Output)?
+                }
                 Err(e) => return Err(e),
             }
         }
+        while !self.wait(Awaited::End)? {}
+        Ok(Some(std::mem::take(&mut self.partial)).filter(|rest| !rest.is_empty()))
     }
 
-    /// Sleeps until the program has ended (true), or, if output is wanted, until there is some.
-    /// Ends it when its time is up, or when the runner is to stop.
-    fn wait(&mut self, for_output: bool) -> io::Result<bool> {
-        loop {
-            // In this order: a request that comes after the look leaves its byte in the pipe.
-            signals::drain();
-            self.press()?;
-            let left = self.deadline.saturating_duration_since(Instant::now());
-            let ms = left.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as i32;
-            let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
-            let mut fds = vec![watch(self.pidfd.as_fd())];
-            fds.extend(self.stdout.as_ref().filter(|_| for_output).map(|out| watch(out.as_fd())));
-            fds.extend(signals::descriptor().map(watch));
-            let said = self.words.descriptor().map(watch);
-            let has_words = said.is_some();
-            fds.extend(said);
-            match poll(&mut fds, PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)) {
-                Ok(_) => {}
-                Err(Errno::EINTR) => continue,
-                Err(e) => return Err(e.into()),
+    /// Sleeps until the program has ended (true), or until it may have what is awaited. Ends it when its time is up,
+    /// or when the runner is to stop.
+    fn wait(&mut self, awaited: Awaited) -> io::Result<bool> {
+        // In this order: a request that comes after the look leaves its byte in the pipe.
+        signals::drain();
+        let due = self.patience.press(signals::requests())?;
+        self.send(due);
+        let left = self.patience.left() + Duration::from_millis(1);
+        let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        let readable = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut fds = vec![readable(self.pidfd.as_fd())];
+        fds.extend(self.stderr.as_ref().map(|pipe| readable(pipe.as_fd())));
+        fds.extend(signals::descriptor().map(readable));
+        match awaited {
+            Awaited::End => {}
+            Awaited::Output => {
+                fds.extend(self.stdout.as_ref().map(|pipe| readable(pipe.get_ref().as_fd())))
             }
-            let is_ready = |fd: &PollFd<'_>| fd.any().unwrap_or(false);
-            let has_ended = is_ready(&fds[0]);
-            let has_output = for_output && self.stdout.is_some() && is_ready(&fds[1]);
-            if has_words && fds.last().is_some_and(is_ready) {
-                self.words.take()?;
-            }
-            if has_ended || has_output {
-                return Ok(has_ended);
+            Awaited::Room => {
+                let room = |pipe| PollFd::new(pipe, PollFlags::POLLOUT);
+                fds.extend(self.stdin.as_ref().map(|pipe| room(pipe.as_fd())));
             }
         }
+        match poll(&mut fds, left) {
+            Ok(_) => {}
+            Err(Errno::EINTR) => return Ok(false),
+            Err(e) => return Err(e.into()),
+        }
+        let has_ended = fds[0].any().unwrap_or(false);
+        self.read_words()?;
+        Ok(has_ended)
+    }
+
+    /// Reads some of its standard error, if there is any; false if there is none.
+    fn read_words(&mut self) -> io::Result<bool> {
+        let Some(stderr) = &mut self.stderr else { return Ok(false) };
+        let mut bytes = [0; 4096];
+        match stderr.read(&mut bytes) {
+            Ok(0) => self.stderr = None,
+            Ok(n) => {
+                self.words.extend_from_slice(&bytes[..n]);
+                self.words.drain(..self.words.len().saturating_sub(KEPT));
+                return Ok(true);
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(e) => return Err(e),
+        }
+        Ok(false)
+    }
+
+    /// Whether it took longer than it may, and was asked to end.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.patience.is_overdue()
+    }
+
+    /// Closes its standard input for a reason of the runner's own, and leaves it a while to end.
+    pub(crate) fn give_up(&mut self) {
+        self.close_input();
+        self.patience.give_up();
+    }
+
+    /// Asks it to end as a service is: by its signal.
+    pub(crate) fn terminate(&mut self) {
+        self.close_input();
+        if self.patience.give_up() {
+            self.send(ASK);
+        }
+    }
+
+    /// Sends signals to the group, and to a program that has left it. It can only fail if they have ended.
+    fn send(&self, signals: &[Signal]) {
+        let pid = self.pid();
+        for &signal in signals {
+            let _ = killpg(pid, signal);
+            if getpgid(Some(pid)).is_ok_and(|group| group != pid) {
+                let _ = signal::kill(pid, signal);
+            }
+        }
+    }
+
+    /// Closes its standard input, waits for its end, and ends whatever it has left behind.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub(crate) fn end(&mut self) -> io::Result<Ended> {
+        self.patience.renew();
+        self.close_input();
+        let mut bytes = [0; 1 << 16];
+        while !self.wait(Awaited::Output)? {
+            let Some(stdout) = &mut self.stdout else { continue };
+            match stdout.read(&mut bytes) {
+                // It has closed its output and goes on.
+                Ok(0) => self.stdout = None,
+                Ok(_) => {}
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        let (status, left) = self.reap()?;
+        for _ in 0..MOST_READS {
+            if !self.read_words()? {
+                break;
+            }
+        }
+        let words = String::from_utf8_lossy(&self.words).trim().to_owned();
+        let (is_overdue, fault) = (self.is_overdue(), self.fault(status));
+        Ok(Ended { status, is_overdue, fault, words, left })
+    }
+
+    /// Ends the group, and what has left it and goes on: takes the status, and the names of that. Until the
+    /// status is taken, the number of the group is nobody else's.
+    fn reap(&mut self) -> io::Result<(ExitStatus, Option<String>)> {
+        self.send(&[Signal::SIGKILL]);
+        self.is_over = true;
+        let status = self.child.wait()?;
+        Ok((status, left::end_what_is_left_of(self.child.id() as i32)?))
+    }
+
+    /// Cause of its end from outside.
+    fn fault(&self, status: ExitStatus) -> Option<String> {
+        if let Some(timeout) = self.patience.timeout() {
+            return Some(timeout);
+        }
+        let number = status.signal().filter(|_| !self.patience.is_given_up())?;
+        let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
+        let killed = format!("killed by signal {number} ({name})");
+        let out_of_memory = oom_killer::Kills::now().since(self.kills.clone());
+        Some(match out_of_memory.filter(|_| number == Signal::SIGKILL as i32) {
+            Some(cause) => format!("{killed}: {cause}"),
+            None if signals::received().is_some() => format!("{killed} after an interrupt"),
+            None => killed,
+        })
     }
 }
 
@@ -369,47 +359,9 @@ fn refused(error: io::Error) -> anyhow::Error {
     anyhow::Error::new(error).context(remedy)
 }
 
-/// The command that starts a program.
-pub(crate) fn command(program: &Executable, setting: &Setting) -> Command {
-    let mut command = match setting.wrap.split_first() {
-        Some((wrapper, words)) => {
-            let mut command = Command::new(wrapper);
-            command.args(words).arg(&program.path);
-            command
-        }
-        None => Command::new(&program.path),
-    };
-    let name = program.name.as_ref().map(OsStr::new).or(program.path.file_name());
-    if let (true, Some(name)) = (setting.wrap.is_empty(), name) {
-        // In which folder this user builds is nobody's business.
-        command.arg0(name);
-    }
-    command.envs(setting.env.iter().map(|(name, value)| (name, value)));
-    if let Some(folder) = &program.folder {
-        command.current_dir(folder);
-    }
-    command.args(&program.args);
-    command
-}
-
-/// Sends a signal to a child's group, and to a child that has left it. It can only fail if they have ended.
-fn kill(child: &Child, signal: Signal) {
-    let pid = Pid::from_raw(child.id() as i32);
-    let _ = killpg(pid, signal);
-    if getpgid(Some(pid)).is_ok_and(|group| group != pid) {
-        let _ = signal::kill(pid, signal);
-    }
-}
-
-/// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec. Reading what it writes
-/// and writing to it never block.
-fn watch(
-    child: &Child,
-    stdin: Option<&ChildStdin>,
-    stdout: Option<&ChildStdout>,
-    words: &Words,
-) -> io::Result<OwnedFd> {
-    let pipes = [stdin.map(AsFd::as_fd), stdout.map(AsFd::as_fd), words.descriptor()];
+/// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec. Its pipes never block
+/// the runner.
+fn watch(child: &Child, pipes: [Option<BorrowedFd<'_>>; 3]) -> io::Result<OwnedFd> {
     for pipe in pipes.into_iter().flatten() {
         fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     }

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
 
-use super::process_group::{Ended, ProcessGroup, TimeLimit};
+use super::launch;
+use super::process_group::{Ended, ProcessGroup};
 use crate::plan::scheduling::Cpus;
 use crate::plan::setting::Setting;
-use crate::system::console::shortened;
+use crate::system::console::{brief, shortened};
 use crate::system::executable::Executable;
 use crate::system::signals;
 
@@ -26,7 +27,7 @@ const MOST_PLACED: usize = 100;
 /// A program that follows the contract, and is alive.
 #[derive(Debug)]
 pub struct Session {
-    group: ProcessGroup,
+    pub(crate) group: ProcessGroup,
     begun: Instant,
     /// CPUs that its processes might use when it was ready.
     cpus: Vec<(i32, Cpus)>,
@@ -46,6 +47,17 @@ pub enum Fault {
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
         Fault::Told(error.to_string())
+    }
+}
+
+impl Fault {
+    /// Cause of a fault, with the end of its program.
+    pub(crate) fn explain(self, ended: &Ended) -> String {
+        match (self, &ended.fault) {
+            (Fault::Told(error), None) => error,
+            (Fault::Told(error), Some(cause)) => format!("{error}; {cause}"),
+            (Fault::Ended, _) => ended.reason(),
+        }
     }
 }
 
@@ -82,10 +94,10 @@ impl Session {
         program: &Executable,
         args: &[String],
         setting: &Setting,
-        limit: TimeLimit,
+        limit: Duration,
     ) -> anyhow::Result<Self> {
         let begun = Instant::now();
-        let group = ProcessGroup::start(program, args, setting, limit)?;
+        let group = launch::start(program, args, setting, limit)?;
         Ok(Session { group, begun, cpus: Vec::new(), has_latencies: false })
     }
 
@@ -95,7 +107,7 @@ impl Session {
     /// # Errors
     /// Says what it is or does instead.
     pub fn ready(&mut self, described: Option<&Description>) -> Result<Ready, Fault> {
-        let (pids, setup_ns, first_ns, description) = match self.answer()? {
+        let (pids, setup_ns, first_ns, description) = match self.success()? {
             Answer::Ready { pids, setup_ns, first_ns, description } => {
                 (pids, setup_ns, first_ns, description)
             }
@@ -107,20 +119,8 @@ impl Session {
                 description.contract
             )));
         }
-        // Figures are divided by these.
-        let kind = |d: &Description| {
-            let Description { tasks, tokens, chains, trips, hops, arrivals, claim, .. } = *d;
-            format!(
-                "{tasks} tasks, {} hops, {tokens} tokens, {chains} chains, {trips} trips, {} arrivals, {claim:?}",
-                hops.unwrap_or(0),
-                arrivals.unwrap_or(0)
-            )
-        };
-        if let Some(before) = described.map(kind).filter(|before| *before != kind(&description)) {
-            return Err(Fault::Told(format!(
-                "it is not as --describe has it, {before}: {}",
-                kind(&description)
-            )));
+        if let Some(what) = described.and_then(|before| difference(before, &description)) {
+            return Err(Fault::Told(format!("it is not as --describe has it: {what}")));
         }
         let took = self.begun.elapsed();
         ensure_within("setup_ns", setup_ns, took)?;
@@ -145,16 +145,14 @@ impl Session {
                     samples_ns.len()
                 )))
             }
-            Answer::Ran { samples_ns, usage, extra } => {
-                let took = begun.elapsed();
-                if let Some(what) =
-                    impossible(&samples_ns, usage, self.has_latencies, took + IMPOSSIBLE)
-                {
-                    return Err(Fault::Told(format!(
+            Answer::Ran { samples_ns: samples, usage, extra } => {
+                let (ran, took) = (Ran { samples, usage, extra }, begun.elapsed());
+                match self.impossible(&ran, took + IMPOSSIBLE) {
+                    Some(what) => Err(Fault::Told(format!(
                         "{CANNOT_BE}: it answered `run {iterations}` within {took:.0?} with {what}"
-                    )));
+                    ))),
+                    None => Ok(ran),
                 }
-                Ok(Ran { samples: samples_ns, usage, extra })
             }
             other => Err(self.unexpected("ran", &other)),
         }
@@ -210,27 +208,33 @@ impl Session {
         }
     }
 
-    /// Next answer.
-    fn answer(&mut self) -> Result<Answer, Fault> {
+    /// Next answer, whichever it is.
+    ///
+    /// # Errors
+    /// Quotes a line that is none.
+    pub fn answer(&mut self) -> Result<Answer, Fault> {
         let line = self.group.line()?.ok_or(Fault::Ended)?;
-        match serde_json::from_slice(&line) {
-            Ok(Answer::Failed { error }) if error.trim().is_empty() => {
-                Err(Fault::Told("it failed, and does not say why".to_owned()))
-            }
-            Ok(Answer::Failed { error }) => Err(Fault::Told(shortened(&error))),
-            Ok(answer) => Ok(answer),
-            Err(e) => {
-                let start: String = String::from_utf8_lossy(&line).chars().take(80).collect();
-                let e = shortened(&e.to_string());
-                Err(Fault::Told(format!("its answer is none of docs/CONTRACT.md ({e}): {start}")))
-            }
-        }
+        serde_json::from_slice(&line).map_err(|e| {
+            let start: String = String::from_utf8_lossy(&line).chars().take(80).collect();
+            let e = shortened(&e.to_string());
+            Fault::Told(format!("its answer is none of docs/CONTRACT.md ({e}): {start}"))
+        })
     }
 
-    /// Sends a request and takes the answer to it.
+    /// Sends a request and takes the answer to it, if it does not say that the program failed.
     fn ask(&mut self, request: &Request) -> Result<Answer, Fault> {
-        self.group.send(&request.to_string())?;
-        self.answer()
+        self.group.write(format!("{request}\n").as_bytes())?;
+        self.success()
+    }
+
+    fn success(&mut self) -> Result<Answer, Fault> {
+        match self.answer()? {
+            Answer::Failed { error } if error.trim().is_empty() => {
+                Err(Fault::Told("it failed, and does not say why".to_owned()))
+            }
+            Answer::Failed { error } => Err(Fault::Told(shortened(&error))),
+            answer => Ok(answer),
+        }
     }
 
     /// Closes its standard input, waits for its end, and ends whatever it has left behind. After a fault that
@@ -238,7 +242,7 @@ impl Session {
     ///
     /// # Errors
     /// Errors of the system.
-    pub(crate) fn end(mut self, fault: Option<&Fault>) -> io::Result<Ended> {
+    pub(crate) fn end(&mut self, fault: Option<&Fault>) -> io::Result<Ended> {
         if let Some(Fault::Told(_)) = fault {
             self.group.give_up();
         }
@@ -247,40 +251,38 @@ impl Session {
 
     /// What is wrong with an answer in the place of another.
     fn unexpected(&self, wanted: &str, found: &Answer) -> Fault {
-        let found = match found {
-            Answer::Ready { .. } => "ready",
-            Answer::Ran { .. } => "ran",
-            Answer::Held { .. } => "held",
-            Answer::Ended { .. } => "ended",
-            Answer::Failed { .. } => "failed",
-        };
         // A program that is interrupted or late ends without being asked to.
         let is_stopped = signals::received().is_some() || self.group.is_overdue();
-        match found {
-            "ended" if is_stopped => Fault::Ended,
-            _ => Fault::Told(format!("it answered '{found}' where '{wanted}' was due")),
+        if is_stopped && matches!(found, Answer::Ended { .. }) {
+            return Fault::Ended;
         }
+        let found = serde_json::to_string(found).unwrap_or_default();
+        Fault::Told(format!("it answered {} where '{wanted}' was due", brief(&found)))
+    }
+
+    /// What is impossible about timed iterations that took no longer than that, if anything is.
+    pub(crate) fn impossible(&self, ran: &Ran, took: Duration) -> Option<String> {
+        // Latencies overlap.
+        let together = if self.has_latencies { u64::max } else { u64::saturating_add };
+        let all = ran.samples.iter().copied().fold(0, together);
+        if Duration::from_nanos(all) > took || all == 0 && !ran.samples.is_empty() {
+            return Some(format!("samples of {all} ns"));
+        }
+        // Clocks may have a resolution of 10 ms for each CPU.
+        let cpus = thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let most = (took + Duration::from_millis(50)).saturating_mul(cpus);
+        let used = ran.usage.map_or(0, |usage| usage.user_ns.saturating_add(usage.system_ns));
+        (Duration::from_nanos(used) > most).then(|| format!("{used} ns of CPU time"))
     }
 }
 
-/// What is impossible about timed iterations that took no longer than that, if anything is.
-pub(crate) fn impossible(
-    samples: &[u64],
-    usage: Option<Usage>,
-    are_latencies: bool,
-    took: Duration,
-) -> Option<String> {
-    // Latencies overlap.
-    let together = if are_latencies { u64::max } else { u64::saturating_add };
-    let all = samples.iter().copied().fold(0, together);
-    if Duration::from_nanos(all) > took || all == 0 && !samples.is_empty() {
-        return Some(format!("samples of {all} ns"));
-    }
-    // Clocks may have a resolution of 10 ms for each CPU.
-    let cpus = thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let most = (took + Duration::from_millis(50)).saturating_mul(cpus);
-    let used = usage.map_or(0, |usage| usage.user_ns.saturating_add(usage.system_ns));
-    (Duration::from_nanos(used) > most).then(|| format!("{used} ns of CPU time"))
+/// The first field in which a description differs from an earlier one, with both values.
+pub(crate) fn difference(before: &Description, now: &Description) -> Option<String> {
+    let [before, now] = [before, now].map(|d| serde_json::to_value(d).unwrap_or_default());
+    let mut fields = now.as_object()?.iter();
+    let (name, value) = fields.find(|(name, value)| before.get(name) != Some(*value))?;
+    let then = before.get(name).unwrap_or_default();
+    Some(brief(&format!("{name} {value}, not {then}")))
 }
 
 /// Makes sure that nothing took longer than its answer.

@@ -4,81 +4,22 @@
 //! to each other. Never two slices at once: the others wait for their standard input.
 
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use contract::message::Description;
-use facts::{CacheLine, Process, Side, cache_line, interference};
+use facts::{CacheLine, Side, cache_line, interference};
 use nix::sched::sched_setaffinity;
 use nix::unistd::Pid;
 
-use super::around::{Around, Within};
-use super::deadline::{Deadline, Time};
-use super::live::Live;
-use super::process_group::TimeLimit;
+use super::around::Within;
+use super::deadline::Deadline;
+use super::live::{Live, Turns, Waiting};
+pub use super::seat::{Measured, Options, SLICE, Seat};
 use super::watch::{Look, Watch, drawn};
-use crate::plan::Case;
 use crate::plan::scheduling::Cpus;
-use crate::system::executable::Executable;
 use crate::system::signals;
-
-/// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
-pub const SLICE: Duration = Duration::from_millis(8);
 
 /// CPUs that this process might use when it began to measure.
 static FIRST: OnceLock<Option<Cpus>> = OnceLock::new();
-
-/// How programs are measured.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Time after which a program is ended.
-    pub timeout: TimeLimit,
-    /// When a group ends its turns: what has begun one has it, what has none is left out.
-    pub deadline: Deadline,
-    /// True if each sample is kept.
-    pub keep_samples: bool,
-    /// True if events are counted in a further run.
-    pub counters: bool,
-    /// Commands around each side of a duel.
-    pub around: [Around; 2],
-}
-
-impl Options {
-    /// Nothing but figures; `timeout` if a user has named it.
-    pub fn new(timeout: Option<Duration>) -> Self {
-        Options { timeout: timeout.map(TimeLimit::from).unwrap_or_default(), ..Options::default() }
-    }
-
-    /// The same for a run that began then and has so much time.
-    #[must_use]
-    pub fn within(self, time: Time, begun: Instant) -> Self {
-        let timeout = time.length().map_or(self.timeout, |length| self.timeout.within(length));
-        Options { timeout, deadline: Deadline::of(time, begun, timeout.time()), ..self }
-    }
-}
-
-/// A program of a group, and what is asked of it.
-#[derive(Clone, Debug)]
-pub struct Seat<'a> {
-    /// Its command line and setting.
-    pub case: &'a Case,
-    /// Its executable.
-    pub program: &'a Executable,
-    /// Its description of the command line, if it was asked for it.
-    pub described: Option<&'a Description>,
-    /// Iterations of a slice; `None` to find out how many make up [`SLICE`].
-    pub iterations: Option<u64>,
-    /// Most slices; `None` for as many as the case has iterations.
-    pub slices: Option<u32>,
-}
-
-/// A process that was measured.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// Its record.
-    pub process: Process,
-    /// Time that it took until it was ended, if it took longer than it may.
-    pub lost: Option<Duration>,
-}
 
 /// Measures a group whose programs are all alive: `blocks` names the seats that are compared. Records come
 /// in the seats' order, without those for which no time was left. Whatever fails is an error of its process, and the others go on; a signal leaves what
@@ -92,55 +33,47 @@ pub fn measure(
     mut tell: impl FnMut(u32, u32),
 ) -> Vec<Option<Measured>> {
     let allowed = ensure_same_cpus();
-    let mut lives: Vec<Live<'_>> =
-        seats.iter().map(|seat| Live::new(seat, allowed.as_ref().ok())).collect();
-    if let Err(why) = &allowed {
-        lives.iter_mut().for_each(|live| live.fail(why));
-    }
-    let lines = cache_lines(&lives);
-    let mut order: Vec<usize> = (0..lives.len()).collect();
-    rng.shuffle(&mut order);
-    let mut within = Within::none(&options.around, options.timeout.time());
+    let waiting: Vec<Waiting<'_>> =
+        seats.iter().map(|seat| Waiting::new(seat, allowed.as_ref().ok())).collect();
+    let mut lines = cache_lines(&waiting);
+    let mut within = Within::none(&options.around, options.limit());
+    let mut waiting: Vec<(usize, Waiting<'_>)> = waiting.into_iter().enumerate().collect();
+    rng.shuffle(&mut waiting);
     if !within.is_plain() {
-        order.sort_by_key(|&k| seats[k].case.side);
+        waiting.sort_by_key(|(k, _)| seats[*k].case.side);
     }
-    for &k in &order {
-        if is_over(&lives, options.deadline) {
-            lives[k].leave_out();
-        }
-        let is_due = signals::received().is_none() && lives[k].process.error.is_none();
-        if is_due && enter(&mut lives, k, &mut within).is_some() {
-            lives[k].begin(options);
-        }
+    let mut lives: Vec<Live<'_>> = Vec::new();
+    let places: Vec<usize> = waiting.iter().map(|(k, _)| *k).collect();
+    for (k, waiting) in waiting {
+        let live = if let Err(why) = &allowed {
+            waiting.skip(Some(why))
+        } else if is_over(&lives, options.deadline) || signals::received().is_some() {
+            waiting.skip(None)
+        } else {
+            match enter(&mut lives, seats[k].case.side, &mut within) {
+                Ok(_) => waiting.start(options),
+                Err(why) => waiting.skip(Some(&why)),
+            }
+        };
+        lives.push(live);
     }
+    let mut lives: Vec<(usize, Live<'_>)> = places.into_iter().zip(lives).collect();
+    lives.sort_by_key(|(k, _)| *k);
+    let mut lives: Vec<Live<'_>> = lives.into_iter().map(|(_, live)| live).collect();
     let mut watch = Watch::new(begun, lives.iter().flat_map(|live| live.cpus.clone()));
     let before = interference::totals();
-    for live in &mut lives {
-        live.set_out();
-    }
-    take_turns(&mut lives, blocks, options.deadline, &mut watch, &mut within, rng, &mut tell);
+    let are_short =
+        take_turns(&mut lives, blocks, options.deadline, &mut watch, &mut within, rng, &mut tell);
     drop(within);
-    let since = interference::totals().since(before);
-    for live in &mut lives {
-        live.sum_up(options, since);
-    }
-    for live in &mut lives {
-        live.finish(options);
-    }
-    let lines: Vec<CacheLine> = lines
-        .into_iter()
-        .map(|mut line| {
-            cache_line::measure_again(&mut line);
-            line
-        })
-        .collect();
-    let account = watch.account();
-    lives.into_iter().map(|live| live.into_measured(account, &lines)).collect()
+    let interference = interference::totals().since(before);
+    lines.iter_mut().for_each(cache_line::measure_again);
+    let turns = Turns { are_short, interference, account: watch.account(), lines };
+    lives.into_iter().map(|live| live.end(options, &turns)).collect()
 }
 
 /// True if programs that timed out have brought a group to the end of its time.
 fn is_over(lives: &[Live<'_>], end: Deadline) -> bool {
-    end.is_past_turns() && lives.iter().any(|live| live.lost.is_some())
+    end.is_past_turns() && lives.iter().any(Live::has_hung)
 }
 
 /// CPUs that this process may use: those with which it began, since programs inherit them.
@@ -159,27 +92,30 @@ fn ensure_same_cpus() -> Result<Cpus, String> {
     Err(format!("the CPUs of switchcost were changed, from {first} to {now}"))
 }
 
-/// Has the commands of a program's side stand; true if one was run, `None` if it failed. A side whose command
-/// fails has its programs ended.
-fn enter(lives: &mut [Live<'_>], k: usize, within: &mut Within<'_>) -> Option<bool> {
+/// Has the commands of a side stand; true if one was run. A side whose command fails has its programs ended.
+fn enter(
+    lives: &mut [Live<'_>],
+    side: Option<Side>,
+    within: &mut Within<'_>,
+) -> Result<bool, String> {
     loop {
-        let (side, why) = match within.enter(lives[k].side()) {
-            Ok(has_run) => return Some(has_run),
+        let (failed, why) = match within.enter(side) {
+            Ok(has_run) => return Ok(has_run),
             Err(failed) => failed,
         };
-        let own = lives.iter_mut().filter(|live| live.side() == Some(side));
+        let own = lives.iter_mut().filter(|live| live.side() == Some(failed));
         own.for_each(|live| live.fail(&why));
-        if lives[k].side() == Some(side) {
-            return None;
+        if side == Some(failed) {
+            return Err(why);
         }
     }
 }
 
 /// Round trips of a cache line between CPUs in use, measured once for programs with the same CPUs.
-fn cache_lines(lives: &[Live<'_>]) -> Vec<CacheLine> {
+fn cache_lines(waiting: &[Waiting<'_>]) -> Vec<CacheLine> {
     let mut pairs: Vec<[usize; 2]> = Vec::new();
-    for live in lives {
-        if let [one, other, ..] = live.cpus[..]
+    for program in waiting {
+        if let [one, other, ..] = *program.cpus()
             && !pairs.contains(&[one as usize, other as usize])
         {
             pairs.push([one as usize, other as usize]);
@@ -188,7 +124,8 @@ fn cache_lines(lives: &[Live<'_>]) -> Vec<CacheLine> {
     pairs.iter().filter_map(|pair| cache_line::measure(pair)).collect()
 }
 
-/// Runs all slices, or those that begin before `end`; the first turn is over in any case, unless programs hang in it.
+/// Runs all slices, or those that begin before `end`, which makes it true; the first turn is over in any case, unless
+/// programs hang in it.
 fn take_turns(
     lives: &mut [Live<'_>],
     blocks: &[Vec<usize>],
@@ -197,35 +134,34 @@ fn take_turns(
     within: &mut Within<'_>,
     rng: &mut fastrand::Rng,
     tell: &mut impl FnMut(u32, u32),
-) {
-    let turns = lives.iter().map(|live| live.slices).max().unwrap_or(0);
+) -> bool {
+    let slices: Vec<u32> = lives.iter().map(Live::slices).collect();
+    let turns = slices.iter().copied().max().unwrap_or(0);
     let mut last: Option<Look> = None;
     for turn in 0..turns {
         if turn > 0 && end.is_past_turns() {
-            lives.iter_mut().for_each(Live::stop_short);
-            return;
+            return true;
         }
         tell(turn, turns);
-        let mut order = order(lives, blocks, turn, turns, rng);
+        let mut order = order(&slices, blocks, turn, rng);
         if !within.is_plain() {
             let first = if rng.bool() { Side::A } else { Side::B };
             order.sort_by_key(|&k| lives[k].side() != Some(first));
         }
         for k in order {
             if signals::received().is_some() {
-                return;
+                return false;
             }
-            if lives[k].session.is_none() {
+            if lives[k].slices() == 0 {
                 continue;
             }
             if is_over(lives, end) {
-                lives.iter_mut().for_each(Live::stop_short);
-                return;
+                return true;
             }
-            match enter(lives, k, within) {
-                Some(false) => {}
-                Some(true) => last = None,
-                None => continue,
+            match enter(lives, lives[k].side(), within) {
+                Ok(false) => {}
+                Ok(true) => last = None,
+                Err(_) => continue,
             }
             let probed = drawn(&lives[k].cpus, rng);
             let is_spread = lives[k].cpus.len() > 1;
@@ -235,26 +171,21 @@ fn take_turns(
                 _ => watch.look(&probed, is_spread),
             };
             last = lives[k].slice(turn, k, before, &probed, watch);
-            if let Some(after) = &last {
-                watch.close(after, |(cell, slice), others| {
-                    lives[cell].process.slices[slice].others = Some(others);
-                });
+            let closed = last.as_ref().map(|after| watch.close(after)).unwrap_or_default();
+            for ((place, slice), others) in closed {
+                lives[place].note_others(slice, others);
             }
         }
     }
+    false
 }
 
 /// The programs of a turn in a new order: blocks shuffled, and each block in itself. One that has fewer
 /// slices than there are turns is in some, evenly spread.
-fn order(
-    lives: &[Live<'_>],
-    blocks: &[Vec<usize>],
-    turn: u32,
-    turns: u32,
-    rng: &mut fastrand::Rng,
-) -> Vec<usize> {
+fn order(slices: &[u32], blocks: &[Vec<usize>], turn: u32, rng: &mut fastrand::Rng) -> Vec<usize> {
+    let turns = slices.iter().copied().max().unwrap_or(1);
     let is_due = |&k: &usize| {
-        let until = |turn: u32| u64::from(turn) * u64::from(lives[k].slices) / u64::from(turns);
+        let until = |turn: u32| u64::from(turn) * u64::from(slices[k]) / u64::from(turns);
         until(turn + 1) > until(turn)
     };
     let mut blocks: Vec<Vec<usize>> = blocks.to_vec();

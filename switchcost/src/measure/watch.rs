@@ -1,7 +1,6 @@
 //! Looks at the machine between slices: the speed of the CPUs, and who had their time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
 use std::time::{Duration, Instant};
 
 use facts::interference::{self, CpuTime};
@@ -16,9 +15,6 @@ const WINDOW: Duration = Duration::from_millis(250);
 
 /// Most CPUs whose speed is probed for a slice. Of more, these are drawn anew for each slice.
 const MOST_PROBED: usize = 4;
-
-/// Hidden hook for tests: the turn in which it seems that the host took time.
-const HOOK: &str = "SWITCHCOST_TEST_STEAL";
 
 /// The machine at one moment between two slices.
 pub(crate) struct Look {
@@ -44,7 +40,6 @@ pub(crate) struct Watch {
     home: Option<CpuSet>,
     /// CPUs in use.
     cpus: BTreeSet<u32>,
-    stolen_turn: Option<u32>,
     /// Start of the window that is open: the time, the CPUs and the runner's CPU time.
     window: Option<(Instant, BTreeMap<u32, CpuTime>, u64)>,
     /// CPU time of the programs in it, in ns.
@@ -78,7 +73,6 @@ impl Watch {
             begun,
             home: sched_getaffinity(Pid::from_raw(0)).ok(),
             cpus: cpus.into_iter().collect(),
-            stolen_turn: env::var(HOOK).ok().and_then(|turn| turn.parse().ok()),
             window: None,
             own: 0,
             open: Vec::new(),
@@ -122,7 +116,7 @@ impl Watch {
             let then = before.probes.get(&cpu)?;
             cpus.contains(&cpu).then_some(Probe { cpu, before: *then, after: now })
         };
-        let mut slice = Slice {
+        let slice = Slice {
             turn,
             at: micros(before.at.duration_since(self.begun)),
             window: micros(window),
@@ -130,9 +124,6 @@ impl Watch {
             probes: after.probes.iter().filter_map(probe).collect(),
             ..Slice::default()
         };
-        if self.stolen_turn == Some(turn) {
-            slice.stolen = Some(10_000);
-        }
         self.own += used.unwrap_or(0);
         let own = used.unwrap_or(0) + after.own.saturating_sub(before.own);
         // Idle time, stolen time and that of others, of its own CPUs; unknown for a program that cannot be
@@ -150,14 +141,15 @@ impl Watch {
         (slice, interrupts)
     }
 
-    /// Closes the window that is open if it is long enough. `tell` is given each slice of it with the share
-    /// of the CPU time that others used, in parts per thousand.
-    pub(crate) fn close(&mut self, now: &Look, mut tell: impl FnMut((usize, usize), u32)) {
-        let Some((begun, then, runner)) = &self.window else { return };
+    /// Closes the window that is open if it is long enough: each slice of it with the share of the CPU time that
+    /// others used, in parts per thousand.
+    pub(crate) fn close(&mut self, now: &Look) -> Vec<((usize, usize), u32)> {
+        let Some((begun, then, runner)) = &self.window else { return Vec::new() };
         let wall = now.at.duration_since(*begun);
         if wall < WINDOW {
-            return;
+            return Vec::new();
         }
+        let mut closed = Vec::new();
         let both: Option<Vec<(&CpuTime, &CpuTime)>> =
             self.cpus.iter().map(|cpu| Some((then.get(cpu)?, now.times.get(cpu)?))).collect();
         if let Some(both) = both {
@@ -173,15 +165,15 @@ impl Watch {
                 own: self.own + now.own.saturating_sub(*runner),
             };
             let others = account.busy.saturating_sub(account.own) * 1000 / account.all.max(1);
-            for open in &self.open {
-                // A CPU that the program itself kept busy was no others'.
-                tell(open.place, open.rest.min(others as u32));
-            }
+            // CPU time that the program used itself was not used by others.
+            let share = |open: &Open| (open.place, open.rest.min(others as u32));
+            closed = self.open.iter().map(share).collect();
             self.account = Some(self.account.map_or(account, |all| all.plus(account)));
         }
         self.window = Some((now.at, now.times.clone(), now.own));
         self.own = 0;
         self.open.clear();
+        closed
     }
 
     /// CPU time of all windows so far.

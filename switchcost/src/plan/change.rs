@@ -159,23 +159,8 @@ impl Change {
         self.put_into(&mut changed);
         let has_it =
             changed.setting == case.setting && sorted(&changed.flags) == sorted(&case.flags);
-        has_it.then(|| has_already(&self.to_string()))
+        has_it.then(|| format!("it has {self} already"))
     }
-}
-
-/// Reason why a row is left out that a change leaves as it is.
-pub fn has_already(change: &str) -> String {
-    format!("it has {change} already")
-}
-
-/// True if flags are the same but for those of these names.
-pub fn are_alike_but(names: [&str; 2], one: &[String], other: &[String]) -> bool {
-    let rest = |flags: &[String]| {
-        let mut flags = flags.to_vec();
-        names.iter().for_each(|name| remove_flag(&mut flags, name));
-        sorted(&flags)
-    };
-    rest(one) == rest(other)
 }
 
 fn sorted(flags: &[String]) -> Vec<String> {

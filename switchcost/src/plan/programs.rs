@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use facts::{Build, Side};
 
+use crate::plan::carried;
 use crate::plan::checkout::{Checkout, EXECUTABLES, is_crate};
 use crate::plan::{BUILT_IN, Case, ProgramTable, ProgramTables};
-use crate::system::carried;
 use crate::system::console::BadUsage;
 use crate::system::executable::Executable;
 use crate::system::{tools, trust};

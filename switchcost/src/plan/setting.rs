@@ -55,9 +55,11 @@ impl Setting {
         if let Some(slack) = self.timer_slack {
             nix::sys::prctl::set_timerslack(slack)?;
         }
-        // What the runner ignores or handles is nothing to the program.
-        // SAFETY: no handler is set.
-        unsafe { signal(Signal::SIGXFSZ, SigHandler::SigDfl) }?;
+        // What the runner ignores, or nohup(1) for it, is nothing to the program.
+        for ignored in [Signal::SIGXFSZ, Signal::SIGINT, Signal::SIGHUP] {
+            // SAFETY: no handler is set.
+            unsafe { signal(ignored, SigHandler::SigDfl) }?;
+        }
         self.policy.map_or(Ok(()), Policy::apply)?;
         filter.map_or(Ok(()), seccomp::apply)
     }

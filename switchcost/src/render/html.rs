@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
 use contract::units::counted;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use serde_json::json;
 
-use super::document::Section;
 use super::plot::{self, Plot};
 use super::tables::Shades;
 use super::{Grid, curves, foot, origin, tables};
+use crate::figures::conditions::all_doubts;
 use crate::figures::doubt::Stated;
 use crate::figures::{Figures, doubts, provenance};
 use crate::measure::store::utc;
@@ -37,6 +37,22 @@ const READ: &str = "A task hands a token to the next: that is a hop. The process
                     interval with zero in it, or one for a ratio, shows no difference. If the processes fall \
                     into two groups, both are shown, because their mean describes neither. No run is dropped. \
                     docs/METHODOLOGY.md says how and why.";
+
+/// Words of the tables, and what each is.
+const WORDS: [(&str, &str); 9] = [
+    ("hop", "a task hands a token to the next one"),
+    ("unpinned", "the kernel chooses the CPUs"),
+    ("one CPU", "all tasks share one CPU, so nobody is woken on another"),
+    ("futex", "a word in memory on which the kernel lets a thread sleep and wakes it"),
+    ("channel", "a queue in memory by which tasks hand over messages"),
+    ("at rest", "all tasks wait; a size is the slope of memory over their number"),
+    (
+        "minimal executor",
+        "some 200 lines that poll tasks on one thread: the least that a runtime must do",
+    ),
+    ("yardstick", "work that depends on the machine alone; if it moves, the machine did"),
+    ("p99", "99 of 100 are no later"),
+];
 
 /// Writes figures as a page.
 pub fn html(
@@ -145,7 +161,7 @@ fn doubts(answer: Option<&Answer>, figures: &Figures<'_>) -> [Vec<String>; 2] {
     let is_own = |of: &Stated| {
         answer.is_none() || own.iter().any(|stated| stated.doubt.kind() == of.doubt.kind())
     };
-    let all = doubts::merged(own.iter().cloned().chain(figures.doubts()));
+    let all = doubts::merged(own.iter().cloned().chain(all_doubts(figures)));
     let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|stated| is_own(stated));
     [own, others].map(|doubts| doubts.into_iter().map(ToString::to_string).collect())
 }
@@ -164,7 +180,6 @@ fn sections(answer: Option<&Answer>, figures: &Figures<'_>) -> Vec<(String, Mark
         let body = html! {
             (table(&section.grid, &section.title, shades.as_ref()))
             @if shades.is_some() { p.where { "The darker, the longer (log scale)." } }
-            (terms(&words(&section)))
             (figure(plot))
             (list(section.lines))
         };
@@ -176,27 +191,10 @@ fn sections(answer: Option<&Answer>, figures: &Figures<'_>) -> Vec<(String, Mark
         ("Notes", list(notes)),
         ("Machine and build", facts(figures)),
         ("How to repeat", repeat(figures)),
-        ("How to read", html! { p { (READ) } }),
+        ("How to read", html! { p { (READ) } (definitions(WORDS)) }),
     ];
     sections.extend(rest.map(|(title, body)| (title.to_owned(), body)));
     sections
-}
-
-/// What the words of a text mean.
-pub(super) fn terms(text: &str) -> Markup {
-    let terms = super::terms::of(text);
-    html! { @if !terms.is_empty() {
-        p.terms { @for (index, (term, meaning)) in terms.iter().enumerate() {
-            @if index > 0 { " · " } dfn { (term) } ": " (meaning)
-        } "." }
-    } }
-}
-
-/// Words of a section that a reader may not know.
-fn words(section: &Section) -> String {
-    let names = section.grid.body.iter().filter_map(|line| line.first());
-    let words = [&section.title].into_iter().chain(&section.grid.head).chain(names);
-    words.map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
 /// A table that scrolls by itself if it is too wide, and then shows that it does; one of many columns keeps its
@@ -227,7 +225,12 @@ fn table(grid: &Grid, title: &str, shades: Option<&Shades<'_>>) -> Markup {
     }
 }
 
-fn figure(plot: Option<Plot>) -> Markup {
+/// Names with what is said of each.
+fn definitions(all: impl IntoIterator<Item = (impl Render, impl Render)>) -> Markup {
+    html! { dl { @for (name, text) in all { dt { (name) } dd { (text) } } } }
+}
+
+pub(super) fn figure(plot: Option<Plot>) -> Markup {
     html! { @if let Some(plot) = plot { figure { (plot.inline()) figcaption { (plot.caption) } } } }
 }
 
@@ -242,11 +245,8 @@ fn facts(figures: &Figures<'_>) -> Markup {
     html! {
         @for (title, facts) in lists.into_iter().flatten() {
             h3 { (title) }
-            dl { @for (name, value) in facts.as_object().into_iter().flatten() {
-                @if !value.is_null() {
-                    dt { (name.replace('_', " ")) } dd { (provenance::shown(value)) }
-                }
-            } }
+            @let known = facts.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+            (definitions(known.map(|(name, value)| (name.replace('_', " "), provenance::shown(value)))))
         }
         p { (provenance::runtimes(figures.records).join(", ")) }
     }

@@ -1,11 +1,11 @@
-//! The page of machines: a row for each, and in it each question's ratio and costs on axes that all machines share.
+//! The page of machines: a table with a row for each, which can be sorted, and a plot of each question's ratios.
 
 use std::io::{self, Write};
 
 use maud::{Markup, PreEscaped, html};
 
-use super::html::{TITLE, list, page, terms};
-use super::plot::{Plot, SERIES, Strips};
+use super::html::{TITLE, figure, list, page};
+use super::plot::{self, Plot};
 use crate::figures::number::number;
 use crate::views::answer::AnswerRow;
 use crate::views::conclusion;
@@ -19,9 +19,9 @@ const SCRIPT: &str = include_str!("sort.js");
 /// Hash that lets this script run and no other: `openssl dgst -sha256 -binary sort.js | base64`.
 const SCRIPT_HASH: &str = "'sha256-fks15CImCczYIdyYlmU4NYqZMldOY9O7TFMLnLBSkqA='";
 
-const READ: &str = "The ratio thread ÷ task, and below it both costs, on log scales. Bars: 95 % intervals, from processes \
-                    or sessions as samples. Open marks: not sure. Two marks of a kind: two groups of processes, whose \
-                    mean describes neither. Compare ratios between machines; a time is of one machine.";
+const READ: &str = "The ratio thread ÷ task with its 95 % interval, from processes or sessions as samples, and below it \
+                    both costs. Two figures of a kind: two groups of processes, whose mean describes neither. Compare \
+                    ratios between machines; a time is of one machine.";
 
 /// Commands that add a machine.
 const GET: &str = "cargo install --git URL switchcost
@@ -32,23 +32,17 @@ switchcost share NAME answer.jsonl";
 struct Question<'a> {
     name: &'a str,
     rows: &'a [Option<AnswerRow>],
-    strips: Strips,
 }
 
 /// Writes machines side by side as a page.
 pub fn machines(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
     let questions: Vec<Question<'_>> =
         fleet.rows.iter().filter_map(|rows| question(rows)).collect();
-    let doubts = fleet.machines.iter().flat_map(|machine| &machine.doubts);
-    let words: Vec<&str> =
-        questions.iter().map(|question| question.name).chain(doubts.map(String::as_str)).collect();
     let body = html! {
         main.machines {
             h1 { (TITLE) }
             p.lead { (conclusion::of_answers("On these machines", fleet.rows.iter().flatten().flatten())) }
-            div.key { (Plot::key(&SERIES).inline()) }
             p.where { (READ) }
-            (terms(&words.join(" ")))
             (sorting(&questions))
             table {
                 thead { tr {
@@ -62,10 +56,14 @@ pub fn machines(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
                 tbody { @for (index, machine) in fleet.machines.iter().enumerate() {
                     tr {
                         (facts(machine))
-                        @for question in &questions { (cell(question, index, &machine.name)) }
+                        @for question in &questions { (cell(question, index)) }
                     }
                 } }
             }
+            div.plots { @for question in &questions { div {
+                h3 { (question.name) }
+                (figure(plot(question, &fleet.machines)))
+            } } }
             h2 { "Add yours" }
             p { "Measure on a quiet machine, and open a pull request with the file that this writes; it holds no \
                  host name, user, path or command. Nothing is sent by itself. URL is that of the repository." }
@@ -77,8 +75,16 @@ pub fn machines(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn question(rows: &[Option<AnswerRow>]) -> Option<Question<'_>> {
-    let known: Vec<&AnswerRow> = rows.iter().flatten().collect();
-    Some(Question { name: &known.first()?.name, rows, strips: Strips::of(&known) })
+    Some(Question { name: &rows.iter().flatten().next()?.name, rows })
+}
+
+/// Ratios of the machines that answer a question.
+fn plot(question: &Question<'_>, machines: &[Machine]) -> Option<Plot> {
+    let named = machines.iter().zip(question.rows);
+    let rows: Vec<_> =
+        named.filter_map(|(machine, row)| Some((machine.name.clone(), row.as_ref()?))).collect();
+    let sides = rows.first()?.1.sides();
+    Some(plot::ratios(question.name, sides, &rows, "thread ÷ task"))
 }
 
 /// Keys to sort by, shown once the script runs.
@@ -121,15 +127,12 @@ fn facts(machine: &Machine) -> Markup {
 }
 
 /// What a machine has to say to a question.
-fn cell(question: &Question<'_>, machine: usize, name: &str) -> Markup {
+fn cell(question: &Question<'_>, machine: usize) -> Markup {
     let Some(row) = question.rows.get(machine).and_then(Option::as_ref) else {
         return html! { td.absent { (super::ABSENT) } };
     };
     let [thread, task] = [row.thread, row.task].map(|cost| cost.show(row.metric.quantity()));
     let ratio = row.ratio.grade.mark(&format!("{}x", number(row.ratio.value)));
-    let costs = format!("{thread} ÷ {task}");
-    let title = |what: &str| format!("{name}: {}: {what}", question.name);
-    let [ratio_ends, cost_ends] = question.strips.ends();
     html! {
         td data-ratio=(row.ratio.value) data-thread=(row.thread.value) data-task=(row.task.value) {
             div.label { (question.name) }
@@ -138,18 +141,8 @@ fn cell(question: &Question<'_>, machine: usize, name: &str) -> Markup {
                 @if let Some([low, high]) = row.bounds() {
                     " " span.interval { "[" (number(low)) ", " (number(high)) "]" }
                 }
-                (question.strips.ratio(&title(&ratio), row).inline())
-                (labels(&ratio_ends))
             }
-            div {
-                (costs)
-                (question.strips.costs(&title(&costs), row).inline())
-                (labels(&cost_ends))
-            }
+            div { (thread) " ÷ " (task) }
         }
     }
-}
-
-fn labels([low, high]: &[String; 2]) -> Markup {
-    html! { div.ends { span { (low) } span { (high) } } }
 }

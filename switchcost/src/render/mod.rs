@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use contract::units::counted;
 
-use crate::figures::conditions::Conditions;
+use crate::figures::conditions::{Conditions, all_doubts};
 use crate::figures::known;
 use crate::figures::number::{Shown, number};
 use crate::figures::{Figures, provenance};
@@ -28,7 +28,6 @@ pub mod plot;
 pub(crate) mod published;
 pub mod stat;
 mod tables;
-mod terms;
 pub mod verdicts;
 
 pub use csv::csv;
@@ -43,7 +42,7 @@ const ABSENT: &str = "-";
 /// Figures in full.
 pub fn document(figures: &Figures<'_>) -> Document {
     let shown = Tables::of(figures);
-    let mut head: Vec<String> = figures.doubts().iter().map(ToString::to_string).collect();
+    let mut head: Vec<String> = all_doubts(figures).iter().map(ToString::to_string).collect();
     head.extend(conclusion::parts(figures, &shown));
     head.extend(origin(figures));
     let Tables { tables, curves } = shown;

@@ -1,6 +1,5 @@
 //! What every stage may use: the terminal, signals, locks and files.
 
-pub mod carried;
 pub mod console;
 pub mod executable;
 pub(crate) mod lock;
@@ -8,7 +7,8 @@ pub(crate) mod oom_killer;
 pub(crate) mod progress;
 pub mod replace;
 pub(crate) mod seccomp;
-pub mod signals;
 pub(crate) mod tools;
 pub(crate) mod trust;
 pub(crate) mod write;
+
+pub use contract::signals;

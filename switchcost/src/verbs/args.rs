@@ -12,7 +12,7 @@ use clap::builder::{
     NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
 };
 
-use crate::measure::process_group;
+use crate::measure::launch;
 use crate::measure::store::MOST_KEPT;
 use crate::measure::turns::Options;
 use crate::plan::setting::Setting;
@@ -57,7 +57,7 @@ pub(crate) fn shows_help(program: &Executable, flags: &[String]) -> anyhow::Resu
     if !flags.iter().any(|flag| ["--help", "-h"].contains(&flag.as_str())) {
         return Ok(false);
     }
-    let status = process_group::command(program, &Setting::default()).args(flags).status();
+    let status = launch::command(program, &Setting::default()).args(flags).status();
     let path = program.path.display();
     let status = status.with_context(|| format!("cannot start {path}"))?;
     ensure!(status.success(), "{path} {}: {status}", shell_line(flags));

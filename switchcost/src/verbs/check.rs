@@ -109,7 +109,7 @@ impl Args {
         let executable = programs.executable(program).map_err(|e| BadUsage::new(e.to_string()))?;
         let executable = executable.clone();
         let candidate = Candidate { executable, flags: flags.to_vec(), timeout: self.timeout };
-        candidate.start(["--describe"]).map_err(|e| BadUsage::new(format!("{e:#}")))?;
+        candidate.start(&["--describe".to_owned()]).map_err(|e| BadUsage::new(format!("{e:#}")))?;
         Ok(candidate)
     }
 }

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use std::slice;
 use std::time::Duration;
 
-use contract::message::Runtime;
-
 use super::args::Selection;
 use super::gate::{Gate, Untested};
 use super::output::{self, Format};
@@ -20,14 +18,13 @@ use crate::measure::rounds::Rounds;
 use crate::measure::store::{Contents, Store};
 use crate::measure::turns::Options;
 use crate::measure::{pacing, probe};
-use crate::plan::change::{self, Change};
+use crate::plan::change::Change;
 use crate::plan::duel::{Lineup, Sides};
-use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;
 use crate::plan::scheduling::Cpus;
 use crate::plan::side::Side;
 use crate::plan::{Case, values};
-use crate::system::console::{self, BadUsage, shell_line};
+use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::views::comparison::Comparison;
 
@@ -156,50 +153,23 @@ impl Settings {
     }
 }
 
-/// What programs say of the command lines of both sides, each asked once.
+/// Why programs would not run as a side has them, each asked once; `None` of one that would.
 #[derive(Debug, Default)]
-struct Answers {
-    known: BTreeMap<String, Result<Option<Runtime>, String>>,
-    /// The first side of a row, which comes before the second.
-    first: Option<Case>,
-}
+struct Refusals(BTreeMap<String, Option<String>>);
 
-impl Answers {
-    /// Why a program would not run as a side has it, or would run no other than the first side's; `None` if it
-    /// would.
-    fn refusal(&mut self, case: &Case, programs: &Programs) -> Option<String> {
-        let runtime = match self.ask(case, programs) {
-            Ok(runtime) => runtime,
-            Err(why) => return Some(why),
-        };
-        if case.side == Some(facts::Side::A) {
-            self.first = Some(case.clone());
-            return None;
-        }
-        // A default that a flag repeats. The description tells that of the runtime alone.
-        let first = self.first.clone().filter(|first| first.index == case.index)?;
-        let is_alike = first.flags != case.flags
-            && first.setting == case.setting
-            && change::are_alike_but(["--flavor", "--workers"], &first.flags, &case.flags)
-            && runtime.is_some()
-            && self.ask(&first, programs) == Ok(runtime);
-        let words = case.flags.iter().filter(|word| !first.flags.contains(word));
-        is_alike.then(|| change::has_already(&shell_line(words)))
-    }
-
-    fn ask(&mut self, case: &Case, programs: &Programs) -> Result<Option<Runtime>, String> {
+impl Refusals {
+    fn of(&mut self, case: &Case, programs: &Programs) -> Option<String> {
         let setting = case.setting_among(Cpus::allowed().ok().as_ref());
         let cpus = setting.cpus.as_ref().map(ToString::to_string);
         let line = format!("{:?} {setting} {cpus:?} {}", case.side, case.command());
-        let ask = || {
-            let program = programs.of(case).map_err(|why| why.to_string())?;
-            match probe::ask(program, &case.flags, &setting) {
-                Ok(Feasibility::Fits(description)) => Ok(description.runtime),
-                Ok(answer) => answer.reason().map_or(Ok(None), Err),
-                Err(error) => Err(format!("{error:#}")),
-            }
+        let ask = || match programs.of(case) {
+            Ok(program) => match probe::ask(program, &case.flags, &setting) {
+                Ok(answer) => answer.reason(),
+                Err(error) => Some(format!("{error:#}")),
+            },
+            Err(why) => Some(why.to_string()),
         };
-        self.known.entry(line).or_insert_with(ask).clone()
+        self.0.entry(line).or_insert_with(ask).clone()
     }
 }
 
@@ -224,8 +194,8 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let sides = args.settings.sides([&args.first, &args.second]);
     let mut lineup = Lineup::of(cases, &plan.programs, &sides)?;
     if sides.have_settings() {
-        let mut answers = Answers::default();
-        lineup.leave_out(|case, programs| answers.refusal(case, programs))?;
+        let mut refusals = Refusals::default();
+        lineup.leave_out(|case, programs| refusals.of(case, programs))?;
     }
     let Lineup { cases, left_out, programs, names } = lineup;
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();

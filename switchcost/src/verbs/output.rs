@@ -11,6 +11,7 @@ use facts::Record;
 use serde::Serialize;
 
 use super::args::newest_first;
+use crate::figures::conditions::all_doubts;
 use crate::figures::doubt::Stated;
 use crate::figures::{Figure, Figures};
 use crate::measure::store;
@@ -51,7 +52,7 @@ pub(crate) fn figures_json(
 ) -> io::Result<()> {
     let all = All {
         records: figures.records.len(),
-        doubts: figures.doubts(),
+        doubts: all_doubts(figures),
         figures: figures.iter().collect(),
         curves: Tables::of(figures).curves,
         answer,

@@ -17,19 +17,6 @@ use clap_complete::Shell;
 const EXAMPLES: &str = "Examples:";
 const EXIT_STATUS: &str = "Exit status:";
 
-/// Exit status of a verb that has no others.
-const STATUS: &str = "0 done, 1 could not, 2 bad usage, 128 + signal interrupted.";
-
-/// Files that verbs write, for the manual pages.
-const FILES: [(&str, &str); 3] = [
-    (
-        "switchcost-DATE.jsonl, duel-DATE.jsonl",
-        "records, one line for each process, in this folder",
-    ),
-    ("/tmp/switchcost.lock", "keeps two runs apart; SWITCHCOST_LOCK names another file"),
-    ("target/duel", "what was built for the sides of a duel, in a checkout"),
-];
-
 /// Widest line of a help text.
 const WIDEST: usize = 100;
 
@@ -152,58 +139,18 @@ pub(crate) fn man(args: &ManArgs, command: Command) -> anyhow::Result<()> {
     let mut command = command.disable_help_subcommand(true);
     command.build();
     let Some(dir) = &args.dir else {
-        return console::print(|out| page(&command, out)).context("cannot print the page");
+        return console::print(|out| clap_mangen::Man::new(command).render(out))
+            .context("cannot print the page");
     };
     let write = || -> anyhow::Result<()> {
         replace::folder(dir)?;
         for command in [&command].into_iter().chain(command.get_subcommands()) {
+            let page = clap_mangen::Man::new(command.clone());
             let mut text = Vec::new();
-            page(command, &mut text)?;
-            let name = clap_mangen::Man::new(command.clone()).get_filename();
-            replace::file(&dir.join(name), &text)?;
+            page.render(&mut text)?;
+            replace::file(&dir.join(page.get_filename()), &text)?;
         }
         Ok(())
     };
     write().with_context(|| format!("cannot write pages into {}", dir.display()))
-}
-
-/// Writes a verb's manual page.
-fn page(command: &Command, out: &mut impl io::Write) -> io::Result<()> {
-    let parts = Parts::of(command);
-    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    let text = [&[about][..], &parts.text].concat().join("\n\n");
-    let man = clap_mangen::Man::new(command.clone().long_about(text));
-    man.render_title(out)?;
-    man.render_name_section(out)?;
-    writeln!(out, ".SH SYNOPSIS\n\\fB{}\\fR", escaped(&name(command)))?;
-    let is_own = |argument: &&Arg| !["help", "version"].contains(&argument.get_id().as_str());
-    for argument in command.get_arguments().filter(is_own) {
-        let brackets = if argument.is_required_set() { ["", ""] } else { ["[", "]"] };
-        let argument = argument.to_string();
-        let [open, close] = if argument.starts_with('[') { ["", ""] } else { brackets };
-        writeln!(out, "{open}{}{close}", escaped(&argument))?;
-    }
-    man.render_description_section(out)?;
-    if !parts.examples.is_empty() {
-        writeln!(out, ".SH EXAMPLES\n.nf\n{}\n.fi", escaped(&parts.examples.join("\n")))?;
-    }
-    man.render_options_section(out)?;
-    if command.has_subcommands() {
-        man.render_subcommands_section(out)?;
-    }
-    writeln!(out, ".SH FILES")?;
-    for (file, what) in FILES {
-        writeln!(out, ".TP\n{}\n{what}", escaped(file))?;
-    }
-    writeln!(out, ".SH \"EXIT STATUS\"\n{}", escaped(parts.status.as_deref().unwrap_or(STATUS)))
-}
-
-/// The words that call a verb.
-fn name(command: &Command) -> String {
-    command.get_bin_name().unwrap_or_else(|| command.get_name()).to_owned()
-}
-
-/// Text that roff takes as it is, if no line of it begins with a full stop.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\e").replace('-', "\\-")
 }

@@ -3,10 +3,10 @@
 use facts::{Metric, Quantity};
 
 use super::answer::{Answer, AnswerRow};
-use super::tables::{Table, TableRow, Tables};
+use super::tables::{TableRow, Tables};
 use crate::figures::evidence::FEW;
 use crate::figures::grade::Graded;
-use crate::figures::number::{capitalised, number, short, shown_like};
+use crate::figures::number::{capitalised, number, shown_like};
 use crate::figures::{Figure, Figures};
 
 /// What is paid for, in the order of the answer.
@@ -20,14 +20,12 @@ fn of_kind(metric: &Metric) -> &'static str {
     }
 }
 
-/// Conclusion of figures: that of their answer, the parts of a hop, or how far apart the first figures are.
+/// Conclusion of figures: that of their answer, or the parts of a hop.
 pub(crate) fn of(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<String> {
     if let Some(answer) = answer.filter(|answer| answer.is_of_threads()) {
         return vec![of_answers("On this machine", answer.rows.iter())];
     }
-    let tables = Tables::of(figures);
-    let parts = parts(figures, &tables);
-    if parts.is_empty() { spread(figures, &tables).into_iter().collect() } else { parts }
+    parts(figures, &Tables::of(figures))
 }
 
 /// The range of the ratios of each kind, over all rows.
@@ -94,59 +92,4 @@ fn graded(figure: &Figure<'_>) -> Option<Graded<f64>> {
 
 fn less(a: Graded<f64>, b: Graded<f64>) -> Graded<f64> {
     Graded { estimate: a.estimate - b.estimate, grade: a.grade.max(b.grade) }
-}
-
-/// The least and the greatest figure of the first table, of those that it divides by each other, or of the last point of the first curve at which all
-/// were measured.
-fn spread(figures: &Figures<'_>, tables: &Tables<'_>) -> Option<String> {
-    let (metric, label, at, ends) = match (tables.tables.first(), tables.curves.first()) {
-        (Some(table), _) => (table.metric, table.label(), String::new(), of_table(figures, table)),
-        (None, curve) => {
-            let curve = curve?;
-            let (x, _) = curve.series.first()?.points.iter().rfind(|(x, _)| {
-                curve.series.iter().all(|series| {
-                    series.points.iter().any(|(at, f)| at == x && f.reading().is_some())
-                })
-            })?;
-            let point = |figure: &Figure<'_>| figure.key.x == Some(*x);
-            let series = curve.series.iter().filter_map(|series| {
-                let (_, figure) = series.points.iter().find(|(_, figure)| point(figure))?;
-                Some((series.name.clone(), graded(figure)?))
-            });
-            (
-                curve.metric,
-                curve.metric.label(),
-                format!(" at {} {x}", curve.over),
-                series.collect(),
-            )
-        }
-    };
-    let least = ends.iter().min_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate))?;
-    let most = ends.iter().max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate))?;
-    if ends.len() < 2 || least.1.estimate <= 0.0 {
-        return None;
-    }
-    let quantity = metric.quantity();
-    let [low, high] = [least, most].map(|(name, figure)| {
-        let value = match quantity {
-            Quantity::Time | Quantity::Bytes => short(quantity, figure.estimate),
-            _ => quantity.show(figure.estimate),
-        };
-        format!("{} ({name})", figure.grade.mark(&value))
-    });
-    let times = most.1.grade.max(least.1.grade).mark(&number(most.1.estimate / least.1.estimate));
-    let what = capitalised(&label);
-    Some(format!("{what}{at}: from {low} to {high}, {times} times as much."))
-}
-
-/// A figure that a section divides by another, and that one: of these, those that are furthest apart. Without
-/// any, all of the section's own figures; with their names.
-fn of_table(figures: &Figures<'_>, table: &Table<'_>) -> Vec<(String, Graded<f64>)> {
-    let named = |figure: &Figure<'_>| Some((figure.key.name(), graded(figure)?));
-    let own = || table.figures().filter(|figure| !figure.runs.is_further());
-    let pairs = own().filter_map(|figure| Some([named(figure)?, named(figures.versus(figure)?)?]));
-    let apart =
-        |[one, other]: &[(String, Graded<f64>); 2]| (one.1.estimate / other.1.estimate).ln().abs();
-    let furthest = pairs.max_by(|a, b| apart(a).total_cmp(&apart(b)));
-    furthest.map_or_else(|| own().filter_map(named).collect(), Vec::from)
 }

@@ -1,7 +1,6 @@
 //! Programs that keep no promise of docs/CONTRACT.md: they say too much, or nothing, or do not end.
 
 use nix::sched::{CpuSet, sched_getaffinity};
-use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::Pid;
 use serde_json::Value;
 
@@ -132,13 +131,7 @@ fn endless_words_take_neither_memory_nor_the_measurement() {
     let house = house(
         "yes words >&2 & yes=$!; sleep 1; kill $yes; wait $yes; echo the last ones >&2; [ $what = run ] && exit 3",
     );
-    let bounded = || {
-        setrlimit(Resource::RLIMIT_FSIZE, 1 << 20, 1 << 20)?;
-        Ok(())
-    };
-    // SAFETY: it makes a system call and nothing else.
-    #[expect(unsafe_code, reason = "as `prepared` asks for")]
-    let run = unsafe { house.run("").prepared(bounded) };
+    let run = house.run_after("ulimit -f 2048", "");
     run.start().finish_all().expect(1);
     let errors = house.errors(BAD);
     assert!(errors.len() == 1 && errors[0].contains("the last ones"), "{errors:?}");

@@ -22,7 +22,6 @@ fn equal_runs_are_rarely_called_different() {
         wrong_pairs += u32::from(verdicts(&comparison).iter().any(|v| v.has_changed()));
     }
     let by_pair = f64::from(wrong_pairs) / f64::from(PAIRS);
-    println!("wrong: {by_pair} of pairs");
     assert!(by_pair <= 0.07, "{by_pair} of the pairs");
 }
 
@@ -40,27 +39,4 @@ fn a_change_outside_the_margin_is_rarely_called_none() {
     }
     let by_pair = f64::from(wrong_pairs) / f64::from(PAIRS);
     assert!(by_pair <= 0.07, "{by_pair} of the pairs");
-}
-
-/// How small a change is found: with process means that spread by 2 %, ten rounds and 14 cases,
-/// one of 2 % mostly is not and one of 5 % mostly is.
-#[test]
-fn a_change_of_the_size_of_the_noise_is_not_found() {
-    let mut noise = Noise::of(5);
-    let (mut old, mut new) = (file(14, 10), file(14, 10));
-    let mut found = |change: f64| {
-        let mut slower = || {
-            draw(&mut old, |case| centre(case) * noise.factor(0.02));
-            draw(&mut new, |case| {
-                let change = if case == 3 { change } else { 1.0 };
-                centre(case) * change * noise.factor(0.02)
-            });
-            verdicts(&pair(&old, &new))[3] == Verdict::More
-        };
-        (0..300).filter(|_| slower()).count() as f64 / 300.0
-    };
-    let [small, large] = [found(1.02), found(1.05)];
-    println!("of 2 %: {small}, of 5 %: {large}");
-    assert!(small < 0.3, "{small}");
-    assert!(large > 0.9, "{large}");
 }

@@ -61,7 +61,7 @@ fn the_point_that_a_program_violates_is_named() {
 fn a_program_that_hangs_is_ended_and_its_other_checks_are_skipped() {
     let (_folder, path) = script("sleep 1000\ntrue");
     let run = check("--timeout 1s").arg(&path).start().finish_all().expect(1);
-    assert!(run.stdout.starts_with("failed   describes itself: timed out"), "{run}");
+    assert!(run.stdout.starts_with("failed   describes itself: its end did not come"), "{run}");
     let tally = format!("\n0 passed, 1 failed, {} skipped\n", CHECKS - 1);
     assert!(run.stdout.ends_with(&tally), "{run}");
 }
@@ -72,20 +72,16 @@ fn a_program_that_answers_nothing_is_asked_once() {
     let ready = r#"description=$("$good" --tasks 3 --describe)
 echo "{\"at\":\"ready\",\"pids\":[$$],\"setup_ns\":1,\"first_ns\":1,${description#?}""#;
     for (text, awaited, printed) in [
-        (
-            r#"printf '{"at":"ready"'"#,
-            "its first line",
-            r#"a line without its newline, '{"at":"ready"':"#,
-        ),
-        (ready, "the answer to `run 1`", "no line to read:"),
+        (r#"printf '{"at":"ready"'"#, "its first line", r#": {"at":"ready""#),
+        (ready, "the answer to `run 1`", ": timed out"),
     ] {
         let describe = "case $* in *--describe*) exec \"$good\" \"$@\" ;; esac";
         let good = good();
         let (_folder, path) =
             script(&format!("good='{}'\n{describe}\n{text}\nexec sleep 1000", good.display()));
         let run = check("--timeout 1s").arg(&path).start().finish_all().expect(1);
-        let late = format!("{awaited} did not come within 1s (--timeout)");
-        for part in [&late, printed, "is each line flushed?", ": it does not answer\n"] {
+        let late = format!("{awaited} did not come (is each line flushed?)");
+        for part in [&late, printed, "after 1s (--timeout)", ": it does not answer\n"] {
             assert!(run.stdout.contains(part), "'{part}' is missing: {run}");
         }
         let tally = format!("\n1 passed, 1 failed, {} skipped\n", CHECKS - 2);
@@ -99,7 +95,7 @@ fn what_a_program_prints_is_quoted_as_it_prints_it() {
     let text = House::fake_text("one-thread-brigade", "[ $what = hold ] && what=run n=1");
     let (_folder, path) = script(&text);
     let run = check("").arg(&path).start().finish_all().expect(1);
-    let quoted = r#"not held: {"at":"ran","samples_ns":[1000]}"#;
+    let quoted = r#"it answered {"at":"ran","samples_ns":[1000]} where 'held' was due"#;
     assert!(run.stdout.contains(quoted), "{run}");
     for word in ["Ran {", "Ready {", "Description {", "\\n  "] {
         assert!(!run.stdout.contains(word), "'{word}': {run}");

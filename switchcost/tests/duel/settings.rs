@@ -1,18 +1,14 @@
 //! Settings of a duel's sides.
 
 use std::fs;
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::Command;
 
 use nix::sys::signal::Signal::SIGINT;
 use serde_json::Value;
-use switchcost::plan::Plan;
 
 use super::{OTHER, PROGRAM, Sides, answer, finding, of_counts, row};
 use crate::support::house::executable;
 use crate::support::process::Run;
-use crate::support::{RUNNER, until};
+use crate::support::until;
 
 /// One folder on both sides, whose programs count what their setting says.
 fn of_settings(count: &str) -> Sides {
@@ -141,34 +137,6 @@ fn a_setting_that_a_row_cannot_have_or_has_is_left_out_by_name() {
     }
     let run = sides.duel("a a --each cpus=0 --filter").arg(PROGRAM).finish();
     run.expect_refusal(125, &["no row can be measured", "cpus=0"]);
-}
-
-/// A default that a flag repeats, as the program itself describes it.
-#[test]
-fn a_flag_that_repeats_a_programs_default_is_left_out() {
-    let beside = Path::new(RUNNER).parent().unwrap();
-    let program = "async-mem-brigade";
-    if !beside.join(program).is_file() {
-        return crate::support::skip("the programs are not built");
-    }
-    let plan = format!("[[section]]\ntitle = 'All'\nmetric = 'hop'\n{}", row(program));
-    let sides = Sides::new(&plan);
-    let run =
-        sides.duel("--b").arg("flags=--flavor current-thread").arg(beside).arg(beside).finish();
-    run.expect_refusal(125, &["no row can be measured: it has --flavor current-thread already"]);
-}
-
-/// `--flavor current-thread` and `--workers 1` would leave a row as it is whose tasks are on one thread.
-#[test]
-fn tasks_of_the_plan_of_knobs_are_on_several_threads() {
-    let plan = Plan::parse(include_str!("../../../docs/findings/knobs.toml")).unwrap();
-    for case in plan.cases().iter().filter(|case| case.program.starts_with("async-")) {
-        // The runner carries them.
-        let mut program = Command::new(RUNNER);
-        let described = program.arg0(&case.program).args(&case.flags).arg("--describe").output();
-        let described: Value = serde_json::from_slice(&described.unwrap().stdout).unwrap();
-        assert_eq!(described["runtime"]["flavor"], "multi-thread", "{}", case.cell.row);
-    }
 }
 
 #[test]

@@ -71,19 +71,14 @@ fn a_hop_makes_the_system_calls_that_it_is_said_to_make() {
     check("async-brigade", "--flavor current-thread", &waits);
     let short = [("read", "1", 1), ("read", "-1 EAGAIN", 0), ("write", "1", 1), ("futex", "", 0)];
     check("async-brigade", "--flavor current-thread --read-buffer 16", &short);
+    let none = ["futex", "epoll_", "write", "sched_", "clock_"].map(|name| (name, "", 0));
+    for transport in ["mpsc", "unbounded", "oneshot", "notify", "async-channel"] {
+        let flags = format!("--flavor current-thread --transport {transport}");
+        check("async-mem-brigade", &flags, &none);
+    }
     let ring = [("io_uring_enter", "", 1), ("read", "1", 0), ("write", "1", 0)];
     for program in ["uring-brigade", "compio-brigade"] {
         check(program, "", &ring);
-    }
-}
-
-#[test]
-fn a_hop_over_a_channel_on_one_thread_makes_no_system_call() {
-    let Some(()) = tracing() else { return };
-    for transport in ["mpsc", "unbounded", "oneshot", "notify", "async-channel"] {
-        let flags = format!("--flavor current-thread --transport {transport}");
-        let none = ["futex", "epoll_", "write", "sched_", "clock_"].map(|name| (name, "", 0));
-        check("async-mem-brigade", &flags, &none);
     }
 }
 

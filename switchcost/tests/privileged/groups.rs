@@ -38,19 +38,6 @@ impl Group {
     fn enter(&self) -> String {
         format!("echo $$ > '{}' || exit 77", self.0.join("cgroup.procs").display())
     }
-
-    /// A program's run in the group; `None` where nothing can be moved into it.
-    fn run(&self, program: &str, flags: &str) -> Option<Outcome> {
-        let script = format!(r#"{}; exec "$0" "$@""#, self.enter());
-        may_enter(Run::within(&script, &build().join(program)).flags(flags).finish())
-    }
-
-    /// Expects a program to name a limit of the group, and what fits.
-    fn expect_named(&self, program: &str, flags: &str, file: &str) {
-        let group = format!(" of {}", self.0.display());
-        let words = [file, &group, "at most ", " tasks fit", "switchcost limits"];
-        self.run(program, flags).map(|run| run.expect_refusal(1, &words));
-    }
 }
 
 impl Drop for Group {
@@ -89,18 +76,6 @@ fn parent(controller: &str) -> Option<PathBuf> {
     own.ancestors().find(gives_it).map(Path::to_owned)
 }
 
-#[test]
-fn too_few_processes_for_a_group_are_named() {
-    let Some(group) = Group::new("pids", &[("pids.max", "20")]) else { return };
-    let flags = "--tasks 50 --iters 2 --warmup 0";
-    for program in ["thread-brigade", "thread-mem-brigade", "process-brigade", "thread-creation"] {
-        group.expect_named(program, flags, "pids.max");
-    }
-    // Tasks that are no threads fit.
-    let alone = format!("{flags} --flavor current-thread");
-    group.run("async-brigade", &alone).map(|run| run.expect(0));
-}
-
 /// A limit of memory, in the file of either version. What can be swapped out would not be held to it.
 fn memory(bytes: &'static str) -> [(&'static str, &'static str); 4] {
     [
@@ -112,10 +87,24 @@ fn memory(bytes: &'static str) -> [(&'static str, &'static str); 4] {
 }
 
 #[test]
-fn too_little_memory_of_a_group_is_named() {
-    let Some(group) = Group::new("memory", &memory("67108864")) else { return };
-    group.run("async-mem-brigade", "--tasks 50 --iters 2").map(|run| run.expect(0));
-    group.expect_named("async-mem-brigade", "--tasks 1000000 --iters 2", "memory.");
+fn what_a_group_has_too_little_of_is_named() {
+    let processes = [("pids.max", "20")];
+    for (controller, settings, program, many, few) in [
+        ("pids", &processes[..], "thread-brigade", "--tasks 50", "--tasks 5"),
+        ("pids", &processes, "process-brigade", "--tasks 50", "--tasks 5"),
+        ("memory", &memory("67108864"), "async-mem-brigade", "--tasks 1000000", "--tasks 50"),
+    ] {
+        let Some(group) = Group::new(controller, settings) else { return };
+        let run = |flags: &str| {
+            let script = format!(r#"{}; exec "$0" "$@""#, group.enter());
+            let run = Run::within(&script, &build().join(program)).flags(flags);
+            may_enter(run.flags("--iters 2 --warmup 0").finish())
+        };
+        let file = format!("{}/{controller}.", group.0.display());
+        let words = [&file, "at most ", " tasks fit", "switchcost limits"];
+        run(many).map(|run| run.expect_refusal(1, &words));
+        run(few).map(|run| run.expect(0));
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use contract::message::Answer;
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use switchcost::check::{Candidate, Live};
@@ -20,7 +20,7 @@ fn ready(program: &str, flags: &[&str]) -> (Live, Vec<i32>) {
     let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
     let candidate = Candidate { executable, flags, timeout: Duration::from_secs(60) };
     let mut live = candidate.start_small().unwrap();
-    let pids = live.ready().unwrap();
+    let pids = live.attempt(|session| session.ready(None)).unwrap().pids;
     (live, pids)
 }
 
@@ -70,50 +70,14 @@ fn an_idle_thread_that_was_woken_is_an_error() {
     }
 }
 
-/// The first CPU that this process may use, and all of them; `None` where it has one.
-fn cpus() -> Option<(usize, CpuSet)> {
-    let all = sched_getaffinity(Pid::from_raw(0)).unwrap();
-    let mut cpus = (0..CpuSet::count()).filter(|&cpu| all.is_set(cpu).unwrap());
-    let first = cpus.next().unwrap();
-    if cpus.next().is_none() {
-        skip("this process has one CPU alone");
-        return None;
-    }
-    Some((first, all))
-}
-
-#[test]
-fn another_set_of_cpus_does_not_break_a_run() {
-    let Some((cpu, all)) = cpus() else { return };
-    let mut first = CpuSet::new();
-    first.set(cpu).unwrap();
-    for program in ["thread-brigade", "process-brigade", "async-brigade", "thread-mem-brigade"] {
-        let (mut live, pids) = ready(program, &[]);
-        live.send("run 5000\n").unwrap();
-        for set in [first, all].iter().cycle().take(21) {
-            // As taskset --all-tasks does.
-            for thread in pids.iter().flat_map(|&pid| threads(pid)) {
-                let id = thread.file_name().unwrap().to_str().unwrap().parse().unwrap();
-                sched_setaffinity(Pid::from_raw(id), set).unwrap();
-            }
-        }
-        let answer = live.answer().unwrap();
-        let Answer::Ran { samples_ns, .. } = answer else { panic!("{program}: {answer:?}") };
-        assert_eq!(samples_ns.len(), 5000, "{program}");
-        // The first CPU alone is left.
-        let answer = live.ask("run 50").unwrap();
-        assert!(matches!(answer, Answer::Ran { .. }), "{program}: {answer:?}");
-        live.finish().unwrap().expect(0).unwrap();
-    }
-}
-
 /// The runner knows its CPUs from its start.
 #[test]
 fn another_set_of_cpus_does_not_break_a_plan() {
-    let Some((cpu, _)) = cpus() else { return };
-    if !is_installed("taskset") {
-        return skip("no taskset");
-    }
+    let all = sched_getaffinity(Pid::from_raw(0)).unwrap();
+    let mut cpus = (0..CpuSet::count()).filter(|&cpu| all.is_set(cpu).unwrap());
+    let (Some(cpu), Some(_), true) = (cpus.next(), cpus.next(), is_installed("taskset")) else {
+        return skip("one CPU, or no taskset");
+    };
     let house = House::new(2, &["one-thread-brigade", "async-brigade"]);
     let taskset = format!("taskset --pid --cpu-list {cpu} $PPID >/dev/null || exit");
     house.fake("async-brigade", &taskset);

@@ -9,6 +9,7 @@ use switchcost::measure::store;
 use switchcost::render;
 use switchcost::views::answer::Answer;
 
+use super::{made, page};
 use crate::support::house::House;
 
 /// Committed records by their machine.
@@ -22,26 +23,12 @@ fn committed(machine: &str) -> Vec<Record> {
     records_of(machine, "answer.jsonl")
 }
 
-/// The page of some records.
-fn page(records: &[Record]) -> String {
-    let mut page = Vec::new();
-    let figures = Figures::of(records);
-    render::html(&figures, Answer::of(&figures).as_ref(), &mut page).unwrap();
-    String::from_utf8(page).unwrap()
-}
-
 /// The answer as a terminal shows it.
 fn answer(records: &[Record]) -> String {
     let figures = Figures::of(records);
-    let mut text = Vec::new();
-    render::answer::text(
-        &Answer::of(&figures).unwrap(),
-        Some("switchcost report FILE --full"),
-        80,
-        &mut text,
-    )
-    .unwrap();
-    let text = String::from_utf8(text).unwrap();
+    let answer = Answer::of(&figures).unwrap();
+    let more = Some("switchcost report FILE --full");
+    let text = made(|out| render::answer::text(&answer, more, 80, out));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     text
 }
@@ -72,12 +59,9 @@ fn an_answer_has_22_lines_however_many_doubts_there_are() {
 fn an_answer_names_the_schedulers_of_its_tasks() {
     let views = |records: &[Record]| {
         let figures = Figures::of(records);
-        let (mut markdown, mut page) = (Vec::new(), Vec::new());
         let whole = Answer::of(&figures).unwrap();
-        render::answer::markdown(&whole, &mut markdown).unwrap();
-        render::html(&figures, Some(&whole), &mut page).unwrap();
-        let [markdown, page] = [markdown, page].map(|view| String::from_utf8(view).unwrap());
-        [answer(records).replace('\n', " "), markdown, page]
+        let markdown = made(|out| render::answer::markdown(&whole, out));
+        [answer(records).replace('\n', " "), markdown, page(records)]
     };
     let mut records = committed(QUIET);
     let two =
@@ -214,9 +198,7 @@ fn sentences_have_the_marks_of_their_figures() {
     let why = |rounds: u32| {
         let mut records = records_of(NOISY, "why.jsonl");
         records.retain(|record| record.round < rounds);
-        let mut text = Vec::new();
-        render::document(&Figures::of(&records)).text(120, &mut text).unwrap();
-        let text = String::from_utf8(text).unwrap();
+        let text = made(|out| render::document(&Figures::of(&records)).text(120, out));
         let hop = |line: &&str| line.starts_with("T") && line.contains("a hop of");
         text.lines().filter(hop).map(str::to_owned).collect::<Vec<_>>()
     };
@@ -246,19 +228,14 @@ fn a_doubt_stands_once_on_a_page_and_few_stand_open() {
 }
 
 #[test]
-fn a_ratio_without_an_interval_has_no_bar() {
-    let bars = |records: &[Record]| {
-        let answer = Answer::of(&Figures::of(records)).unwrap();
-        render::plot::answer_file(&answer).matches("class=\"bar\"").count()
-    };
-    let sizes = 2;
-    assert!(bars(&without_intervals()) <= sizes && bars(&committed(QUIET)) > sizes);
-}
-
-#[test]
-fn the_picture_of_an_answer_says_how_to_read_it() {
-    let svg = render::plot::answer_file(&Answer::of(&Figures::of(&committed(QUIET))).unwrap());
+fn the_picture_of_an_answer_says_how_to_read_it_and_has_no_bar_without_an_interval() {
+    let picture =
+        |records: &[Record]| render::plot::answer_file(&Answer::of(&Figures::of(records)).unwrap());
+    let svg = picture(&committed(QUIET));
     for text in ["Bars: 95 % intervals", "Open marks", "chain of 500", "multi-thread runtime"] {
         assert!(svg.contains(text), "{text}: {svg}");
     }
+    let bars = |svg: &str| svg.matches("class=\"bar\"").count();
+    let sizes = 2;
+    assert!(bars(&picture(&without_intervals())) <= sizes && bars(&svg) > sizes);
 }

@@ -9,7 +9,7 @@ use switchcost::plan::BUILT_IN;
 use crate::conformance::programs;
 use crate::support::build;
 use crate::support::house::House;
-use crate::support::process::Outcome;
+use crate::support::process::{Outcome, Run};
 
 const PROGRAMS: [&str; 3] = ["thread-brigade", "one-thread-brigade", "async-brigade"];
 
@@ -122,10 +122,7 @@ fn scale_shows_how_each_part_of_a_run_grows() {
 #[test]
 fn a_sweep_goes_as_far_as_the_limits_and_names_what_stops_it() {
     let house = house();
-    let run = crate::support::process::Run::within(
-        r#"ulimit -n 64; exec "$0" "$@""#,
-        &house.path("switchcost"),
-    );
+    let run = Run::within(r#"ulimit -n 64; exec "$0" "$@""#, &house.path("switchcost"));
     let run = run.flags("sweep --tasks 5..100 --points 2 --hops 1 --rounds 1 --format json");
     let run = run.flags("--placement unpinned --program thread-brigade --also set-up --out");
     let run = run.arg(house.out()).finish().expect(0);
@@ -138,24 +135,6 @@ fn a_sweep_goes_as_far_as_the_limits_and_names_what_stops_it() {
         assert!(beyond["x"] == 100 && beyond["outcome"] == outcome, "{run}");
     }
     assert!(points(&answer, "hop")[2]["reason"].as_str().unwrap().contains("open files"), "{run}");
-}
-
-#[test]
-fn a_sweep_of_idle_tasks_begins_without_any() {
-    let house = house();
-    let run = crate::support::process::Run::within(
-        r#"ulimit -n 64; exec "$0" "$@""#,
-        &house.path("switchcost"),
-    );
-    let run = run.flags("sweep --idle 0..100 --points 4 --hops 1 --rounds 1 --format json");
-    let run = run.flags("--placement unpinned --program thread-brigade --out");
-    let run = run.arg(house.out()).flags("-- --tasks 3").finish().expect(0);
-    let answer = json(&run);
-    let points = points(&answer, "hop");
-    let at: Vec<u64> = points.iter().map(|point| point["x"].as_u64().unwrap()).collect();
-    assert_eq!(at, [0, 1, 10, 100]);
-    assert!(points[..3].iter().all(|point| point["outcome"] == "measured"), "{run}");
-    assert!(points[3]["reason"].as_str().unwrap().contains("open files"), "{run}");
 }
 
 #[test]
@@ -178,10 +157,7 @@ fn limits_tells_what_fits_and_what_raises_it() {
     let house = house();
     let few = house.switchcost("limits thread-brigade --tasks 3").finish().expect(0);
     assert!(few.stdout.contains("3 tasks fit"), "{few}");
-    let run = crate::support::process::Run::within(
-        r#"ulimit -n 64; exec "$0" "$@""#,
-        Path::new(&house.path("switchcost")),
-    );
+    let run = Run::within(r#"ulimit -n 64; exec "$0" "$@""#, Path::new(&house.path("switchcost")));
     let run = run.flags("limits thread-brigade --tasks 500").finish().expect(1);
     assert!(run.stdout.contains("nofile"), "{run}");
 }

@@ -1,8 +1,6 @@
 //! The shell scripts of `scripts/`.
 
-mod archive;
 mod ci;
-mod kernels;
 mod rss;
 
 use std::fs;
@@ -50,6 +48,68 @@ fn folder_of(tools: &[&str]) -> TempDir {
         symlink(found.trim(), folder.path().join(tool)).unwrap();
     }
     folder
+}
+
+/// Bad usage of a script, and the word that the error names.
+const BAD_USAGE: &[(&str, &str, &str)] = &[
+    ("archive.sh", "dist", "'dist'"),
+    ("archive.sh", "--out", "--out"),
+    ("kernels.sh", "--frobnicate", "--frobnicate"),
+    ("kernels.sh", "2.4", "'2.4'"),
+    ("kernels.sh", "--only nine 6.1", "'nine'"),
+    ("kernels.sh", "--archive /nonexistent", "/nonexistent"),
+    ("ci-duel.sh", "", "revision"),
+    ("ci-duel.sh", "--crate tokio HEAD", "--crate"),
+    ("rss-per-thread.sh", "--from 0", "'0'"),
+    ("rss-per-thread.sh", "--iters 08", "'08'"),
+    ("rss-per-thread.sh", "--to 99999999999999999999", "--to"),
+    ("rss-per-thread.sh", "--from 50 --to 40", "--from 50 --to 40"),
+    ("rss-per-thread.sh", "--program async", "'async'"),
+    ("rss-per-task.sh", "--from", "--from"),
+    ("rss-per-task.sh", "--tasks 10", "after --"),
+];
+
+#[test]
+fn bad_usage_is_told_before_anything_is_done() {
+    if !can_run(&["bash", "grep"]) {
+        return;
+    }
+    for (name, flags, word) in BAD_USAGE {
+        script(name, flags).finish().expect_refusal(2, &[word, name, "--help"]);
+    }
+}
+
+#[test]
+fn each_explains_itself() {
+    if !can_run(&["bash"]) {
+        return;
+    }
+    for (name, word) in [
+        ("archive.sh", "Exit status"),
+        ("kernels.sh", "5.10 6.1 6.12"),
+        ("ci-duel.sh", "BASE"),
+        ("rss-per-thread.sh", "--from"),
+        ("rss-per-task.sh", "async-mem-brigade"),
+    ] {
+        let help = script(name, "--help").finish().expect_quiet_success();
+        assert!(help.stdout.contains(word) && help.stdout.contains("Usage:"), "{help}");
+    }
+}
+
+#[test]
+fn a_tool_that_is_missing_is_named() {
+    if !can_run(&["bash", "env", "dirname", "readlink", "grep", "cat"]) {
+        return;
+    }
+    let tools = folder_of(&["bash", "env", "dirname", "readlink", "grep", "cat"]);
+    let path = format!(r#"PATH='{}' exec "$0" "$@""#, tools.path().display());
+    for (name, code, words) in [
+        ("archive.sh", 1, ["cargo is not installed", "rustup.rs"]),
+        ("kernels.sh", 3, ["is not installed", "qemu-system-x86"]),
+        ("rss-per-thread.sh", 1, ["pmap", "package procps"]),
+    ] {
+        within(&path, name, "").finish().expect_refusal(code, &words);
+    }
 }
 
 #[test]

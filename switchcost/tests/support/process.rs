@@ -79,12 +79,12 @@ impl Run {
         command.env_remove("RUST_BACKTRACE");
         // Tests run beside each other, and none of them needs a figure.
         command.env("SWITCHCOST_LOCK", "none");
-        let run = Run { command, input: String::new(), mark };
         // SAFETY: it makes system calls and nothing else.
-        #[expect(unsafe_code, reason = "as `prepared` asks for")]
+        #[expect(unsafe_code, reason = "a signal's action is set between fork and exec")]
         unsafe {
-            run.prepared(heed_the_keyboard)
+            command.pre_exec(heed_the_keyboard);
         }
+        Run { command, input: String::new(), mark }
     }
 
     /// A program that a shell starts, as `exec "$0" "$@"` in `script`.
@@ -116,20 +116,6 @@ impl Run {
     /// The folder that it starts in.
     pub(crate) fn folder(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);
-        self
-    }
-
-    /// Prepares its process, just before it becomes the program.
-    ///
-    /// # Safety
-    /// As [`CommandExt::pre_exec`]: only system calls, no allocation, no lock.
-    #[expect(unsafe_code, reason = "a test prepares its program between fork and exec")]
-    pub(crate) unsafe fn prepared(
-        mut self,
-        prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
-    ) -> Self {
-        // SAFETY: the caller promises what pre_exec asks for.
-        unsafe { self.command.pre_exec(prepare) };
         self
     }
 

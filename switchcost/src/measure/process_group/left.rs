@@ -2,45 +2,43 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use contract::strays;
-use nix::unistd::getpgrp;
+use contract::strays::{self, Process};
 
-/// True if all children of this process are programs that it measures, or tools that it waits for.
-static IS_RUNNER: AtomicBool = AtomicBool::new(false);
+/// Children that this process had before its first program: they stay. Not set in a process that starts others
+/// besides, such as a test.
+static OTHERS: OnceLock<BTreeSet<i32>> = OnceLock::new();
 
-/// Groups of the programs that are alive.
+/// Programs that are alive.
 static ALIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// Has what is left running ended with each program. A process with other children must not ask for it: they
-/// would end as well.
+/// Has what programs leave running ended with them, in a process whose further children are all programs that it
+/// measures, or tools that it waits for.
 pub(crate) fn end_what_is_left() {
-    IS_RUNNER.store(true, Ordering::Relaxed);
+    let children = strays::children().unwrap_or_default();
+    let _ = OTHERS.set(children.into_iter().map(|child| child.pid).collect());
 }
 
 /// Before a program starts. Not before: a tool that builds programs may leave a server running for the next
-/// build, which is nobody's business here.
+/// build, which stays.
 pub(super) fn prepare() -> nix::Result<()> {
-    if IS_RUNNER.load(Ordering::Relaxed) { strays::adopt() } else { Ok(()) }
+    if OTHERS.get().is_some() { strays::adopt() } else { Ok(()) }
 }
 
-/// Notes that a group is alive.
-pub(super) fn started(group: i32) {
-    ALIVE.lock().unwrap_or_else(PoisonError::into_inner).insert(group);
+/// Notes that a program is alive.
+pub(super) fn note_start(program: i32) {
+    ALIVE.lock().unwrap_or_else(PoisonError::into_inner).insert(program);
 }
 
-/// Ends what a group has left running, once its program has ended; names of what had left the group. It may be
-/// of another one that is still alive: whose it was cannot be told once its parent has ended.
-pub(super) fn ended(group: i32) -> io::Result<Option<String>> {
+/// Ends what a program has left running, once it has ended; names of what had left its group. It may be of another
+/// one that is still alive: whose it was cannot be told once its parent has ended.
+pub(super) fn end_what_is_left_of(program: i32) -> io::Result<Option<String>> {
     let mut alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
-    alive.remove(&group);
-    if !IS_RUNNER.load(Ordering::Relaxed) {
-        return Ok(None);
-    }
-    let own = getpgrp().as_raw();
-    let mut left = strays::end(|child| child.group != own && !alive.contains(&child.group))?;
-    left.retain(|child| child.group != group);
+    alive.remove(&program);
+    let Some(others) = OTHERS.get() else { return Ok(None) };
+    let is_alive = |child: &Process| alive.contains(&child.pid) || alive.contains(&child.group);
+    let mut left = strays::end(|child| !is_alive(child) && !others.contains(&child.pid))?;
+    left.retain(|child| child.group != program);
     Ok((!left.is_empty()).then(|| strays::names(&left)))
 }

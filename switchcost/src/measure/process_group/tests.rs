@@ -1,10 +1,12 @@
 use std::path::Path;
 
+use super::super::launch;
 use super::*;
+use crate::plan::setting::Setting;
 
 fn sh(script: &str, timeout: Duration) -> ProcessGroup {
     let args = ["-c".to_owned(), script.to_owned()];
-    ProcessGroup::start(&Path::new("/bin/sh").into(), &args, &Setting::default(), timeout).unwrap()
+    launch::start(&Path::new("/bin/sh").into(), &args, &Setting::default(), timeout).unwrap()
 }
 
 const LONG: Duration = Duration::from_secs(60);
@@ -18,9 +20,9 @@ fn line(group: &mut ProcessGroup) -> Option<String> {
 fn lines_go_back_and_forth() {
     let mut echo =
         sh("while read x; do echo got $x; done; printf last; echo bye >&2; exit 3", LONG);
-    echo.send("one").unwrap();
+    echo.write(b"one\n").unwrap();
     assert_eq!(line(&mut echo).as_deref(), Some("got one"));
-    echo.send("two").unwrap();
+    echo.write(b"two\n").unwrap();
     assert_eq!(line(&mut echo).as_deref(), Some("got two"));
     echo.close_input();
     assert_eq!(line(&mut echo).as_deref(), Some("last"));
@@ -28,38 +30,6 @@ fn lines_go_back_and_forth() {
     let ended = echo.end().unwrap();
     assert_eq!((ended.status.code(), ended.fault.as_ref()), (Some(3), None));
     assert!(ended.reason().starts_with("bye ("), "{}", ended.reason());
-}
-
-#[test]
-fn a_child_that_takes_too_long_is_ended_with_its_whole_group() {
-    for (script, fault) in [
-        ("sleep 1000 & echo $!; wait", "ended by SIGTERM"),
-        ("sleep 1000 & echo $!; cat", "ended by SIGTERM"),
-    ] {
-        let mut child = sh(script, Duration::from_millis(300));
-        let other: i32 = line(&mut child).unwrap().parse().unwrap();
-        assert_eq!(line(&mut child), None);
-        let ended = child.end().unwrap();
-        assert!(ended.fault.as_ref().unwrap().contains(fault), "{ended:?}");
-        // Somebody else reaps it.
-        let gone = || {
-            let stat = std::fs::read_to_string(format!("/proc/{other}/stat"));
-            stat.map_or(true, |stat| stat.contains(") Z "))
-        };
-        let begun = Instant::now();
-        while !gone() {
-            assert!(begun.elapsed() < LONG, "{other} lives");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
-#[test]
-fn the_signal_that_ended_it_is_named() {
-    let mut child = sh("kill -SEGV $$", LONG);
-    assert_eq!(line(&mut child), None);
-    let ended = child.end().unwrap();
-    assert_eq!(ended.fault.as_deref(), Some("killed by signal 11 (SIGSEGV)"));
 }
 
 #[test]

@@ -1,10 +1,15 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use contract::message::MOST_SAMPLES;
+use facts::Process;
 
 use super::*;
+use crate::measure::deadline::Time;
+use crate::plan::Case;
 use crate::plan::setting::Setting;
+use crate::system::executable::Executable;
 
 /// The line that a program prints when it is ready.
 const READY: &str = r#"echo '{"at":"ready","pids":['$$'],"setup_ns":5,"first_ns":7,"contract":1,"program":"p","version":"3","tasks":4,"hops":5,"claim":"no-switch","passes":[{"name":"main"}]}'"#;
@@ -66,20 +71,6 @@ fn case(iters: u64) -> Case {
 }
 
 #[test]
-fn figures_that_no_reader_would_believe_are_a_failure() {
-    let without_hops = READY.replace("\"hops\":5", "\"hops\":0");
-    let long = r#"echo '{"at":"ran","samples_ns":[18446744073709551615]}'"#;
-    for (ready, run, words) in
-        [(&*without_hops, RUN, "integer `0`, expected a nonzero"), (READY, long, "cannot be true")]
-    {
-        let process = run_script(&program([ready, run, HOLD, END]), &case(1), LONG);
-        let error = process.error.unwrap();
-        assert!(error.contains(words), "{error}");
-        assert_eq!(process.samples, None);
-    }
-}
-
-#[test]
 fn a_program_is_asked_for_all_that_is_wanted() {
     let process = run_script(&program([READY, RUN, HOLD, END]), &case(4), LONG);
     assert_eq!((process.error.as_ref(), process.partial), (None, false));
@@ -96,15 +87,6 @@ fn a_program_is_asked_for_all_that_is_wanted() {
     assert_eq!(process.extra["late"].count, 2);
     assert_eq!(process.extra["single"].count, 4);
     assert_eq!(process.args, ["--warmup", "0"]);
-}
-
-#[test]
-fn a_slice_without_a_sample_is_none() {
-    // The first run is not kept; a signal that the runner did not get comes before the first iteration of the next.
-    let none = r#"k=$((k + 1)); s=7; [ $k -lt 2 ] || s=; echo '{"at":"ran","samples_ns":['$s']}'"#;
-    let process = run_script(&program([READY, none, HOLD, END]), &case(9), LONG);
-    assert_eq!(process.error.as_deref(), Some("it answered `run 9` with 0 samples"));
-    assert!(process.slices.is_empty() && process.samples.is_none(), "{process:?}");
 }
 
 #[test]
@@ -136,51 +118,46 @@ fn turns_end_with_the_time_of_a_budget() {
 
 #[test]
 fn an_answer_may_take_a_part_of_a_budget() {
-    let within = |limit: TimeLimit, budget| limit.within(Duration::from_secs(budget)).time();
-    let [unnamed, given] = [TimeLimit::default(), Duration::from_secs(100).into()];
-    let limits = [within(unnamed, 1), within(unnamed, 600), within(given, 1)];
-    assert_eq!(limits.map(|limit| limit.as_secs()), [10, 150, 100]);
+    let within = |timeout, budget| {
+        let time = Time::Budget(Duration::from_secs(budget));
+        Options::new(timeout).within(time, Instant::now()).limit()
+    };
+    let limits = [within(None, 1), within(None, 600), within(None, 9000), within(Some(LONG), 1)];
+    assert_eq!(limits.map(|limit| limit.as_secs()), [10, 150, 600, 60]);
 }
 
 #[test]
 fn whatever_goes_wrong_has_its_cause() {
-    let short = Duration::from_millis(500);
-    for (parts, timeout, cause) in [
-        ([READY, "kill -SEGV $$", HOLD, END], LONG, "killed by signal 11 (SIGSEGV)"),
-        ([READY, "echo no room >&2; exit 1", HOLD, END], LONG, "no room (exit status: 1)"),
-        (["echo bad flag >&2; exit 2", RUN, HOLD, END], LONG, "bad flag (exit status: 2)"),
-        (
-            ["exec sleep 1000", RUN, HOLD, END],
-            short,
-            "timed out: it had neither answered nor ended after 500ms",
-        ),
-        (
-            [READY, RUN, "sleep 1000", END],
-            short,
-            "timed out: it had neither answered nor ended after 500ms",
-        ),
-        (
-            [READY, RUN, "exec >&-; sleep 1000", END],
-            short,
-            "timed out: it had neither answered nor ended after 500ms",
-        ),
-        (["echo hello", RUN, HOLD, END], LONG, "is none of docs/CONTRACT.md"),
-        ([HOLD, RUN, HOLD, END], LONG, "'held' where 'ready' was due"),
-        ([READY, HOLD, HOLD, END], LONG, "'held' where 'ran' was due"),
-        (
-            [READY, r#"echo '{"at":"ran","samples_ns":[1,1,1,1,1,1]}'"#, HOLD, END],
-            LONG,
-            "with 6 samples",
-        ),
-        ([READY, RUN, HOLD, "echo lost >&2; exit 1"], LONG, "lost (exit status: 1)"),
+    const LATE: &str = "timed out: it had neither answered nor ended after 500ms";
+    let other = READY.replace(r#""contract":1"#, r#""contract":7"#);
+    let without_hops = READY.replace("\"hops\":5", "\"hops\":0");
+    let ran = |samples: &str| format!(r#"echo '{{"at":"ran","samples_ns":[{samples}]}}'"#);
+    // The first run is not kept.
+    let none = format!("k=$((k + 1)); s=7; [ $k -lt 2 ] || s=; {}", ran("'$s'"));
+    for (parts, cause) in [
+        ([READY, "kill -SEGV $$", HOLD, END], "killed by signal 11 (SIGSEGV)"),
+        ([READY, "echo no room >&2; exit 1", HOLD, END], "no room (exit status: 1)"),
+        (["echo bad flag >&2; exit 2", RUN, HOLD, END], "bad flag (exit status: 2)"),
+        (["exec sleep 1000", RUN, HOLD, END], LATE),
+        ([READY, RUN, "sleep 1000", END], LATE),
+        ([READY, RUN, "exec >&-; sleep 1000", END], LATE),
+        (["echo hello", RUN, HOLD, END], "is none of docs/CONTRACT.md"),
+        ([HOLD, RUN, HOLD, END], "where 'ready' was due"),
+        ([READY, HOLD, HOLD, END], "where 'ran' was due"),
+        ([READY, &ran("1,1,1,1,1,1"), HOLD, END], "with 6 samples"),
+        ([READY, &none, HOLD, END], "it answered `run 4` with 0 samples"),
+        ([READY, RUN, HOLD, "echo lost >&2; exit 1"], "lost (exit status: 1)"),
+        ([&without_hops, RUN, HOLD, END], "integer `0`, expected a nonzero"),
+        ([&other, RUN, HOLD, END], "version 7 of the contract"),
     ] {
+        let timeout = if cause == LATE { Duration::from_millis(500) } else { LONG };
         let process = run_script(&program(parts), &case(4), timeout);
         let error = process.error.unwrap_or_default();
         assert!(error.contains(cause), "{parts:?}: {error}");
     }
-    let other = READY.replace(r#""contract":1"#, r#""contract":7"#);
-    let process = run_script(&program([&other, RUN, HOLD, END]), &case(4), LONG);
-    assert!(process.error.unwrap().contains("version 7 of the contract"));
+    let long = ran("18446744073709551615");
+    let process = run_script(&program([READY, &long, HOLD, END]), &case(1), LONG);
+    assert!(process.error.unwrap().contains("cannot be true") && process.samples.is_none());
 }
 
 #[test]

@@ -92,16 +92,6 @@ impl Axis {
         Axis::logarithmic(low, if high > low { high } else { low * 2.0 }, quantity)
     }
 
-    /// Values at its ends.
-    pub(super) fn ends(&self) -> [f64; 2] {
-        [self.low, self.high]
-    }
-
-    /// Labels of its ends.
-    pub(super) fn end_labels(&self, quantity: Quantity) -> [String; 2] {
-        self.ends().map(|value| label(quantity, value))
-    }
-
     /// An axis for the values of a flag, which have the labels: logarithmic if it can be. A 0 is at
     /// its left end, as far from the next value as that is from the one after it.
     pub(super) fn swept(values: impl Iterator<Item = f64>) -> Self {

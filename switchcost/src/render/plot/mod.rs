@@ -13,11 +13,9 @@ use crate::views::tables::Tables;
 mod axis;
 mod chart;
 mod rows;
-mod strips;
 
 pub(super) use chart::curve;
-pub(super) use rows::{answer, strip, times};
-pub(super) use strips::{SERIES, Strips};
+pub(super) use rows::{answer, ratios, strip, times};
 
 use axis::Axis;
 
@@ -141,13 +139,6 @@ impl Plot {
         self.text(&title, (0.5, 0), bottom + 31, "middle", "muted");
         self.height += 42;
         self.body += &marks;
-    }
-
-    /// The marks that stand for some names, each with its colour and shape.
-    pub(super) fn key(names: &[&str]) -> Plot {
-        let mut plot = Plot::new("Key", "");
-        plot.legend(names.iter().copied());
-        plot
     }
 
     /// The drawing in a page.

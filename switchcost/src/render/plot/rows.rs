@@ -45,26 +45,34 @@ impl Plot {
 
 /// The answer: for each row a thread's figure as a multiple of a task's.
 pub(in crate::render) fn answer(answer: &Answer) -> Plot {
-    let [one, other] = sides(answer);
-    let title = match [one, other] {
+    let sides = sides(answer);
+    let title = match sides {
         THREAD_AND_TASK => "Cost of an OS thread, as a multiple of an async task's".to_owned(),
         [one, other] => format!("{one}, as a multiple of {other}"),
     };
-    let mut plot = Plot::new(&title, ANSWER);
+    let rows: Vec<_> = answer.rows.iter().map(|row| (name(answer, row), row)).collect();
+    ratios(&title, sides, &rows, &quotient(answer))
+}
+
+/// Ratios of two sides, a row each, with what both cost.
+pub(in crate::render) fn ratios(
+    title: &str,
+    [one, other]: [&str; 2],
+    rows: &[(String, &AnswerRow)],
+    label: &str,
+) -> Plot {
+    let mut plot = Plot::new(title, ANSWER);
     plot.legend([format!("{other} = 1x").as_str(), one].into_iter());
-    let axis = Axis::ratios(answer.rows.iter().flat_map(bounds));
+    let axis = Axis::ratios(rows.iter().flat_map(|(_, row)| bounds(row)));
     // The figures stand beside the marks; two of them need more room.
-    let has_modes = answer.rows.iter().any(|row| row.task.modes.or(row.thread.modes).is_some());
+    let has_modes = rows.iter().any(|(_, row)| row.task.modes.or(row.thread.modes).is_some());
     let [left, right] = if has_modes { [0.31, 0.72] } else { [0.17, 0.84] };
     let place = |value: f64| left + (right - left) * axis.place(value);
     let top = plot.height;
-    for row in &answer.rows {
+    for (name, row) in rows {
         let (task, thread) = (place(1.0), place(row.ratio.value));
         let [low, high] = bounds(row).map(place);
-        let y = plot.row(
-            &name(answer, row),
-            &row.ratio.grade.mark(&format!("{}x", number(row.ratio.value))),
-        );
+        let y = plot.row(name, &row.ratio.grade.mark(&format!("{}x", number(row.ratio.value))));
         plot.line((task, y), (thread, y), "line s2");
         plot.mark((task, y), 0, row.task.grade);
         plot.mark((thread, y), 1, row.ratio.grade);
@@ -78,7 +86,7 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
         plot.text(&left, (task.min(low), -10), y, "end", "");
         plot.text(&right, (task.max(high), 10), y, "start", "");
     }
-    plot.foot(&axis, place, top, &quotient(answer));
+    plot.foot(&axis, place, top, label);
     plot
 }
 

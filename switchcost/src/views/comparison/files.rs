@@ -16,6 +16,7 @@ use facts::Quantity;
 use stats::{Contrast, Estimate, Line, MIN_ROUNDS};
 
 use super::Comparison;
+use crate::figures::conditions::all_doubts;
 use crate::figures::finding::{self, Fault, Finding, Kind, Row, Unjudged};
 use crate::figures::number::change;
 use crate::figures::provenance::{self, Fact};
@@ -272,7 +273,7 @@ fn notes(
             .to_owned(),
     });
     for (label, figures) in ["A", "B"].into_iter().zip(figures) {
-        notes.extend(figures.doubts().iter().map(|doubt| format!("{label}: {doubt}")));
+        notes.extend(all_doubts(figures).iter().map(|doubt| format!("{label}: {doubt}")));
     }
     notes
 }

@@ -1,6 +1,5 @@
 //! Memory of the tasks of a request: what each did and when.
 
-use std::hint;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,19 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 
-use crate::task::multiply;
-
-/// Interval of the stalls that a test plants, and their length, in ns.
-pub(super) const STALL: [u64; 2] = [100_000_000, 1_000_000];
+use crate::work::multiply;
 
 /// Memory of a request's tasks. One lives as long as the process, so that a task is two words.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(crate) struct Window {
     epoch: Instant,
     /// Multiplications of a task.
     work: u32,
-    /// True if a test plants stalls.
-    has_stalls: bool,
     records: Box<[Record]>,
     ended: Count,
     /// Why a task could not be started.
@@ -42,26 +36,22 @@ struct Count(AtomicU64);
 
 /// A task: its place in the memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Task {
+pub(crate) struct Task {
     window: &'static Window,
     place: usize,
 }
 
 /// Times of a task in ns since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Times {
-    pub(super) started: u64,
-    pub(super) ended: u64,
+pub(crate) struct Times {
+    pub(crate) started: u64,
+    pub(crate) ended: u64,
 }
 
 impl Task {
     /// The task itself: reads the clock, multiplies, reads the clock.
-    pub(super) fn run(self) {
+    pub(crate) fn run(self) {
         let window = self.window;
-        // For tests: nothing starts in a stall.
-        while window.has_stalls && window.now() % STALL[0] < STALL[1] {
-            hint::spin_loop();
-        }
         let started = window.now();
         let product = multiply(window.work);
         let ended = window.now();
@@ -75,13 +65,12 @@ impl Task {
 
 impl Window {
     /// Memory for so many tasks, touched.
-    pub(super) fn new(tasks: usize, work: u32, has_stalls: bool) -> &'static Self {
+    pub(crate) fn new(tasks: usize, work: u32) -> &'static Self {
         let mut records = Vec::with_capacity(tasks);
         records.resize_with(tasks, Record::default);
         Box::leak(Box::new(Window {
             epoch: Instant::now(),
             work,
-            has_stalls,
             records: records.into(),
             ended: Count::default(),
             failure: OnceLock::new(),
@@ -89,17 +78,17 @@ impl Window {
     }
 
     /// The `k`th task of all requests.
-    pub(super) fn task(&'static self, k: u64) -> Task {
+    pub(crate) fn task(&'static self, k: u64) -> Task {
         Task { window: self, place: (k % self.records.len() as u64) as usize }
     }
 
     /// Time since the epoch, in ns.
-    pub(super) fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         Duration::as_nanos(&self.epoch.elapsed()) as u64
     }
 
     /// Number of tasks of all requests that have ended; an error if one could not be started.
-    pub(super) fn ended(&self) -> anyhow::Result<u64> {
+    pub(crate) fn ended(&self) -> anyhow::Result<u64> {
         match self.failure.get() {
             Some(failure) => bail!("{failure}"),
             None => Ok(self.ended.0.load(Ordering::Acquire)),
@@ -107,13 +96,13 @@ impl Window {
     }
 
     /// Says why a task could not be started; the first cause stands.
-    pub(super) fn fail(&self, cause: String) {
+    pub(crate) fn fail(&self, cause: String) {
         // A later one follows from the same lack.
         let _ = self.failure.set(cause);
     }
 
     /// Times of these tasks, all of which have ended; an error for one that did not do its work.
-    pub(super) fn times(&self, tasks: Range<u64>) -> impl Iterator<Item = anyhow::Result<Times>> {
+    pub(crate) fn times(&self, tasks: Range<u64>) -> impl Iterator<Item = anyhow::Result<Times>> {
         let product = multiply(self.work);
         tasks.map(move |k| {
             let record = &self.records[(k % self.records.len() as u64) as usize];

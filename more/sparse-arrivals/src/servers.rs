@@ -7,19 +7,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
-use contract::{Run, console};
-use threads::futex;
+use contract::Run;
+use threads::{futex, join, restrict};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use super::cpus::restrict;
-use super::generator::Generator;
-use super::window::{Task, Window};
+use crate::generator::Generator;
+use crate::window::{Task, Window};
 
 /// Tokio, with a task that reads of each arrival from a pipe and spawns the tasks.
-pub(super) fn from_inside(
+pub(crate) fn from_inside(
     runtime: &Runtime,
     window: &'static Window,
     generator: Generator,
@@ -48,7 +47,7 @@ pub(super) fn from_inside(
 }
 
 /// A current-thread runtime on each CPU that serves; tasks go to one after the other.
-pub(super) fn per_cpu(cpus: &[usize], generator: Generator, run: &mut Run) -> anyhow::Result<()> {
+pub(crate) fn per_cpu(cpus: &[usize], generator: Generator, run: &mut Run) -> anyhow::Result<()> {
     let (mut handles, mut stops, mut threads) = (Vec::new(), Vec::new(), Vec::new());
     for &cpu in cpus {
         let runtime = Builder::new_current_thread().enable_io().build();
@@ -57,7 +56,7 @@ pub(super) fn per_cpu(cpus: &[usize], generator: Generator, run: &mut Run) -> an
         let (stop, stopped) = oneshot::channel::<()>();
         stops.push(stop);
         let body = move || {
-            let restricted = restrict(&[cpu]);
+            let restricted = restrict(&[cpu]).context("cannot restrict a thread to a CPU");
             // It ends when the other end is dropped.
             let _ = runtime.block_on(stopped);
             restricted
@@ -75,7 +74,7 @@ pub(super) fn per_cpu(cpus: &[usize], generator: Generator, run: &mut Run) -> an
 }
 
 /// Threads at a queue, a mutex and a condition variable.
-pub(super) fn at_condvar(workers: u32, generator: Generator, run: &mut Run) -> anyhow::Result<()> {
+pub(crate) fn at_condvar(workers: u32, generator: Generator, run: &mut Run) -> anyhow::Result<()> {
     let queue = Arc::new(CondvarQueue::default());
     let threads = start(workers, &queue, CondvarQueue::serve)?;
     generator.generate(run, |task| {
@@ -89,7 +88,7 @@ pub(super) fn at_condvar(workers: u32, generator: Generator, run: &mut Run) -> a
 }
 
 /// Threads that count arrivals and sleep in futex(2); each does `serve` with the tasks that it takes.
-pub(super) fn at_futex(
+pub(crate) fn at_futex(
     workers: u32,
     window: &'static Window,
     generator: Generator,
@@ -109,10 +108,10 @@ pub(super) fn at_futex(
 }
 
 /// Creates a thread for a task.
-pub(super) fn create_thread(window: &'static Window, task: Task) {
+pub(crate) fn create_thread(window: &'static Window, task: Task) {
     // Nobody joins it: the window counts the tasks that have ended.
     if let Err(e) = thread::Builder::new().spawn(move || task.run()) {
-        window.fail(format!("cannot create a thread for a task: {e}: lower --load"));
+        window.fail(format!("cannot create a thread for a task: {e}: lower --load or --tasks"));
     }
 }
 
@@ -127,10 +126,6 @@ fn start<Q: Send + Sync + 'static>(
         thread.with_context(|| format!("cannot start thread {k}: lower --workers"))
     };
     (0..workers).map(start).collect()
-}
-
-fn join<T>(thread: JoinHandle<T>) -> anyhow::Result<T> {
-    thread.join().map_err(|panic| console::panic_error(&*panic))
 }
 
 /// Tasks that wait, and whether there will be no more.

@@ -1,33 +1,35 @@
-//! CPUs of an open loop: one for the generator if there are two or more, the others for what serves.
+//! CPUs of the generator and of what serves.
 
 use std::fs;
 
-use anyhow::Context;
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
+use threads::allowed_cpus;
 
 /// CPUs that this process may use.
 #[derive(Clone, Debug)]
-pub(super) struct Cpus {
-    /// The generator's own; `None` if there is one CPU for all.
-    pub(super) generator: Option<usize>,
+pub(crate) struct Cpus {
+    /// The generator's own; `None` if it shares those of what serves.
+    pub(crate) generator: Option<usize>,
     /// Those of what serves.
-    pub(super) serving: Vec<usize>,
+    pub(crate) serving: Vec<usize>,
 }
 
 impl Cpus {
-    /// The last CPU that this process may use is the generator's.
-    pub(super) fn allowed() -> anyhow::Result<Self> {
-        let set = sched_getaffinity(Pid::from_raw(0)).context("cannot read the CPU affinity")?;
-        let is_in = |&cpu: &usize| set.is_set(cpu).unwrap_or(false);
-        let mut serving: Vec<usize> = (0..CpuSet::count()).filter(is_in).collect();
-        let generator = if serving.len() > 1 { serving.pop() } else { None };
-        Ok(Cpus { generator, serving })
+    /// All, for the generator and what serves.
+    pub(crate) fn allowed() -> anyhow::Result<Self> {
+        Ok(Cpus { generator: None, serving: allowed_cpus()? })
+    }
+
+    /// If there are two or more, the last one is the generator's own.
+    pub(crate) fn divided(mut self) -> Self {
+        if self.serving.len() > 1 {
+            self.generator = self.serving.pop();
+        }
+        self
     }
 
     /// Time in which those that serve were not idle, in ns: of all programs, and what the host took. `None` if the
     /// kernel does not tell.
-    pub(super) fn busy(&self) -> Option<f64> {
+    pub(crate) fn busy(&self) -> Option<f64> {
         let text = fs::read_to_string("/proc/stat").ok()?;
         self.serving.iter().map(|cpu| busy(&text, *cpu)).sum()
     }
@@ -42,15 +44,6 @@ fn busy(stat: &str, cpu: usize) -> Option<f64> {
     let ticks: Vec<f64> = counts.map(str::parse).collect::<Result<_, _>>().ok()?;
     // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user.
     Some(TICK * (ticks.get(..3)?.iter().sum::<f64>() + ticks.get(5..8)?.iter().sum::<f64>()))
-}
-
-/// Restricts the calling thread, and those that it creates, to these CPUs.
-pub(super) fn restrict(cpus: &[usize]) -> anyhow::Result<()> {
-    let mut set = CpuSet::new();
-    cpus.iter()
-        .try_for_each(|&cpu| set.set(cpu))
-        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
-        .with_context(|| format!("cannot restrict a thread to the CPUs {cpus:?}"))
 }
 
 #[cfg(test)]

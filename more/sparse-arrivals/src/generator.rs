@@ -1,4 +1,4 @@
-//! The generator: a schedule that waits for no task, and what is read off the tasks.
+//! The generator: the timed loop, and what is read off the tasks.
 
 use std::hint;
 use std::thread;
@@ -10,12 +10,15 @@ use contract::{Pass, Run, signals};
 use fastrand::Rng;
 use nix::sys::prctl::set_timerslack;
 use nix::time::ClockId;
+use threads::restrict;
 
-use super::Plan;
-use super::cpus::{Cpus, restrict};
-use super::window::{Task, Times, Window};
-use crate::LONGEST;
+use crate::cpus::Cpus;
+use crate::schedule::Schedule;
+use crate::window::{Task, Times, Window};
 use crate::work::cpu_time;
+
+/// Time after which a task is lost.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Fewest arrivals of a request that tell whether the backlog grows.
 const ENOUGH: usize = 5000;
@@ -26,14 +29,15 @@ const GROWING: usize = 25;
 /// Share of the CPUs' time, used by others or taken by the host, from which a backlog may be theirs.
 const OTHERS: f64 = 0.1;
 
-/// An open loop.
+/// The side that submits the tasks.
 #[derive(Debug)]
-pub(super) struct Generator {
-    plan: Plan,
+pub(crate) struct Generator {
+    schedule: Schedule,
     cpus: Cpus,
     window: &'static Window,
-    /// Times of the arrivals of a request, in ns since the epoch.
-    due: Vec<u64>,
+    /// Times from which the arrivals of a request count, in ns since the epoch: the schedule's under a load, else
+    /// those of the submission.
+    arrived: Vec<u64>,
     /// How late the generator was at each, in ns.
     late: Vec<u64>,
     /// Tasks of all requests.
@@ -51,21 +55,22 @@ struct Used {
 }
 
 impl Generator {
-    pub(super) fn new(plan: Plan, cpus: Cpus, window: &'static Window) -> Self {
-        let room = || Vec::with_capacity(plan.arrivals());
-        Generator { plan, cpus, window, due: room(), late: room(), submitted: 0 }
+    pub(crate) fn new(schedule: Schedule, cpus: Cpus, window: &'static Window) -> Self {
+        let room = || Vec::with_capacity(schedule.arrivals());
+        Generator { schedule, cpus, window, arrived: room(), late: room(), submitted: 0 }
     }
 
     /// All passes, on the generator's own CPU; what serves was started before.
-    pub(super) fn generate(
+    pub(crate) fn generate(
         mut self,
         run: &mut Run,
         mut submit: impl FnMut(Task) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         match self.cpus.generator {
             Some(cpu) => restrict(&[cpu])?,
-            // It sleeps until the next arrival.
-            None => set_timerslack(1)?,
+            // It sleeps until the next arrival, and what it is late counts.
+            None if self.schedule.load.is_some() => set_timerslack(1)?,
+            None => {}
         }
         // Each process has other arrivals: the interval over processes holds what chance does to a tail.
         let mut rng = Rng::new();
@@ -91,18 +96,18 @@ impl Generator {
         sums: &mut Sums,
         submit: &mut impl FnMut(Task) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        self.due.clear();
+        self.arrived.clear();
         self.late.clear();
         let (first, before) = (self.submitted, self.used()?);
         let mut due = self.window.now() as f64;
         // The queue starts empty: until it is as long as it will be, arrivals do not count.
-        while self.due.len() < self.plan.lead && signals::received().is_none() {
-            due += gap(rng, self.plan.gap);
+        while self.arrived.len() < self.schedule.lead && signals::received().is_none() {
+            due = self.schedule.next(rng, due, self.window.now());
             self.arrive(due as u64, submit)?;
         }
-        let room = self.plan.arrivals();
-        while pass.left() > 0 && self.due.len() < room && pass.next_iteration().is_some() {
-            due += gap(rng, self.plan.gap);
+        let room = self.schedule.arrivals();
+        while pass.left() > 0 && self.arrived.len() < room && pass.next_iteration().is_some() {
+            due = self.schedule.next(rng, due, self.window.now());
             self.arrive(due as u64, submit)?;
         }
         self.wait_for(self.submitted)?;
@@ -118,10 +123,11 @@ impl Generator {
     ) -> anyhow::Result<()> {
         self.wait_until(due);
         // Whatever waits here is late from its scheduled arrival on, as it would be in the queue.
-        self.wait_for(self.submitted.saturating_sub(self.plan.room))?;
-        self.due.push(due);
-        self.late.push(self.window.now() - due);
-        for _ in 0..self.plan.at_once {
+        self.wait_for(self.submitted.saturating_sub(self.schedule.room))?;
+        let now = self.window.now();
+        self.arrived.push(if self.schedule.load.is_some() { due } else { now });
+        self.late.push(now - due);
+        for _ in 0..self.schedule.at_once {
             submit(self.window.task(self.submitted))?;
             self.submitted += 1;
         }
@@ -162,7 +168,7 @@ impl Generator {
     fn latencies(&self, first: u64) -> anyhow::Result<Vec<[u64; 2]>> {
         let times = self.window.times(first..self.submitted).enumerate();
         let latency = |(k, times): (usize, anyhow::Result<Times>)| {
-            let (Times { started, ended }, due) = (times?, self.due[k / self.plan.at_once]);
+            let (Times { started, ended }, due) = (times?, self.arrived[k / self.schedule.at_once]);
             ensure!(started >= due, "task {k} started before it had arrived");
             Ok([started - due, ended - due])
         };
@@ -178,24 +184,32 @@ impl Generator {
         used: Used,
     ) -> anyhow::Result<()> {
         let tasks = self.latencies(first)?;
-        let each = self.due.iter().zip(tasks.chunks(self.plan.at_once));
+        let each = self.arrived.iter().zip(tasks.chunks(self.schedule.at_once));
         let ends =
             each.clone().flat_map(|(due, tasks)| tasks.iter().map(move |[_, end]| due + end));
         let mut ends: Vec<u64> = ends.collect();
         ends.sort_unstable();
         self.ensure_served(&ends, used)?;
-        let lead = self.plan.lead.min(self.due.len());
+        let lead = self.schedule.lead.min(self.arrived.len());
         for (_, tasks) in each.skip(lead) {
             let start = tasks.iter().map(|[start, _]| *start).max();
             pass.record(Duration::from_nanos(start.unwrap_or(0)));
         }
-        let (Some(first), Some(last), true) = (self.due.first(), ends.last(), pass.is_timed())
-        else {
+        if !pass.is_timed() {
             return Ok(());
-        };
+        }
+        if self.schedule.load.is_none() {
+            let to_end = tasks
+                .chunks(self.schedule.at_once)
+                .flat_map(|tasks| tasks.iter().map(|[_, end]| *end).max());
+            to_end.for_each(|ns| sums.to_end.record(ns));
+            self.late.iter().for_each(|&ns| sums.submitted_late.record(ns));
+            return Ok(());
+        }
+        let (Some(first), Some(last)) = (self.arrived.first(), ends.last()) else { return Ok(()) };
         let all = (last - first) as f64 * self.cpus.serving.len() as f64;
         let percent = |time: f64| (time / all * 100.0).round() as u64;
-        let counted = &tasks[lead * self.plan.at_once..];
+        let counted = &tasks[lead * self.schedule.at_once..];
         counted.iter().for_each(|[start, end]| sums.in_task.record(end - start));
         self.late[lead..].iter().for_each(|&ns| sums.generator_late.record(ns));
         sums.cpu_percent.record(percent(used.own));
@@ -206,17 +220,17 @@ impl Generator {
     /// Refuses a load that cannot be served; `ends` are in order. A backlog that is others' fault passes: tasks do
     /// start so late beside them.
     fn ensure_served(&self, ends: &[u64], used: Used) -> anyhow::Result<()> {
-        let Some(backlog) = growing_backlog(&self.due, ends) else { return Ok(()) };
-        let span = self.due.last().unwrap_or(&0) - self.due.first().unwrap_or(&0);
+        let Some(load) = self.schedule.load else { return Ok(()) };
+        let Some(backlog) = growing_backlog(&self.arrived, ends) else { return Ok(()) };
+        let span = self.arrived.last().unwrap_or(&0) - self.arrived.first().unwrap_or(&0);
         let all = span as f64 * self.cpus.serving.len() as f64;
         if used.own < all && used.others.is_some_and(|others| others > OTHERS * all) {
             return Ok(());
         }
         bail!(
-            "the backlog grew to {backlog} of {} tasks: a load of {} %, and what it costs to serve it, is more than the \
-             CPUs can do: lower --load",
+            "the backlog grew to {backlog} of {} tasks: a load of {load} %, and what it costs to serve it, is more than \
+             the CPUs can do: lower --load",
             ends.len(),
-            self.plan.load
         );
     }
 }
@@ -224,6 +238,8 @@ impl Generator {
 /// Distributions of a pass.
 #[derive(Default)]
 struct Sums {
+    to_end: Recorder,
+    submitted_late: Recorder,
     in_task: Recorder,
     generator_late: Recorder,
     cpu_percent: Recorder,
@@ -232,6 +248,8 @@ struct Sums {
 
 impl Sums {
     fn add_to(&self, pass: &mut Pass) {
+        pass.add_extra("to_end", &self.to_end);
+        pass.add_extra("submitted_late", &self.submitted_late);
         pass.add_extra("in_task", &self.in_task);
         pass.add_extra("generator_late", &self.generator_late);
         pass.add_extra("cpu_percent", &self.cpu_percent);
@@ -244,11 +262,6 @@ impl Used {
         let others = self.others.zip(before.others).map(|(now, then)| (now - then).max(0.0));
         Used { own: self.own - before.own, others }
     }
-}
-
-/// An exponential time to the next arrival.
-fn gap(rng: &mut Rng, mean: f64) -> f64 {
-    -(1.0 - rng.f64()).ln() * mean
 }
 
 /// Tasks that wait or run when the last one arrives, if more than one of so many do at each quarter of the arrivals.

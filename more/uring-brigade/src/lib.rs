@@ -1,0 +1,9 @@
+//! Brigades of async tasks on io_uring, whatever executor runs the tasks.
+
+mod brigade;
+mod ring;
+mod setup;
+
+pub use brigade::{BrigadeFlags, End, Executor, Token, brigade};
+pub use ring::Ring;
+pub use setup::{Setup, entries};

@@ -1,0 +1,21 @@
+//! What all of the figures share: their confidence, and how they are put in groups and named.
+
+/// Confidence of every interval.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Values by their keys, in the order in which the keys first appear.
+pub fn grouped<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
+/// A flag as it is typed.
+pub fn flag(name: &str) -> String {
+    format!("--{}", name.replace('_', "-"))
+}

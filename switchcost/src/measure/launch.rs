@@ -1,0 +1,67 @@
+//! Start of a program in its setting.
+
+#![expect(unsafe_code, reason = "a child is prepared between fork and exec")]
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+
+use super::process_group::ProcessGroup;
+use crate::plan::setting::Setting;
+use crate::system::executable::Executable;
+
+/// Starts a program. It is ended if it takes longer than `limit` to answer.
+///
+/// # Errors
+/// When it cannot be started; names the setting that was refused.
+pub(super) fn start(
+    program: &Executable,
+    args: &[String],
+    setting: &Setting,
+    limit: Duration,
+) -> anyhow::Result<ProcessGroup> {
+    ensure!(
+        program.name.is_none() || setting.wrap.is_empty(),
+        "wrap: a program that switchcost carries starts under its own name alone: a checkout builds it, and the \
+         archive has it"
+    );
+    let mut command = command(program, setting);
+    command.args(args);
+    let (applied, filter) = (setting.clone(), setting.filter()?);
+    let name = command.get_program().to_string_lossy().into_owned();
+    // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
+    unsafe { command.pre_exec(move || applied.apply(filter.as_ref())) };
+    ProcessGroup::spawn(command, [Stdio::piped(), Stdio::piped()], limit)
+        .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| setting.explain(io)) {
+            Some(what) => e.context(what),
+            None => e,
+        })
+        .with_context(|| format!("cannot start {name}"))
+}
+
+/// The command that starts a program.
+pub(crate) fn command(program: &Executable, setting: &Setting) -> Command {
+    let mut command = match setting.wrap.split_first() {
+        Some((wrapper, words)) => {
+            let mut command = Command::new(wrapper);
+            command.args(words).arg(&program.path);
+            command
+        }
+        None => Command::new(&program.path),
+    };
+    let name = program.name.as_ref().map(OsStr::new).or(program.path.file_name());
+    if let (true, Some(name)) = (setting.wrap.is_empty(), name) {
+        // Keeps the path of the build out of argv[0].
+        command.arg0(name);
+    }
+    command.envs(setting.env.iter().map(|(name, value)| (name, value)));
+    if let Some(folder) = &program.folder {
+        command.current_dir(folder);
+    }
+    command.args(&program.args);
+    command
+}

@@ -1,0 +1,111 @@
+//! Time that a program has, and the steps that end it: SIGTERM when it is over or the runner is interrupted, and then
+//! SIGKILL.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+/// Time between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A program is asked to end. One that is stopped takes no other signal.
+pub(super) const ASK: &[Signal] = &[Signal::SIGTERM, Signal::SIGCONT];
+
+/// Step taken to end it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing: its time is not up.
+    Free,
+    /// The runner was interrupted, and it got SIGTERM.
+    Interrupted,
+    /// The runner has no more questions: its input is closed, which ends it.
+    GivenUp,
+    /// Its time was up, and it got SIGTERM.
+    Overdue,
+}
+
+/// Time that a program has.
+#[derive(Debug)]
+pub(super) struct Patience {
+    limit: Duration,
+    deadline: Instant,
+    stage: Stage,
+    is_killed: bool,
+}
+
+impl Patience {
+    pub(super) fn new(limit: Duration) -> Self {
+        let deadline = Instant::now() + limit;
+        Patience { limit, deadline, stage: Stage::Free, is_killed: false }
+    }
+
+    /// Gives it the whole time limit again: while others have their turns it waits for nobody.
+    pub(super) fn renew(&mut self) {
+        if self.stage == Stage::Free {
+            self.deadline = Instant::now() + self.limit;
+        }
+    }
+
+    /// Time until the next step.
+    pub(super) fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Signals that are due now, after so many requests to stop.
+    ///
+    /// # Errors
+    /// When it does not end by SIGKILL.
+    pub(super) fn press(&mut self, requests: u32) -> io::Result<&'static [Signal]> {
+        let is_late = self.left().is_zero();
+        if is_late && self.is_killed {
+            return Err(io::Error::other("it does not end by SIGKILL: it waits in the kernel"));
+        }
+        let is_free = self.stage == Stage::Free;
+        if self.is_killed || !is_late && (requests == 0 || requests == 1 && !is_free) {
+            return Ok(&[]);
+        }
+        self.deadline = Instant::now() + GRACE;
+        if is_free && requests < 2 {
+            self.stage = if requests > 0 { Stage::Interrupted } else { Stage::Overdue };
+            return Ok(ASK);
+        }
+        self.is_killed = true;
+        Ok(&[Signal::SIGKILL])
+    }
+
+    /// Leaves it a while to end for a reason of the runner's own; false if it is ended already.
+    pub(super) fn give_up(&mut self) -> bool {
+        let is_free = self.stage == Stage::Free;
+        if is_free {
+            self.stage = Stage::GivenUp;
+            self.deadline = self.deadline.min(Instant::now() + GRACE);
+        }
+        is_free
+    }
+
+    /// Whether it took longer than it may, and was asked to end.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.stage == Stage::Overdue
+    }
+
+    /// Whether the runner has given it up.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.stage == Stage::GivenUp
+    }
+
+    /// Error of a program that took longer than it may.
+    pub(super) fn timeout(&self) -> Option<String> {
+        let end = if self.is_killed {
+            format!("nor within {GRACE:?} of SIGTERM, and was killed")
+        } else {
+            "and was ended by SIGTERM".to_owned()
+        };
+        let limit = self.limit;
+        self.is_overdue().then(|| {
+            format!(
+                "timed out: it had neither answered nor ended after {limit:?} (--timeout), {end}"
+            )
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! A program's place in a group that takes turns, and how the group is measured.
+
+use std::time::{Duration, Instant};
+
+use contract::message::Description;
+use facts::Process;
+
+use super::around::Around;
+use super::deadline::{Deadline, Time};
+use crate::plan::Case;
+use crate::system::executable::Executable;
+
+/// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
+pub const SLICE: Duration = Duration::from_millis(8);
+
+/// Time that a program may take to answer or to end, if neither a user nor a budget limits it.
+const USUAL: Duration = Duration::from_secs(600);
+
+/// How programs are measured.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Time after which a program is ended; 10 minutes if there is none.
+    pub timeout: Option<Duration>,
+    /// When a group ends its turns: what has begun one has it, what has none is left out.
+    pub deadline: Deadline,
+    /// True if each sample is kept.
+    pub keep_samples: bool,
+    /// True if events are counted in a further run.
+    pub counters: bool,
+    /// Commands around each side of a duel.
+    pub around: [Around; 2],
+}
+
+impl Options {
+    /// Nothing but figures.
+    pub fn new(timeout: Option<Duration>) -> Self {
+        Options { timeout, ..Options::default() }
+    }
+
+    /// Time that a program may take to answer or to end.
+    pub(super) fn limit(&self) -> Duration {
+        self.timeout.unwrap_or(USUAL)
+    }
+
+    /// The same for a run that began then and has so much time: unless it is given, an answer may take a quarter of
+    /// that, since an interval takes five rounds, and 10 s in any case.
+    #[must_use]
+    pub fn within(self, time: Time, begun: Instant) -> Self {
+        let share = |length: Duration| (length / 4).max(Duration::from_secs(10)).min(USUAL);
+        let timeout = self.timeout.or(time.length().map(share));
+        let deadline = Deadline::of(time, begun, timeout.unwrap_or(USUAL));
+        Options { timeout, deadline, ..self }
+    }
+}
+
+/// A program of a group, and what is asked of it.
+#[derive(Clone, Debug)]
+pub struct Seat<'a> {
+    /// Its command line and setting.
+    pub case: &'a Case,
+    /// Its executable.
+    pub program: &'a Executable,
+    /// Its description of the command line, if it was asked for it.
+    pub described: Option<&'a Description>,
+    /// Iterations of a slice; `None` to find out how many make up [`SLICE`].
+    pub iterations: Option<u64>,
+    /// Most slices; `None` for as many as the case has iterations.
+    pub slices: Option<u32>,
+}
+
+/// A process that was measured.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Its record.
+    pub process: Process,
+    /// Time that it took until it was ended, if it took longer than it may.
+    pub lost: Option<Duration>,
+}
