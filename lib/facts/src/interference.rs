@@ -1,12 +1,13 @@
 //! Totals of what the rest of the system does.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::ControlGroups;
 use crate::source::{Source, word_after};
-use std::str::FromStr;
+use crate::stat::tick_ns;
 
 /// Totals of the system since it booted, or what was added to them in a span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,9 +68,6 @@ impl Interference {
     }
 }
 
-/// Nanoseconds in a second.
-const NANOS: u64 = 1_000_000_000;
-
 /// Time of a CPU since the system booted, in ns; the kernel shows it in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
@@ -88,7 +86,7 @@ pub fn cpu_times() -> BTreeMap<u32, CpuTime> {
 
 fn cpu_times_of(source: &Source) -> BTreeMap<u32, CpuTime> {
     let text = source.read("/proc/stat").unwrap_or_default();
-    times(&text, NANOS / procfs::ticks_per_second())
+    times(&text, tick_ns())
 }
 
 /// Times of CPUs as /proc/stat tells them, in ticks of so many ns. The list has no line for a CPU that is

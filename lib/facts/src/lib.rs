@@ -23,6 +23,7 @@ pub mod samples;
 pub mod service;
 pub mod slice;
 pub mod speed;
+mod stat;
 pub mod usage;
 
 use limits::{cgroup, source};

@@ -4,10 +4,12 @@
 //! its own until it has 64 pages to add (Documentation/filesystems/proc.rst).
 
 use std::collections::BTreeSet;
+use std::fs;
 
-use procfs::process::{FDTarget, Process};
-use procfs::{Current, Meminfo, ProcResult};
+use nix::unistd::{SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
+
+use crate::source::{Source, word_after};
 
 /// Memory of some processes, and the kernel's memory of the whole system, in bytes.
 ///
@@ -66,13 +68,13 @@ pub struct MemoryChange {
 /// Memory of all of these processes together, and of the kernel. A figure that one of them does not
 /// give is absent; without processes all are.
 pub fn of(pids: &[i32]) -> Memory {
-    let each: Option<Vec<Memory>> = pids.iter().map(|&pid| of_one(pid, pids.len()).ok()).collect();
+    let each: Option<Vec<Memory>> = pids.iter().map(|&pid| of_one(pid, pids.len())).collect();
     let each = each.unwrap_or_default();
     let sum = |part: fn(&Memory) -> Option<u64>| {
         let first = each.first().and_then(part)?;
         each[1..].iter().try_fold(first, |all, one| Some(all + part(one)?))
     };
-    let pages = pipes(pids).ok().filter(|_| !each.is_empty());
+    let pages = pipes(pids).filter(|_| !each.is_empty());
     Memory {
         // Of several processes each shared page counts once.
         resident: if each.len() == 1 { each[0].resident } else { sum(|memory| memory.pss) },
@@ -81,46 +83,52 @@ pub fn of(pids: &[i32]) -> Memory {
         huge: sum(|memory| memory.huge),
         page_tables: sum(|memory| memory.page_tables),
         peak_resident: sum(|memory| memory.peak_resident),
-        pipe_pages: pages.map(|pages| pages * procfs::page_size()),
+        pipe_pages: pages.map(|pages| pages * page_size()),
         ..system()
     }
 }
 
 /// Largest resident sets that these processes had until now, summed, in bytes.
 pub fn peak(pids: &[i32]) -> Option<u64> {
-    let peak = |pid: &i32| Process::new(*pid).ok()?.status().ok()?.vmhwm?.checked_mul(1024);
-    pids.iter().map(peak).sum()
+    pids.iter().map(|pid| bytes(&file(*pid, "status")?, "VmHWM:")).sum()
 }
 
 /// Kernel memory of the whole system: what to subtract, if it is read before a program starts.
 pub fn system() -> Memory {
-    let Ok(info) = Meminfo::current() else {
-        return Memory::default();
-    };
+    let info = Source::system().text("/proc/meminfo").unwrap_or_default();
     Memory {
-        system_kernel_stacks: info.kernel_stack,
-        system_page_tables: info.page_tables,
-        system_slab: info.s_unreclaim,
+        system_kernel_stacks: bytes(&info, "KernelStack:"),
+        system_page_tables: bytes(&info, "PageTables:"),
+        system_slab: bytes(&info, "SUnreclaim:"),
         ..Memory::default()
     }
 }
 
-fn of_one(pid: i32, processes: usize) -> ProcResult<Memory> {
-    let process = Process::new(pid)?;
-    let status = process.status()?;
-    let maps = process.smaps_rollup()?.memory_map_rollup;
-    let sizes = maps.into_iter().next().map(|map| map.extension.map);
-    let size = |name: &str| sizes.as_ref()?.get(name).copied();
+/// A file of a process; `None` if it has ended, or is not ours.
+fn file(pid: i32, name: &str) -> Option<String> {
+    Source::system().text(&format!("/proc/{pid}/{name}"))
+}
+
+/// Bytes of a line that tells KiB.
+fn bytes(text: &str, line: &str) -> Option<u64> {
+    word_after::<u64>(text, line)?.checked_mul(1024)
+}
+
+fn page_size() -> u64 {
+    sysconf(SysconfVar::PAGE_SIZE).ok().flatten().map_or(4096, |size| size as u64)
+}
+
+fn of_one(pid: i32, processes: usize) -> Option<Memory> {
+    let (status, maps) = (file(pid, "status")?, file(pid, "smaps_rollup")?);
     // A child shares its parent's anonymous pages until one of them writes (Pss_Anon: Linux 5.4).
-    let anonymous = if processes == 1 { "Anonymous" } else { "Pss_Anon" };
-    let bytes = |kib: Option<u64>| kib?.checked_mul(1024);
-    Ok(Memory {
-        resident: size("Rss"),
-        pss: size("Pss"),
-        anonymous: size(anonymous),
-        huge: size("AnonHugePages"),
-        page_tables: bytes(status.vmpte),
-        peak_resident: bytes(status.vmhwm),
+    let anonymous = if processes == 1 { "Anonymous:" } else { "Pss_Anon:" };
+    Some(Memory {
+        resident: bytes(&maps, "Rss:"),
+        pss: bytes(&maps, "Pss:"),
+        anonymous: bytes(&maps, anonymous),
+        huge: bytes(&maps, "AnonHugePages:"),
+        page_tables: bytes(&status, "VmPTE:"),
+        peak_resident: bytes(&status, "VmHWM:"),
         ..Memory::default()
     })
 }
@@ -128,25 +136,25 @@ fn of_one(pid: i32, processes: usize) -> ProcResult<Memory> {
 /// Number of pipes that these processes hold, and this one does not: its own are the other ends of
 /// their standard streams, and what they inherited. A pipe that was used keeps one page, which no
 /// counter shows.
-fn pipes(pids: &[i32]) -> ProcResult<u64> {
+fn pipes(pids: &[i32]) -> Option<u64> {
     let own = std::process::id() as i32;
     let mut theirs = BTreeSet::new();
     for &pid in pids {
         theirs.append(&mut pipes_of(pid)?);
     }
     let own = if pids.contains(&own) { BTreeSet::new() } else { pipes_of(own)? };
-    Ok(theirs.difference(&own).count() as u64)
+    Some(theirs.difference(&own).count() as u64)
 }
 
-/// Inodes of the pipes that a process holds besides its standard streams.
-fn pipes_of(pid: i32) -> ProcResult<BTreeSet<u64>> {
+/// Pipes that a process holds besides its standard streams, as their links name them.
+fn pipes_of(pid: i32) -> Option<BTreeSet<String>> {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+    let others =
+        descriptors.filter(|entry| !["0", "1", "2"].iter().any(|n| entry.file_name() == *n));
     // One may be closed while the folder is read.
-    let descriptors = Process::new(pid)?.fd()?.flatten().filter(|descriptor| descriptor.fd > 2);
-    let inodes = descriptors.filter_map(|descriptor| match descriptor.target {
-        FDTarget::Pipe(inode) => Some(inode),
-        _ => None,
-    });
-    Ok(inodes.collect())
+    let targets = others
+        .filter_map(|entry| fs::read_link(entry.path()).ok()?.into_os_string().into_string().ok());
+    Some(targets.filter(|target| target.starts_with("pipe:")).collect())
 }
 
 #[cfg(test)]

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
-use procfs::process::{Process, Stat, Task};
 use serde::Serialize;
 
+use crate::source::{Source, word_after};
+use crate::stat::{Stat, living, threads, tick_ns};
 use crate::{machine, memory, usage};
 
 mod watched;
 
-use watched::living;
 pub use watched::{Watched, ensure_watchable};
 
 /// Time between two looks; more if a look takes longer than a twentieth of it.
@@ -183,18 +183,17 @@ impl Book {
     fn look(&mut self, watched: &Watched) -> bool {
         let (mut pids, mut alive) = (Vec::new(), 0);
         for pid in watched.pids().unwrap_or_default() {
-            let Ok(process) = Process::new(pid) else { continue };
             let before = alive;
-            for task in process.tasks().into_iter().flatten().flatten() {
-                let Some((name, last)) = counts(&task) else { continue };
+            for id in threads(pid) {
+                let Some((name, last)) = counts(pid, id) else { continue };
                 alive += 1;
-                let entry = self.threads.entry(task.tid).or_default();
+                let entry = self.threads.entry(id).or_default();
                 (entry.name, entry.last) = (name, last);
-                entry.cpus = sched_getaffinity(Pid::from_raw(task.tid)).unwrap_or(entry.cpus);
+                entry.cpus = sched_getaffinity(Pid::from_raw(id)).unwrap_or(entry.cpus);
             }
             if alive > before {
                 pids.push(pid);
-                self.note(pid, &process);
+                self.note(pid);
             }
         }
         if alive > 0 {
@@ -204,12 +203,11 @@ impl Book {
     }
 
     /// Takes the CPU time of a process.
-    fn note(&mut self, pid: i32, process: &Process) {
-        let (Some(own), Ok(stat)) = (usage::cpu_time(pid), process.stat()) else { return };
-        let ticks = (stat.cutime + stat.cstime).max(0) as u64;
-        let awaited = ticks * (1_000_000_000 / procfs::ticks_per_second());
+    fn note(&mut self, pid: i32) {
+        let (Some(own), Some(stat)) = (usage::cpu_time(pid), Stat::read(pid)) else { return };
+        let awaited = stat.awaited * tick_ns();
         let entry = self.processes.entry(pid).or_default();
-        (entry.parent, entry.last) = (stat.ppid, Times { own, awaited });
+        (entry.parent, entry.last) = (stat.parent, Times { own, awaited });
     }
 
     /// CPU time, in ns. A process that came and went between two looks shows in the time that its parent awaited; of
@@ -244,23 +242,24 @@ impl Book {
     fn unwatched(&self, watched: &Watched) -> Vec<Child> {
         let Watched::Processes(_) = watched else { return Vec::new() };
         let is_beside =
-            |stat: &Stat| self.pids.contains(&stat.ppid) && !self.pids.contains(&stat.pid);
+            |stat: &Stat| self.pids.contains(&stat.parent) && !self.pids.contains(&stat.pid);
         let beside = living().into_iter().filter(is_beside);
-        beside.map(|stat| Child { pid: stat.pid, name: stat.comm }).collect()
+        beside.map(|stat| Child { pid: stat.pid, name: stat.name }).collect()
     }
 }
 
-fn counts(task: &Task) -> Option<(String, Counts)> {
-    let status = task.status().ok()?;
-    if status.state.starts_with(['Z', 'X']) {
+/// Name and counts of a thread; `None` if it has ended.
+fn counts(pid: i32, thread: i32) -> Option<(String, Counts)> {
+    let (source, folder) = (Source::system(), format!("/proc/{pid}/task/{thread}"));
+    let status = source.text(&format!("{folder}/status"))?;
+    if word_after::<char>(&status, "State:").is_some_and(|state| "ZX".contains(state)) {
         return None;
     }
-    let counts = Counts {
-        voluntary: status.voluntary_ctxt_switches?,
-        involuntary: status.nonvoluntary_ctxt_switches?,
-        cpu_ns: task.schedstat().map_or(0, |schedstat| schedstat.sum_exec_runtime),
-    };
-    Some((status.name, counts))
+    let name = status.lines().next()?.strip_prefix("Name:")?.trim().to_owned();
+    let (voluntary, involuntary) = usage::switches(&status)?;
+    let ran = source.text(&format!("{folder}/schedstat"));
+    let cpu_ns = ran.and_then(|text| word_after(&text, "")).unwrap_or(0);
+    Some((name, Counts { voluntary, involuntary, cpu_ns }))
 }
 
 impl Seen {

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use contract::message::Usage;
 use nix::time::ClockId;
-use procfs::process::Process;
+
+use crate::source::{Source, word_after};
+use crate::stat::{Stat, threads};
 
 /// Totals of processes so far.
 #[derive(Clone, Debug, Default)]
@@ -27,22 +29,24 @@ pub struct Totals {
 pub fn totals(pids: &[i32]) -> Option<Totals> {
     let mut all = Totals::default();
     for &pid in pids {
-        let process = Process::new(pid).ok()?;
-        let stat = process.stat().ok()?;
-        all.minor_faults += stat.minflt;
-        all.major_faults += stat.majflt;
+        let stat = Stat::read(pid)?;
+        all.minor_faults += stat.minor_faults;
+        all.major_faults += stat.major_faults;
         all.cpu += time(pid, Clock::Scheduler)?;
         all.user_ticks += time(pid, Clock::User)?;
         all.all_ticks += time(pid, Clock::UserAndSystem)?;
-        for task in process.tasks().ok()? {
-            let task = task.ok()?;
-            let status = task.status().ok()?;
-            let voluntary = status.voluntary_ctxt_switches?;
-            let involuntary = status.nonvoluntary_ctxt_switches?;
-            all.switches.insert(task.tid, (voluntary, involuntary));
+        for thread in threads(pid) {
+            let status = Source::system().text(&format!("/proc/{pid}/task/{thread}/status"))?;
+            all.switches.insert(thread, switches(&status)?);
         }
     }
     (!pids.is_empty()).then_some(all)
+}
+
+/// Voluntary and involuntary switches of a thread with this status.
+pub(crate) fn switches(status: &str) -> Option<(u64, u64)> {
+    let voluntary = word_after(status, "voluntary_ctxt_switches:")?;
+    Some((voluntary, word_after(status, "nonvoluntary_ctxt_switches:")?))
 }
 
 impl Totals {
@@ -114,7 +118,7 @@ mod tests {
     fn at_rest(pid: i32, before: u64) -> Totals {
         let begun = Instant::now();
         loop {
-            let state = Process::new(pid).unwrap().stat().unwrap().state;
+            let state = Stat::read(pid).unwrap().state;
             let totals = totals(&[pid]).unwrap();
             if state == 'S' && totals.switches[&pid].0 > before {
                 return totals;

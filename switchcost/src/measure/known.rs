@@ -1,7 +1,7 @@
 //! What is known of a program that is ready, and what it is asked for besides its slices.
 
 use contract::message::{Description, MOST_SAMPLES};
-use facts::{Counters, Memory, Process, Scope, distribution};
+use facts::{Counters, Memory, Process, distribution};
 use facts::{counters, memory, migrations, usage};
 
 use super::seat::{Options, SLICE, Seat};
@@ -116,8 +116,8 @@ impl Known {
     fn count(&self, session: &mut Session, iters: u64) -> Result<Counters, Fault> {
         let iterations = (iters / 10).max(100).min(iters).min(MOST_SAMPLES);
         // Where nothing is handed over, an iteration creates threads, which only their CPUs can count.
-        let scope = self.description.hops.is_none().then_some(Scope::Cpus);
-        let counting = counters::attach(&self.pids, scope);
+        let begins_threads = self.description.hops.is_none();
+        let counting = counters::attach(&self.pids, begins_threads);
         let ran = session.run(iterations, None)?;
         Ok(Counters {
             iterations: ran.samples.len() as u64,

@@ -8,17 +8,18 @@ mod reason;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
-use std::{fmt, fs, io};
+use std::{fmt, io};
 
 use contract::message::Usage;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Pid;
 use perf_event::{Builder, Counter};
-use procfs::process::Process;
 use serde::{Deserialize, Serialize};
 
 use crate::interference::{self, Interference};
+use crate::source::{Source, word_after};
+use crate::stat::threads;
 use event::{Event, events};
 use reason::Reason;
 
@@ -87,8 +88,9 @@ impl fmt::Display for Absent {
     }
 }
 
-/// Descriptors that stay free.
-const RESERVE: u64 = 32;
+/// Counters of a thread or CPU, and descriptors that stay free.
+const COUNTERS: usize = 16;
+const RESERVE: usize = 32;
 
 /// Thread or CPU that a counter follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,34 +122,20 @@ pub struct Counting {
     pids: Vec<i32>,
 }
 
-/// Attaches counters to every thread of these processes, and switches them on. If descriptors do not
-/// suffice, or `wanted` says so, counts what runs on the CPUs that the first process may use. If this
-/// is forbidden, counts as many events of the threads as there are descriptors for.
-///
-/// Threads that start later are not counted under [`Scope::Threads`]: a program that creates threads
-/// in its iterations needs [`Scope::Cpus`].
-pub fn attach(pids: &[i32], wanted: Option<Scope>) -> Counting {
-    let threads: Vec<Target> = threads(pids).into_iter().map(Target::Thread).collect();
-    let cpus: Vec<Target> = cpus(pids).into_iter().map(Target::Cpu).collect();
-    let (mut open, mut absent, mut countable) = (Vec::new(), Vec::new(), Vec::new());
+/// Attaches counters to every thread of these processes, and switches them on. If the threads are more than there
+/// are descriptors for, or begin in the iterations, counts what runs on the CPUs that the first process may use.
+pub fn attach(pids: &[i32], begins_threads: bool) -> Counting {
+    let threads: Vec<i32> = pids.iter().flat_map(|&pid| threads(pid)).collect();
+    let soft = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
+    let needed = COUNTERS * threads.len() + RESERVE;
+    let scope = if begins_threads || needed as u64 > soft { Scope::Cpus } else { Scope::Threads };
+    let targets: Vec<Target> = match scope {
+        Scope::Threads => threads.into_iter().map(Target::Thread).collect(),
+        Scope::Cpus => cpus(pids).into_iter().map(Target::Cpu).collect(),
+    };
+    let (mut open, mut absent) = (Vec::new(), Vec::new());
     for (name, event) in events() {
-        match countable_parts(event, threads.first()) {
-            Ok(parts) => countable.push((name, parts)),
-            Err(why) => absent.push((name, why)),
-        }
-    }
-    let mut spare = spare_descriptors();
-    let scope = wanted.unwrap_or_else(|| {
-        let parts: usize = countable.iter().map(|(_, parts)| parts.len()).sum();
-        let part = countable.first().and_then(|(_, parts)| parts.first());
-        let may_count = |(part, cpu): (&Builder<'static>, &Target)| cpu.open(part).is_ok();
-        let fits = parts * threads.len() <= spare;
-        let by_thread = fits || !part.zip(cpus.first()).is_some_and(may_count);
-        if by_thread { Scope::Threads } else { Scope::Cpus }
-    });
-    let targets = if scope == Scope::Threads { threads } else { cpus };
-    for (name, parts) in countable {
-        match open_all(&parts, &targets, &mut spare) {
+        match open_all(event, &targets) {
             Ok(counters) => open.push((name, counters)),
             Err(why) => absent.push((name, why)),
         }
@@ -160,28 +148,21 @@ pub fn attach(pids: &[i32], wanted: Option<Scope>) -> Counting {
 }
 
 /// Opens the counters of one event for every target, or none.
-fn open_all(
-    parts: &[Builder<'static>],
-    targets: &[Target],
-    spare: &mut usize,
-) -> Result<Vec<Counter>, Reason> {
-    let needed = parts.len() * targets.len();
-    *spare = spare.checked_sub(needed).ok_or_else(|| reason::descriptors(needed, *spare))?;
-    let mut counters = Vec::with_capacity(needed);
-    for target in targets {
-        for part in parts {
-            match target.open(part) {
-                Ok(counter) => counters.push(counter),
-                // It has ended since it was listed.
-                Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
-                Err(e)
-                    if e.raw_os_error() == Some(libc::EACCES)
-                        && matches!(target, Target::Cpu(_)) =>
-                {
-                    return Err(reason::by_cpu());
-                }
-                Err(e) => return Err(reason::of(&e, false)),
+fn open_all(event: Event, targets: &[Target]) -> Result<Vec<Counter>, Reason> {
+    let parts = event.parts()?;
+    let is_hardware = matches!(event, Event::Hardware { .. });
+    let mut counters = Vec::with_capacity(parts.len() * targets.len());
+    for (target, part) in targets.iter().flat_map(|target| parts.iter().map(move |p| (target, p))) {
+        match target.open(part) {
+            Ok(counter) => counters.push(counter),
+            // It has ended since it was listed.
+            Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
+            Err(e)
+                if e.raw_os_error() == Some(libc::EACCES) && matches!(target, Target::Cpu(_)) =>
+            {
+                return Err(reason::by_cpu());
             }
+            Err(e) => return Err(reason::of(&e, is_hardware)),
         }
     }
     if counters.is_empty() { Err(reason::no_threads()) } else { Ok(counters) }
@@ -229,9 +210,10 @@ impl Counting {
 /// Calls of these processes that read and that write, so far.
 fn calls(pids: &[i32]) -> Option<[u64; 2]> {
     let mut sums = [0; 2];
-    for &pid in pids {
-        let io = Process::new(pid).ok()?.io().ok()?;
-        sums = [sums[0] + io.syscr, sums[1] + io.syscw];
+    for pid in pids {
+        let io = Source::system().text(&format!("/proc/{pid}/io"))?;
+        let calls: [u64; 2] = [word_after(&io, "syscr:")?, word_after(&io, "syscw:")?];
+        sums = [sums[0] + calls[0], sums[1] + calls[1]];
     }
     (!pids.is_empty()).then_some(sums)
 }
@@ -261,36 +243,11 @@ fn scaled(count: u64, enabled: u64, running: u64) -> Option<(u64, f64)> {
     Some((u64::try_from(scaled).ok()?, running as f64 / enabled as f64))
 }
 
-/// Counters of an event, if it can be counted for this thread.
-fn countable_parts(event: Event, thread: Option<&Target>) -> Result<Vec<Builder<'static>>, Reason> {
-    let parts = event.parts()?;
-    let thread = thread.ok_or_else(reason::no_threads)?;
-    let is_hardware = matches!(event, Event::Hardware { .. });
-    for part in &parts {
-        thread.open(part).map_err(|e| reason::of(&e, is_hardware))?;
-    }
-    Ok(parts)
-}
-
-/// Threads of all of these processes that are alive.
-fn threads(pids: &[i32]) -> Vec<i32> {
-    let tasks = |&pid: &i32| Process::new(pid).ok()?.tasks().ok();
-    let tasks = pids.iter().filter_map(tasks).flatten();
-    tasks.filter_map(|task| Some(task.ok()?.tid)).collect()
-}
-
 /// CPUs that the first process may use.
 fn cpus(pids: &[i32]) -> Vec<usize> {
     let set = pids.first().and_then(|&pid| sched_getaffinity(Pid::from_raw(pid)).ok());
     let is_allowed = |cpu: &usize| set.is_some_and(|set| set.is_set(*cpu) == Ok(true));
     (0..CpuSet::count()).filter(is_allowed).collect()
-}
-
-/// Descriptors that this process may still open.
-fn spare_descriptors() -> usize {
-    let soft = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
-    let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-    usize::try_from(soft.saturating_sub(open as u64 + RESERVE)).unwrap_or(usize::MAX)
 }
 
 /// Events of one reason together.
@@ -326,7 +283,7 @@ mod tests {
     }
 
     /// Sends `lines` lines through a cat(1) that is counted.
-    fn counted(lines: u8, scope: Option<Scope>) -> Counters {
+    fn counted(lines: u8, begins_threads: bool) -> Counters {
         let mut child =
             Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -334,7 +291,7 @@ mod tests {
         // Once it has answered, it is cat and no longer on its way to exec.
         stdin.write_all(b"x\n").unwrap();
         stdout.read_exact(&mut byte).unwrap();
-        let counting = attach(&[child.id() as i32], scope);
+        let counting = attach(&[child.id() as i32], begins_threads);
         for _ in 0..lines {
             stdin.write_all(b"x\n").unwrap();
             stdout.read_exact(&mut byte).unwrap();
@@ -347,8 +304,8 @@ mod tests {
 
     #[test]
     fn another_process_is_counted_or_each_event_has_a_reason() {
-        for scope in [None, Some(Scope::Threads), Some(Scope::Cpus)] {
-            let counters = counted(50, scope);
+        for begins_threads in [false, true] {
+            let counters = counted(50, begins_threads);
             let absent: usize = counters.absent.iter().map(|one| one.events.len()).sum();
             assert_eq!(counters.events.len() + absent, events().len(), "{counters:?}");
             assert!(counters.absent.iter().all(|one| !one.reason.is_empty()));
@@ -364,7 +321,7 @@ mod tests {
     #[test]
     fn a_process_that_has_ended_is_no_failure() {
         // Beyond the largest pid_max.
-        let counters = attach(&[1 << 23], None).finish();
+        let counters = attach(&[1 << 23], false).finish();
         assert!(counters.events.is_empty() && counters.scope.is_none());
         assert_eq!((counters.reads, counters.writes), (None, None));
     }

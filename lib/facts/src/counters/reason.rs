@@ -69,16 +69,8 @@ pub(super) fn no_threads() -> Reason {
 /// Events of a CPU may not be counted.
 pub(super) fn by_cpu() -> Reason {
     reason(
-        "this user may not count by CPU",
-        Some("sudo sysctl -w kernel.perf_event_paranoid=0, or run it as root"),
-    )
-}
-
-/// Its counters take more descriptors than may be opened.
-pub(super) fn descriptors(needed: usize, spare: usize) -> Reason {
-    reason(
-        format!("it needs {needed} descriptors, and {spare} may be opened"),
-        Some("raise ulimit -n, or run it as root, who may count by CPU"),
+        "this user may not count by CPU, as it takes for so many threads, or for those that begin meanwhile",
+        Some("sudo sysctl -w kernel.perf_event_paranoid=0, run it as root, or raise ulimit -n"),
     )
 }
 

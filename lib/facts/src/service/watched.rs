@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use procfs::process::{Process, Stat};
+use crate::stat::{Stat, living};
 
 /// Processes to watch.
 #[derive(Clone, Debug)]
@@ -27,13 +27,13 @@ pub fn ensure_watchable(pid: i32) -> Result<(), String> {
             "there is no process {pid} here: it has ended, is in another pid namespace, or /proc hides it (hidepid)"
         )
     };
-    let stat = Process::new(pid).and_then(|process| process.stat()).map_err(|_| gone())?;
+    let stat = Stat::read(pid).ok_or_else(gone)?;
     if matches!(stat.state, 'Z' | 'X') {
-        return Err(format!("process {pid} ({}) is a zombie: it has ended", stat.comm));
+        return Err(format!("process {pid} ({}) is a zombie: it has ended", stat.name));
     }
     // PF_KTHREAD of include/linux/sched.h.
     if stat.flags & 0x0020_0000 != 0 {
-        return Err(format!("{pid} ({}) is a thread of the kernel", stat.comm));
+        return Err(format!("{pid} ({}) is a thread of the kernel", stat.name));
     }
     Ok(())
 }
@@ -68,19 +68,13 @@ fn of_group(folder: &Path) -> io::Result<Vec<i32>> {
     Ok(pids)
 }
 
-/// Processes that are alive.
-pub(super) fn living() -> Vec<Stat> {
-    let all = procfs::process::all_processes().into_iter().flatten().flatten();
-    all.filter_map(|process| process.stat().ok().filter(|stat| stat.state != 'Z')).collect()
-}
-
 /// Descendants of a process, each after its parent.
 fn started_by(pid: i32) -> Vec<i32> {
     let all = living();
     let mut found = vec![pid];
     let mut next = 0;
     while let Some(&parent) = found.get(next) {
-        found.extend(all.iter().filter(|stat| stat.ppid == parent).map(|stat| stat.pid));
+        found.extend(all.iter().filter(|stat| stat.parent == parent).map(|stat| stat.pid));
         next += 1;
     }
     found.split_off(1)
@@ -104,10 +98,7 @@ mod tests {
         }
         child.wait().unwrap();
         assert!(ensure_watchable(pid).unwrap_err().contains("there is no process"));
-        if Process::new(2)
-            .and_then(|process| process.stat())
-            .is_ok_and(|stat| stat.comm == "kthreadd")
-        {
+        if Stat::read(2).is_some_and(|stat| stat.name == "kthreadd") {
             assert!(ensure_watchable(2).unwrap_err().contains("thread of the kernel"));
         }
     }
