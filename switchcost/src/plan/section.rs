@@ -174,6 +174,13 @@ impl Section {
         cases
     }
 
+    /// Number of its cases.
+    pub(super) fn count(&self) -> usize {
+        let points = self.over.as_ref().map_or(1, |over| over.values.len());
+        let rows = self.rows.iter().map(|row| row.tasks.len().max(points) << u8::from(row.twin));
+        rows.sum::<usize>().saturating_mul(self.columns.len().max(1))
+    }
+
     /// Number of its cells.
     pub(super) fn cells(&self) -> u32 {
         (self.rows.len() * self.columns.len().max(1)) as u32

@@ -41,6 +41,9 @@ fn span<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Dura
     values::duration(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
+/// Most cases of a plan: a case takes about a kilobyte.
+const MOST_CASES: usize = 200_000;
+
 /// Longest budget of a short run.
 const QUICK: Duration = Duration::from_secs(15);
 
@@ -61,6 +64,8 @@ impl Plan {
         if let Some(question) = &plan.question {
             check::ensure_printable("the question", question)?;
         }
+        let count: usize = plan.sections.iter().map(Section::count).sum();
+        ensure!(count <= MOST_CASES, "it has {count} cases, and {MOST_CASES} are the most");
         let mut titles = HashSet::new();
         for section in &plan.sections {
             check::ensure_printable("a title", &section.title)?;

@@ -204,3 +204,12 @@ fn a_line_of_the_list_and_a_name_of_the_answer_are_found() {
     assert_eq!((found("switch through pipes"), found("switch through pipes, one CPU")), (2, 1));
     assert_eq!(found("no such row: 5 x p"), 0);
 }
+
+#[test]
+fn a_plan_has_an_end() {
+    let named = |rest: &str| (0..500).map(|n| format!("{{name='{n}'{rest}}},")).collect::<String>();
+    let (columns, rows) = (named(""), named(",program='p',iters=1,warmup=0"));
+    let text =
+        format!("rounds=1\n{}", section("hop", &format!("column=[{columns}]\nrow=[{rows}]")));
+    assert_refused(&text, "it has 250000 cases, and 200000 are the most");
+}
