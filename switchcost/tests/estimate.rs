@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::support::house::House;
 use crate::support::process::Run;
-use crate::support::{ANSWER, RUNNER, until};
+use crate::support::{ANSWER, RUNNER, switchcost, until};
 
 fn estimate(args: &[&str]) -> Run {
-    args.iter().fold(Run::of(RUNNER).flags("estimate"), |run, arg| run.arg(arg))
+    args.iter().fold(switchcost("estimate"), |run, arg| run.arg(arg))
 }
 
 /// A service that sleeps and wakes, beside a child of its own, until it is dropped.
@@ -88,25 +88,19 @@ fn all_that_a_command_starts_is_watched_and_ended() {
 fn a_command_is_ended_by_sigterm_and_an_interrupt_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
-    let script = "trap 'rm \"$0\"; exit' TERM; echo $$ >\"$0\"; while :; do sleep 0.02; done";
+    // What it says would fill a pipe.
+    let script = "trap 'rm \"$0\"; exit' TERM; yes | head -c 300000; yes | head -c 300000 >&2; \
+                  echo $$ >\"$0\"; while :; do sleep 0.02; done";
     let path = file.to_string_lossy();
     let flags = |time| ["--for", time, ANSWER, "--", "sh", "-c", script, &path];
-    estimate(&flags("1s")).start().finish_all().expect(0);
+    let run = estimate(&flags("1s")).start().finish_all().expect(0);
+    assert!(run.stderr.len() >= 600_000, "{}", run.stderr.len());
     assert!(!file.exists());
     let run = estimate(&flags("1000s")).start();
     until("it runs", || file.exists());
     run.signal(Signal::SIGTERM);
     run.finish_all().expect(143).expect_complaint(&["interrupted"]);
     assert!(!file.exists());
-}
-
-#[test]
-fn a_command_that_says_much_goes_on() {
-    let script = "yes | head -c 300000 >&2; yes | head -c 300000; exec sleep 1000";
-    let run = estimate(&["--for", "2s", ANSWER, "--", "sh", "-c", script]).start().finish_all();
-    let run = run.expect(0);
-    assert!(run.stdout.starts_with("sleep: 1 thread,"), "{}", run.stdout);
-    assert!(run.stderr.len() >= 600_000, "{}", run.stderr.len());
 }
 
 #[test]
@@ -128,27 +122,17 @@ fn what_cannot_be_watched_is_bad_usage() {
     estimate(&[]).finish().expect_refusal(2, &["--connections", "--pid", "`-- COMMAND`"]);
     estimate(&[]).flags("python3 -m x").finish().expect(2).expect_complaint(&["behind `--`"]);
     for command in ["no-such-command", "./no-such-command", "/"] {
-        let run = House::new(1, &[]).switchcost("estimate --").arg(command).finish();
+        let run = estimate(&[ANSWER, "--", command]).finish();
         run.expect_refusal(2, &["cannot start", command]);
     }
     let run = estimate(&[ANSWER, "--", "true"]).finish();
     run.expect_refusal(1, &["it ended before it was seen twice"]);
-}
-
-#[test]
-fn a_named_file_that_lacks_figures_is_refused_before_anything_is_measured() {
-    let house = House::new(1, &[]);
-    let run = house.switchcost("estimate --switches 9 --link tcp").arg(ANSWER).finish();
-    let run = run.expect_refusal(
-        2,
-        &["answer.jsonl lacks figures of hand-overs over TCP", "without a file"],
-    );
+    // Before anything is measured.
+    let run = estimate(&[ANSWER]).flags("--switches 9 --link tcp").finish();
+    let words = ["answer.jsonl lacks figures of hand-overs over TCP", "without a file"];
+    let run = run.expect_refusal(2, &words);
     assert!(!run.stderr.contains("measuring"), "{run}");
-}
-
-/// In /sys not even root makes a file.
-#[test]
-fn a_folder_that_takes_no_results_is_named() {
+    // In /sys not even root makes a file.
     let run = estimate(&["--switches", "9"]).folder(Path::new("/sys")).finish();
     let run = run.expect(1).expect_complaint(&["this folder", "go to a folder"]);
     assert!(!run.stderr.contains("--out"), "{run}");
@@ -198,16 +182,10 @@ fn figures_of_this_folder_are_found_and_named() {
 
 #[test]
 fn what_the_system_refuses_is_not_advised() {
-    let limited = r#"ulimit -n 300; exec "$0" "$@""#;
-    let run =
-        Run::within(limited, RUNNER.as_ref()).flags("estimate --connections 20000").arg(ANSWER);
-    let text = words(&run.finish().expect(0).stdout);
-    for part in [
-        "20,000 connections: more than this system allows.",
-        "(open files, hard)",
-        "--nofile=",
-        "; threads would hold ",
-    ] {
+    let run = Run::within(r#"ulimit -n 300; exec "$0" "$@""#, RUNNER.as_ref());
+    let run = run.flags("estimate --connections 20000").arg(ANSWER).finish().expect(0);
+    let text = words(&run.stdout);
+    for part in ["20,000 connections: more than this system allows.", "(open files, hard)"] {
         assert!(text.contains(part), "'{part}' is missing: {text}");
     }
     assert!(!text.contains("will do"), "{text}");

@@ -12,8 +12,7 @@ use switchcost::views::limits::{self, Asked, LimitRow, LimitsReport};
 use tempfile::TempDir;
 
 use crate::properties::unpacked;
-use crate::support::RUNNER;
-use crate::support::process::Run;
+use crate::support::switchcost;
 
 const SYSTEMS: [&str; 3] = ["debian", "docker", "kubernetes"];
 
@@ -89,42 +88,10 @@ fn what_is_hidden_is_named_and_never_guessed() {
     assert!(text.contains("Kernel parameters can be raised only on the host"));
 }
 
-#[test]
-fn the_commands_are_enough() {
-    // A limit that is raised for N holds N.
-    for name in SYSTEMS {
-        let root = system(name);
-        let system = Limits::read_under(root.path());
-        for (program, needs) in asked() {
-            let Ok(needs) = needs else { continue };
-            let (_, most) = system.tightest(&needs).unwrap();
-            assert!(system.allow(&needs, most), "{name}, {program}");
-            let report = limits::check(&system, &asked(), Some(most + 1));
-            let mut rows = report.programs.iter();
-            let row = rows.find(|row| row.program == program).unwrap();
-            assert_eq!(row.fits, Some(false), "{name}, {program}");
-            let mut raised = report.raises.iter();
-            assert!(raised.any(|raise| raise.programs.contains(&program)), "{name}, {program}");
-        }
-    }
-}
-
-#[test]
-fn limits_of_one_file_are_raised_apart() {
-    let raises = report("debian", Some(3_000_000)).raises;
-    for (limit, program) in [
-        ("open files, hard (ulimit -Hn)", "async-brigade"),
-        ("user processes (ulimit -u)", "thread-creation"),
-    ] {
-        let raise = raises.iter().find(|raise| raise.limit.name == limit).unwrap();
-        assert!(raise.programs.iter().any(|name| name == program), "{limit}");
-    }
-}
-
 /// A number of tasks is read as `estimate` reads it, before the program or behind it.
 #[test]
 fn a_number_of_tasks_may_have_a_unit() {
-    let limits = |flags| Run::of(RUNNER).flags("limits --format json").flags(flags).finish();
+    let limits = |flags| switchcost("limits --format json").flags(flags).finish();
     for flags in [
         "--tasks 2k one-thread-brigade",
         "one-thread-brigade --tasks 2k",

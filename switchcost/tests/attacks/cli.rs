@@ -4,9 +4,8 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{RECORDS, switchcost};
 use crate::support::process::{NO_FILES, Run};
-use crate::support::{RUNNER, skip};
+use crate::support::{FIXTURE, RUNNER, skip, switchcost};
 
 #[test]
 fn an_output_that_cannot_be_written_is_named() {
@@ -25,7 +24,7 @@ fn an_output_that_cannot_be_written_is_named() {
         ("report - --svg plots", "plots/"),
     ] {
         let run = Run::within(NO_FILES, Path::new(RUNNER)).flags(flags).folder(folder.path());
-        let run = run.input(&fs::read_to_string(RECORDS).unwrap()).finish().expect_quiet_success();
+        let run = run.input(&fs::read_to_string(FIXTURE).unwrap()).finish().expect_quiet_success();
         let is_named = run.stdout.contains(name) && run.stdout.contains("File too large");
         assert!(is_named && run.stdout.ends_with("status 1\n"), "{run}");
     }

@@ -5,7 +5,7 @@ use facts::{Also, Metric, Quantity, Record};
 use switchcost::figures::verdict::{MARGIN, Reason, Verdict};
 use switchcost::views::comparison::Comparison;
 
-use super::synthetic::{Noise, edit, findings, pair, record, text, verdicts, worse_than};
+use super::synthetic::{Noise, edit, findings, pair, record, verdicts, worse_than};
 
 /// Two cases of which the second depends on the machine alone; both times are multiplied.
 fn with_yardstick(own: f64, yardstick: f64) -> Vec<Record> {
@@ -54,19 +54,6 @@ fn what_the_machine_may_have_done_is_no_verdict() {
         }
         assert!(worse_than(&compared, 0.05).iter().all(|name| name.starts_with("case 0")));
     }
-}
-
-/// A wake-up on another CPU is the scheduler's.
-#[test]
-fn an_unpinned_yardstick_is_none() {
-    let [old, new] = [1.0, 1.5].map(|factor| {
-        let mut records = with_yardstick(factor, factor);
-        records.iter_mut().for_each(|record| record.cpus = None);
-        records
-    });
-    let compared = pair(&old, &new);
-    assert!(verdicts(&compared).iter().all(|verdict| verdict.has_changed()));
-    assert!(text(&compared).contains("times were compared as they are"));
 }
 
 /// Every row shows the interval of its verdict: it excludes no change if that is a difference, and lies inside the

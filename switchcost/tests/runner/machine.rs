@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use super::switchcost;
 use crate::support::house::House;
-use crate::support::{is_installed, skip};
+use crate::support::{is_installed, skip, switchcost};
 
 fn json(flags: &str) -> Value {
     let run = switchcost("machine --format json").flags(flags).finish().expect_quiet_success();

@@ -1,7 +1,5 @@
 //! The verbs with the programs themselves, as small as can be.
 
-use std::path::Path;
-
 use serde_json::Value;
 use switchcost::measure::probe;
 use switchcost::plan::BUILT_IN;
@@ -65,20 +63,6 @@ fn columns_of_further_passes_are_filled() {
     run.arg("10 µs").finish().expect(0);
     let text = std::fs::read_to_string(house.path("b.jsonl")).unwrap();
     assert!(text.contains(r#""heartbeat":{"count""#), "{text}");
-}
-
-#[test]
-fn a_stack_that_was_used_stays_resident() {
-    let house = house();
-    std::fs::hard_link(build().join("thread-creation"), house.path("thread-creation")).unwrap();
-    let resident = |depth: u64| {
-        let run = house.switchcost("stat --iters 1 --format json thread-creation --tasks 20");
-        let answer = json(&run.flags(&format!("--stack-depth {depth}")).finish().expect(0));
-        answer["process"]["memory"]["held"]["resident"].as_u64().unwrap()
-    };
-    // 20 stacks of 512 KiB are more than all else that the process holds.
-    let depth = 512 << 10;
-    assert!(resident(0) < 20 * depth && resident(depth) >= 20 * depth);
 }
 
 /// Figures of a metric, curve by curve.
@@ -150,16 +134,6 @@ fn stat_tells_what_can_be_observed() {
         let run = house.switchcost(&format!("stat one-thread-brigade {bad}")).finish().expect(2);
         run.expect_complaint(&[bad.split(['=', ' ']).next().unwrap()]);
     }
-}
-
-#[test]
-fn limits_tells_what_fits_and_what_raises_it() {
-    let house = house();
-    let few = house.switchcost("limits thread-brigade --tasks 3").finish().expect(0);
-    assert!(few.stdout.contains("3 tasks fit"), "{few}");
-    let run = Run::within(r#"ulimit -n 64; exec "$0" "$@""#, Path::new(&house.path("switchcost")));
-    let run = run.flags("limits thread-brigade --tasks 500").finish().expect(1);
-    assert!(run.stdout.contains("nofile"), "{run}");
 }
 
 /// A flag or a value that a program does not know is a fault of the plan. Two that do not go together

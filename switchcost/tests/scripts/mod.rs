@@ -3,7 +3,6 @@
 mod ci;
 mod rss;
 
-use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -110,16 +109,4 @@ fn a_tool_that_is_missing_is_named() {
     ] {
         within(&path, name, "").finish().expect_refusal(code, &words);
     }
-}
-
-#[test]
-fn shellcheck_finds_nothing() {
-    if !can_run(&["shellcheck", "bash"]) {
-        return;
-    }
-    let scripts = fs::read_dir(path_of("")).unwrap().chain(fs::read_dir(path_of("lib")).unwrap());
-    let scripts = scripts.map(|entry| entry.unwrap().path());
-    let scripts = scripts.filter(|path| path.extension().is_some_and(|e| e == "sh"));
-    let run = scripts.fold(Run::of("shellcheck").arg("-x"), |run, path| run.arg(path));
-    run.finish().expect_quiet_success();
 }
