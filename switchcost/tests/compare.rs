@@ -158,10 +158,6 @@ fn the_gate_fails_where_a_case_is_worse_beyond_doubt() {
     compare([&old, &two], "--fail-above 5%").expect(125);
     // The other way round it is faster, which is no fault.
     compare([&new, &old], "--fail-above 0").expect(0);
-    for limit in ["five", "-1%", ""] {
-        let run = compare([&old, &new], &format!("--fail-above={limit}"));
-        run.expect_refusal(2, &["--fail-above"]);
-    }
 }
 
 #[test]
@@ -182,7 +178,6 @@ fn a_gate_without_a_verdict_ends_with_status_3() {
         compare(files, "--fail-above 5%").expect(3).expect_complaint(&[words]);
     }
     compare([&old, &old], "").expect(0);
-    switchcost("compare").arg(&old).finish().expect(2);
 }
 
 #[test]

@@ -181,8 +181,6 @@ fn a_side_that_is_not_there_or_cannot_be_built_is_one_clear_line() {
     fs::create_dir(sides.path("empty")).unwrap();
     let beside = Path::new(RUNNER).parent().unwrap().to_str().unwrap();
     for (first, second, code, words) in [
-        ("a", "no/such", 2, "no such folder"),
-        ("a", "git:", 2, "git:main"),
         ("a", "git:a\nb", 2, "control characters"),
         ("empty", "empty", 125, "no program"),
         ("a", "git:no-such-revision", 125, "name a commit"),

@@ -103,36 +103,9 @@ fn a_command_is_ended_by_sigterm_and_an_interrupt_is_told() {
     assert!(!file.exists());
 }
 
+/// In /sys not even root makes a file.
 #[test]
-fn what_cannot_be_watched_is_bad_usage() {
-    for (flags, words) in [
-        ("--pid 999999999", &["--pid", "there is no process"][..]),
-        ("--pid 0", &["--pid"]),
-        ("--pid 1 --tasks 3", &["--pid", "--tasks"]),
-        ("--pid 1 --runtime multi", &["--pid", "--runtime"]),
-        ("--cgroup /nonexistent", &["--cgroup", "/nonexistent/cgroup.procs"]),
-        ("--pid 1 --for 10ms", &["--for", "1s or more"]),
-        ("--switches 1,,2", &["--switches", "1,,2"]),
-        ("--tasks 20,0,0", &["--tasks", "20,0,0"]),
-    ] {
-        estimate(&[]).flags(flags).arg(ANSWER).finish().expect_refusal(2, words);
-    }
-    let flags = "--switches 9 req/s";
-    estimate(&[]).flags(flags).finish().expect_refusal(2, &["req/s", "30000/s"]);
-    estimate(&[]).finish().expect_refusal(2, &["--connections", "--pid", "`-- COMMAND`"]);
-    estimate(&[]).flags("python3 -m x").finish().expect(2).expect_complaint(&["behind `--`"]);
-    for command in ["no-such-command", "./no-such-command", "/"] {
-        let run = estimate(&[ANSWER, "--", command]).finish();
-        run.expect_refusal(2, &["cannot start", command]);
-    }
-    let run = estimate(&[ANSWER, "--", "true"]).finish();
-    run.expect_refusal(1, &["it ended before it was seen twice"]);
-    // Before anything is measured.
-    let run = estimate(&[ANSWER]).flags("--switches 9 --link tcp").finish();
-    let words = ["answer.jsonl lacks figures of hand-overs over TCP", "without a file"];
-    let run = run.expect_refusal(2, &words);
-    assert!(!run.stderr.contains("measuring"), "{run}");
-    // In /sys not even root makes a file.
+fn a_folder_that_takes_no_results_is_named() {
     let run = estimate(&["--switches", "9"]).folder(Path::new("/sys")).finish();
     let run = run.expect(1).expect_complaint(&["this folder", "go to a folder"]);
     assert!(!run.stderr.contains("--out"), "{run}");

@@ -185,32 +185,6 @@ fn several_files_stand_side_by_side() {
 }
 
 #[test]
-fn what_cannot_be_shown_or_would_lose_something_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let [a, b, c] = three_files(folder.path());
-    let out = folder.path().join("out").display().to_string();
-    let before = fs::read(&a).unwrap();
-    for (arguments, status, reason) in [
-        (vec![&*a, &b, "--full"], 2, "one machine"),
-        (vec![&a, &b, "--export-csv", &out], 2, "one machine"),
-        (vec![&a, &b, "--svg", &out], 2, "one machine"),
-        (vec![&a, &b, "--splice", &out], 2, "one machine"),
-        (vec![&c, &c], 1, "holds an answer"),
-        (vec![&a, "--html", &a], 2, "--html"),
-        (vec![&a, "--html", &out, "--export-csv", &out], 2, "name another file"),
-        (vec![&a, "--export-csv", "-", "--export-json", "-"], 2, "output of --export-csv"),
-        (vec![&a, "--html", "/nonexistent/a.html"], 1, "/nonexistent/a.html"),
-        (vec![&a, "--splice", "/nonexistent/b.md"], 1, "/nonexistent/b.md"),
-    ] {
-        let (code, stdout, err) = report(&arguments);
-        assert_eq!((code, stdout.as_str()), (status, ""), "{arguments:?}: {err}");
-        assert!(err.contains(reason), "{arguments:?}: {err}");
-    }
-    assert!(!Path::new(&out).exists());
-    assert_eq!(fs::read(&a).unwrap(), before);
-}
-
-#[test]
 fn the_page_is_folded_below_the_answer_and_follows_the_theme() {
     let html = page(&records());
     let (_, body) = html.split_once("</style>").unwrap();

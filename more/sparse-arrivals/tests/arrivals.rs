@@ -46,23 +46,3 @@ fn a_load_above_what_can_be_served_ends_and_says_so() {
         assert!(error.lines().count() == 1 && text.is_empty(), "{kind}: {text}{error}");
     }
 }
-
-#[test]
-fn bad_flags_are_refused() {
-    for (flags, word) in [
-        ("--load 0", "--load"),
-        ("--load 1001", "--load"),
-        ("--load x", "--load"),
-        ("--load 50 --every 1ms", "--every"),
-        ("--work 3000", "--work"),
-        ("--load 50 --work 2ms", "--work"),
-        ("--every 1ns", "--every"),
-        ("--load 50 --on thread --workers 2", "--workers"),
-        ("--load 50 --on tokio-per-cpu --workers 2", "--workers"),
-    ] {
-        let output = run(flags).unwrap();
-        let [text, error] = texts(&output);
-        assert_eq!(output.status.code(), Some(2), "{flags}: {text}{error}");
-        assert!(error.contains(word) && error.lines().count() == 1, "{flags}: {error}");
-    }
-}

@@ -80,7 +80,7 @@ impl Args {
             let place = begun.fetch_add(1, Ordering::Relaxed) + 1;
             progress::draw(&format!("check {place} of {}: {name}", check::COUNT));
         };
-        for checked in check::check(candidate, tell) {
+        for checked in check::check(candidate, |_| true, tell) {
             progress::draw("");
             // A check that was interrupted has no result.
             if signals::received().is_some() {

@@ -11,7 +11,7 @@ use crate::support::{FIXTURE, RUNNER, skip, switchcost};
 fn an_output_that_cannot_be_written_is_named() {
     for flags in ["--help", "report --help"] {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let run = switchcost(flags).finish_into(full).expect(1);
+        let run = switchcost(flags).output(full).finish().expect(1);
         run.expect_complaint(&["cannot print the help", "No space left"]);
     }
     let run = Run::within("exec \"$0\" \"$@\" >&-", Path::new(RUNNER)).flags("run --list");

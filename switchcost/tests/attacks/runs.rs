@@ -75,8 +75,9 @@ fn a_signal_ends_a_write_that_nobody_reads() {
         held.read(true).write(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
         let mut held = held.open(&path).unwrap();
         while held.write(&[b'x'; 4096]).is_ok() {}
+        let _ = fs::remove_file(&began);
         let running = house.run_after(&format!("exec >'{}'", path.display()), flags).start();
-        until("it measures", || fs::remove_file(&began).is_ok());
+        until("it measures", || began.exists());
         running.send(SIGTERM);
         running.finish().expect(143);
     }

@@ -113,7 +113,7 @@ fn drifting(noise: &mut Noise, own: f64, drift: f64, other: f64) -> Vec<Record> 
 /// The verdicts together allow one wrong one in 20 pairs.
 #[test]
 fn a_machine_that_varies_hides_no_change_and_makes_none() {
-    const PAIRS: usize = 200;
+    const PAIRS: usize = 40;
     let mut noise = Noise::of(7);
     let mut changed = |own: f64, drift: f64, other: f64| {
         let pairs = (0..PAIRS).filter(|_| {

@@ -59,23 +59,6 @@ fn a_fault_in_one_chain_is_found_and_named() {
     }
 }
 
-#[test]
-fn numbers_of_chains_that_make_no_sense_are_refused() {
-    for (program, more, code, words) in [
-        ("thread-brigade", "--chains 0", 2, "--chains"),
-        ("thread-brigade", "--chains 65537", 2, "65536"),
-        ("thread-brigade", "--trips 0", 2, "--trips"),
-        ("thread-brigade", "--tasks 3 --chains 4 --test-fault fail@12", 2, "the last one is 11"),
-        ("thread-brigade", "--tasks 100000000 --chains 65536", 1, "at most"),
-        ("async-mem-brigade", "--executor minimal --transport slot --chains 2", 2, "--chains"),
-        ("async-mem-brigade", "--feed first-task --trips 2", 2, "--trips 1"),
-        ("thread-mem-brigade", "--feed first-task --trips 2", 2, "--trips 1"),
-        ("async-brigade", "--flavor multi-thread --placement chain", 2, "use spread"),
-    ] {
-        run(program, more, "").finish().expect_refusal(code, &[words]);
-    }
-}
-
 /// On one CPU a thread hands on by giving the CPU up, or by being preempted: each hop of each chain is a switch
 /// that the kernel counted.
 #[test]

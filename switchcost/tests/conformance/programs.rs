@@ -3,11 +3,18 @@
 use std::path::Path;
 use std::process::Command;
 
-use switchcost::check::{Checked, Conformity, check};
-
 use super::promises::Program;
 use crate::support::house::executable;
 use crate::support::{is_installed, skip};
+
+/// Checks that programs pass each in its own way. The others are about code that those of a language share.
+const OWN: [&str; 5] = [
+    "describes itself",
+    "answers requests",
+    "keeps its claim",
+    "rests while held",
+    "needs what it says",
+];
 
 /// Faults of programs whose tasks are joined by `chain`'s links.
 const LINK: &str = "fail panic close absent corrupt";
@@ -66,8 +73,6 @@ programs! {
     sparse_arrivals: "sparse-arrivals", "--every 20us", "";
     sparse_arrivals_on_a_pool: "sparse-arrivals", "--every 20us --on pool", "";
     arrivals_under_a_load: "sparse-arrivals", "--load 20 --work 20us", "";
-    arrivals_under_a_load_on_each_cpu: "sparse-arrivals", "--load 20 --work 20us --on tokio-per-cpu", "";
-    arrivals_under_a_load_at_futexes: "sparse-arrivals", "--load 20 --work 20us --on pool-futex", "";
 }
 
 fn keeps_its_promises(program: &Program, faults: &str) {
@@ -77,7 +82,8 @@ fn keeps_its_promises(program: &Program, faults: &str) {
         return skip(&first.stderr);
     }
     program.expect_result(&first.expect_quiet_success());
-    program.keeps_a_session(true);
+    program.follows_the_contract(|check| OWN.contains(&check));
+    program.rests_completely();
     program.ends_at_a_signal();
     for fault in faults.split_whitespace() {
         program.names_the_cause(fault);
@@ -101,23 +107,7 @@ fn peers(tools: &[&str], build: &str, kinds: &[(&str, &'static str)]) {
         let bin = folder.path().display();
         executable(&path, &format!("#!/bin/sh\nbin={bin} && exec {run} \"$@\"\n"));
         let program = Program { path, flags };
-        if place == 0 {
-            follows_the_contract(&program);
-        }
-        program.keeps_a_session(false);
-    }
-}
-
-/// Makes the checks of `switchcost check`.
-fn follows_the_contract(program: &Program) {
-    let Program { path, flags } = program;
-    for Checked { check, result } in check(&program.candidate(), |_| {}) {
-        let path = path.display();
-        match result {
-            Conformity::Passed => {}
-            Conformity::Failed(why) => panic!("{path} {flags}: {check}: {why}"),
-            Conformity::Skipped(why) => skip(&format!("{path} {flags}: {check}: {why}")),
-        }
+        program.follows_the_contract(|check| place == 0 || OWN.contains(&check));
     }
 }
 
@@ -141,7 +131,7 @@ fn node() {
 
 #[test]
 fn cpp() {
-    let build = "g++ -std=c++20 -O2 -pthread -o $bin/cpp cpp/brigade.cpp";
+    let build = "g++ -std=c++20 -pthread -o $bin/cpp cpp/brigade.cpp";
     peers(&["g++"], build, &["", "--tasks-are threads"].map(|flags| ("$bin/cpp", flags)));
 }
 

@@ -1,7 +1,7 @@
 //! What programs of this workspace promise, those marked *Rust* in docs/CONTRACT.md included. `switchcost check` asks
 //! for the rest, once for each implementation of the contract.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::process;
@@ -9,16 +9,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use contract::message::{Answer, Claim, Description, Usage};
+use contract::message::{Answer, Description, Needs};
 use nix::sys::signal::Signal::{SIGINT, SIGTERM};
-use switchcost::check::Candidate;
+use switchcost::check::{Candidate, Checked, Conformity, check};
 use switchcost::measure::session::Session;
 
 use crate::support::process::{Outcome, Run};
 use crate::support::{build, is_installed, skip, until};
-
-/// Tasks of a session.
-const TASKS: u64 = 40;
 
 /// A program, with flags that keep it small.
 pub(super) struct Program {
@@ -58,28 +55,27 @@ impl Program {
         serde_json::from_str(run.arg(tasks.to_string()).finish().expect(0).line()).unwrap()
     }
 
-    /// A session as the runner has it: each pass, a hold, and the end. Programs in Rust count their usage and time
-    /// their end, and none of their threads has a turn in a hold.
-    pub(super) fn keeps_a_session(&self, is_rust: bool) {
-        let described = self.description(TASKS);
-        let mut live = self.candidate().start_tasks(TASKS, "--warmup 2 --controlled").unwrap();
-        let ready = live.attempt(|session| session.ready(Some(&described))).unwrap();
-        for pass in &described.passes {
-            let ran = live.attempt(|session| session.run(3, Some(&pass.name))).unwrap();
-            assert!(!is_rust || ran.usage.is_some() == (ready.pids.len() == 1), "{ran:?}");
-            if let Some(usage) = ran.usage {
-                expect_claim(&described, usage);
+    /// Makes some of the checks of `switchcost check`.
+    pub(super) fn follows_the_contract(&self, is_wanted: impl Fn(&str) -> bool) {
+        for Checked { check, result } in check(&self.candidate(), is_wanted, |_| {}) {
+            let name = format!("{} {}: {check}", self.path.display(), self.flags);
+            match result {
+                Conformity::Passed => {}
+                Conformity::Failed(why) => panic!("{name}: {why}"),
+                Conformity::Skipped(why) => skip(&format!("{name}: {why}")),
             }
         }
+    }
+
+    /// No thread has a turn in a hold, a program without children counts its usage, and its end is timed.
+    pub(super) fn rests_completely(&self) {
+        let mut live = self.candidate().ready().unwrap();
+        let Answer::Ran { usage, .. } = live.ask("run 3").unwrap() else { panic!("no times") };
         let pids = live.hold().unwrap();
-        assert_eq!(pids, ready.pids);
-        expect_covered(&described, &pids);
-        if is_rust {
-            until("it rests", || rests(&pids));
-        }
-        live.attempt(|session| session.run(3, None)).unwrap();
+        assert_eq!(usage.is_some(), pids.len() == 1);
+        until("it rests", || rests(&pids));
         let (teardown_ns, _) = live.attempt(Session::take_down).unwrap();
-        assert!(!is_rust || teardown_ns.is_some());
+        assert!(teardown_ns.is_some());
         live.wait().unwrap().expect(0).unwrap();
     }
 
@@ -151,37 +147,6 @@ impl Program {
     }
 }
 
-/// What a hop claims to be, against what the kernel counted in three iterations.
-fn expect_claim(described: &Description, usage: Usage) {
-    let Some(hops) = described.hops else { return };
-    let (waits, hops) = (usage.voluntary_switches, 3 * hops);
-    match described.claim {
-        Claim::KernelSwitch => assert!(waits + usage.involuntary_switches > 0, "{usage:?}"),
-        Claim::NoSwitch => assert!(waits < hops / 10, "{usage:?} in {hops} hops"),
-        Claim::UserSwitch => {}
-    }
-}
-
-/// `needs` covers all that there is.
-fn expect_covered(described: &Description, pids: &[i32]) {
-    let needs = described.needs;
-    let entries = |folder: &str| {
-        let count = |pid| fs::read_dir(format!("/proc/{pid}/{folder}")).unwrap().count() as u64;
-        pids.iter().map(count).collect::<Vec<_>>()
-    };
-    let descriptors = entries("fd").into_iter().max().unwrap();
-    let threads = entries("task").iter().sum::<u64>() - 1;
-    let maps = fs::read_to_string(format!("/proc/{}/maps", pids[0])).unwrap();
-    let maps = maps.lines().count() as u64;
-    // A process starts with some descriptors and threads, and with maps of its libraries and its stack; a runtime
-    // with more of them.
-    let start = if described.runtime.is_none() { 0 } else { 32 };
-    assert!(descriptors <= needs.descriptors.of(TASKS) + 16 + start, "{descriptors}: {needs:?}");
-    assert!(threads <= needs.threads.of(TASKS) + 16 + start, "{threads} threads: {needs:?}");
-    let are_told = needs.maps.of(TASKS) > 0;
-    assert!(!are_told || maps <= needs.maps.of(TASKS) + 64, "{maps} maps: {needs:?}");
-}
-
 /// Whether next to none of the threads had a turn for a while. Whoever handed on last may still be on its way to
 /// sleep.
 fn rests(pids: &[i32]) -> bool {
@@ -195,28 +160,6 @@ fn rests(pids: &[i32]) -> bool {
     usage.is_some_and(|u| u.voluntary_switches + u.involuntary_switches <= most)
 }
 
-#[test]
-fn flags_that_make_no_sense_together_are_refused() {
-    for flags in [
-        "--iters 0",
-        "--controlled --describe",
-        "--controlled --iters 3",
-        "--controlled --quiet",
-        "--describe --quiet",
-        "--floor --gate",
-        "--describe=",
-        "--tasks 1 --tasks 2",
-        "--command",
-    ] {
-        let outcome = Program::of("thread-creation", "").run(flags).finish();
-        expect_one_complaint(&outcome.expect_refusal(2, &[]));
-    }
-    for fault in ["boredom@1", "fail@999999999"] {
-        let outcome = Program::of("thread-brigade", "").run("--test-fault").arg(fault).finish();
-        expect_one_complaint(&outcome.expect_refusal(2, &[]));
-    }
-}
-
 /// One of a thread for each task, one of several processes, and one of a runtime.
 #[test]
 fn a_limit_that_is_too_low_is_named_with_the_tasks_that_fit() {
@@ -224,8 +167,10 @@ fn a_limit_that_is_too_low_is_named_with_the_tasks_that_fit() {
     static USERS: AtomicU32 = AtomicU32::new(0);
     for name in ["thread-brigade", "process-brigade", "async-brigade"] {
         let program = Program::of(name, "");
-        program.names_low_limit("ulimit -Hn", "ulimit -n 64; exec \"$0\" \"$@\"");
-        let threads = program.description(3).needs.threads;
+        let Needs { descriptors, threads, .. } = program.description(3).needs;
+        if descriptors.each > 0 {
+            program.names_low_limit("ulimit -Hn", "ulimit -n 64; exec \"$0\" \"$@\"");
+        }
         if threads.each == 0 {
             continue;
         }
@@ -286,14 +231,14 @@ fn output_that_takes_nothing_is_an_error() {
     let program = Program::of("thread-brigade", "");
     for flags in ["--describe", "--controlled", "--iters 3"] {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let outcome = program.run(flags).finish_into(full).expect(1);
+        let outcome = program.run(flags).output(full).finish().expect(1);
         assert!(!outcome.stderr.is_empty(), "{outcome}");
         let closed = Run::within("exec \"$0\" \"$@\" >&-", &program.path).flags("--tasks 3");
         closed.flags(flags).finish().expect(1).expect_complaint(&["output is closed"]);
     }
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
-    program.run("--iters 3").finish_into(writer).expect_quiet_success();
+    program.run("--iters 3").output(writer).finish().expect_quiet_success();
 }
 
 /// It runs while all tasks are there, and its failure is one.

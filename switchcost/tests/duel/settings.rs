@@ -106,12 +106,6 @@ fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
         let words = format!("{side}: `echo no >&2; exit 4`: exit status: 4: no");
         assert!(run.stdout.replace("\n  ", " ").contains(&words), "{flags}: {run}");
     }
-
-    // The other side would run with what nothing puts back.
-    for (flag, words) in [("--before-a", "B would run with it too"), ("--before-b", "A would run")]
-    {
-        sides.duel("a a").arg(flag).arg("true").finish().expect_refusal(2, &[flag, words]);
-    }
 }
 
 /// A row of one CPU keeps it, and one that has a flag's value already is no duel.
@@ -133,16 +127,4 @@ fn a_setting_that_a_row_cannot_have_or_has_is_left_out_by_name() {
     }
     let run = sides.duel("a a --each cpus=0 --filter").arg(PROGRAM).finish();
     run.expect_refusal(125, &["no row can be measured", "cpus=0"]);
-}
-
-#[test]
-fn a_setting_that_cannot_be_is_bad_usage() {
-    let sides = of_settings(":");
-    for (setting, words) in
-        [("K", "NAME=VALUE"), ("tokio@1.50.0", "switchcost duel tokio@1.50.0 .")]
-    {
-        sides.duel("a a --b").arg(setting).finish().expect_refusal(2, &["--b", words]);
-    }
-    let run = sides.duel("a a --b").arg("wrap=no-such-command").finish();
-    run.expect_refusal(125, &["no-such-command"]);
 }

@@ -153,17 +153,6 @@ fn a_faulty_plan_is_bad_usage() {
     for flags in ["", "--list"] {
         house.run(flags).finish().expect_refusal(2, &["no-such-brigade"]);
     }
-    let run = switchcost("run --plan /nonexistent.toml").finish();
-    run.expect_refusal(2, &["--plan", "/nonexistent.toml"]);
-}
-
-#[test]
-fn what_cannot_be_written_is_told_before_anything_is_measured() {
-    let house = House::new(1, &TWO);
-    TWO.iter().for_each(|program| house.fake(program, "sleep 1000"));
-    for out in ["missing/out.jsonl", "."] {
-        house.run("--out").arg(out).finish().expect_refusal(1, &["--out", out]);
-    }
 }
 
 /// The folder of the plan, and not the one where the runner starts.
@@ -178,29 +167,6 @@ fn a_relative_path_of_a_program_starts_in_the_folder_of_the_plan() {
     assert_eq!(house.processes().len(), 1);
     fs::remove_file(house.path(TWO[0])).unwrap();
     run("--list").expect_refusal(2, &["row '", "there is no program plans/../one-thread-brigade"]);
-}
-
-#[test]
-fn bad_flags_are_named() {
-    for (flags, word) in [
-        ("frobnicate", "frobnicate"),
-        ("run --nonsense", "--nonsense"),
-        ("run --rounds 0", "--rounds"),
-        ("run --seed -1", "-1"),
-        ("run --timeout 0s", "--timeout"),
-        ("run --timeout soon", "--timeout"),
-        ("report", "FILE"),
-        ("sweep --tasks 5..2", "--tasks"),
-        ("sweep --tasks 2..9 --points 1", "--points"),
-        ("sweep", "--tasks"),
-        ("memory --rounds 0", "--rounds"),
-        ("scale --to 1", "--to"),
-        ("sweep --tasks 2..9 --also memory", "system-per-task"),
-        ("limits --tasks 0", "--tasks"),
-        ("sweep --tasks 2..9 --program threads", "thread-brigade, "),
-    ] {
-        switchcost(flags).finish().expect_refusal(2, &[word]);
-    }
 }
 
 #[test]
@@ -219,8 +185,6 @@ fn what_is_no_result_is_told_by_its_line() {
         let run = switchcost("report").arg(house.out()).finish();
         run.expect_refusal(1, &["out.jsonl", word]);
     }
-    let run = switchcost("report /nonexistent").finish();
-    run.expect_refusal(1, &["/nonexistent", "No such file"]);
 }
 
 #[test]

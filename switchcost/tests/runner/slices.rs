@@ -32,7 +32,7 @@ fn percentiles_are_those_of_all_samples() {
     let metrics = "'samples.p99'\nalso = [{ name = 'tail', metric = 'samples.p99.9' }]";
     house.set_plan(&house.plan().replace("'hop'", metrics));
     // One of a hundred lengths after the other.
-    let lengths = r#"for (k = 1; k <= n; k++) printf "%s%d", k > 1 ? "," : "", (k % 100 + 1) * 1000"#;
+    let lengths = r#"for (k = 1; k <= n; k++) printf "%s%d", (k > 1 ? "," : ""), (k % 100 + 1) * 1000"#;
     let samples = format!("$(awk -v n=$n 'BEGIN {{ {lengths} }}')");
     let answer = r#"printf '{"at":"ran","samples_ns":[%s]}\n'"#;
     for program in TWO {

@@ -31,6 +31,7 @@ pub(crate) const NO_FILES: &str =
 pub(crate) struct Run {
     command: Command,
     input: String,
+    output: Option<Stdio>,
     mark: OsString,
 }
 
@@ -66,7 +67,7 @@ impl Run {
         command.env_remove("RUST_BACKTRACE");
         // Tests run beside each other, and none of them needs a figure.
         command.env("SWITCHCOST_LOCK", "none");
-        Run { command, input: String::new(), mark }
+        Run { command, input: String::new(), output: None, mark }
     }
 
     /// A program that a shell starts, as `exec "$0" "$@"` in `script`.
@@ -107,46 +108,27 @@ impl Run {
         self
     }
 
-    /// Starts it.
-    pub(crate) fn start(self) -> Running {
-        let [stdout, stderr] = [(); 2].map(|()| tempfile::tempfile().unwrap());
-        let out = stdout.try_clone().unwrap().into();
-        self.start_into(out, stdout, stderr)
+    /// A standard output of the caller's; that of the outcome is empty.
+    pub(crate) fn output(mut self, out: impl Into<Stdio>) -> Self {
+        self.output = Some(out.into());
+        self
     }
 
-    fn start_into(mut self, out: Stdio, stdout: File, stderr: File) -> Running {
-        let mut input = tempfile::tempfile().unwrap();
+    /// Starts it.
+    pub(crate) fn start(mut self) -> Running {
+        let [mut input, stdout, stderr] = [(); 3].map(|()| tempfile::tempfile().unwrap());
         input.write_all(self.input.as_bytes()).unwrap();
         input.rewind().unwrap();
-        let label = self.label();
-        let child =
-            self.command.stdin(input).stdout(out).stderr(stderr.try_clone().unwrap()).spawn();
-        Running {
-            child: child.unwrap_or_else(|e| panic!("cannot run {label}: {e}")),
-            stdout,
-            stderr,
-            mark: self.mark,
-            label,
-        }
-    }
-
-    /// The command line, to find a failure by.
-    fn label(&self) -> String {
-        let words = [self.command.get_program()].into_iter();
-        let words = words.chain(self.command.get_args());
-        let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
-        words.join(" ")
+        let label = format!("{:?}", self.command);
+        let out = self.output.unwrap_or_else(|| stdout.try_clone().unwrap().into());
+        self.command.stdin(input).stdout(out).stderr(stderr.try_clone().unwrap());
+        let child = self.command.spawn().unwrap_or_else(|e| panic!("cannot run {label}: {e}"));
+        Running { child, stdout, stderr, mark: self.mark, label }
     }
 
     /// Runs it to its end.
     pub(crate) fn finish(self) -> Outcome {
         self.start().finish()
-    }
-
-    /// Runs it to its end with a standard output of the caller's; that of the outcome is empty.
-    pub(crate) fn finish_into(self, out: impl Into<Stdio>) -> Outcome {
-        let [stdout, stderr] = [(); 2].map(|()| tempfile::tempfile().unwrap());
-        self.start_into(out.into(), stdout, stderr).finish()
     }
 }
 
