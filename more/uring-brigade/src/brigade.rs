@@ -6,13 +6,13 @@ use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use chain::{
-    ByteTokens, ChainBuilder, ChainFlags, ChainsFlags, Misbehaviour, PollCount, StartGuard,
-    StartLatch, TaskResults,
+    ByteTokens, ChainBuilder, ChainFlags, ChainsFlags, Misbehaviour, StartGuard, StartLatch,
+    TaskResults,
 };
 use contract::message::{Claim, Description, Needs};
-use contract::{Flags, Pass, Run};
+use contract::{BadUsage, Flags, Pass, Run};
 
 /// Flags of a brigade, whatever executor runs its tasks.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,6 +28,9 @@ pub struct BrigadeFlags {
 impl BrigadeFlags {
     /// Description of the brigade, with what its executor needs, and without its runtime.
     pub fn describe(&self, program: &str, executor: Needs) -> Result<Description> {
+        if self.chain.idle > 0 {
+            return Err(BadUsage::new("--idle: tasks on io_uring have none beside them: drop it"));
+        }
         let needs = self.chain.needs(self.chain.token_size()) + executor;
         let chains = ChainsFlags::default();
         self.chain.describe(program, &self.flags, chains, Claim::UserSwitch, needs)
@@ -72,16 +75,13 @@ pub trait End: 'static {
     fn write(&mut self, token: &mut Token) -> impl Future<Output = io::Result<()>>;
 }
 
-/// The tasks of a chain, with their places.
 type Tasks<E> = Vec<(u32, <E as Executor>::Task<Result<u64>>)>;
 
 /// The end to read from, and the end to write to.
 type Ends<D> = (Reader<D>, D);
 
-/// The brigade, beside idle tasks that wait on links of their own.
+/// The brigade.
 pub fn brigade<E: Executor>(flags: &BrigadeFlags, executor: &E, run: &mut Run) -> Result<()> {
-    let polls = PollCount::default();
-    let _idle = start_idle(flags, executor, &polls).context("the idle tasks")?;
     let mut tasks = Tasks::<E>::new();
     let driven = build(flags, executor, &mut tasks).and_then(|mut ends| {
         while let Some(mut pass) = run.next_pass()? {
@@ -95,32 +95,7 @@ pub fn brigade<E: Executor>(flags: &BrigadeFlags, executor: &E, run: &mut Run) -
     });
     // The driver's ends are closed now, and the end of file runs along the chain.
     let results = tasks.into_iter().map(|(place, task)| (place, executor.join(task).flatten()));
-    results.collect::<TaskResults>().into_result(driven, run.sent())?;
-    polls.check(flags.chain.idle)
-}
-
-/// Starts idle tasks, each on a link of its own, both ends of which it has.
-fn start_idle<E: Executor>(
-    flags: &BrigadeFlags,
-    executor: &E,
-    polls: &PollCount,
-) -> Result<Vec<E::Task<Result<()>>>> {
-    let (mut latch, mut tasks) = (StartLatch::new(flags.chain.idle), Vec::new());
-    for _ in 0..flags.chain.idle {
-        let (reader, writer) = flags.chain.transport.descriptors()?;
-        let (mut reader, mut token) = (executor.end(reader)?, flags.token());
-        let guard = latch.guard(None);
-        tasks.push(executor.spawn(polls.of(async move {
-            guard.started()?;
-            let _ = reader.read(&mut token).await;
-            drop(writer);
-            Ok(())
-        })));
-    }
-    while !latch.is_open()? {
-        executor.run_ready();
-    }
-    Ok(tasks)
+    results.collect::<TaskResults>().into_result(driven, run.sent())
 }
 
 /// Builds a chain, waits until each task runs, and returns the driver's ends.
