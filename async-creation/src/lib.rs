@@ -105,7 +105,7 @@ async fn create_stamped(n: u32, pass: &mut Pass) -> anyhow::Result<()> {
         pass.record(called - clock);
 
         for task in tasks.drain(..) {
-            times.started(task.await.context("a task died")?);
+            times.started(pass, task.await.context("a task died")?);
         }
         times.end(pass);
     }

@@ -107,7 +107,7 @@ fn create_stamped(tasks: u32, stack: StackFlags, pass: &mut Pass) -> anyhow::Res
         pass.record(called - clock);
 
         for thread in threads.drain(..) {
-            times.started(join(thread)?);
+            times.started(pass, join(thread)?);
         }
         times.end(pass);
     }

@@ -11,7 +11,6 @@ use contract::samples::Recorder;
 pub struct SpawnTimes {
     /// Of this iteration, in ns.
     calls: Vec<u64>,
-    delays: Vec<u64>,
     creation: Recorder,
     to_body: Recorder,
 }
@@ -29,7 +28,6 @@ impl SpawnTimes {
     pub fn new(tasks: u32) -> Self {
         SpawnTimes {
             calls: Vec::with_capacity(tasks as usize),
-            delays: Vec::with_capacity(tasks as usize),
             creation: Recorder::default(),
             to_body: Recorder::default(),
         }
@@ -44,18 +42,17 @@ impl SpawnTimes {
     }
 
     /// Takes the delay from a call to the first instruction, outside the timed span.
-    pub fn started(&mut self, delay: Duration) {
-        self.delays.push(nanos(delay));
+    pub fn started(&mut self, pass: &Pass, delay: Duration) {
+        if pass.is_timed() {
+            self.to_body.record(nanos(delay));
+        }
     }
 
     /// Ends an iteration; the times of one that is not timed are dropped.
     pub fn end(&mut self, pass: &Pass) {
-        if pass.is_timed() {
-            self.calls.iter().for_each(|&ns| self.creation.record(ns));
-            self.delays.iter().for_each(|&ns| self.to_body.record(ns));
+        for ns in self.calls.drain(..).filter(|_| pass.is_timed()) {
+            self.creation.record(ns);
         }
-        self.calls.clear();
-        self.delays.clear();
     }
 
     /// Adds both distributions to the pass.
