@@ -67,9 +67,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let is_plain = flags.tokens == 1 && flags.fault.is_none();
     while let Some(mut pass) = run.next_pass()? {
         let result = match &epoll {
-            Some(epoll) => {
-                nonblocking::drive(flags, read_size, (&mut chain, epoll), &mut pass)
-            }
+            Some(epoll) => nonblocking::drive(flags, read_size, (&mut chain, epoll), &mut pass),
             None if is_plain => drive_byte(flags, &mut chain, &mut pass),
             None => drive_tokens(flags, &mut chain, &mut pass),
         };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use chain::{ChainDriver, ChainsFlags, Times, drive_together};
-use contract::{Pass, Run};
 use contract::message::{Need, Needs};
+use contract::{Pass, Run};
 use threads::{CpuAssignment, worker_needs};
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;

@@ -92,11 +92,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
 }
 
 /// Builds a chain, waits until each process runs, and returns the driver's ends.
-fn build(
-    cli: &Cli,
-    cpus: &CpuAssignment,
-    children: &mut Children,
-) -> anyhow::Result<(File, File)> {
+fn build(cli: &Cli, cpus: &CpuAssignment, children: &mut Children) -> anyhow::Result<(File, File)> {
     let (chain, tasks) = (&cli.chain, cli.chain.tasks());
     let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.descriptors())?;
     while let Some(station) = builder.next_station()? {
