@@ -50,7 +50,7 @@ pub struct Run {
     /// Iterations begun, by any pass.
     iterations: Arc<AtomicU64>,
     children: Vec<i32>,
-    /// The pass that a person reads of.
+    /// Alone: the pass that a person reads of.
     pub(crate) result: Option<Pass>,
     received: Vec<u8>,
     /// Alone: the requests that the flags stand for. Controlled: the one that ended a hold.
@@ -87,14 +87,6 @@ impl Run {
             result: None,
             received: Vec::new(),
             pending,
-        }
-    }
-
-    /// Has the main pass followed by another one, as long, if the program runs alone: what that measures beside its
-    /// iterations is printed too.
-    pub fn also(&mut self, pass: &str) {
-        if !self.flags.controlled {
-            self.pending.insert(1, Request::Run(self.flags.iters, Some(pass.to_owned())));
         }
     }
 
@@ -158,8 +150,6 @@ impl Run {
                 pass.timed = n;
                 if self.flags.controlled {
                     self.prepare(&mut pass, name.as_deref())?;
-                } else {
-                    pass.name = name;
                 }
                 Ok(Some(Step::Pass(pass)))
             }
@@ -199,17 +189,13 @@ impl Run {
     }
 
     /// Takes a pass back that is over, and answers the request for it.
-    pub fn finish(&mut self, mut pass: Pass) -> anyhow::Result<()> {
+    pub fn finish(&mut self, pass: Pass) -> anyhow::Result<()> {
         self.first = self.first.or(pass.first);
-        match &mut self.result {
-            _ if self.flags.controlled => {
-                if pass.name.is_some() {
-                    let (samples_ns, extra) = (pass.samples_ns, pass.extra);
-                    self.answer(&Answer::Ran { samples_ns, usage: pass.usage, extra })?;
-                }
-            }
-            Some(main) if pass.name.is_some() => main.extra.append(&mut pass.extra),
-            _ => self.result = Some(pass),
+        if !self.flags.controlled {
+            self.result = Some(pass);
+        } else if pass.name.is_some() {
+            let Pass { samples_ns, usage, extra, .. } = pass;
+            self.answer(&Answer::Ran { samples_ns, usage, extra })?;
         }
         Ok(())
     }
@@ -274,7 +260,7 @@ impl Run {
 /// Iterations in a row: untimed ones first, then timed ones.
 #[derive(Debug, Default)]
 pub struct Pass {
-    /// Name that was asked for; `None` for the warm-up, and for the main pass of a program alone.
+    /// Name that was asked for; `None` for the warm-up, and for a program alone.
     name: Option<String>,
     /// Number of iterations begun in the run.
     iterations: Arc<AtomicU64>,
