@@ -39,7 +39,7 @@ macro_rules! programs {
 
 programs! {
     thread_brigade: "thread-brigade", "", LINK;
-    thread_brigade_with_large_tokens: "thread-brigade", "--transport socketpair --bytes 70000 --tokens 2 --shuffle 7", "";
+    thread_brigade_with_several_tokens: "thread-brigade", "--transport socketpair --tokens 2 --shuffle 7", "";
     thread_brigade_of_chains: "thread-brigade", "--chains 3 --trips 2 --placement chain --idle 5", "";
     one_thread_brigade: "one-thread-brigade", "", ALONE;
     one_thread_brigade_nonblocking: "one-thread-brigade", "--nonblocking", "";
@@ -51,7 +51,7 @@ programs! {
     thread_mem_brigade_of_chains: "thread-mem-brigade", "--chains 2 --trips 3 --tokens 2", "";
     async_creation: "async-creation", "", "";
     thread_creation: "thread-creation", "", "";
-    thread_creation_with_used_stacks: "thread-creation", "--stack-depth 65536", "";
+    thread_creation_by_clone: "thread-creation", "--floor", "";
     async_mem_brigade: "async-mem-brigade", "", "";
     async_mem_brigade_beside_timers: "async-mem-brigade", "--idle 5 --idle-in timer", "";
     async_mem_brigade_of_chains: "async-mem-brigade", "--chains 2 --trips 3 --flavor multi-thread", "";
@@ -60,7 +60,7 @@ programs! {
     smol_mem_brigade: "smol-mem-brigade", "", "";
     uring_brigade: "uring-brigade", "", LINK;
     compio_brigade: "compio-brigade", "", LINK;
-    compio_brigade_with_large_tokens: "compio-brigade", "--transport socketpair --bytes 70000 --tokens 2 --shuffle 7", "";
+    compio_brigade_with_several_tokens: "compio-brigade", "--transport socketpair --tokens 2 --shuffle 7", "";
     blocking_strategies: "blocking-strategies", "", "";
     everyday_work: "everyday-work", "", "";
     everyday_work_with_records: "everyday-work", "--work tls-record", "";
@@ -104,6 +104,7 @@ fn peers(tools: &[&str], build: &str, kinds: &[(&str, &'static str)]) {
     for (place, &(run, flags)) in kinds.iter().enumerate() {
         let path = folder.path().join(format!("peer-{place}"));
         let run = run.replace("{peers}", &sources.display().to_string());
+        let run = run.replace("{programs}", &crate::support::build().display().to_string());
         let bin = folder.path().display();
         executable(&path, &format!("#!/bin/sh\nbin={bin} && exec {run} \"$@\"\n"));
         let program = Program { path, flags };
@@ -139,7 +140,7 @@ fn cpp() {
 fn go() {
     let kinds = [
         ("$bin/goroutine-brigade", ""),
-        ("$bin/goroutine-arrivals", "--load 20 --work 20us"),
+        ("{programs}/sparse-arrivals --server $bin/goroutine-server", "--load 20 --work 20us"),
         ("$bin/goroutine-mem-brigade", "--chains 3 --trips 2 --tokens 2"),
         ("$bin/goroutine-creation", ""),
     ];
