@@ -52,6 +52,7 @@ programs! {
     async_creation: "async-creation", "", "";
     thread_creation: "thread-creation", "", "";
     thread_creation_by_clone: "thread-creation", "--floor", "";
+    thread_creation_with_used_stacks: "thread-creation", "--stack-depth 65536", "";
     async_mem_brigade: "async-mem-brigade", "", "";
     async_mem_brigade_beside_timers: "async-mem-brigade", "--idle 5 --idle-in timer", "";
     async_mem_brigade_of_chains: "async-mem-brigade", "--chains 2 --trips 3 --flavor multi-thread", "";
@@ -113,15 +114,15 @@ fn peers(tools: &[&str], build: &str, kinds: &[(&str, &'static str)]) {
 }
 
 #[test]
-fn the_skeleton_in_python() {
-    peers(&["python3"], "true", &[("{peers}/python/skeleton.py", "")]);
-}
-
-#[test]
 fn python() {
     let brigade = "{peers}/python/brigade.py";
-    let kinds = ["", "--tasks-are threads", "--kind sleepers --sleep 1ms"];
-    peers(&["python3"], "true", &kinds.map(|flags| (brigade, flags)));
+    let kinds = [
+        ("{peers}/python/skeleton.py", ""),
+        (brigade, ""),
+        (brigade, "--tasks-are threads"),
+        (brigade, "--kind sleepers --sleep 1ms"),
+    ];
+    peers(&["python3"], "true", &kinds);
 }
 
 #[test]
