@@ -111,21 +111,6 @@ fn a_folder_that_takes_no_results_is_named() {
     assert!(!run.stderr.contains("--out"), "{run}");
 }
 
-/// Two verdicts may not agree, and some limits are met by threads alone.
-#[test]
-fn a_rate_and_tasks_have_one_verdict() {
-    for (flags, verdict) in [
-        ("--switches 9 --tasks 9", "threads will do."),
-        ("--switches 9/s --tasks 200M", "neither threads nor async tasks, as things are."),
-        ("--switches 900M --tasks 9", "neither threads nor async tasks, as things are."),
-    ] {
-        let text = estimate(&[ANSWER]).flags(flags).finish().expect(0).stdout;
-        assert!(text.starts_with(&format!("Overall: {verdict}\n")), "{flags}: {text}");
-    }
-    let text = estimate(&[ANSWER]).flags("--tasks 200M").finish().expect(0).stdout;
-    assert!(!text.contains("Overall") && text.contains(", for threads"), "{text}");
-}
-
 /// Standard input, above all, cannot be read for the switches and again for the memory.
 #[test]
 fn a_file_is_read_once() {

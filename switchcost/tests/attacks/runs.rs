@@ -105,16 +105,6 @@ fn records_that_cannot_be_kept_leave_the_tables() {
     assert!(!house.out().exists(), "{run}");
 }
 
-/// It may be killed before it has anything to write.
-#[test]
-fn an_empty_file_of_records_is_harmless() {
-    let house = house(5);
-    fs::write(house.out(), "").unwrap();
-    switchcost("report").arg(house.out()).finish().expect_refusal(1, &["is empty", "--resume"]);
-    house.run("--resume out.jsonl").finish().expect(0);
-    assert_eq!(house.processes().len(), 5);
-}
-
 /// Ctrl-\, and what ends a process by default, leave no child of a child.
 #[test]
 fn a_command_and_its_children_end_with_whoever_started_it() {

@@ -107,12 +107,6 @@ fn what_others_say_is_cut_and_on_one_line() {
     house.fake(BAD, ":");
     let run = house.switchcost(&format!("stat --iters 4 {BAD}")).arg(forged(90_000)).finish();
     expect_brief(&run.expect(0), 3000);
-    let file = house.path("a.jsonl");
-    fs::write(&file, records(&forged(600))).unwrap();
-    for format in ["text", "markdown"] {
-        let run = switchcost("report --full --format").arg(format).arg(&file).finish();
-        expect_brief(&run.expect(0), 200_000);
-    }
     for flags in ["--seed", "report", "", "stat --iters", "duel"] {
         let run = switchcost(flags).arg(forged(90_000)).finish();
         assert!(run.code > 0, "{run}");

@@ -193,16 +193,3 @@ fn a_doubt_stands_once_on_a_page_and_few_stand_open() {
     // What is below needs no command that prints it.
     assert!(!page.contains("--full"));
 }
-
-#[test]
-fn the_picture_of_an_answer_says_how_to_read_it_and_has_no_bar_without_an_interval() {
-    let picture =
-        |records: &[Record]| render::plot::answer_file(&Answer::of(&Figures::of(records)).unwrap());
-    let svg = picture(&committed(QUIET));
-    for text in ["Bars: 95 % intervals", "Open marks", "chain of 500", "multi-thread runtime"] {
-        assert!(svg.contains(text), "{text}: {svg}");
-    }
-    let bars = |svg: &str| svg.matches("class=\"bar\"").count();
-    let sizes = 2;
-    assert!(bars(&picture(&without_intervals())) <= sizes && bars(&svg) > sizes);
-}

@@ -131,13 +131,9 @@ fn a_crate_is_measured_in_its_own_repository() {
     repository(theirs.path(), ["of the base\n", "of the change\n"]);
     // Twice, since the first one must leave nothing.
     for _ in 0..2 {
-        let (run, [_, told]) = run(ours.path(), theirs.path(), &[("CRATE", "tokio")]);
+        let (run, _) = run(ours.path(), theirs.path(), &[("CRATE", "tokio")]);
         let run = run.expect(0);
         assert!(run.stdout.ends_with("\nof the base\nof the change\n"), "{run}");
-        let here = theirs.path().canonicalize().unwrap();
-        let new = format!(" tokio@path:{} --out ", here.join("its crate").display());
-        assert!(run.stdout.contains(&new), "{run}");
-        assert!(told.contains(&format!("records={}/duel-", here.display())), "{told}");
     }
     let (run, _) = run(ours.path(), theirs.path(), &[]);
     run.expect(125).expect_complaint(&["no revision 'HEAD~1'", "fetch-depth: 0", "name the crate"]);
