@@ -139,7 +139,7 @@ mod tests {
             level: Some(level),
             kind: Some(kind.to_owned()),
             size_bytes: Some(kib << 10),
-            shared_cpu_list: None,
+            groups: Vec::new(),
         };
         let memory = |resident| Memory { resident: Some(resident), ..Memory::default() };
         let mut record = testing::record("p", tasks, &[1]);

@@ -62,7 +62,9 @@ pub fn slopes(runs: &[&Record], versus: Option<&[&Record]>) -> Option<Slopes> {
     let mut slopes = fits(runs)?;
     if let Some(other) = versus.and_then(fits) {
         let both = comparable([&slopes, &other]);
-        let ratio = stats::slope_ratio(both[0], both[1], CONFIDENCE).map(Graded::from);
+        let ratio = stats::log_slope_ratio(both[0], both[1])
+            .and_then(|change| change.ratio(CONFIDENCE))
+            .map(Graded::from);
         let divided = Some(both.map(|line| line.slope));
         slopes = Slopes { ratio, divided, ..slopes };
     }

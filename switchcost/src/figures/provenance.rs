@@ -111,7 +111,7 @@ pub fn differing_builds(old: &[&Run], new: &[&Run]) -> Vec<Fact> {
 fn differing(
     old: &[&Run],
     new: &[&Run],
-    names: impl Fn(&Run, &Run) -> Vec<&'static str>,
+    names: impl Fn(&Run, &Run) -> Vec<String>,
     facts: impl Fn(&Run) -> serde_json::Result<Value>,
 ) -> Vec<Fact> {
     let Some(old) = old.first() else {
@@ -124,9 +124,9 @@ fn differing(
                 continue;
             }
             // A header is read from JSON, so it can be written as JSON.
-            let value = |run| facts(run).map_or(Value::Null, |mut all| all[name].take());
+            let value = |run| facts(run).map_or(Value::Null, |mut all| all[&name].take());
             let (old, new) = unequal_parts(value(old), value(new));
-            differing.push(Fact { name: name.to_owned(), old: shown(&old), new: shown(&new) });
+            differing.push(Fact { name, old: shown(&old), new: shown(&new) });
         }
     }
     differing

@@ -2,7 +2,7 @@
 
 use contract::message::{Description, MOST_SAMPLES};
 use facts::{Counters, Memory, Process, distribution};
-use facts::{counters, memory, migrations, usage};
+use facts::{counters, memory, usage};
 
 use super::seat::{Options, SLICE, Seat};
 use super::session::{Fault, Ready, Session};
@@ -32,7 +32,7 @@ pub(super) struct Known {
 }
 
 /// Usage and moves of all threads, as far as they can be read.
-pub(super) type Totals = (Option<usage::Totals>, Option<migrations::Migrations>);
+pub(super) type Totals = (Option<usage::Totals>, Option<usage::Moves>);
 
 impl Known {
     /// Finds out what it is, what it holds, and how long its slices are.
@@ -103,7 +103,7 @@ impl Known {
         let is_chain = self.description.hops.is_some() && threads <= MOST_MOVED;
         (
             has_usage.then(|| usage::totals(&self.pids)).flatten(),
-            is_chain.then(|| migrations::totals(&self.pids)).flatten(),
+            is_chain.then(|| usage::moves(&self.pids)).flatten(),
         )
     }
 
@@ -119,12 +119,7 @@ impl Known {
         let begins_threads = self.description.hops.is_none();
         let counting = counters::attach(&self.pids, begins_threads);
         let ran = session.run(iterations, None)?;
-        Ok(Counters {
-            iterations: ran.samples.len() as u64,
-            time: ran.samples.iter().sum(),
-            usage: ran.usage,
-            ..counting.finish()
-        })
+        Ok(Counters { iterations: ran.samples.len() as u64, ..counting.finish() })
     }
 
     /// Asks for what is not timed, and for the end.
