@@ -11,7 +11,7 @@ use facts::{Build, Side};
 
 use crate::plan::carried;
 use crate::plan::checkout::{Checkout, EXECUTABLES, is_crate};
-use crate::plan::{Case, ProgramTable, ProgramTables};
+use crate::plan::{BUILT_IN, Case, ProgramTable, ProgramTables};
 use crate::system::console::BadUsage;
 use crate::system::executable::Executable;
 use crate::system::{tools, trust};
@@ -181,12 +181,17 @@ impl Places {
                 checkout.folder.display(),
                 checkout.programs().join(", ")
             )),
-            None => Missing::Unavailable(format!(
-                "switchcost carries no program '{name}', nor is one in {}; it carries {}; a checkout builds all, and \
-                 the archive has them",
-                self.beside.display(),
-                carried::names()
-            )),
+            None => {
+                let plans = BUILT_IN.iter().filter_map(|built_in| built_in.plan().ok());
+                let is_of_plans = plans.flat_map(|p| p.cases()).any(|case| case.program == name);
+                let why = format!(
+                    "switchcost carries no program '{name}', nor is one in {}; it carries {}; a checkout builds all, \
+                     and the archive has them",
+                    self.beside.display(),
+                    carried::names()
+                );
+                if is_of_plans { Missing::Unavailable(why) } else { Missing::Failed(why) }
+            }
         })
     }
 

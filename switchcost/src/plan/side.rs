@@ -16,6 +16,10 @@ use crate::system::executable::Executable;
 use crate::system::trust;
 
 mod build;
+mod source;
+
+pub(super) use source::revision;
+use source::{Source, is_word};
 
 /// One side; displays as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,21 +42,6 @@ enum Origin {
         /// Name of the crate.
         name: String,
         source: Source,
-    },
-}
-
-/// Sources of a dependency.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Source {
-    /// An exact version of the registry.
-    Version(String),
-    /// A folder that holds the crate.
-    Path(PathBuf),
-    /// A revision of a repository.
-    Git {
-        url: String,
-        /// Commit, branch or tag.
-        revision: String,
     },
 }
 
@@ -82,45 +71,6 @@ impl FromStr for Side {
         };
         Ok(Side { text: text.to_owned(), origin })
     }
-}
-
-impl FromStr for Source {
-    type Err = String;
-
-    /// Reads what follows the `@`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Some(folder) = text.strip_prefix("path:") {
-            let path = std::path::absolute(folder).map_err(|e| format!("{folder}: {e}"))?;
-            return if path.join("Cargo.toml").is_file() {
-                Ok(Source::Path(path))
-            } else {
-                Err(format!("{folder} has no Cargo.toml: name the folder of the crate"))
-            };
-        }
-        let is_plain = |text: &str| {
-            let is_odd = |c: char| c.is_whitespace() || "'\"\\".contains(c);
-            !text.is_empty() && !text.starts_with('-') && !text.contains(is_odd)
-        };
-        match text.strip_prefix("git:").map(|rest| rest.split_once('#').unwrap_or_default()) {
-            None if is_word(text, ".+-") && text.starts_with(|c: char| c.is_ascii_digit()) => {
-                Ok(Source::Version(text.to_owned()))
-            }
-            Some((url, revision))
-                if url.contains("://") && is_plain(url) && is_plain(revision) =>
-            {
-                Ok(Source::Git { url: url.to_owned(), revision: revision.to_owned() })
-            }
-            _ => Err("write CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REVISION, which may \
-                      be a branch; the URL of a folder is file:///FOLDER"
-                .to_owned()),
-        }
-    }
-}
-
-/// True for ASCII letters, digits and the characters of `more`, the first one no other.
-fn is_word(text: &str, more: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
 }
 
 impl fmt::Display for Side {
@@ -221,14 +171,6 @@ impl Side {
         let resolved = folder.to_string_lossy().into_owned();
         Ok(Built { side: self.to_string(), folder, tree, resolved })
     }
-}
-
-/// Commit of sources, and whether they were changed since.
-pub(super) fn revision(commit: Option<&str>, dirty: Option<bool>) -> String {
-    let since = if dirty == Some(true) { ", changed since" } else { "" };
-    commit.map_or("sources of an unknown revision".to_owned(), |commit| {
-        format!("commit {}{since}", commit.get(..12).unwrap_or(commit))
-    })
 }
 
 impl Built {

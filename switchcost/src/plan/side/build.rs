@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
-use super::{Source, revision};
+use super::source::{Source, revision};
 use crate::plan::checkout::{Checkout, ensure_own, output};
 
 /// Sources of a side that is built, and where.
