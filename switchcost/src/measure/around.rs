@@ -17,7 +17,6 @@ pub struct Around {
     pub after: Option<String>,
 }
 
-/// A side's command that failed, and how.
 pub(super) type Failed = (Side, String);
 
 /// The side whose commands stand now.
@@ -37,10 +36,7 @@ impl<'a> Within<'a> {
         self.commands.iter().all(|around| around.before.is_none() && around.after.is_none())
     }
 
-    /// Changes the side; true if a command was run.
-    ///
-    /// # Errors
-    /// When a command fails, with its side; no side's commands stand then.
+    /// Changes the side; true if a command was run. If one fails, no side's commands stand.
     pub(super) fn enter(&mut self, side: Option<Side>) -> Result<bool, Failed> {
         if self.is_plain() || self.side == side {
             return Ok(false);
@@ -60,7 +56,6 @@ impl<'a> Within<'a> {
         self.run(side, |around| &around.after)
     }
 
-    /// Runs a side's command, if it has one.
     fn run(
         &self,
         side: Option<Side>,

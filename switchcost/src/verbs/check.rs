@@ -13,7 +13,7 @@ use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
 use crate::system::console::{self, BadUsage, plain_line, shortened};
-use crate::system::lock::RunnerLock;
+use crate::system::lock;
 use crate::system::{progress, signals};
 use crate::verbs::args::{ProgramArgs, TextOrJson};
 
@@ -48,7 +48,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.command.split()?;
     let candidate = args.candidate(program, flags)?;
     signals::install()?;
-    let _lock = RunnerLock::acquire();
+    let _lock = lock::acquire();
     let begun = AtomicUsize::new(0);
     let tell = |_: u32| {
         if !console::obeys_escapes(&io::stderr()) {

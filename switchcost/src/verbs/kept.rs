@@ -48,7 +48,7 @@ impl Kept {
     /// Measures what the limits allow of a sweep, and names the rest.
     pub(super) fn sweep(&self, sweep: &Sweep, limit: Option<Duration>) -> anyhow::Result<()> {
         // The file first: nothing may be built or measured that cannot be kept.
-        let store = Store::open(self.out.as_deref())?;
+        let store = Store::open(self.out.as_deref(), "switchcost")?;
         let names = sweep.programs.iter().map(|line| line.program.as_str());
         let tables = built_in_tables()?;
         let programs = Programs::up_to_date(names, &tables)?;
