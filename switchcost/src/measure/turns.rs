@@ -87,25 +87,18 @@ fn ensure_same_cpus() -> Result<Cpus, String> {
     Err(format!("the CPUs of switchcost were changed, from {first} to {now}"))
 }
 
-/// Has the commands of a side stand; true if one was run. A side whose command fails has its programs ended.
+/// Has the commands of a side stand; true if one was run. If one fails, the programs of the second side are ended.
 fn enter(
     lives: &mut [Live<'_>],
     side: Option<Side>,
     within: &mut Within<'_>,
 ) -> Result<bool, String> {
-    loop {
-        let (failed, why) = match within.enter(side) {
-            Ok(has_run) => return Ok(has_run),
-            Err(failed) => failed,
-        };
-        lives
-            .iter_mut()
-            .filter(|live| live.side() == Some(failed))
-            .for_each(|live| live.fail(&why));
-        if side == Some(failed) {
-            return Err(why);
-        }
-    }
+    let is_second = side == Some(Side::B);
+    let entered = within.enter(is_second);
+    let Err(why) = &entered else { return entered };
+    let own = lives.iter_mut().filter(|live| live.side() == Some(Side::B));
+    own.for_each(|live| live.fail(why));
+    if is_second { entered } else { Ok(true) }
 }
 
 /// Round trips of a cache line between CPUs in use, measured once for programs with the same CPUs.

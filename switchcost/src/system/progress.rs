@@ -1,9 +1,7 @@
 //! How far work is: a line on the terminal, drawn before a run begins and never while one measures.
 
 use std::io;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::system::console::{obeys_escapes, plain_line};
 use crate::system::write;
@@ -65,24 +63,4 @@ pub(crate) fn draw(line: &str) {
         plain_line(line).chars().take(usize::from(columns).saturating_sub(1)).collect();
     // A terminal that has gone away is no reason to stop measuring.
     let _ = write::all(io::stderr(), format!("\r\x1b[K{line}").as_bytes());
-}
-
-/// Does some work, and tells after a first interval, and after each further one, how many of those are over.
-pub(crate) fn meanwhile<T>(
-    [first, further]: [Duration; 2],
-    tell: impl Fn(u32) + Send,
-    work: impl FnOnce() -> T,
-) -> T {
-    let (end, is_over) = mpsc::channel::<()>();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            let lasts = |interval| is_over.recv_timeout(interval) == Err(RecvTimeoutError::Timeout);
-            (0..)
-                .take_while(|&times| lasts(if times == 0 { first } else { further }))
-                .for_each(tell);
-        });
-        let done = work();
-        drop(end);
-        done
-    })
 }
