@@ -36,7 +36,6 @@ use contract::Run;
 use links::{CondvarEnd, FutexReceiver, Receiver, Sender};
 use threads::{CpuAssignment, rest};
 
-/// The threads of a chain, with their places.
 type Threads = Vec<(u32, JoinHandle<io::Result<u64>>)>;
 
 /// The program, as `main` of an executable.
@@ -59,7 +58,7 @@ fn measure<R: Receiver>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let built = build::<R>(cli, (0, &cpus), cli.chain.idle, None, &mut idle);
     let slept = built
         .context("the idle tasks")
-        .and_then(|_ends| rest::beside(&rest::other_threads()?, || brigade::<R>(cli, &cpus, run)));
+        .and_then(|_ends| rest::beside(|| brigade::<R>(cli, &cpus, run)));
     join(idle).into_idle_result(slept)
 }
 
@@ -81,7 +80,6 @@ fn brigade<R: Receiver>(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyho
     conclude(chains.into_iter().map(join).collect(), driven, run.sent())
 }
 
-/// Awaits the threads.
 fn join(threads: Threads) -> TaskResults {
     let join = |(place, thread)| (place, threads::join(thread).and_then(|passed| Ok(passed?)));
     threads.into_iter().map(join).collect()

@@ -33,7 +33,7 @@ macro_rules! programs {
 
 programs! {
     thread_brigade: "thread-brigade", "", LINK;
-    thread_brigade_with_large_tokens: "thread-brigade", "--transport socketpair --bytes 70000 --tokens 2 --shuffle 7", "";
+    thread_brigade_with_several_tokens: "thread-brigade", "--transport socketpair --tokens 2 --shuffle 7", "";
     thread_brigade_beside_idle_tasks: "thread-brigade", "--idle 5", "";
     thread_brigade_of_chains: "thread-brigade", "--chains 3 --trips 2 --placement chain", "";
     thread_brigade_of_chains_beside_idle_tasks: "thread-brigade", "--chains 2 --idle 5", "";
@@ -49,13 +49,14 @@ programs! {
     thread_mem_brigade_of_chains: "thread-mem-brigade", "--chains 2 --trips 3 --tokens 2", "";
     async_creation: "async-creation", "", "";
     thread_creation: "thread-creation", "", "";
+    thread_creation_by_clone: "thread-creation", "--floor", "";
     async_mem_brigade: "async-mem-brigade", "", LINK;
     async_mem_brigade_of_chains: "async-mem-brigade", "--chains 2 --trips 3 --flavor multi-thread", "";
     async_mem_brigade_of_chains_on_a_cpu_each: "async-mem-brigade", "--chains 3 --trips 2 --placement chain --idle 5", "";
     smol_mem_brigade: "smol-mem-brigade", "", "";
     uring_brigade: "uring-brigade", "", LINK;
     compio_brigade: "compio-brigade", "", LINK;
-    compio_brigade_with_large_tokens: "compio-brigade", "--transport socketpair --bytes 70000 --tokens 2 --shuffle 7", "";
+    compio_brigade_with_several_tokens: "compio-brigade", "--transport socketpair --tokens 2 --shuffle 7", "";
     blocking_strategies: "blocking-strategies", "", "";
     thread_creation_with_used_stacks: "thread-creation", "--stack-depth 65536", "";
     everyday_work: "everyday-work", "", "";
@@ -74,9 +75,9 @@ programs! {
     arrivals_under_a_load_at_futexes: "sparse-arrivals", "--load 20 --work 20us --on pool-futex", "";
 }
 
-/// A program of `peers` in another language, held to what a runner relies on. `build` makes a file in a folder
+/// A program of `peers` in another language, held to what a runner relies on. `compile` makes a file in a folder
 /// of the test's, and `run` is what starts it there or in the sources; where a tool is missing, a test skips.
-fn peer(tools: &[&str], build: &str, run: &str, flags: &'static str) {
+fn peer(tools: &[&str], compile: &str, run: &str, flags: &'static str) {
     if let Some(tool) = tools.iter().find(|tool| !is_installed(tool)) {
         return skip(&format!("{run} {flags}: there is no {tool}"));
     }
@@ -84,10 +85,11 @@ fn peer(tools: &[&str], build: &str, run: &str, flags: &'static str) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().join("peer");
     let script = format!("#!/bin/sh\nbin={} && exec {run} \"$@\"\n", folder.path().display());
-    executable(&path, &script.replace("{peers}", &sources.display().to_string()));
+    let script = script.replace("{peers}", &sources.display().to_string());
+    executable(&path, &script.replace("{programs}", &build().display().to_string()));
     let mut shell = Command::new("sh");
-    let built = shell.args(["-c", build]).env("bin", folder.path()).current_dir(sources);
-    assert!(built.status().unwrap().success(), "{build}");
+    let built = shell.args(["-c", compile]).env("bin", folder.path()).current_dir(sources);
+    assert!(built.status().unwrap().success(), "{compile}");
     follows_the_contract(&Program { path, flags, faults: "" });
 }
 
@@ -110,7 +112,7 @@ peers! {
     cpp_coroutines: ["g++"], "g++ -std=c++20 -O2 -pthread -o $bin/cpp cpp/brigade.cpp", "$bin/cpp", "";
     cpp_threads: ["g++"], "g++ -std=c++20 -O2 -pthread -o $bin/cpp cpp/brigade.cpp", "$bin/cpp", "--tasks-are threads";
     goroutines: ["go"], "cd go && go build -o $bin ./goroutine-brigade", "$bin/goroutine-brigade", "";
-    goroutines_under_a_load: ["go"], "cd go && go build -o $bin ./goroutine-arrivals", "$bin/goroutine-arrivals", "--load 20 --work 20us";
+    goroutines_under_a_load: ["go"], "cd go && go build -o $bin ./goroutine-server", "{programs}/sparse-arrivals --server $bin/goroutine-server", "--load 20 --work 20us";
     goroutines_in_memory: ["go"], "cd go && go build -o $bin ./goroutine-mem-brigade", "$bin/goroutine-mem-brigade", "--chains 3 --trips 2 --tokens 2";
     goroutine_creation: ["go"], "cd go && go build -o $bin ./goroutine-creation", "$bin/goroutine-creation", "";
     java_threads: ["java", "javac"], "javac -d $bin java/Brigade.java", "java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp $bin Brigade", "--tasks-are platform";
