@@ -126,7 +126,7 @@ fn what_cannot_be_watched_is_bad_usage() {
     let flags = "--switches 9 req/s";
     estimate(&[]).flags(flags).finish().expect_refusal(2, &["req/s", "30000/s"]);
     estimate(&[]).finish().expect_refusal(2, &["--connections", "--pid", "`-- COMMAND`"]);
-    estimate(&[]).flags("python3 -m x").finish().expect(2).expect_complaint(&["behind `--`"]);
+    estimate(&[]).flags("python3 -m x").finish().expect(2).expect_complaint(&["[-- <COMMAND>...]"]);
     for command in ["no-such-command", "./no-such-command", "/"] {
         let run = House::new(1, &[]).switchcost("estimate --").arg(command).finish();
         run.expect_refusal(2, &["cannot start", command]);

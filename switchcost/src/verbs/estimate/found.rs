@@ -196,11 +196,11 @@ mod tests {
                 let rows = plan.sections.iter().flat_map(|section| &section.rows);
                 let kinds: Vec<Option<Scheduler>> = rows
                     .filter(|row| row.link == Some(link))
-                    .map(|row| match row.flags.last().map(String::as_str) {
+                    .map(|row| match row.variant.flags.last().map(String::as_str) {
                         Some("current-thread") => Some(Scheduler::CurrentThread),
                         Some("multi-thread") => Some(Scheduler::Multi),
-                        _ if row.program.starts_with("thread") => None,
-                        _ if row.program == "async-mem-brigade" => Some(Scheduler::CurrentThread),
+                        _ if row.program().starts_with("thread") => None,
+                        _ if row.program() == "async-mem-brigade" => Some(Scheduler::CurrentThread),
                         _ => Some(Scheduler::Multi),
                     })
                     .collect();
