@@ -189,7 +189,7 @@ mod tests {
         // Without an interval nothing is said, nor without the last point.
         assert_eq!(lines(&records[..12]), [""; 0]);
         records.iter_mut().filter(|record| record.x == Some(4)).for_each(|record| {
-            record.error = Some("gone".to_owned());
+            record.process.error = Some("gone".to_owned());
         });
         assert_eq!(lines(&records), ["a, --chains 4 failed: gone."]);
     }
