@@ -1,6 +1,5 @@
 //! A file of records, one JSON line each, appended to as they come.
 
-use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
@@ -11,6 +10,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use facts::{Process, Run};
 use serde::Serialize;
 
+use crate::system::clock::utc;
 use crate::system::{lock, replace, write};
 
 mod read;
@@ -217,15 +217,6 @@ impl Drop for Store {
             let _ = fs::remove_file(&self.path);
         }
     }
-}
-
-/// A time as RFC 3339 writes it, in whole seconds of UTC; `None` outside the years 1970 to 9999.
-pub(crate) fn utc(time: SystemTime) -> Option<String> {
-    time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    let mut text = String::new();
-    fmt::Write::write_fmt(&mut text, format_args!("{}", humantime::format_rfc3339_seconds(time)))
-        .ok()?;
-    Some(text)
 }
 
 /// The time as a part of a file's name.

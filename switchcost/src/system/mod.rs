@@ -1,5 +1,6 @@
 //! What every stage may use: the terminal, signals, locks and files.
 
+pub(crate) mod clock;
 pub mod console;
 pub mod executable;
 pub(crate) mod lock;

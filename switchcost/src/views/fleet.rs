@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::answer::{Answer, AnswerRow};
 use crate::figures::known::Beside;
 use crate::figures::provenance;
-use crate::measure::store::utc;
+use crate::system::clock::utc;
 
 /// Files side by side.
 #[derive(Clone, Debug, Serialize)]
@@ -30,10 +30,6 @@ pub(crate) struct Machine {
     pub(crate) file: String,
     /// Machine, kernel and runtimes.
     pub(crate) facts: String,
-    /// Model of its CPU.
-    pub(crate) cpu: Option<String>,
-    /// Release of its kernel.
-    pub(crate) kernel: Option<String>,
     /// Day of its first process.
     pub(crate) date: Option<String>,
     pub(crate) doubts: Vec<String>,
@@ -69,13 +65,10 @@ impl Fleet {
             let beside = answer.into_iter().filter_map(|answer| answer.beside.as_ref());
             let absent = rows.iter().filter(|row| row[index].is_none());
             let absent = absent.filter_map(|row| Some(row.iter().flatten().next()?.name.clone()));
-            let machine = records.first().map(Record::machine);
             machines.push(Machine {
                 name,
                 file: path.display().to_string(),
                 facts: provenance::machine(records),
-                cpu: machine.and_then(|machine| machine.cpu_model.clone()),
-                kernel: machine.and_then(|machine| machine.kernel_release.clone()),
                 date: date(records),
                 doubts: beside.map(Beside::alarm).chain(doubts.map(ToString::to_string)).collect(),
                 trust: answer.iter().map(|answer| answer.conditions.to_string()).collect(),

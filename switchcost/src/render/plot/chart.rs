@@ -1,7 +1,7 @@
 //! Plots with points over a horizontal axis: sweeps.
 
 use super::axis::Axis;
-use super::{Plot, color};
+use super::drawing::{Plot, color};
 use crate::views::tables::Curve;
 
 const CAPTION: &str =
