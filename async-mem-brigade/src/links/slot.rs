@@ -96,6 +96,7 @@ impl Slot {
         }
     }
 
+    #[inline] // into the programs
     fn take(&self, context: &Context) -> Poll<Option<usize>> {
         let token = self.token.take();
         if token.is_some() {
@@ -107,6 +108,7 @@ impl Slot {
     }
 
     /// Puts the token in if there is room for it.
+    #[inline]
     fn put(&self, token: &mut Option<usize>, context: &Context) -> Poll<Result<(), ()>> {
         if self.is_closed.get() {
             return Poll::Ready(Err(()));
