@@ -80,28 +80,30 @@ pub fn text(
     body.extend(missing(answer).iter().flat_map(wrap));
     let (first, others) = answer.matters.split_at(FEWEST.min(answer.matters.len()));
     body.extend(first.iter().flat_map(wrap));
-    // A command stays in one line, to be copied.
     let mut last: Vec<String> = last(answer).iter().flat_map(wrap).collect();
-    last.extend(more.map(|more| format!("More: {more}")));
 
     let mut head: Vec<String> = answer.beside.iter().flat_map(|of| wrap(&of.alarm())).collect();
     let room = TALLEST.saturating_sub(body.len() + last.len());
+    // A command stays in one line, to be copied.
+    let mut command = more.map(|more| format!("More: {more}"));
     for (index, stated) in answer.doubts.iter().enumerate() {
         let doubt = wrap(&stated.with_names(1));
         let left = answer.doubts.len() - index;
-        // An empty line follows, and one for what is left.
-        let rest = if left > 1 { 2 } else { 1 };
+        // An empty line follows, and one for what is left or for the command.
+        let rest = 1 + usize::from(left > 1 || command.is_some());
         if !stated.doubt.voids() && head.len() + doubt.len() + rest > room {
-            head.push(counted(left, "more doubt"));
+            let more = command.take().and(more).map_or(String::new(), |more| format!(": {more}"));
+            head.push(counted(left, "more doubt") + &more);
             break;
         }
         head.extend(doubt);
     }
     head.extend((!head.is_empty()).then(String::new));
     let others: Vec<String> = others.iter().flat_map(wrap).collect();
-    if head.len() + others.len() <= room {
+    if head.len() + others.len() + usize::from(command.is_some()) <= room {
         body.extend(others);
     }
+    last.extend(command);
     [head, body, last].concat().iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 

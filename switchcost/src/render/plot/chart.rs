@@ -12,7 +12,7 @@ const HEIGHT: u32 = 260;
 
 /// A sweep: a line for each series, with intervals, and the counts at which a cache would be full; `None` if
 /// nothing was measured.
-pub(in crate::render) fn curve(curve: &Curve<'_>) -> Option<Plot> {
+pub(crate) fn curve(curve: &Curve<'_>) -> Option<Plot> {
     let points = |index: usize| {
         let points = curve.series[index].points.iter();
         points.filter_map(|(x, figure)| Some((*x as f64, figure.reading()?, figure.grade)))

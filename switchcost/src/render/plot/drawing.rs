@@ -9,10 +9,10 @@ use crate::render::layout::lines;
 use crate::system::console::brief;
 
 /// Colours of a page and its plots: the light ones first, then the dark ones.
-pub(in crate::render) const THEME: &str = include_str!("theme.css");
+pub(crate) const THEME: &str = include_str!("theme.css");
 
 /// Style sheet of all plots.
-pub(in crate::render) const CSS: &str = include_str!("plot.css");
+pub(crate) const CSS: &str = include_str!("plot.css");
 
 /// The same with the light colours in place of their names, which only browsers know.
 fn light_css() -> String {
@@ -23,10 +23,10 @@ fn light_css() -> String {
 
 /// A drawing, its height in pixels.
 #[derive(Default)]
-pub(in crate::render) struct Plot {
+pub(crate) struct Plot {
     pub(super) title: String,
     /// How to read it.
-    pub(in crate::render) caption: String,
+    pub(crate) caption: String,
     /// Line below the title of a file.
     pub(super) note: String,
     pub(super) height: u32,
@@ -138,7 +138,7 @@ impl Plot {
     }
 
     /// The drawing in a page.
-    pub(in crate::render) fn inline(&self) -> Markup {
+    pub(crate) fn inline(&self) -> Markup {
         html! {
             svg class="plot" role="img" width="100%" height=(self.height) {
                 title { (self.title) } (PreEscaped(&self.body))

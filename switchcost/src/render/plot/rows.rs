@@ -41,7 +41,7 @@ impl Plot {
 }
 
 /// The answer: for each row a thread's figure as a multiple of a task's.
-pub(in crate::render) fn answer(answer: &Answer) -> Plot {
+pub(crate) fn answer(answer: &Answer) -> Plot {
     let sides = sides(answer);
     let title = match sides {
         THREAD_AND_TASK => "Cost of an OS thread, as a multiple of an async task's".to_owned(),
@@ -52,7 +52,7 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
 }
 
 /// Ratios of the machines that answer a question.
-pub(in crate::render) fn of_machines(
+pub(crate) fn of_machines(
     question: &str,
     machines: &[Machine],
     rows: &[Option<AnswerRow>],
@@ -105,7 +105,7 @@ fn bounds(row: &AnswerRow) -> [f64; 2] {
 }
 
 /// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables.
-pub(in crate::render) fn strip(table: &Table<'_>) -> Option<Plot> {
+pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
     let columns = table.columns.iter().enumerate().filter(|(_, (_, is_further))| !is_further);
     let columns: Vec<(usize, &str)> = columns.map(|(index, (name, _))| (index, *name)).collect();
     let mut cases: Vec<(String, usize, Grade, &Reading)> = Vec::new();
