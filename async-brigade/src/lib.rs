@@ -21,7 +21,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use chain::{
     ByteTokens, ChainBuilder, ChainFlags, ChainsFlags, ReadBuffer, StartGuard, StartLatch,
-    TaskResults, Times, TokenBuffer, conclude,
+    TaskResults, Times, conclude,
 };
 use clap::Parser;
 use contract::message::{Claim, Description};
@@ -35,9 +35,10 @@ use tokio::task::JoinHandle;
 #[derive(Parser)]
 struct Cli {
     #[command(flatten)]
-    flags: Flags,
-    #[command(flatten)]
     chain: ChainFlags,
+    /// Further tasks of the same kind, which wait on links of their own that carry no token
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32), help_heading = "Advanced")]
+    idle: u32,
     #[command(flatten)]
     chains: ChainsFlags,
     #[command(flatten)]
@@ -48,16 +49,16 @@ struct Cli {
 
 impl Program for Cli {
     fn flags(&self) -> &Flags {
-        &self.flags
+        &self.chain.flags
     }
 
     fn describe(&self) -> Result<Description> {
-        let mut chain = self.chain.clone();
-        let timers = runtime::timer_needs(self.tokio.timers(&mut chain.idle));
-        let needs = chain.needs(self.read_buffer.size(&chain)?) + runtime::io_needs() + timers;
-        let (claim, chains) = (Claim::UserSwitch, self.chains);
-        let tasks = chain.describe("async-brigade", &self.flags, chains, claim, needs)?;
-        let needs = tasks.needs + runtime::chains_needs(&self.tokio, chains);
+        let mut idle = self.idle;
+        let timers = runtime::timer_needs(self.tokio.timers(&mut idle));
+        let needs = self.chain.needs(self.read_buffer.size()) + runtime::io_needs();
+        let needs = needs.beside(idle) + timers;
+        let tasks = self.chain.describe("async-brigade", self.chains, Claim::UserSwitch, needs)?;
+        let needs = tasks.needs + runtime::chains_needs(&self.tokio, self.chains);
         self.tokio.runtime.describe(Description { needs, ..tasks })
     }
 }
@@ -73,7 +74,7 @@ pub fn main() -> ExitCode {
 /// The brigade, beside idle tasks that wait on timers or on links of their own.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let runtimes = cli.tokio.build_for(cli.chains, true)?;
-    let idle = (cli.chain.idle, cli.chain.transport);
+    let idle = (cli.idle, cli.chain.transport);
     cli.tokio.beside(runtimes.of_chain(0), idle, || brigade(cli, &runtimes, run))
 }
 
@@ -85,7 +86,7 @@ fn brigade(cli: &Cli, runtimes: &Runtimes, run: &mut Run) -> Result<()> {
         let built = runtimes.of_chain(chain).block_on(build(cli, chain, &mut tasks));
         chains.push((runtimes.of_chain(chain), tasks));
         let tokens = ByteTokens::new(&cli.chain, cli.chains.trips);
-        Ok(Driver { ends: built?, tokens, tasks: cli.flags.tasks })
+        Ok(Driver { ends: built?, tokens, tasks: cli.chain.tasks() })
     });
     let drivers = drivers.collect::<Result<Vec<Driver>>>();
     let driven = drivers.and_then(|drivers| runtimes.drive(cli.tokio.driver, run, drivers));
@@ -101,19 +102,19 @@ fn join(runtime: &Runtime, tasks: Tasks) -> TaskResults {
 
 /// Builds a chain, waits until each task runs, and returns the driver's ends.
 async fn build(cli: &Cli, chain: u32, tasks: &mut Tasks) -> Result<Ends> {
-    let faults = cli.chain.fault.in_chain(chain, cli.flags.tasks);
-    let (chain, read_size) = (&cli.chain, cli.read_buffer.size(&cli.chain)?);
-    let mut latch = StartLatch::new(cli.flags.tasks);
-    let link = || runtime::link(chain.transport);
-    let mut builder = ChainBuilder::new(cli.flags.tasks, chain.shuffle, link)?;
+    let (flags, count) = (&cli.chain, cli.chain.tasks());
+    let faults = flags.fault.in_chain(chain, count);
+    let mut latch = StartLatch::new(count);
+    let link = || runtime::link(flags.transport);
+    let mut builder = ChainBuilder::new(count, flags.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
         let fault = faults.of(station.place);
         let guard = latch.guard(fault);
         let ends = (station.upstream.with_fault(fault), station.downstream);
-        let task = if chain.is_byte() && read_size == 1 {
-            tokio::spawn(pass_bytes(ends, guard))
-        } else {
-            tokio::spawn(pass_tokens(ends, guard, TokenBuffer::new(chain, read_size)))
+        let task = match cli.read_buffer.size() {
+            1 => tokio::spawn(pass_bytes(ends, guard)),
+            // Written, so that it is resident before anything is timed.
+            size => tokio::spawn(pass_many(ends, guard, vec![u8::MAX; size])),
         };
         tasks.push((station.place, task));
     }
@@ -134,22 +135,22 @@ async fn pass_bytes((mut from, mut to): Ends, guard: StartGuard) -> io::Result<u
     Ok(passed)
 }
 
-/// The same with tokens of any size, of which one read may bring several.
-async fn pass_tokens(
+/// The same with a read that may bring several.
+async fn pass_many(
     (mut from, mut to): Ends,
     guard: StartGuard,
-    mut buffer: TokenBuffer,
+    mut buffer: Vec<u8>,
 ) -> io::Result<u64> {
     guard.started()?;
     let mut passed = 0;
-    while let read @ 1.. = from.read(buffer.room()).await? {
-        for token in buffer.whole(read) {
+    while let read @ 1.. = from.read(&mut buffer).await? {
+        for token in buffer[..read].chunks_mut(1) {
             token[0] = token[0].wrapping_add(1);
             to.write_all(token).await?;
             passed += 1;
         }
     }
-    buffer.end().map(|()| passed)
+    Ok(passed)
 }
 
 /// The driver of a chain: sends the tokens in, takes them out, and times that.
@@ -162,14 +163,14 @@ struct Driver {
 impl TaskDriver for Driver {
     async fn make_trips(&mut self, iteration: u64) -> Result<Times> {
         let (last, first) = &mut self.ends;
-        let trips = self.tokens.trips(iteration);
+        let trips = self.tokens.set_out_trips(iteration);
 
         let begun = Instant::now();
-        for (sent, received) in trips {
-            for token in sent {
+        for trip in trips {
+            for token in trip.chunks(1) {
                 first.write_all(token).await?;
             }
-            for token in received {
+            for token in trip.chunks_mut(1) {
                 last.read_exact(token).await.context("the chain ended early")?;
             }
         }

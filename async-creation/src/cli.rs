@@ -41,7 +41,7 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         let claim = if self.floor { Claim::NoSwitch } else { Claim::UserSwitch };
         let tasks = Description {
-            passes: self.sleep.passes(self.floor),
+            passes: self.sleep.passes(),
             alone: self.sleep.sleep.is_some(),
             needs: Needs { bytes: Need::new(FIXED_BYTES, TASK_BYTES), ..Needs::default() },
             ..Description::new("async-creation", &self.flags, claim)

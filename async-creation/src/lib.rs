@@ -6,10 +6,7 @@
 //! Timed: the N calls of `tokio::spawn`: the allocation of each task, and its place in a queue. Left
 //! out: awaiting the tasks, and the check of their numbers.
 //!
-//! The pass `single` reads the clock once more for each task, which takes some 20 ns. It adds two
-//! distributions: `creation`, one call of `spawn` with one reading, and `creation_to_body`, from that call
-//! to the first instruction of the task. On the current-thread scheduler no task runs before the last
-//! one is spawned. For `hold` N tasks wait for nothing but their end.
+//! For `hold` N tasks wait for nothing but their end.
 //!
 //! `--floor` is the creation without a runtime (`floor.rs`); `--sleep` times tasks that sleep until the
 //! last one is joined (`sleepers.rs`).
@@ -28,7 +25,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use chain::StartLatch;
 use contract::{Pass, Run, Step};
-use creation::{SpawnTimes, use_stack};
+use creation::use_stack;
 use tokio::task::JoinHandle;
 
 use cli::Cli;
@@ -49,7 +46,6 @@ pub fn main() -> ExitCode {
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let n = cli.flags.tasks;
     let runtime = cli.runtime.build(false)?;
-    run.also(SpawnTimes::PASS);
     while let Some(step) = run.next_step()? {
         let Step::Pass(mut pass) = step else {
             let held = runtime.block_on(hold(n))?;
@@ -59,11 +55,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         };
         // Between passes the main thread waits outside the runtime, where it holds no worker.
         let driver = runtime.spawn(async move {
-            let result = if pass.is(SpawnTimes::PASS) {
-                create_stamped(n, &mut pass).await
-            } else {
-                create(n, &mut pass).await
-            };
+            let result = create(n, &mut pass).await;
             (pass, result)
         });
         let (pass, result) = runtime.block_on(driver)?;
@@ -88,28 +80,6 @@ async fn create(n: u32, pass: &mut Pass) -> anyhow::Result<()> {
             ensure!(returned == k, "task {k} returned {returned}");
         }
     }
-    Ok(())
-}
-
-/// The same with a clock reading after each spawn, and one first thing in each task.
-async fn create_stamped(n: u32, pass: &mut Pass) -> anyhow::Result<()> {
-    let mut tasks = Vec::with_capacity(n as usize);
-    let mut times = SpawnTimes::new(n);
-    while pass.next_iteration().is_some() {
-        let clock = Instant::now();
-        let mut called = clock;
-        for _ in 0..n {
-            tasks.push(tokio::spawn(async move { called.elapsed() }));
-            called = times.returned(called);
-        }
-        pass.record(called - clock);
-
-        for task in tasks.drain(..) {
-            times.started(task.await.context("a task died")?);
-        }
-        times.end(pass);
-    }
-    times.add_to(pass);
     Ok(())
 }
 

@@ -1,7 +1,5 @@
 //! The program's executable.
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
+fn main() -> std::process::ExitCode {
     async_creation::main()
 }

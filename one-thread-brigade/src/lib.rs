@@ -13,7 +13,6 @@
 //!
 //! Not to be taken for a floor of the brigades: a thread by itself keeps its caches warm.
 
-mod cli;
 mod links;
 mod nonblocking;
 
@@ -23,12 +22,38 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use chain::ByteTokens;
-use contract::{Pass, Run};
+use chain::{ByteTokens, ChainFlags, ChainsFlags, ReadBuffer};
+use clap::Parser;
+use contract::message::{Claim, Description};
+use contract::{Flags, Pass, Program, Run};
 use nix::unistd::{read, write};
 
-use cli::Cli;
 use links::Chain;
+
+/// Do all the reads and writes of a brigade in one thread, and time it: the baseline
+#[derive(Parser)]
+#[command(mut_arg("read_buffer", |arg| arg.requires("nonblocking")))]
+struct Cli {
+    #[command(flatten)]
+    chain: ChainFlags,
+    /// Non-blocking links, with an epoll_wait before each read: the baseline of async-brigade
+    #[arg(long)]
+    nonblocking: bool,
+    #[command(flatten)]
+    read_buffer: ReadBuffer,
+}
+
+impl Program for Cli {
+    fn flags(&self) -> &Flags {
+        &self.chain.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        let needs = self.chain.needs(self.read_buffer.size());
+        let one = ChainsFlags::default();
+        self.chain.describe("one-thread-brigade", one, Claim::NoSwitch, needs)
+    }
+}
 
 /// The program, as `main` of an executable.
 pub fn main() -> ExitCode {
@@ -36,14 +61,15 @@ pub fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let mut chain = Chain::new(cli)?;
+    let (flags, read_size) = (&cli.chain, cli.read_buffer.size());
+    let mut chain = Chain::new(flags, cli.nonblocking, read_size)?;
     let epoll = cli.nonblocking.then(|| nonblocking::watch(&chain)).transpose()?;
-    let is_byte = cli.chain.tokens == 1 && cli.chain.is_byte() && cli.chain.fault.is_none();
+    let is_plain = flags.tokens == 1 && flags.fault.is_none();
     while let Some(mut pass) = run.next_pass()? {
-        let result = match (&epoll, is_byte) {
-            (Some(epoll), _) => nonblocking::drive(cli, (&mut chain, epoll), &mut pass),
-            (None, true) => drive_bytes(cli, &mut chain, &mut pass),
-            (None, false) => drive_tokens(cli, &mut chain, &mut pass),
+        let result = match &epoll {
+            Some(epoll) => nonblocking::drive(flags, read_size, (&mut chain, epoll), &mut pass),
+            None if is_plain => drive_byte(flags, &mut chain, &mut pass),
+            None => drive_tokens(flags, &mut chain, &mut pass),
         };
         run.finish(pass)?;
         result?;
@@ -52,8 +78,8 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
 }
 
 /// Carries a byte along the chain with blocking calls, and times that.
-fn drive_bytes(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
-    let mut tokens = ByteTokens::new(&cli.chain, 1);
+fn drive_byte(flags: &ChainFlags, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
+    let mut tokens = ByteTokens::new(flags, 1);
     let (first, last) = (&chain.first, &chain.last);
     let ends = chain.tasks.iter().map(|task| (task.from.file().as_fd(), task.to.as_fd()));
     let ends: Vec<_> = ends.collect();
@@ -69,38 +95,37 @@ fn drive_bytes(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<
         read(last, &mut token)?;
         pass.record(clock.elapsed());
 
-        tokens.received().for_each(|received| received.copy_from_slice(&token));
-        tokens.verify(iteration, cli.flags.tasks)?;
+        tokens.set_out(iteration).copy_from_slice(&token);
+        tokens.verify(iteration, flags.tasks())?;
     }
     Ok(())
 }
 
-/// The same with tokens of any size and number.
-fn drive_tokens(cli: &Cli, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
-    let mut tokens = ByteTokens::new(&cli.chain, 1);
+/// The same with several tokens, or with a fault that a test asks for.
+fn drive_tokens(flags: &ChainFlags, chain: &mut Chain, pass: &mut Pass) -> anyhow::Result<()> {
+    let mut tokens = ByteTokens::new(flags, 1);
+    let mut token = [0];
     while let Some(iteration) = pass.next_iteration() {
+        let trip = tokens.set_out(iteration);
+
         let clock = Instant::now();
-        for token in tokens.sent(iteration) {
+        for token in trip.chunks(1) {
             chain.first.write_all(token)?;
         }
         for (place, task) in chain.tasks.iter_mut().enumerate() {
-            for _ in 0..cli.chain.tokens {
-                let room = task.buffer.room();
-                let read = room.len();
-                let came = task.from.read_exact(room);
+            for _ in 0..flags.tokens {
+                let came = task.from.read_exact(&mut token);
                 came.with_context(|| format!("task {place}"))?;
-                for token in task.buffer.whole(read) {
-                    token[0] = token[0].wrapping_add(1);
-                    task.to.write_all(token)?;
-                }
+                token[0] = token[0].wrapping_add(1);
+                task.to.write_all(&token)?;
             }
         }
-        for token in tokens.received() {
+        for token in trip.chunks_mut(1) {
             chain.last.read_exact(token)?;
         }
         pass.record(clock.elapsed());
 
-        tokens.verify(iteration, cli.flags.tasks)?;
+        tokens.verify(iteration, flags.tasks())?;
     }
     Ok(())
 }

@@ -5,41 +5,39 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
-use chain::ByteTokens;
+use chain::{ByteTokens, ChainFlags};
 use contract::Pass;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-use crate::cli::Cli;
 use crate::links::Chain;
 
 /// Carries the tokens along the chain, reading each link until nothing is left, and times that.
 pub(crate) fn drive(
-    cli: &Cli,
+    flags: &ChainFlags,
+    read_size: usize,
     (chain, epoll): (&mut Chain, &Epoll),
     pass: &mut Pass,
 ) -> anyhow::Result<()> {
-    let mut tokens = ByteTokens::new(&cli.chain, 1);
-    let read_size = cli.read_buffer.size(&cli.chain)?;
-    let all = cli.chain.token_size() * cli.chain.tokens as usize;
+    let (mut tokens, all) = (ByteTokens::new(flags, 1), flags.tokens as usize);
     let mut received = vec![u8::MAX; all + read_size];
     while let Some(iteration) = pass.next_iteration() {
+        let trip = tokens.set_out(iteration);
+
         let clock = Instant::now();
-        for token in tokens.sent(iteration) {
+        for token in trip.chunks(1) {
             chain.first.write_all(token)?;
         }
         for (i, task) in (0..).zip(&mut chain.tasks) {
             wait_for(epoll, i)?;
             loop {
-                let room = task.buffer.room();
-                let asked = room.len();
-                let read = read_some(&mut task.from, room);
+                let read = read_some(&mut task.from, &mut task.buffer);
                 let read = read.with_context(|| format!("task {i}"))?;
-                for token in task.buffer.whole(read) {
+                for token in task.buffer[..read].chunks_mut(1) {
                     token[0] = token[0].wrapping_add(1);
                     task.to.write_all(token)?;
                 }
-                if read < asked {
+                if read < read_size {
                     break;
                 }
             }
@@ -56,23 +54,18 @@ pub(crate) fn drive(
         }
         pass.record(clock.elapsed());
 
-        ensure!(came == all, "fewer tokens came out than went in");
-        for (token, came) in tokens.received().zip(received.chunks(cli.chain.token_size())) {
-            token.copy_from_slice(came);
-        }
-        tokens.verify(iteration, cli.flags.tasks)?;
+        ensure!(came == all, "{came} tokens came out, and {all} went in");
+        trip.copy_from_slice(&received[..all]);
+        tokens.verify(iteration, flags.tasks())?;
     }
     Ok(())
 }
 
-/// Has epoll watch the links, each known by its place, the idle ones last: edge-triggered, as Tokio's I/O
-/// driver does.
+/// Has epoll watch the links, each known by its place: edge-triggered, as Tokio's I/O driver does.
 pub(crate) fn watch(chain: &Chain) -> anyhow::Result<Epoll> {
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
     let readers = chain.tasks.iter().map(|task| task.from.file().as_fd());
-    let readers = readers.chain([chain.last.as_fd()]);
-    let idle = chain.idle.iter().map(|(reader, _)| reader.as_fd());
-    for (i, reader) in (0..).zip(readers.chain(idle)) {
+    for (i, reader) in (0..).zip(readers.chain([chain.last.as_fd()])) {
         let event = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, i);
         epoll.add(reader, event).context("cannot watch a link by epoll")?;
     }

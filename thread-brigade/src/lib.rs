@@ -33,14 +33,14 @@ use threads::{CpuAssignment, Placement, StackFlags, rest};
 #[derive(Parser)]
 struct Cli {
     #[command(flatten)]
-    flags: Flags,
-    #[command(flatten)]
     chain: ChainFlags,
+    /// Further tasks of the same kind, which wait on links of their own that carry no token
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32), help_heading = "Advanced")]
+    idle: u32,
     #[command(flatten)]
     chains: ChainsFlags,
-    /// Layout of the threads over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread,
-    /// neighbours on different CPUs; chain, all of a chain on one CPU; or a list, neighbours on its neighbours
-    #[arg(long, value_name = "free|half|spread|chain|LIST", default_value = "free")]
+    /// Layout of the threads over the CPUs
+    #[arg(long, value_enum, default_value_t)]
     placement: Placement,
     #[command(flatten)]
     stack: StackFlags,
@@ -48,13 +48,12 @@ struct Cli {
 
 impl Program for Cli {
     fn flags(&self) -> &Flags {
-        &self.flags
+        &self.chain.flags
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let needs = self.chain.needs(self.chain.token_size()) + self.stack.needs();
-        let claim = Claim::KernelSwitch;
-        self.chain.describe("thread-brigade", &self.flags, self.chains, claim, needs)
+        let needs = (self.chain.needs(1) + self.stack.needs()).beside(self.idle);
+        self.chain.describe("thread-brigade", self.chains, Claim::KernelSwitch, needs)
     }
 }
 
@@ -68,19 +67,18 @@ pub fn main() -> ExitCode {
 /// The brigade, beside a chain of idle threads if there are any.
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let cpus = CpuAssignment::new(cli.placement)?;
-    if cli.chain.idle == 0 {
+    if cli.idle == 0 {
         return brigade(cli, &cpus, run);
     }
     let mut idle = Threads::new();
-    let built = build(cli, 0, &cpus, cli.chain.idle, &mut idle).context("the idle tasks");
-    let slept =
-        built.and_then(|_ends| rest::beside(&rest::other_threads()?, || brigade(cli, &cpus, run)));
+    let built = build(cli, 0, &cpus, cli.idle, &mut idle).context("the idle tasks");
+    let slept = built.and_then(|_ends| rest::beside(|| brigade(cli, &cpus, run)));
     join(idle).into_idle_result(slept)
 }
 
 /// Builds all chains, drives them, and takes them down.
 fn brigade(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyhow::Result<()> {
-    let (tasks, mut chains) = (cli.flags.tasks, Vec::new());
+    let (tasks, mut chains) = (cli.chain.tasks(), Vec::new());
     let drivers = (0..cli.chains.chains).map(|chain| {
         let mut threads = Threads::new();
         let built = build(cli, chain, cpus, tasks, &mut threads);
@@ -108,18 +106,18 @@ fn build(
     tasks: u32,
     threads: &mut Threads,
 ) -> anyhow::Result<(File, File)> {
-    let (cpus, faults) = (cpus.of_chain(chain), cli.chain.fault.in_chain(chain, cli.flags.tasks));
-    let chain = &cli.chain;
+    let faults = cli.chain.fault.in_chain(chain, cli.chain.tasks());
+    let (cpus, chain) = (cpus.of_chain(chain), &cli.chain);
     let mut latch = StartLatch::new(tasks);
     let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.descriptors())?;
     while let Some(station) = builder.next_station()? {
-        let (place, cpus, chain) = (station.place, cpus.clone(), chain.clone());
+        let (place, cpus) = (station.place, cpus.clone());
         let fault = faults.of(place);
         let guard = latch.guard(fault);
         let thread = cli.stack.spawn(tasks, move || {
             cpus.pin(place + 1, tasks + 1)?;
             guard.started()?;
-            pass_on(station.upstream, station.downstream, fault, &chain)
+            pass_on(station.upstream, station.downstream, fault)
         })?;
         threads.push((place, thread));
     }
@@ -144,14 +142,14 @@ impl ChainDriver for Driver {
     }
 
     fn make_trips(&mut self, iteration: u64) -> anyhow::Result<Times> {
-        let trips = self.tokens.trips(iteration);
+        let trips = self.tokens.set_out_trips(iteration);
 
         let begun = Instant::now();
-        for (sent, received) in trips {
-            for token in sent {
+        for trip in trips {
+            for token in trip.chunks(1) {
                 self.first.write_all(token)?;
             }
-            for token in received {
+            for token in trip.chunks_mut(1) {
                 self.last.read_exact(token).context("the chain ended early")?;
             }
         }

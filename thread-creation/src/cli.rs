@@ -45,7 +45,7 @@ impl Program for Cli {
             )));
         }
         Ok(Description {
-            passes: self.sleep.passes(self.floor),
+            passes: self.sleep.passes(),
             alone: self.sleep.sleep.is_some(),
             needs: if self.floor { RawThreads::needs() + driver() } else { self.needs() },
             ..Description::new("thread-creation", &self.flags, Claim::KernelSwitch)

@@ -5,9 +5,7 @@
 //! Timed: the N calls of `spawn`: the allocation and mapping of each stack, clone(2), and what the new
 //! threads do to their creator meanwhile. Left out: the joins, and the check of the numbers.
 //!
-//! The pass `single` reads the clock once more for each thread, which takes some 20 ns. It adds two
-//! distributions: `creation`, one call of `spawn` with one reading, and `creation_to_body`, from that call to
-//! the first instruction of the thread's body. For `hold` N threads sleep at a gate.
+//! For `hold` N threads sleep at a gate.
 //!
 //! `--floor` is the creation by clone(2) alone (`floor.rs`); `--sleep` times threads that sleep until the
 //! last one is joined (`sleepers.rs`).
@@ -27,7 +25,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use contract::message::Description;
 use contract::{Pass, Run, Step, limits};
-use creation::{SpawnTimes, use_stack};
+use creation::use_stack;
 use threads::raw::RawThreads;
 use threads::{StackFlags, join};
 
@@ -45,9 +43,6 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (tasks, stack) = (cli.flags.tasks, cli.stack);
     let floor = cli.floor.then(|| RawThreads::new(stack, tasks));
     let mut floor = floor.transpose().context("cannot map the stacks")?;
-    if !cli.floor && cli.sleep.sleep.is_none() {
-        run.also(SpawnTimes::PASS);
-    }
     while let Some(step) = run.next_step()? {
         let mut pass = match (step, &mut floor) {
             (Step::Pass(pass), _) => pass,
@@ -66,7 +61,6 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         let result = match (&mut floor, cli.sleep.sleep) {
             (Some(threads), _) => floor::create(tasks, threads, &mut pass),
             (None, Some(sleep)) => sleepers::create(cli, sleep.into(), &mut pass),
-            (None, None) if pass.is(SpawnTimes::PASS) => create_stamped(tasks, stack, &mut pass),
             (None, None) => create(tasks, stack, &mut pass),
         };
         run.finish(*pass)?;
@@ -90,28 +84,6 @@ fn create(tasks: u32, stack: StackFlags, pass: &mut Pass) -> anyhow::Result<()> 
             ensure!(returned == k, "thread {k} returned {returned}");
         }
     }
-    Ok(())
-}
-
-/// The same with a clock reading after each spawn, and one first thing in each thread.
-fn create_stamped(tasks: u32, stack: StackFlags, pass: &mut Pass) -> anyhow::Result<()> {
-    let mut threads = Vec::with_capacity(tasks as usize);
-    let mut times = SpawnTimes::new(tasks);
-    while pass.next_iteration().is_some() {
-        let clock = Instant::now();
-        let mut called = clock;
-        for _ in 0..tasks {
-            threads.push(stack.spawn(tasks, move || called.elapsed())?);
-            called = times.returned(called);
-        }
-        pass.record(called - clock);
-
-        for thread in threads.drain(..) {
-            times.started(join(thread)?);
-        }
-        times.end(pass);
-    }
-    times.add_to(pass);
     Ok(())
 }
 

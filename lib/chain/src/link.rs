@@ -1,4 +1,4 @@
-//! Links between tasks: pairs of descriptors that carry bytes.
+//! Links between tasks: pairs of descriptors that carry bytes, and a task that blocks on them.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -56,18 +56,16 @@ impl Transport {
         }
     }
 
-    /// Number of tokens of so many bytes that an empty link holds, found by filling one: a pipe merges
-    /// small writes into pages, and a socket keeps a buffer with its own overhead for each.
-    pub(crate) fn capacity(self, token_size: usize) -> anyhow::Result<u64> {
+    /// Number of tokens that an empty link holds, found by filling one: a pipe merges small writes into pages, and a
+    /// socket keeps a buffer with its own overhead for each.
+    pub(crate) fn capacity(self) -> anyhow::Result<u32> {
         let link = self.nonblocking_descriptors();
         let (_reader, writer) = link.context("cannot learn a link's capacity")?;
         let mut writer = File::from(writer);
-        let token = vec![0; token_size];
         let mut held = 0;
         loop {
-            match writer.write(&token) {
-                Ok(written) if written == token.len() => held += 1,
-                Ok(_) => return Ok(held),
+            match writer.write(&[0]) {
+                Ok(_) => held += 1,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(held),
                 Err(e) => return Err(e).context("cannot learn a link's capacity"),
             }
@@ -116,4 +114,24 @@ impl Read for Reader {
             Some(fault) => fault.read(buffer, |buffer| self.file.read(buffer)),
         }
     }
+}
+
+/// Takes a token, adds one to it, hands it on, until the end of file. Returns the number of tokens.
+pub fn pass_on(from: OwnedFd, to: OwnedFd, fault: Option<Fault>) -> io::Result<u64> {
+    if fault.is_none() {
+        pass_bytes(File::from(from), to.into())
+    } else {
+        pass_bytes(Reader::new(from, fault), to.into())
+    }
+}
+
+fn pass_bytes(mut from: impl Read, mut to: File) -> io::Result<u64> {
+    let mut passed = 0;
+    let mut token = [0];
+    while from.read(&mut token)? == 1 {
+        token[0] = token[0].wrapping_add(1);
+        to.write_all(&token)?;
+        passed += 1;
+    }
+    Ok(passed)
 }

@@ -1,6 +1,7 @@
 //! Chains at work at the same time: their drivers, each on a thread of its own, make an iteration together.
 //! The first driver is the calling thread; where there is one chain it makes no system call between iterations.
 
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -46,10 +47,8 @@ struct Gate {
 
 #[derive(Default)]
 struct State {
-    /// Times that it opened.
-    openings: u64,
-    /// Iteration under way.
-    iteration: u64,
+    /// Iteration that it opened for last.
+    iteration: Option<u64>,
     /// Drivers that are not back from it.
     away: usize,
     is_over: bool,
@@ -112,19 +111,18 @@ fn span<D>(seats: &[Mutex<Seat<D>>]) -> Option<Times> {
 /// A further driver's thread.
 fn follow<D: ChainDriver>(gate: &Gate, seat: &Mutex<Seat<D>>) {
     lock(seat).attempt(D::start);
-    let mut openings = 0;
-    while let Some(iteration) = gate.pass(&mut openings) {
+    let mut last = None;
+    while let Some(iteration) = gate.await_opening(last) {
         lock(seat).make_trips(iteration);
         gate.come_back();
+        last = Some(iteration);
     }
 }
 
 impl<D: ChainDriver> Seat<D> {
     /// Makes the round trips, unless the driver has failed.
     fn make_trips(&mut self, iteration: u64) {
-        self.times = None;
-        let times = self.attempt(|driver| driver.make_trips(iteration));
-        self.times = times;
+        self.times = self.attempt(|driver| driver.make_trips(iteration));
     }
 
     /// Does something with the driver, unless it has failed. A panic is a failure: the others wait for it.
@@ -133,13 +131,8 @@ impl<D: ChainDriver> Seat<D> {
             return None;
         }
         let done = catch_unwind(AssertUnwindSafe(|| work(&mut self.driver)));
-        match done.unwrap_or_else(|panic| Err(console::panic_error(&*panic))) {
-            Ok(done) => Some(done),
-            Err(error) => {
-                self.result = Err(error);
-                None
-            }
-        }
+        let done = done.unwrap_or_else(|panic| Err(console::panic_error(&*panic)));
+        done.map_err(|error| self.result = Err(error)).ok()
     }
 }
 
@@ -147,21 +140,19 @@ impl Gate {
     /// Lets so many drivers start an iteration: one call of the kernel wakes all.
     fn open(&self, iteration: u64, drivers: usize) {
         let mut state = lock(&self.state);
-        state.openings += 1;
-        (state.iteration, state.away) = (iteration, drivers);
+        (state.iteration, state.away) = (Some(iteration), drivers);
         drop(state);
         if drivers > 0 {
             self.opened.notify_all();
         }
     }
 
-    /// Waits for the next iteration; `None` if there is none.
-    fn pass(&self, openings: &mut u64) -> Option<u64> {
-        let is_shut = |state: &mut State| state.openings == *openings && !state.is_over;
+    /// Waits for the iteration after the last one; `None` if there is none.
+    fn await_opening(&self, last: Option<u64>) -> Option<u64> {
+        let is_shut = |state: &mut State| state.iteration == last && !state.is_over;
         let state = self.opened.wait_while(lock(&self.state), is_shut);
         let state = state.unwrap_or_else(PoisonError::into_inner);
-        *openings = state.openings;
-        (!state.is_over).then_some(state.iteration)
+        state.iteration.filter(|_| !state.is_over)
     }
 
     /// Tells that a driver is back.
@@ -200,19 +191,16 @@ pub fn conclude(
     driven: anyhow::Result<Vec<anyhow::Result<()>>>,
     sent: u64,
 ) -> anyhow::Result<()> {
-    let (drivers, failed) = match driven {
-        Ok(drivers) => (drivers, Ok(())),
-        Err(error) => (Vec::new(), Err(error)),
-    };
+    let (drivers, run) = driven.map_or_else(|e| (Vec::new(), Err(e)), |all| (all, Ok(())));
     let is_one = chains.len() == 1;
-    let mut drivers = drivers.into_iter();
-    for (chain, tasks) in chains.into_iter().enumerate() {
-        let result = tasks.into_result(drivers.next().unwrap_or(Ok(())), sent);
+    let drivers = drivers.into_iter().chain(iter::repeat_with(|| Ok(())));
+    for (chain, (tasks, driver)) in chains.into_iter().zip(drivers).enumerate() {
+        let result = tasks.into_result(driver, sent);
         if is_one {
             result?;
         } else {
             result.with_context(|| format!("chain {chain}"))?;
         }
     }
-    failed
+    run
 }

@@ -53,30 +53,3 @@ fn raise_descriptors() -> anyhow::Result<()> {
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::message::{Need, Needs};
-
-    fn short(needs: Needs, tasks: u64) -> String {
-        let description = serde_json::json!({
-            "contract": 1, "program": "p", "version": "0", "tasks": tasks,
-            "claim": "kernel-switch", "passes": [], "needs": needs,
-        });
-        let description = serde_json::from_value(description).unwrap();
-        check(&description).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn limits_that_are_too_low_are_named_with_what_fits() {
-        let needs =
-            Needs { threads: Need::new(0, 1), descriptors: Need::new(10, 2), ..Needs::default() };
-        let text = short(needs, 1 << 40);
-        for words in ["kernel.pid_max", "ulimit -Hn", "at most", "switchcost limits p --tasks"] {
-            assert!(text.contains(words), "{text}");
-        }
-        let text = short(Needs { threads: Need::new(1 << 40, 0), ..Needs::default() }, 1);
-        assert!(text.contains("at most 0 tasks fit beside what the other flags"), "{text}");
-    }
-}

@@ -49,20 +49,3 @@ impl fmt::Display for Request {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_read_as_they_print() {
-        for text in ["run 1", "run 10000 single", "hold", "end"] {
-            assert_eq!(Request::parse(text).unwrap().to_string(), text);
-        }
-        for text in ["", "run", "run 0", "run 10001", "run x", "run 1 a b", "stop", "hold 1"] {
-            assert!(Request::parse(text).is_err(), "{text}");
-        }
-        let long = Request::parse(&"x".repeat(100_000)).unwrap_err();
-        assert!(long.len() < 250, "{}", long.len());
-    }
-}

@@ -15,7 +15,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::mem;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,7 +50,7 @@ pub struct Run {
     /// Iterations begun, by any pass.
     iterations: Arc<AtomicU64>,
     children: Vec<i32>,
-    /// The pass that a person reads of.
+    /// Alone: the pass that a person reads of.
     pub(crate) result: Option<Pass>,
     received: Vec<u8>,
     /// Alone: the requests that the flags stand for. Controlled: the one that ended a hold.
@@ -91,14 +90,6 @@ impl Run {
         }
     }
 
-    /// Has the main pass followed by another one, as long, if the program runs alone: what that measures beside its
-    /// iterations is printed too.
-    pub fn also(&mut self, pass: &str) {
-        if !self.flags.controlled {
-            self.pending.insert(1, Request::Run(self.flags.iters, Some(pass.to_owned())));
-        }
-    }
-
     /// Names the processes that do the work besides this one. Their usage cannot be read while they run,
     /// and this process's alone would mislead: none is given.
     pub fn set_children(&mut self, pids: Vec<i32>) {
@@ -126,22 +117,12 @@ impl Run {
     /// Next step of a program that creates its tasks for it.
     pub fn next_step(&mut self) -> anyhow::Result<Option<Step>> {
         // The memory of the samples is touched before anybody is told that the program is ready.
-        let mut pass = Pass {
-            iterations: Arc::clone(&self.iterations),
-            has_usage: self.children.is_empty(),
-            ..Pass::default()
-        };
-        if self.flags.controlled {
-            pass.samples_ns = vec![u64::MAX; MOST_SAMPLES as usize];
-            pass.samples_ns.clear();
-        } else {
-            pass.recorder = Some(Box::default());
-        }
+        let mut pass = Box::new(self.new_pass());
         if self.setup.is_none() {
             self.setup = Some(self.started.elapsed());
             if self.flags.warmup > 0 {
                 pass.untimed = self.flags.warmup;
-                return Ok(Some(Step::Pass(Box::new(pass))));
+                return Ok(Some(Step::Pass(pass)));
             }
         }
         if self.flags.controlled && !self.is_ready {
@@ -162,19 +143,32 @@ impl Run {
         match request {
             Request::End => {
                 self.ended = Some(Instant::now());
-                return Ok(None);
+                Ok(None)
             }
-            Request::Hold => return Ok(Some(Step::Hold)),
+            Request::Hold => Ok(Some(Step::Hold)),
             Request::Run(n, name) => {
                 pass.timed = n;
                 if self.flags.controlled {
                     self.prepare(&mut pass, name.as_deref())?;
-                } else {
-                    pass.name = name;
                 }
+                Ok(Some(Step::Pass(pass)))
             }
         }
-        Ok(Some(Step::Pass(Box::new(pass))))
+    }
+
+    fn new_pass(&self) -> Pass {
+        let mut pass = Pass {
+            iterations: Arc::clone(&self.iterations),
+            has_usage: self.children.is_empty(),
+            ..Pass::default()
+        };
+        if self.flags.controlled {
+            pass.samples_ns = vec![u64::MAX; MOST_SAMPLES as usize];
+            pass.samples_ns.clear();
+        } else {
+            pass.recorder = Some(Box::default());
+        }
+        pass
     }
 
     /// Makes it the pass that a request names, with untimed iterations after the wait for it.
@@ -195,20 +189,13 @@ impl Run {
     }
 
     /// Takes a pass back that is over, and answers the request for it.
-    pub fn finish(&mut self, mut pass: Pass) -> anyhow::Result<()> {
+    pub fn finish(&mut self, pass: Pass) -> anyhow::Result<()> {
         self.first = self.first.or(pass.first);
-        if pass.is_for_runner() {
-            self.answer(&Answer::Ran {
-                samples_ns: mem::take(&mut pass.samples_ns),
-                usage: pass.usage,
-                extra: mem::take(&mut pass.extra),
-            })?;
-        }
-        match &mut self.result {
-            Some(main) if !self.flags.controlled && pass.name.is_some() => {
-                main.extra.append(&mut pass.extra)
-            }
-            _ => self.result = Some(pass),
+        if !self.flags.controlled {
+            self.result = Some(pass);
+        } else if pass.name.is_some() {
+            let Pass { samples_ns, usage, extra, .. } = pass;
+            self.answer(&Answer::Ran { samples_ns, usage, extra })?;
         }
         Ok(())
     }
@@ -273,7 +260,7 @@ impl Run {
 /// Iterations in a row: untimed ones first, then timed ones.
 #[derive(Debug, Default)]
 pub struct Pass {
-    /// Name that was asked for; `None` for the warm-up, and for the main pass of a program alone.
+    /// Name that was asked for; `None` for the warm-up, and for a program alone.
     name: Option<String>,
     /// Number of iterations begun in the run.
     iterations: Arc<AtomicU64>,
@@ -301,11 +288,6 @@ impl Pass {
     /// True if it is the pass of this name.
     pub fn is(&self, name: &str) -> bool {
         self.name.as_deref() == Some(name)
-    }
-
-    /// True if the runner gets the samples.
-    pub fn is_for_runner(&self) -> bool {
-        self.name.is_some() && self.recorder.is_none()
     }
 
     /// Number of the next iteration, counted over all passes; `None` after the last one, or at a

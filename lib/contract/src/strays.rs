@@ -125,14 +125,4 @@ mod tests {
         assert_eq!((pid, parent, group, &**name, is_zombie), (7, 5, 6, "a) S 1 (b", true));
         assert_eq!((Process::parse(""), Process::parse("7 (a")), (None, None));
     }
-
-    #[test]
-    fn a_child_that_is_left_is_ended_and_awaited() {
-        let mut command = std::process::Command::new("sleep");
-        let mut child = command.arg("1000").spawn().unwrap();
-        let pid = child.id() as i32;
-        let ended = end(|child| child.pid == pid).unwrap();
-        assert_eq!(names(&ended), "sleep");
-        assert!(child.wait().is_err(), "it is awaited already");
-    }
 }

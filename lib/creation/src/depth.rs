@@ -55,18 +55,3 @@ fn descend(bottom: usize) {
     // Used after the call, so that the frame is still there during it.
     black_box(&mut frame);
 }
-
-#[cfg(test)]
-mod tests {
-    use std::thread;
-
-    use super::*;
-
-    /// A stack of 1 MiB bears no more; one that is too small would end the process.
-    #[test]
-    fn a_stack_is_used_no_deeper_than_asked() {
-        DepthFlags { stack_depth: Bytes(1 << 20) }.set();
-        let thread = thread::Builder::new().stack_size((1 << 20) + (64 << 10));
-        thread.spawn(use_stack).unwrap().join().unwrap();
-    }
-}

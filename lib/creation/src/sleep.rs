@@ -12,8 +12,6 @@ use contract::samples::Recorder;
 use contract::units::Span;
 use contract::{Interrupted, Pass, signals};
 
-use crate::single::{SpawnTimes, nanos};
-
 /// Flags of tasks that sleep.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct SleepFlags {
@@ -28,13 +26,10 @@ pub struct SleepFlags {
 }
 
 impl SleepFlags {
-    /// Passes of a program with these flags: sleepers need no warm-up after a wait, and single creations are
-    /// timed of usual tasks alone, not of sleepers or of a lower bound.
-    pub fn passes(&self, is_floor: bool) -> Vec<PassKind> {
-        if self.sleep.is_some() {
-            return vec![PassKind { settle: 0, ..PassKind::main() }];
-        }
-        if is_floor { vec![PassKind::main()] } else { vec![PassKind::main(), SpawnTimes::pass()] }
+    /// Passes of a program with these flags: sleepers need no warm-up after a wait.
+    pub fn passes(&self) -> Vec<PassKind> {
+        let main = PassKind::main();
+        vec![if self.sleep.is_some() { PassKind { settle: 0, ..main } } else { main }]
     }
 }
 
@@ -64,7 +59,7 @@ impl Drop for Alive {
 
 /// Lateness of a task that was to wake at `due` and has just done so, in ns.
 pub fn lateness(due: Instant) -> u64 {
-    nanos(due.elapsed())
+    u64::try_from(due.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Counts of the sleepers of one pass.

@@ -61,18 +61,6 @@ impl TokioFlags {
         if self.idle_in == IdleIn::Timer { mem::take(idle) } else { 0 }
     }
 
-    /// Builds a runtime, with I/O if `io` is set, and with timers if idle tasks sleep on them.
-    pub fn build(self, io: bool) -> anyhow::Result<Runtime> {
-        self.runtime.build_with(|builder| {
-            if io {
-                builder.enable_io();
-            }
-            if self.idle_in == IdleIn::Timer {
-                builder.enable_time();
-            }
-        })
-    }
-
     /// Does `work` beside so many idle tasks, and checks that they waited all the time.
     pub fn beside(
         self,

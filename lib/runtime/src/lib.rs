@@ -1,7 +1,6 @@
 //! The Tokio runtime of the async programs: its flags, its links, its driver. A crate of its own,
 //! so that the thread programs do not link Tokio.
 
-mod driver;
 mod idle;
 mod link;
 mod runtimes;
@@ -21,10 +20,9 @@ use threads::{CpuAssignment, Placement, worker_needs};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
-pub use driver::{Driven, TaskDriver, drive, drive_pass, run_driver};
 pub use idle::{DriverKind, IdleIn, TokioFlags, beside_timers, timer_needs};
 pub use link::{AsyncReader, AsyncWriter, Ends, link};
-pub use runtimes::{Runtimes, chains_needs};
+pub use runtimes::{Driven, Runtimes, TaskDriver, chains_needs, drive_pass, run_driver};
 
 /// Variable that Tokio reads for the number of workers.
 const WORKERS: &str = "TOKIO_WORKER_THREADS";
@@ -40,14 +38,8 @@ pub struct RuntimeFlags {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     pub workers: Option<u32>,
 
-    /// Layout of the workers over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread, each
-    /// on the next one; chain, each runtime on the next one; or a list, each on the next one of it
-    #[arg(
-        long,
-        value_name = "free|half|spread|chain|LIST",
-        default_value = "free",
-        help_heading = "Advanced"
-    )]
+    /// Layout of the workers over the CPUs; of current-thread schedulers each is on the next CPU with chain
+    #[arg(long, value_enum, default_value_t, help_heading = "Advanced")]
     pub placement: Placement,
 
     /// Polls of tasks after which the scheduler looks for I/O and timers [default: Tokio's]

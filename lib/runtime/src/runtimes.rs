@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use chain::{ChainDriver, ChainsFlags, Times, drive_together};
-use contract::Run;
 use contract::message::{Need, Needs};
+use contract::{Pass, Run};
 use threads::{CpuAssignment, worker_needs};
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
 
-use crate::driver::{Driven, TaskDriver, drive, drive_pass, run_driver};
-use crate::{DriverKind, Flavor, TokioFlags};
+use crate::{DriverKind, Flavor, IdleIn, TokioFlags};
 
 /// Descriptors of a further runtime: its epoll, the eventfd that wakes it, and two to spare.
 const DESCRIPTORS: u64 = 4;
@@ -35,7 +34,17 @@ impl TokioFlags {
         let (_, cpus) = self.runtime.count()?;
         let is_each = self.runtime.flavor == Flavor::CurrentThread;
         let count = if is_each { chains.chains } else { 1 };
-        let all = (0..count).map(|_| self.build(io)).collect::<anyhow::Result<_>>()?;
+        let build = |_| {
+            self.runtime.build_with(|builder| {
+                if io {
+                    builder.enable_io();
+                }
+                if self.idle_in == IdleIn::Timer {
+                    builder.enable_time();
+                }
+            })
+        };
+        let all = (0..count).map(build).collect::<anyhow::Result<_>>()?;
         Ok(Runtimes { all, cpus, is_each })
     }
 }
@@ -46,16 +55,6 @@ impl Runtimes {
         &self.all[chain as usize % self.all.len()]
     }
 
-    /// Pins the calling thread, if it is to run a chain.
-    pub fn pin(&self, chain: u32) -> anyhow::Result<()> {
-        if self.is_each {
-            self.cpus.of_chain(chain).pin(0, 1).context("cannot pin a driver")?;
-        }
-        Ok(())
-    }
-}
-
-impl Runtimes {
     /// Drives all chains through all passes of a run: one chain by a task for each pass, several by a task for each
     /// iteration. Returns what came of each driver; an error is one of the run itself.
     pub fn drive<D: TaskDriver>(
@@ -67,15 +66,29 @@ impl Runtimes {
         let drivers: Vec<_> =
             drivers.into_iter().map(|driver| Arc::new(Mutex::new(driver))).collect();
         if let [driver] = &drivers[..] {
-            // Spawning it is compiled once, and not for each kind of driver.
-            let task = |pass| -> Pin<Box<dyn Future<Output = Driven> + Send>> {
-                Box::pin(drive_pass(Arc::clone(driver), pass))
-            };
-            return Ok(vec![drive(self.of_chain(0), kind, run, task)]);
+            return Ok(vec![self.drive_one(kind, run, driver)]);
         }
         let seats =
             (0..).zip(drivers).map(|(chain, driver)| Seat { runtimes: self, chain, kind, driver });
         drive_together(run, seats.collect())
+    }
+
+    /// Between passes this thread waits outside the runtime for a request, and holds no worker.
+    fn drive_one<D: TaskDriver>(
+        &self,
+        kind: DriverKind,
+        run: &mut Run,
+        driver: &Arc<Mutex<D>>,
+    ) -> anyhow::Result<()> {
+        while let Some(pass) = run.next_pass()? {
+            // Spawning it is compiled once, and not for each kind of driver.
+            let task: Pin<Box<dyn Future<Output = Driven> + Send>> =
+                Box::pin(drive_pass(Arc::clone(driver), pass));
+            let (pass, result) = run_driver(self.of_chain(0), kind, task)?;
+            run.finish(pass)?;
+            result?;
+        }
+        Ok(())
     }
 }
 
@@ -89,7 +102,11 @@ struct Seat<'a, D> {
 
 impl<D: TaskDriver> ChainDriver for Seat<'_, D> {
     fn start(&mut self) -> anyhow::Result<()> {
-        self.runtimes.pin(self.chain)
+        if self.runtimes.is_each {
+            let cpus = self.runtimes.cpus.of_chain(self.chain);
+            cpus.pin(0, 1).context("cannot pin a driver")?;
+        }
+        Ok(())
     }
 
     fn make_trips(&mut self, iteration: u64) -> anyhow::Result<Times> {
@@ -101,6 +118,48 @@ impl<D: TaskDriver> ChainDriver for Seat<'_, D> {
 
     fn verify(&self, iteration: u64) -> anyhow::Result<()> {
         self.driver.blocking_lock().verify(iteration)
+    }
+}
+
+/// The driver of a chain, whose work a task does.
+pub trait TaskDriver: Send + 'static {
+    /// Sends the tokens of an iteration in, takes them out, and times that.
+    fn make_trips(&mut self, iteration: u64) -> impl Future<Output = anyhow::Result<Times>> + Send;
+
+    /// Checks the tokens that came out.
+    fn verify(&self, iteration: u64) -> anyhow::Result<()>;
+}
+
+/// A pass that is over, and how it went.
+pub type Driven = (Pass, anyhow::Result<()>);
+
+/// The task of a driver in one pass.
+pub async fn drive_pass<D: TaskDriver>(driver: Arc<Mutex<D>>, mut pass: Pass) -> Driven {
+    let driver = &mut *driver.lock().await;
+    let result = async {
+        while let Some(iteration) = pass.next_iteration() {
+            let (begun, ended) = driver.make_trips(iteration).await?;
+            pass.record(ended - begun);
+            driver.verify(iteration)?;
+        }
+        Ok(())
+    }
+    .await;
+    (pass, result)
+}
+
+/// Runs a driver in its place until it ends; one that panicked is an error.
+pub fn run_driver<T: Send + 'static>(
+    runtime: &Runtime,
+    kind: DriverKind,
+    driver: impl Future<Output = T> + Send + 'static,
+) -> anyhow::Result<T> {
+    match kind {
+        DriverKind::BlockOn => Ok(runtime.block_on(driver)),
+        DriverKind::Spawned => {
+            let driver = runtime.spawn(async { anyhow::Ok(driver.await) });
+            runtime.block_on(crate::join(driver))
+        }
     }
 }
 

@@ -15,10 +15,9 @@ use std::sync::atomic::AtomicU32;
 
 use contract::BadUsage;
 
-/// `PR_FUTEX_HASH` and its operations, from include/uapi/linux/prctl.h.
+/// `PR_FUTEX_HASH` and its operation, from include/uapi/linux/prctl.h.
 const PR_FUTEX_HASH: libc::c_int = 78;
 const SET_SLOTS: libc::c_ulong = 1;
-const GET_SLOTS: libc::c_ulong = 2;
 
 /// Flag of the table of sleepers.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -50,15 +49,9 @@ impl FutexFlags {
             return Ok(());
         }
         let error = io::Error::last_os_error();
-        // SAFETY: a question about this process; no memory of it is involved.
-        let has_table = unsafe { libc::prctl(PR_FUTEX_HASH, GET_SLOTS, 0, 0, 0) } >= 0;
-        Err(BadUsage::new(match error.raw_os_error() {
-            Some(libc::EINVAL) if !has_table => {
-                "--futex-slots: this kernel has no such setting (Linux 6.16 and later have): drop it"
-                    .to_owned()
-            }
-            _ => format!("--futex-slots {slots}: {error}: lower it"),
-        }))
+        Err(BadUsage::new(format!(
+            "--futex-slots {slots}: {error}: lower it, or drop it: Linux 6.16 and later have this setting"
+        )))
     }
 }
 

@@ -1,51 +1,24 @@
 //! Placement: which CPU each thread of a chain is pinned to. The CPUs of the whole process are set
 //! from outside, by the runner or by taskset(1).
 
-use std::str::FromStr;
-
 use anyhow::Context;
+use clap::ValueEnum;
 use contract::BadUsage;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
 /// Layout of the threads of a chain, or of a runtime's workers, over the CPUs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Placement {
-    /// As the kernel decides.
+    /// as the kernel decides
     #[default]
     Free,
-    /// The first half on one CPU, the second half on another.
+    /// the first half on one CPU, the second half on another
     Half,
-    /// Neighbours on different CPUs.
+    /// neighbours on different CPUs
     Spread,
-    /// All of a chain on one CPU, the next chain on the next one.
+    /// all of a chain on one CPU, the next chain on the next one
     Chain,
-    /// Neighbours on neighbours of this list.
-    On(&'static [usize]),
-}
-
-/// Most CPUs that Linux supports.
-const MOST_CPUS: usize = 8192;
-
-impl FromStr for Placement {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "free" => Ok(Placement::Free),
-            "half" => Ok(Placement::Half),
-            "spread" => Ok(Placement::Spread),
-            "chain" => Ok(Placement::Chain),
-            _ => {
-                let cpus: Option<Vec<usize>> =
-                    text.split(',').map(|cpu| cpu.parse().ok()).collect();
-                let cpus = cpus.filter(|cpus| (2..=MOST_CPUS).contains(&cpus.len()));
-                // Read once, it lives as long as the program.
-                cpus.map(|cpus| Placement::On(cpus.leak()))
-                    .ok_or("write free, half, spread, chain, or two CPUs and more such as 0,4")
-            }
-        }
-    }
 }
 
 /// CPUs that this process may use, in order.
@@ -74,14 +47,6 @@ impl CpuAssignment {
     /// The CPUs that this process may use.
     pub fn new(placement: Placement) -> anyhow::Result<Self> {
         let cpus = allowed_cpus()?;
-        if let Placement::On(list) = placement {
-            if let Some(cpu) = list.iter().find(|cpu| !cpus.contains(cpu)) {
-                return Err(BadUsage::new(format!(
-                    "--placement: this process may not use CPU {cpu}: name others, or use another taskset"
-                )));
-            }
-            return Ok(CpuAssignment { placement, cpus: list.to_vec(), chain: 0 });
-        }
         if matches!(placement, Placement::Half | Placement::Spread) && cpus.len() < 2 {
             return Err(BadUsage::new(
                 "--placement: half and spread need two CPUs, and this process may use one: use free, or another taskset",
@@ -113,7 +78,7 @@ impl CpuAssignment {
         let place = match self.placement {
             Placement::Free => return None,
             Placement::Half => 2 * self.chain + usize::from(index >= count.div_ceil(2)),
-            Placement::Spread | Placement::On(_) => self.chain * count + index,
+            Placement::Spread => self.chain * count + index,
             Placement::Chain => self.chain,
         };
         Some(self.cpus[place % self.cpus.len()])
@@ -125,36 +90,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_cross_once_and_neighbours_each_time() {
+    fn threads_are_laid_over_the_cpus_chain_after_chain() {
         let cpus = |placement| {
-            let assignment = CpuAssignment { placement, cpus: vec![3, 5], chain: 0 };
-            (0..5).map(|k| assignment.cpu(k, 5)).collect::<Vec<_>>()
+            let first = CpuAssignment { placement, cpus: vec![2, 3, 5, 7], chain: 0 };
+            [0, 1, 2].map(|chain| [0, 1, 2].map(|k| first.of_chain(chain).cpu(k, 3)))
         };
-        assert_eq!(cpus(Placement::Free), [None; 5]);
-        assert_eq!(cpus(Placement::Half), [3, 3, 3, 5, 5].map(Some));
-        assert_eq!(cpus(Placement::Spread), [3, 5, 3, 5, 3].map(Some));
-        assert_eq!(cpus(Placement::Chain), [3; 5].map(Some));
-    }
-
-    #[test]
-    fn a_list_keeps_its_order() {
-        assert_eq!("4,0,1".parse(), Ok(Placement::On(&[4, 0, 1])));
-        for text in ["", "4", "0-3", "0,,1", "0,-1", "spread,0"] {
-            assert!(text.parse::<Placement>().is_err(), "{text}");
-        }
-        let refused = CpuAssignment::new(Placement::On(&[0, MOST_CPUS])).unwrap_err();
-        assert!(refused.to_string().contains("CPU 8192"), "{refused}");
-    }
-
-    #[test]
-    fn a_chain_begins_where_the_one_before_ends() {
-        let pairs = |placement| {
-            let first = CpuAssignment { placement, cpus: vec![0, 1, 2, 3], chain: 0 };
-            [0, 1, 2].map(|chain| [0, 1].map(|k| first.of_chain(chain).cpu(k, 2)))
-        };
-        assert_eq!(pairs(Placement::Chain), [[0, 0], [1, 1], [2, 2]].map(|pair| pair.map(Some)));
-        for placement in [Placement::Half, Placement::Spread] {
-            assert_eq!(pairs(placement), [[0, 1], [2, 3], [0, 1]].map(|pair| pair.map(Some)));
+        assert_eq!(cpus(Placement::Free), [[None; 3]; 3]);
+        for (placement, expected) in [
+            (Placement::Half, [[2, 2, 3], [5, 5, 7], [2, 2, 3]]),
+            (Placement::Spread, [[2, 3, 5], [7, 2, 3], [5, 7, 2]]),
+            (Placement::Chain, [[2; 3], [3; 3], [5; 3]]),
+        ] {
+            assert_eq!(cpus(placement), expected.map(|chain| chain.map(Some)), "{placement:?}");
         }
     }
 }

@@ -9,12 +9,9 @@
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 
-use anyhow::{Context, anyhow};
 use contract::signals;
-use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{self, ForkResult, Pid, getpid, getppid};
 
 /// Forks a child that runs `life` and ends with the status that it returns. `life` is told whether the
@@ -54,23 +51,4 @@ fn detach(parent: Pid, mask: SigSet) -> nix::Result<()> {
     }
     signals::leave_to_parent()?;
     mask.thread_set_mask()
-}
-
-/// Waits for the end of a child.
-pub fn wait(child: Pid) -> anyhow::Result<WaitStatus> {
-    loop {
-        match waitpid(child, None) {
-            Err(Errno::EINTR) => {}
-            other => return other.context("cannot wait for a child"),
-        }
-    }
-}
-
-/// Error of a child that a signal has ended.
-pub fn killed_by(signal: Signal) -> anyhow::Error {
-    let reason = match signal {
-        Signal::SIGKILL => ": by hand, or by the kernel when memory ran out",
-        _ => "",
-    };
-    anyhow!("killed by {signal} ({}){reason}", signal as i32)
 }

@@ -33,7 +33,10 @@ const FLAGS: c_int = libc::CLONE_VM
 /// Threads that are created one by one and joined together. Dropping it joins those that are left.
 #[derive(Debug)]
 pub struct RawThreads {
-    stacks: Stacks,
+    /// Mapping of all stacks.
+    base: *mut c_void,
+    /// Bytes of a stack.
+    each: usize,
     shared: Vec<Shared>,
     /// Number of threads created since the last join.
     created: usize,
@@ -51,11 +54,27 @@ struct Shared {
 }
 
 impl RawThreads {
-    /// Maps the stacks of `tasks` threads.
+    /// Maps the stacks of `tasks` threads, in an odd number of pages: stacks that lie a power of two apart share few
+    /// sets of the TLB. `MAP_NORESERVE`, since with the usual vm.overcommit_memory of 0 the kernel refuses a mapping
+    /// larger than its memory.
     pub fn new(stack: StackFlags, tasks: u32) -> io::Result<Self> {
-        let stacks = Stacks::map(stack.stack_size.0 as usize, tasks as usize)?;
+        // SAFETY: sysconf only returns a number.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+        let each = ((stack.stack_size.0 as usize).div_ceil(page) | 1) * page;
+        let bytes = each.checked_mul(tasks as usize);
+        let bytes = bytes.ok_or(io::Error::from_raw_os_error(libc::ENOMEM))?;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+        // SAFETY: new memory at an address of the kernel's choice, which nothing else uses.
+        let base = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: advice on the mapping just made. A huge page would make a single touched stack
+        // resident as 2 MiB; a kernel that refuses the advice has none.
+        unsafe { libc::madvise(base, bytes, libc::MADV_NOHUGEPAGE) };
         let shared = (0..tasks).map(|_| Shared::default()).collect();
-        Ok(RawThreads { stacks, shared, created: 0 })
+        Ok(RawThreads { base, each, shared, created: 0 })
     }
 
     /// Needs of such threads.
@@ -68,17 +87,14 @@ impl RawThreads {
         }
     }
 
-    /// Creates the next thread. With a gate it sleeps until it has read a byte from it: the descriptor stays
-    /// open until the thread is gone.
+    /// Creates the next thread; panics if all have been created. With a gate it sleeps until it has read a byte from
+    /// it: the descriptor stays open until the thread is gone.
     pub fn create(&mut self, gate: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        let k = self.created;
-        let Some(shared) = self.shared.get(k) else {
-            return Err(io::Error::other(format!("all {k} stacks are in use")));
-        };
+        let shared = &self.shared[self.created];
         shared.gate.store(gate.map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
         shared.has_run.store(false, Ordering::Relaxed);
         shared.alive.store(1, Ordering::Relaxed);
-        let top = self.stacks.base.wrapping_byte_add(self.stacks.each * (k + 1));
+        let top = self.base.wrapping_byte_add(self.each * (self.created + 1));
         let own = ptr::from_ref(shared).cast_mut().cast();
         let none = ptr::null_mut::<c_void>();
         // SAFETY: nothing else uses the stack until `join` has seen the thread go, and the shared memory is
@@ -110,45 +126,8 @@ impl RawThreads {
 impl Drop for RawThreads {
     fn drop(&mut self) {
         self.join();
-    }
-}
-
-/// Memory of all stacks.
-#[derive(Debug)]
-struct Stacks {
-    base: *mut c_void,
-    /// Bytes of one.
-    each: usize,
-    count: usize,
-}
-
-impl Stacks {
-    /// Maps `count` stacks of `size` bytes, in an odd number of pages: stacks that lie a power of two apart share
-    /// few sets of the TLB. `MAP_NORESERVE`, since with the usual vm.overcommit_memory of 0 the kernel refuses a
-    /// mapping larger than its memory.
-    fn map(size: usize, count: usize) -> io::Result<Self> {
-        // SAFETY: sysconf only returns a number.
-        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
-        let each = (size.div_ceil(page) | 1) * page;
-        let bytes = each.checked_mul(count).ok_or(io::Error::from_raw_os_error(libc::ENOMEM))?;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
-        // SAFETY: new memory at an address of the kernel's choice, which nothing else uses.
-        let base = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: advice on the mapping just made. A huge page would make a single touched stack
-        // resident as 2 MiB; a kernel that refuses the advice has none.
-        unsafe { libc::madvise(base, bytes, libc::MADV_NOHUGEPAGE) };
-        Ok(Stacks { base, each, count })
-    }
-}
-
-impl Drop for Stacks {
-    fn drop(&mut self) {
         // SAFETY: the mapping is this one's, of this size, and its threads have been joined.
-        unsafe { libc::munmap(self.base, self.each * self.count) };
+        unsafe { libc::munmap(self.base, self.each * self.shared.len()) };
     }
 }
 
@@ -179,35 +158,4 @@ extern "C" fn run(shared: *mut c_void) -> c_int {
         unsafe { libc::syscall(libc::SYS_read, gate, &raw mut byte, 1usize) };
     }
     0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::{Write, pipe};
-    use std::os::fd::AsFd;
-    use std::thread;
-
-    use contract::units::Bytes;
-
-    #[test]
-    fn threads_run_wait_at_their_gate_and_are_joined() {
-        let stack = StackFlags { stack_size: Bytes(64 << 10) };
-        let mut threads = RawThreads::new(stack, 20).unwrap();
-        for count in [20, 1, 0, 20] {
-            (0..count).for_each(|_| threads.create(None).unwrap());
-            assert_eq!(threads.join(), count);
-        }
-        let (gate, mut key) = pipe().unwrap();
-        (0..20).for_each(|_| threads.create(Some(gate.as_fd())).unwrap());
-        let refused = threads.create(None).unwrap_err();
-        assert!(refused.to_string().contains("all 20 stacks"), "{refused}");
-        while threads.started() < 20 {
-            thread::yield_now();
-        }
-        key.write_all(&[7; 19]).unwrap();
-        let waker = thread::spawn(move || drop(key));
-        drop(threads);
-        waker.join().unwrap();
-    }
 }

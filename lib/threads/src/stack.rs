@@ -92,37 +92,3 @@ impl StackFlags {
 pub fn join<T>(thread: JoinHandle<T>) -> anyhow::Result<T> {
     thread.join().map_err(|panic| console::panic_error(&*panic))
 }
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::sync::{Arc, Barrier};
-
-    use super::*;
-
-    /// Number of memory maps of this process.
-    fn maps() -> u64 {
-        fs::read_to_string("/proc/self/maps").unwrap().lines().count() as u64
-    }
-
-    #[test]
-    fn threads_take_no_more_memory_maps_than_they_need() {
-        const COUNT: u32 = 400;
-        let stack = StackFlags { stack_size: Bytes(128 << 10) };
-        let before = maps();
-        let all = Arc::new(Barrier::new(COUNT as usize + 1));
-        let threads = [(); COUNT as usize].map(|()| {
-            let all = Arc::clone(&all);
-            stack.spawn(COUNT, move || all.wait().is_leader()).unwrap()
-        });
-        let taken = maps().saturating_sub(before);
-        all.wait();
-        for thread in threads {
-            join(thread).unwrap();
-        }
-
-        let need = stack.needs().maps.of(COUNT.into());
-        // Two for each if the C library makes guard pages without maps.
-        assert!((u64::from(COUNT) * 2..=need).contains(&taken), "{taken} of {need}");
-    }
-}

@@ -21,7 +21,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 use runtime::RuntimeFlags;
 use threads::process;
@@ -71,7 +71,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         // It fails if the child has ended by itself, which is awaited all the same.
         let _ = kill(self.process, Signal::SIGKILL);
-        let _ = process::wait(self.process);
+        let _ = waitpid(self.process, None);
     }
 }
 

@@ -15,7 +15,8 @@ use chain::{Fault, StartGuard, StartLatch};
 use contract::console;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::wait::WaitStatus;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use threads::process;
 
@@ -124,8 +125,11 @@ impl Children {
 
 /// How a process ended, with the report that it left.
 fn end(pid: Pid, report: Option<anyhow::Result<u64>>) -> anyhow::Result<u64> {
-    match process::wait(pid)? {
-        WaitStatus::Signaled(_, signal, _) => Err(process::killed_by(signal)),
+    match waitpid(pid, None).context("cannot wait for a child")? {
+        WaitStatus::Signaled(_, Signal::SIGKILL, _) => {
+            Err(anyhow!("killed by SIGKILL: by hand, or by the kernel when memory ran out"))
+        }
+        WaitStatus::Signaled(_, signal, _) => Err(anyhow!("killed by {signal}")),
         status => report.unwrap_or_else(|| Err(anyhow!("ended without a report: {status:?}"))),
     }
 }

@@ -26,7 +26,7 @@ use chain::{ByteTokens, ChainBuilder, ChainFlags, ChainsFlags, TaskResults, pass
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs};
 use contract::{Flags, Program, Run, limits};
-use threads::{CpuAssignment, Placement, rest};
+use threads::{CpuAssignment, Placement};
 
 use children::Children;
 
@@ -34,12 +34,9 @@ use children::Children;
 #[derive(Parser)]
 struct Cli {
     #[command(flatten)]
-    flags: Flags,
-    #[command(flatten)]
     chain: ChainFlags,
-    /// Layout of the processes over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread,
-    /// neighbours on different CPUs; or a list, neighbours on its neighbours
-    #[arg(long, value_name = "free|half|spread|chain|LIST", default_value = "free")]
+    /// Layout of the processes over the CPUs
+    #[arg(long, value_enum, default_value_t)]
     placement: Placement,
 }
 
@@ -49,18 +46,18 @@ const PROCESS_BYTES: u64 = 160 << 10;
 
 impl Program for Cli {
     fn flags(&self) -> &Flags {
-        &self.flags
+        &self.chain.flags
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
         let one = ChainsFlags::default();
-        self.chain.describe("process-brigade", &self.flags, one, Claim::KernelSwitch, self.needs())
+        self.chain.describe("process-brigade", one, Claim::KernelSwitch, self.needs())
     }
 }
 
 impl Cli {
     fn needs(&self) -> Needs {
-        let chain = self.chain.needs(self.chain.token_size());
+        let chain = self.chain.needs(1);
         // A child takes its ends with it, and the driver closes them: only a shuffled chain is made as a
         // whole beforehand.
         let descriptors = if self.chain.shuffle.is_some() {
@@ -83,36 +80,20 @@ pub fn main() -> ExitCode {
     contract::main(measure)
 }
 
-/// The brigade, beside a chain of idle processes if there are any.
+/// Builds the chain, drives it, and takes it down.
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let cpus = CpuAssignment::new(cli.placement)?;
-    if cli.chain.idle == 0 {
-        return brigade(cli, &cpus, &[], run);
-    }
-    let mut idle = Children::new(cli.chain.idle)?;
-    let built = build(cli, &cpus, cli.chain.idle, &mut idle).context("the idle tasks");
-    let pids = idle.pids();
-    let slept = built.and_then(|_ends| rest::beside(&pids, || brigade(cli, &cpus, &pids, run)));
-    TaskResults::from_iter(idle.join()?).into_idle_result(slept)
-}
-
-fn brigade(cli: &Cli, cpus: &CpuAssignment, idle: &[i32], run: &mut Run) -> anyhow::Result<()> {
-    let mut children = Children::new(cli.flags.tasks)?;
-    let built = build(cli, cpus, cli.flags.tasks, &mut children);
-    run.set_children([&children.pids(), idle].concat());
+    let mut children = Children::new(cli.chain.tasks())?;
+    let built = build(cli, &cpus, &mut children);
+    run.set_children(children.pids());
     let driven = built.and_then(|ends| drive(cli, ends, run));
     // The driver's ends are closed now, and the end of file runs along the chain.
     TaskResults::from_iter(children.join()?).into_result(driven, run.sent())
 }
 
 /// Builds a chain, waits until each process runs, and returns the driver's ends.
-fn build(
-    cli: &Cli,
-    cpus: &CpuAssignment,
-    tasks: u32,
-    children: &mut Children,
-) -> anyhow::Result<(File, File)> {
-    let chain = &cli.chain;
+fn build(cli: &Cli, cpus: &CpuAssignment, children: &mut Children) -> anyhow::Result<(File, File)> {
+    let (chain, tasks) = (&cli.chain, cli.chain.tasks());
     let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.descriptors())?;
     while let Some(station) = builder.next_station()? {
         let (place, fault) = (station.place, chain.fault.of(station.place));
@@ -120,7 +101,7 @@ fn build(
             builder.close();
             cpus.pin(place + 1, tasks + 1)?;
             guard.started()?;
-            pass_on(station.upstream, station.downstream, fault, chain)
+            pass_on(station.upstream, station.downstream, fault)
         });
         forked.with_context(|| limits::refused("create a process", tasks))?;
     }
@@ -135,16 +116,18 @@ fn drive(cli: &Cli, (mut last, mut first): (File, File), run: &mut Run) -> anyho
     let mut tokens = ByteTokens::new(&cli.chain, 1);
     while let Some(mut pass) = run.next_pass()? {
         while let Some(iteration) = pass.next_iteration() {
+            let trip = tokens.set_out(iteration);
+
             let clock = Instant::now();
-            for token in tokens.sent(iteration) {
+            for token in trip.chunks(1) {
                 first.write_all(token)?;
             }
-            for token in tokens.received() {
+            for token in trip.chunks_mut(1) {
                 last.read_exact(token).context("the chain ended early")?;
             }
             pass.record(clock.elapsed());
 
-            tokens.verify(iteration, cli.flags.tasks)?;
+            tokens.verify(iteration, cli.chain.tasks())?;
         }
         run.finish(pass)?;
     }

@@ -59,7 +59,7 @@ fn measure<R: Receiver>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let built = build::<R>(cli, (0, &cpus), cli.chain.idle, None, &mut idle);
     let slept = built
         .context("the idle tasks")
-        .and_then(|_ends| rest::beside(&rest::other_threads()?, || brigade::<R>(cli, &cpus, run)));
+        .and_then(|_ends| rest::beside(|| brigade::<R>(cli, &cpus, run)));
     join(idle).into_idle_result(slept)
 }
 

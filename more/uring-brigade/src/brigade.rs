@@ -2,45 +2,16 @@
 //! is compiled for each.
 
 use std::future::pending;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::fd::OwnedFd;
+use std::slice;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use chain::{
-    ByteTokens, ChainBuilder, ChainFlags, ChainsFlags, Misbehaviour, PollCount, StartGuard,
-    StartLatch, TaskResults,
+    ByteTokens, ChainBuilder, ChainFlags, Misbehaviour, StartGuard, StartLatch, TaskResults,
 };
-use contract::message::{Claim, Description, Needs};
-use contract::{Flags, Pass, Run};
-
-/// Flags of a brigade, whatever executor runs its tasks.
-#[derive(Clone, Debug, clap::Args)]
-pub struct BrigadeFlags {
-    /// Flags of every program.
-    #[command(flatten)]
-    pub flags: Flags,
-    /// Links and tokens.
-    #[command(flatten)]
-    pub chain: ChainFlags,
-}
-
-impl BrigadeFlags {
-    /// Description of the brigade, with what its executor needs, and without its runtime.
-    pub fn describe(&self, program: &str, executor: Needs) -> Result<Description> {
-        let needs = self.chain.needs(self.chain.token_size()) + executor;
-        let chains = ChainsFlags::default();
-        self.chain.describe(program, &self.flags, chains, Claim::UserSwitch, needs)
-    }
-
-    /// Room for a token, written, so that it is resident before anything is timed.
-    fn token(&self) -> Token {
-        vec![u8::MAX; self.chain.token_size()].into_boxed_slice()
-    }
-}
-
-/// The memory of a token. An operation takes it and gives it back.
-pub type Token = Box<[u8]>;
+use contract::{Pass, Run};
 
 /// Runs tasks on one thread.
 pub trait Executor {
@@ -64,12 +35,11 @@ pub trait Executor {
 
 /// End of a link.
 pub trait End: 'static {
-    /// Fills a token, in several reads if it comes in parts. Returns the number of bytes, which is smaller at the end
-    /// of file.
-    fn read(&mut self, token: &mut Token) -> impl Future<Output = io::Result<usize>>;
+    /// Reads a token; `None` at the end of file.
+    fn read(&mut self) -> impl Future<Output = io::Result<Option<u8>>>;
 
-    /// Writes a token, in several writes if it goes in parts.
-    fn write(&mut self, token: &mut Token) -> impl Future<Output = io::Result<()>>;
+    /// Writes a token.
+    fn write(&mut self, token: u8) -> impl Future<Output = io::Result<()>>;
 }
 
 /// The tasks of a chain, with their places.
@@ -78,10 +48,8 @@ type Tasks<E> = Vec<(u32, <E as Executor>::Task<Result<u64>>)>;
 /// The end to read from, and the end to write to.
 type Ends<D> = (Reader<D>, D);
 
-/// The brigade, beside idle tasks that wait on links of their own.
-pub fn brigade<E: Executor>(flags: &BrigadeFlags, executor: &E, run: &mut Run) -> Result<()> {
-    let polls = PollCount::default();
-    let _idle = start_idle(flags, executor, &polls).context("the idle tasks")?;
+/// Builds the chain, drives it, and takes it down.
+pub fn brigade<E: Executor>(flags: &ChainFlags, executor: &E, run: &mut Run) -> Result<()> {
     let mut tasks = Tasks::<E>::new();
     let driven = build(flags, executor, &mut tasks).and_then(|mut ends| {
         while let Some(mut pass) = run.next_pass()? {
@@ -95,51 +63,26 @@ pub fn brigade<E: Executor>(flags: &BrigadeFlags, executor: &E, run: &mut Run) -
     });
     // The driver's ends are closed now, and the end of file runs along the chain.
     let results = tasks.into_iter().map(|(place, task)| (place, executor.join(task).flatten()));
-    results.collect::<TaskResults>().into_result(driven, run.sent())?;
-    polls.check(flags.chain.idle)
-}
-
-/// Starts idle tasks, each on a link of its own, both ends of which it has.
-fn start_idle<E: Executor>(
-    flags: &BrigadeFlags,
-    executor: &E,
-    polls: &PollCount,
-) -> Result<Vec<E::Task<Result<()>>>> {
-    let (mut latch, mut tasks) = (StartLatch::new(flags.chain.idle), Vec::new());
-    for _ in 0..flags.chain.idle {
-        let (reader, writer) = flags.chain.transport.descriptors()?;
-        let (mut reader, mut token) = (executor.end(reader)?, flags.token());
-        let guard = latch.guard(None);
-        tasks.push(executor.spawn(polls.of(async move {
-            guard.started()?;
-            let _ = reader.read(&mut token).await;
-            drop(writer);
-            Ok(())
-        })));
-    }
-    while !latch.is_open()? {
-        executor.run_ready();
-    }
-    Ok(tasks)
+    results.collect::<TaskResults>().into_result(driven, run.sent())
 }
 
 /// Builds a chain, waits until each task runs, and returns the driver's ends.
 fn build<E: Executor>(
-    flags: &BrigadeFlags,
+    flags: &ChainFlags,
     executor: &E,
     tasks: &mut Tasks<E>,
 ) -> Result<Ends<E::End>> {
-    let (count, chain) = (flags.flags.tasks, &flags.chain);
+    let count = flags.tasks();
     let mut latch = StartLatch::new(count);
-    let mut builder = ChainBuilder::new(count, chain.shuffle, || {
-        let (reader, writer) = chain.transport.descriptors()?;
+    let mut builder = ChainBuilder::new(count, flags.shuffle, || {
+        let (reader, writer) = flags.transport.descriptors()?;
         Ok((executor.end(reader)?, executor.end(writer)?))
     })?;
     while let Some(station) = builder.next_station()? {
-        let fault = chain.fault.of(station.place);
+        let fault = flags.fault.of(station.place);
         let from =
             Reader { end: station.upstream, fault: fault.map(Misbehaviour::new).map(Box::new) };
-        let task = pass_on(from, station.downstream, latch.guard(fault), flags.token());
+        let task = pass_on(from, station.downstream, latch.guard(fault));
         tasks.push((station.place, executor.spawn(task)));
     }
     while !latch.is_open()? {
@@ -150,50 +93,37 @@ fn build<E: Executor>(
 }
 
 /// A task of the chain: takes a token, adds one to it, hands it on, until the end of file.
-async fn pass_on<D: End>(
-    mut from: Reader<D>,
-    mut to: D,
-    guard: StartGuard,
-    mut token: Token,
-) -> Result<u64> {
+async fn pass_on<D: End>(mut from: Reader<D>, mut to: D, guard: StartGuard) -> Result<u64> {
     guard.started()?;
     let mut passed = 0;
-    while from.read(&mut token).await? {
-        token[0] = token[0].wrapping_add(1);
-        to.write(&mut token).await?;
+    while let Some(token) = from.read().await? {
+        to.write(token.wrapping_add(1)).await?;
         passed += 1;
     }
     Ok(passed)
 }
 
-/// The driver: sends the tokens in, takes them out, and times that. A token that is taken out has the
-/// memory of the one that was sent.
+/// The driver: sends the tokens in, takes them out, and times that.
 async fn drive<D: End>(
-    flags: BrigadeFlags,
+    flags: ChainFlags,
     (mut last, mut first): Ends<D>,
     mut pass: Pass,
 ) -> (Ends<D>, Pass, Result<()>) {
     let result = async {
-        let mut tokens = ByteTokens::new(&flags.chain, 1);
-        let mut buffers = vec![flags.token(); flags.chain.tokens as usize];
+        let mut tokens = ByteTokens::new(&flags, 1);
         while let Some(iteration) = pass.next_iteration() {
-            for (buffer, token) in buffers.iter_mut().zip(tokens.sent(iteration)) {
-                buffer.copy_from_slice(token);
-            }
+            let trip = tokens.set_out(iteration);
 
             let clock = Instant::now();
-            for buffer in &mut buffers {
-                first.write(buffer).await?;
+            for &token in &*trip {
+                first.write(token).await?;
             }
-            for buffer in &mut buffers {
-                ensure!(last.read(buffer).await?, "the chain ended early");
+            for token in trip {
+                *token = last.read().await?.context("the chain ended early")?;
             }
             pass.record(clock.elapsed());
 
-            for (token, buffer) in tokens.received().zip(&buffers) {
-                token.copy_from_slice(buffer);
-            }
-            tokens.verify(iteration, flags.flags.tasks)?;
+            tokens.verify(iteration, flags.tasks())?;
         }
         Ok(())
     }
@@ -208,25 +138,21 @@ struct Reader<D> {
 }
 
 impl<D: End> Reader<D> {
-    /// Fills a token; `false` at the end of file.
-    async fn read(&mut self, token: &mut Token) -> io::Result<bool> {
+    /// Reads a token; `None` at the end of file.
+    async fn read(&mut self) -> io::Result<Option<u8>> {
         if let Some(fault) = &mut self.fault {
             if fault.hangs() {
                 return pending().await;
             }
             fault.before_read()?;
             if fault.closes() {
-                return Ok(false);
+                return Ok(None);
             }
         }
-        let count = self.end.read(token).await?;
-        if 0 < count && count < token.len() {
-            let why = "the link ended in the middle of a token";
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, why));
+        let mut token = self.end.read().await?;
+        if let (Some(fault), Some(token)) = (&mut self.fault, &mut token) {
+            fault.after_read(slice::from_mut(token));
         }
-        if let Some(fault) = &mut self.fault {
-            fault.after_read(&mut token[..count]);
-        }
-        Ok(count > 0)
+        Ok(token)
     }
 }

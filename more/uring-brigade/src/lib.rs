@@ -4,6 +4,7 @@ mod brigade;
 mod ring;
 mod setup;
 
-pub use brigade::{BrigadeFlags, End, Executor, Token, brigade};
+pub use brigade::{End, Executor, brigade};
+pub use chain::{ChainFlags, ChainsFlags};
 pub use ring::Ring;
 pub use setup::{Setup, entries};

@@ -16,15 +16,15 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use contract::message::{Description, Runtime};
+use contract::message::{Claim, Description, Runtime};
 use contract::{Flags, Program};
-use uring_brigade::{BrigadeFlags, Ring, Setup, brigade, entries};
+use uring_brigade::{ChainFlags, ChainsFlags, Ring, Setup, brigade, entries};
 
 /// Pass a byte through a chain of async tasks on io_uring, and time it
 #[derive(Parser)]
 struct Cli {
     #[command(flatten)]
-    brigade: BrigadeFlags,
+    chain: ChainFlags,
     /// Mode of the ring
     #[arg(long, value_enum, default_value = "deferred")]
     setup: Setup,
@@ -32,25 +32,26 @@ struct Cli {
 
 impl Program for Cli {
     fn flags(&self) -> &Flags {
-        &self.brigade.flags
+        &self.chain.flags
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let runtime = Some(Runtime::one_thread("io_uring", None));
-        let tasks = self.brigade.describe("uring-brigade", self.setup.needs(self.entries()))?;
-        Ok(Description { runtime, ..tasks })
+        let (one, runtime) = (ChainsFlags::default(), Runtime::one_thread("io_uring", None));
+        let needs = self.chain.needs(1) + self.setup.needs(self.entries());
+        let tasks = self.chain.describe("uring-brigade", one, Claim::UserSwitch, needs)?;
+        Ok(Description { runtime: Some(runtime), ..tasks })
     }
 }
 
 impl Cli {
     fn entries(&self) -> u32 {
-        entries(self.brigade.flags.tasks, self.brigade.chain.tokens)
+        entries(self.chain.tasks(), self.chain.tokens)
     }
 }
 
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run| {
         let ring = Ring::new(cli.setup.open(cli.entries())?);
-        brigade(&cli.brigade, &ring, run)
+        brigade(&cli.chain, &ring, run)
     })
 }

@@ -13,7 +13,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
-use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -26,7 +25,7 @@ use contract::console;
 use io_uring::{IoUring, opcode, squeue, types};
 use nix::errno::Errno;
 
-use crate::brigade::{Executor, Token};
+use crate::brigade::Executor;
 
 /// A spawned task: its result, once it has ended. A panic is an error.
 type Task<T> = Rc<Cell<Option<anyhow::Result<T>>>>;
@@ -53,7 +52,7 @@ struct Queue {
 /// stay as they are until it completes, even if its task is gone.
 struct Operation {
     fd: OwnedFd,
-    token: Cell<Token>,
+    token: Cell<u8>,
     /// Number of bytes, or a negative errno; none while it is in flight.
     result: Cell<Option<i32>>,
     /// Number of the task that waits for it.
@@ -80,7 +79,7 @@ impl Executor for Ring {
     type End = End;
 
     fn end(&self, fd: OwnedFd) -> io::Result<End> {
-        let (token, result, task) = (Cell::default(), Cell::new(Some(0)), Cell::new(0));
+        let (token, result, task) = (Cell::new(u8::MAX), Cell::new(Some(0)), Cell::new(0));
         let operation = Rc::new(Operation { fd, token, result, task });
         Ok(End { queue: Rc::clone(&self.queue), operation })
     }
@@ -160,56 +159,37 @@ impl Queue {
 }
 
 impl crate::brigade::End for End {
-    async fn read(&mut self, token: &mut Token) -> io::Result<usize> {
-        let read = |fd, bytes, size| opcode::Read::new(fd, bytes, size).build();
-        self.transfer(token, read).await
+    async fn read(&mut self) -> io::Result<Option<u8>> {
+        let read = |fd, token| opcode::Read::new(fd, token, 1).build();
+        self.transfer(u8::MAX, read).await
     }
 
-    async fn write(&mut self, token: &mut Token) -> io::Result<()> {
-        let write = |fd, bytes: *mut u8, size| opcode::Write::new(fd, bytes, size).build();
-        let count = self.transfer(token, write).await?;
-        if count < token.len() {
-            return Err(ErrorKind::WriteZero.into());
-        }
-        Ok(())
+    async fn write(&mut self, token: u8) -> io::Result<()> {
+        let write = |fd, token: *mut u8| opcode::Write::new(fd, token, 1).build();
+        let written = self.transfer(token, write).await?;
+        written.map(drop).ok_or(ErrorKind::WriteZero.into())
     }
 }
 
 impl End {
-    /// Does operations that `build` describes until the token is whole, or one transfers nothing. Returns
-    /// the number of bytes.
+    /// Does the operation that `build` describes. Returns the token, or `None` if nothing was transferred.
     async fn transfer(
         &mut self,
-        token: &mut Token,
-        build: fn(types::Fd, *mut u8, u32) -> squeue::Entry,
-    ) -> io::Result<usize> {
-        let size = token.len();
-        assert!(self.operation.result.get().is_some(), "the end's operation is in flight");
-        self.operation.token.set(mem::take(token));
-        let mut done = 0;
-        while done < size {
-            self.begin(done, build)?;
-            let count = poll_fn(|_| self.operation.poll()).await?;
-            done += count;
-            if count == 0 {
-                break;
-            }
-        }
-        *token = self.operation.token.take();
-        Ok(done)
+        token: u8,
+        build: fn(types::Fd, *mut u8) -> squeue::Entry,
+    ) -> io::Result<Option<u8>> {
+        let operation = &self.operation;
+        assert!(operation.result.get().is_some(), "the end's operation is in flight");
+        operation.token.set(token);
+        self.begin(build)?;
+        let count = poll_fn(|_| operation.poll()).await?;
+        Ok((count > 0).then(|| operation.token.get()))
     }
 
-    /// Hands an operation on the token, from byte `done` on, over to the kernel at the next wait.
-    fn begin(
-        &self,
-        done: usize,
-        build: fn(types::Fd, *mut u8, u32) -> squeue::Entry,
-    ) -> io::Result<()> {
+    /// Hands the operation over to the kernel at the next wait.
+    fn begin(&self, build: fn(types::Fd, *mut u8) -> squeue::Entry) -> io::Result<()> {
         let operation = &self.operation;
-        // SAFETY: no operation is in flight, so nobody else refers to what is in the cell.
-        let rest = unsafe { &mut (&mut *operation.token.as_ptr())[done..] };
-        let fd = types::Fd(operation.fd.as_raw_fd());
-        let entry = build(fd, rest.as_mut_ptr(), rest.len() as u32);
+        let entry = build(types::Fd(operation.fd.as_raw_fd()), operation.token.as_ptr());
         operation.result.set(None);
         operation.task.set(self.queue.current.get());
         let address = Rc::into_raw(Rc::clone(operation)).expose_provenance();
@@ -259,52 +239,27 @@ mod tests {
         }
     }
 
-    fn link(ring: &Ring, transport: Transport) -> (End, End) {
-        let (reader, writer) = transport.descriptors().unwrap();
-        (ring.end(reader).unwrap(), ring.end(writer).unwrap())
-    }
-
     #[test]
     fn no_completion_is_lost_if_many_find_no_room() {
         on_small_rings(|ring, transport| {
             let mut tasks = Vec::new();
             for _ in 0..100 {
-                let (mut from, mut to) = link(ring, transport);
+                let (reader, writer) = transport.descriptors().unwrap();
+                let (mut from, mut to) = (ring.end(reader).unwrap(), ring.end(writer).unwrap());
                 tasks.push(ring.spawn(async move {
-                    let (mut token, mut sum) = (vec![0].into(), 0);
-                    while from.read(&mut token).await.unwrap() > 0 {
-                        sum += u32::from(token[0]);
+                    let mut sum = 0;
+                    while let Some(token) = from.read().await.unwrap() {
+                        sum += u32::from(token);
                     }
                     sum
                 }));
                 ring.spawn(async move {
                     for k in 1..=50 {
-                        to.write(&mut vec![k].into()).await.unwrap();
+                        to.write(k).await.unwrap();
                     }
                 });
             }
             assert!(tasks.into_iter().all(|task| ring.join(task).unwrap() == 50 * 51 / 2));
-        });
-    }
-
-    #[test]
-    fn a_token_larger_than_a_link_comes_and_goes_in_parts() {
-        on_small_rings(|ring, transport| {
-            let large: Token = (0..300_000).map(|i| (i % 251) as u8).collect();
-            let (mut from, mut to) = link(ring, transport);
-            let mut sent = large.clone();
-            let sender = ring.spawn(async move {
-                to.write(&mut sent).await.unwrap();
-                to.write(&mut vec![1].into()).await.unwrap();
-                sent
-            });
-            let mut came = vec![0; large.len()].into();
-            let receiver = ring.spawn(async move {
-                assert_eq!(from.read(&mut came).await.unwrap(), came.len());
-                (came.clone(), from.read(&mut came).await.unwrap())
-            });
-            assert!(ring.join(receiver).unwrap() == (large.clone(), 1));
-            assert!(ring.join(sender).unwrap() == large, "it is given back as it was");
         });
     }
 }

@@ -13,29 +13,30 @@ mod runtime;
 use std::process::ExitCode;
 
 use clap::Parser;
-use contract::message::Description;
+use contract::message::{Claim, Description};
 use contract::{Flags, Program};
 use runtime::Compio;
-use uring_brigade::{BrigadeFlags, brigade};
+use uring_brigade::{ChainFlags, ChainsFlags, brigade};
 
 /// Pass a byte through a chain of compio tasks joined by pipes, and time it
 #[derive(Parser)]
 struct Cli {
     #[command(flatten)]
-    brigade: BrigadeFlags,
+    chain: ChainFlags,
 }
 
 impl Program for Cli {
     fn flags(&self) -> &Flags {
-        &self.brigade.flags
+        &self.chain.flags
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let tasks = self.brigade.describe("compio-brigade", runtime::needs())?;
+        let (one, needs) = (ChainsFlags::default(), self.chain.needs(1) + runtime::needs());
+        let tasks = self.chain.describe("compio-brigade", one, Claim::UserSwitch, needs)?;
         Ok(Description { runtime: Some(runtime::describe()), ..tasks })
     }
 }
 
 fn main() -> ExitCode {
-    contract::main(|cli: &Cli, run| brigade(&cli.brigade, &Compio::open()?, run))
+    contract::main(|cli: &Cli, run| brigade(&cli.chain, &Compio::open()?, run))
 }

@@ -1,17 +1,16 @@
 //! compio's runtime, its needs, and its reads and writes.
 
 use std::io;
-use std::mem;
 use std::os::fd::OwnedFd;
 
 use anyhow::{Result, anyhow};
-use compio::buf::{BufResult, IntoInner, IoBuf};
-use compio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use compio::buf::BufResult;
+use compio::io::{AsyncRead, AsyncWriteExt};
 use compio::runtime::fd::AsyncFd;
 use compio::runtime::{JoinError, JoinHandle, Runtime};
 use contract::console;
 use contract::message::{self, Need, Needs};
-use uring_brigade::{Executor, Token};
+use uring_brigade::Executor;
 
 /// Bytes of the ring, which has 1024 entries.
 const RING_BYTES: u64 = 256 << 10;
@@ -74,22 +73,12 @@ impl Executor for Compio {
 pub(crate) struct End(AsyncFd<OwnedFd>);
 
 impl uring_brigade::End for End {
-    async fn read(&mut self, token: &mut Token) -> io::Result<usize> {
-        let BufResult(mut read, mut bytes) = self.0.read(mem::take(token)).await;
-        if let Ok(count @ 1..) = read
-            && count < bytes.len()
-        {
-            let BufResult(rest, slice) = self.0.read_exact(bytes.slice(count..)).await;
-            bytes = slice.into_inner();
-            read = rest.map(|()| bytes.len());
-        }
-        *token = bytes;
-        read
+    async fn read(&mut self) -> io::Result<Option<u8>> {
+        let BufResult(read, [token]) = self.0.read([u8::MAX]).await;
+        Ok((read? > 0).then_some(token))
     }
 
-    async fn write(&mut self, token: &mut Token) -> io::Result<()> {
-        let BufResult(written, bytes) = self.0.write_all(mem::take(token)).await;
-        *token = bytes;
-        written
+    async fn write(&mut self, token: u8) -> io::Result<()> {
+        self.0.write_all([token]).await.0
     }
 }

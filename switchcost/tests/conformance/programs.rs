@@ -33,7 +33,7 @@ macro_rules! programs {
 
 programs! {
     thread_brigade: "thread-brigade", "", LINK;
-    thread_brigade_with_large_tokens: "thread-brigade", "--transport socketpair --bytes 70000 --tokens 2 --shuffle 7", "";
+    thread_brigade_with_several_tokens: "thread-brigade", "--transport socketpair --tokens 2 --shuffle 7", "";
     thread_brigade_beside_idle_tasks: "thread-brigade", "--idle 5", "";
     thread_brigade_of_chains: "thread-brigade", "--chains 3 --trips 2 --placement chain", "";
     thread_brigade_of_chains_beside_idle_tasks: "thread-brigade", "--chains 2 --idle 5", "";
@@ -49,13 +49,14 @@ programs! {
     thread_mem_brigade_of_chains: "thread-mem-brigade", "--chains 2 --trips 3 --tokens 2", "";
     async_creation: "async-creation", "", "";
     thread_creation: "thread-creation", "", "";
+    thread_creation_by_clone: "thread-creation", "--floor", "";
     async_mem_brigade: "async-mem-brigade", "", LINK;
     async_mem_brigade_of_chains: "async-mem-brigade", "--chains 2 --trips 3 --flavor multi-thread", "";
     async_mem_brigade_of_chains_on_a_cpu_each: "async-mem-brigade", "--chains 3 --trips 2 --placement chain --idle 5", "";
     smol_mem_brigade: "smol-mem-brigade", "", "";
     uring_brigade: "uring-brigade", "", LINK;
     compio_brigade: "compio-brigade", "", LINK;
-    compio_brigade_with_large_tokens: "compio-brigade", "--transport socketpair --bytes 70000 --tokens 2 --shuffle 7", "";
+    compio_brigade_with_several_tokens: "compio-brigade", "--transport socketpair --tokens 2 --shuffle 7", "";
     blocking_strategies: "blocking-strategies", "", "";
     thread_creation_with_used_stacks: "thread-creation", "--stack-depth 65536", "";
     everyday_work: "everyday-work", "", "";
