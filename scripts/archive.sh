@@ -197,8 +197,8 @@ check_archive() {
     tar -C "$empty" -xzf "$archive"
     for program in "${built[@]}"; do
         base=${program##*/}
-        # The runner comes below. The other moves the threads of Go's runtime, which only /proc tells.
-        [[ $base != switchcost && $base != goroutine-arrivals ]] || continue
+        # The runner comes below. sparse-arrivals starts the other.
+        [[ $base != switchcost && $base != goroutine-server ]] || continue
         progress "checking $base ..."
         # It builds its tasks, warms up, and finds that there is no request.
         "${into[@]}" "$empty" "/$name/$base" --tasks 3 --controlled </dev/null >/dev/null ||
@@ -215,7 +215,7 @@ check_archive() {
     "${into[@]}" "$empty" "/$name/switchcost" report /records.jsonl --full </dev/null |
         cmp -s - "$work/tables" || fail "--check: the report of its records is another"
     progress
-    say "every program runs in an empty root, but for goroutine-arrivals, which takes /proc"
+    say "every program runs in an empty root"
 }
 
 # check_readme FOLDER: what an archive's README names is there, and so are the texts of the licences.

@@ -43,12 +43,14 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cargo build --release --quiet --package switchcost
 
-# The export of each file of records, by MACHINE/FILE.
+# The export of each file of records, by MACHINE/FILE; one of duels as JSON is taken as it is.
 for file in results/*/*.jsonl; do
-    head -n 1 "$file" | jq -e .schema >/dev/null || continue
     name=${file#results/}
-    target/release/switchcost report "$file" --format json |
-        jq --arg name "${name%.jsonl}" '{($name): .}'
+    if head -n 1 "$file" | jq -e .schema >/dev/null; then
+        target/release/switchcost report "$file" --format json
+    else
+        jq -s . "$file"
+    fi | jq --arg name "${name%.jsonl}" '{($name): .}'
 done | jq -s add >"$scratch/records.json"
 
 stale=()

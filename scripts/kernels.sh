@@ -206,7 +206,7 @@ boot() {
     ((status == 0)) || verdict "$1 $2" "qemu ended with status $status: $(tail -n 1 "$work/qemu")"
 }
 
-# verdict WHERE [WHAT]: one line of the result.
+# verdict WHERE WRONG [TIME]: one line of the result.
 verdict() {
     if [[ -n ${2:-} ]]; then
         ((wrong += 1))
@@ -230,7 +230,7 @@ judge() {
     while read -r _ step user status seconds; do
         sed -n "/^@begin $step $user$/,/^@end $step $user /p" "$work/log" | grep -v '^@' >"$work/step" || true
         told=$(wrongs "$step" "$user" "$status" "$3" "$4")
-        verdict "${1##*/} $2 $step $user" "$told" "${seconds}s $(summary "$step")"
+        verdict "${1##*/} $2 $step $user" "$told" "${seconds}s"
     done < <(grep '^@end ' "$work/log" || true)
 }
 
@@ -260,19 +260,6 @@ wrongs() {
             .figures[] | select(.outcome | IN("measured", "slope", "absent") | not)
             | select(.outcome == "failed" or .reason == null) | "\(.row), \(.column): \(.outcome) \(.reason)"'
     fi
-}
-
-# summary STEP: what there was, and what was not.
-summary() {
-    case $1 in
-    answer | placement)
-        { grep '^{"records' "$work/step" || true; } | jq -r '
-            "\(.figures | map(select(.outcome | IN("measured", "slope"))) | length) figures" +
-            ([.figures[] | select(.outcome | contains("not")) | "; \(.row): \(.reason)"] | unique | add // "")'
-        ;;
-    uring) head -n 1 "$work/step" | cut -c1-100 ;;
-    stat) sed -n '/^not counted/,/^[a-z]*  *[A-Z]/p' "$work/step" | head -n 1 | cut -c1-60 ;;
-    esac
 }
 
 main "$@"

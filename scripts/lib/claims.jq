@@ -127,7 +127,7 @@ def sleepers: claims(
 
 def go_and_rust: claims(
     time_row("process over pipes, a switch (pinned, as its homework asks)"; "2.5 µs"; at("peers"; "A switch over pipes"; "process"; pinned)),
-    ["\"C and Rust showed the same numbers\"", "same", "a brigade of processes in C beside ours: `cargo bench -p switchcost --bench overhead`", "undecided here: no record"],
+    ["\"C and Rust showed the same numbers\"", "same", "threads and one thread in C: `benches/brigade.c`, which `switchcost stat` measures", "undecided here: no record"],
     ["thread ÷ process", "about 1", times(switched("thread"); switched("process")), (over(switched("thread"); switched("process")) | about(1))],
     time_row("Go, a round trip, capacity 0"; "452.7 ns"; ping("goroutine, capacity 0 (rendezvous)")),
     time_row("Go, a round trip, capacity 4096"; "440.8 ns"; ping("goroutine, capacity 4096")),

@@ -139,15 +139,25 @@ def change: if . == null then "–"
     elif .verdict | type == "object" and has("within") then "± \(.verdict.within * 100 | digits(2)) %"
     else "?" end;
 
+def distinct: reduce .[] as $x ([]; if any(.[]; . == $x) then . else . + [$x] end);
+
 # A duel against several settings: a line for each, a column for each program.
 def duel_table($file): [.["\(machine)/\($file)"].rows[]
         | (.name | index(": ")) as $at
         | {program: .name[:$at], setting: .name[$at + 2:], change: ([.findings[] | select(.kind == "time")][0] | change)}]
-    | . as $all | (reduce .[].program as $p ([]; if index($p) then . else . + [$p] end)) as $programs
-    | (reduce .[].setting as $s ([]; if index($s) then . else . + [$s] end)) as $settings
+    | . as $all | (map(.program) | distinct) as $programs | (map(.setting) | distinct) as $settings
     | table(["setting", $programs[]]; $settings[] as $setting
         | ["`\($setting)`", ($programs[] as $program
             | [$all[] | select(.program == $program and .setting == $setting) | .change][0] // "–")]);
+
+# Duels of versions of Tokio, as `duel --format json` prints them: a line for each, a column for each figure of a row.
+# Faults say little here, and switches of a chain are its hops.
+def versions_table: .["xeon-2vcpu-6.18/tokio-versions"] as $duels
+    | ([$duels[].rows[] | .name as $name | .findings[].kind
+        | select(IN("time", "memory") or . == "switches" and ($name | startswith("sparse"))) | [$name, .]] | distinct) as $columns
+    | table(["Tokio", ($columns[] | (.[0] | sub(", (un)?pinned$"; "")) + if .[1] == "switches" then ": switches" else "" end)];
+        $duels[] | [(.sides[1] | ltrimstr("tokio@") | split(" ")[0]), ($columns[] as [$name, $kind]
+            | [.rows[] | select(.name == $name) | .findings[] | select(.kind == $kind) | .grade //= "sure"][0] | change)]);
 
 # The answers of all machines beside each other: thread ÷ task.
 def machines_table: ["xeon6-2vcpu-6.18", "epyc5-2vcpu-6.18", "epyc-2vcpu-6.18", "xeon-2vcpu-6.18"] as $names

@@ -17,6 +17,7 @@ sweep() {
         "(Debian, Ubuntu, Alpine) or procps-ng (Fedora, Arch)"
     run=(cargo run --release --quiet --locked --manifest-path "$root/Cargo.toml" -p "$program" --)
     [[ -z ${SWITCHCOST_BIN_DIR:-} ]] || run=("$SWITCHCOST_BIN_DIR/$program")
+    [[ " $* " == *' --to '* ]] || shorten
     child='' pages=$(mktemp)
     trap 'rm -f -- "$pages"' EXIT
     trap 'interrupted 129' HUP
@@ -48,7 +49,7 @@ Arguments:
 
 Options:
   --from N        Smallest number of ${task}s [default: $from]
-  --to N          Largest number [default: $to]
+  --to N          Largest number [default: $to, or as many as this system can hold]
   --step N        From one number to the next [default: $step]
   --iters N       Iterations before the memory is read [default: $iters]
   --program NAME  One of ${programs[*]} [default: ${programs[0]}]
@@ -83,6 +84,18 @@ arguments() {
         usage_error "--program takes one of: ${programs[*]}; not '$program'"
     (((to - from) / step >= 2)) ||
         usage_error "--from $from --to $to --step $step: a line needs at least 3 numbers"
+}
+
+# shorten: a default range ends at the last number that this system can hold.
+shorten() {
+    local words most
+    words=$("${run[@]}" --tasks "$to" --iters 1 --warmup 0 --quiet "${flags[@]}" 2>&1) && return
+    most=$(sed -n 's/.*at most \([0-9]*\) tasks fit.*/\1/p' <<<"$words")
+    # Else the first row fails for the same reason.
+    ((${most:-0} >= 3)) || return 0
+    ((most >= from + 2 * step)) || from=$(((most + 9) / 10)) step=$from
+    to=$most
+    say "from $from to $to ${task}s alone: $words"
 }
 
 # measure NUMBER: one run, one row.

@@ -113,7 +113,7 @@ fn what_cannot_be_watched_is_bad_usage() {
         estimate(&[]).flags(flags).arg(ANSWER).finish().expect_refusal(2, words);
     }
     estimate(&[]).finish().expect_refusal(2, &["--connections", "--pid", "`-- COMMAND`"]);
-    estimate(&[]).flags("python3 -m x").finish().expect(2).expect_complaint(&["behind `--`"]);
+    estimate(&[]).flags("python3 -m x").finish().expect(2).expect_complaint(&["[-- <COMMAND>...]"]);
     for command in ["no-such-command", "./no-such-command", "/"] {
         let run = House::new(1, &[]).switchcost("estimate --").arg(command).finish();
         run.expect_refusal(2, &["cannot start", command]);

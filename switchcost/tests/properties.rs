@@ -25,7 +25,6 @@ use switchcost::measure::store;
 use switchcost::plan::change::Change;
 use switchcost::plan::range::Range;
 use switchcost::plan::scheduling::Cpus;
-use switchcost::plan::sweep::CommandLine;
 use switchcost::plan::{BUILT_IN, Plan};
 use switchcost::render;
 use switchcost::views::answer;
@@ -137,7 +136,7 @@ const SYSTEMS: [&str; 7] = [
     "systems/kubernetes.txt",
 ];
 
-const FLAGS: [&str; 17] = [
+const FLAGS: [&str; 16] = [
     "0-3,7",
     "2",
     "16MiB",
@@ -148,7 +147,6 @@ const FLAGS: [&str; 17] = [
     "samples.p99.9",
     "90s",
     "1.5ms",
-    "thread-brigade --tasks 20",
     "MALLOC_ARENA_MAX=2",
     "cpus=0-1",
     "policy=batch",
@@ -245,9 +243,6 @@ proptest! {
             }
             if let Ok(metric) = text.parse::<Metric>() {
                 assert_eq!(metric.to_string().parse(), Ok(metric));
-            }
-            if let Ok(line) = text.parse::<CommandLine>() {
-                assert_eq!(line.to_string().parse(), Ok(line));
             }
             if let Ok(change) = text.parse::<Change>() {
                 // A shell reads it as one word.

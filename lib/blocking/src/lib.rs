@@ -5,7 +5,6 @@ pub mod neighbours;
 mod pool;
 mod serve;
 mod strategy;
-mod timer;
 
 pub use neighbours::Progress;
 pub use pool::{Bound, Pool, Queue};

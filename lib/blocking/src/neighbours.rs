@@ -10,6 +10,7 @@
 //!   number is back.
 
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as Client;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,11 +21,14 @@ use anyhow::{Context, ensure};
 use contract::message::{Need, Needs, PassKind};
 use contract::samples::Recorder;
 use contract::{Pass, signals};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use nix::sys::timerfd::{
+    ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags,
+};
+use nix::time::{ClockId, clock_gettime};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
-
-use crate::timer::{Timer, monotonic};
 
 /// Interval of the heartbeat and of the echo.
 const INTERVAL: Duration = Duration::from_millis(1);
@@ -45,14 +49,12 @@ pub fn needs() -> Needs {
     Needs { descriptors: Need::new(3 + 16, 0), ..Needs::default() }
 }
 
-/// Samples of the neighbours.
 pub(crate) struct Heard {
     heartbeat: Recorder,
     echo: Recorder,
 }
 
 impl Heard {
-    /// Adds them to the pass.
     pub(crate) fn add_to(&self, pass: &mut Pass) {
         pass.add_extra("heartbeat", &self.heartbeat);
         pass.add_extra("echo", &self.echo);
@@ -94,9 +96,8 @@ fn run(
     let (client, server) = Client::pair().context("cannot make a socket pair")?;
     server.set_nonblocking(true)?;
     let _entered = runtime.enter();
-    let timer = Timer::start(INTERVAL).context("cannot start a kernel timer")?;
     let server = UnixStream::from_std(server)?;
-    let heartbeat = runtime.spawn(beat(timer, Arc::clone(progress)));
+    let heartbeat = runtime.spawn(beat(Arc::clone(progress)));
     let server = runtime.spawn(echo(server));
 
     let asked = ask(&client, || more() && !heartbeat.is_finished());
@@ -111,18 +112,49 @@ fn run(
 }
 
 /// The heartbeat: returns how late each beat was.
-async fn beat(mut timer: Timer, progress: Arc<Progress>) -> anyhow::Result<Recorder> {
+async fn beat(progress: Arc<Progress>) -> anyhow::Result<Recorder> {
+    let mut due = monotonic()?;
+    let timer = start_timer(due + INTERVAL).context("cannot start a kernel timer")?;
     let mut late = Recorder::default();
     while !progress.is_over.load(Ordering::Relaxed) {
-        let expired = timer.expirations().await.context("the heartbeat")?;
+        let expired = expirations(&timer).await.context("the heartbeat")?;
         let now = monotonic()?;
         for _ in 0..expired {
-            let lateness = now.saturating_sub(timer.next_due());
-            late.record(lateness.as_nanos() as u64);
+            due += INTERVAL;
+            late.record(now.saturating_sub(due).as_nanos() as u64);
         }
         progress.beats.fetch_add(expired, Ordering::Relaxed);
     }
     Ok(late)
+}
+
+/// A kernel timer that expires at each interval.
+fn start_timer(first: Duration) -> io::Result<AsyncFd<OwnedFd>> {
+    let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+    let timer = TimerFd::new(TimerClock::CLOCK_MONOTONIC, flags)?;
+    let expiration = Expiration::IntervalDelayed(first.into(), INTERVAL.into());
+    timer.set(expiration, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
+    #[allow(
+        deprecated,
+        reason = "its successor is unsafe, and Tokio 1.54 was the first to have it"
+    )]
+    AsyncFd::with_interest(OwnedFd::from(timer), Interest::READABLE)
+}
+
+/// Awaits the next expirations of a timer, and returns their number.
+async fn expirations(timer: &AsyncFd<OwnedFd>) -> io::Result<u64> {
+    loop {
+        let mut ready = timer.readable().await?;
+        let mut count = [0; 8];
+        // timerfd_create(2): a read is of 8 bytes, or fails.
+        if let Ok(read) = ready.try_io(|fd| Ok(nix::unistd::read(fd, &mut count)?)) {
+            return read.map(|_| u64::from_ne_bytes(count));
+        }
+    }
+}
+
+fn monotonic() -> nix::Result<Duration> {
+    Ok(clock_gettime(ClockId::CLOCK_MONOTONIC)?.into())
 }
 
 /// Bytes of a number that goes to the echo and back.

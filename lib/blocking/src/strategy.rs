@@ -195,18 +195,6 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn every_strategy_has_the_same_number_of_threads() {
-        for all in [2, 3, 8, 44, 32768] {
-            for &strategy in Strategy::value_variants() {
-                let flags = BlockingFlags { strategy, queue: None, workers: None, permits: None };
-                let threads = flags.divide(all).unwrap();
-                assert_eq!(threads.workers + threads.others(), all, "{strategy:?}");
-                assert_eq!(threads.others() == 0, strategy == Strategy::Direct, "{strategy:?}");
-            }
-        }
-    }
-
     /// Runs operations by a strategy, and checks on which thread, and that a panic is an error.
     fn check(runtime: &Runtime, offload: Offload, is_here: bool) {
         let task = runtime.spawn(async move {

@@ -129,7 +129,6 @@ struct Batches {
     results: Vec<anyhow::Result<u64>>,
 }
 
-/// The task of an operation.
 type Task = JoinHandle<anyhow::Result<u64>>;
 
 impl Batches {

@@ -24,7 +24,6 @@ pub(crate) enum Kind {
     Spin,
 }
 
-/// Operations of a run.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Work {
     /// What each operation does
@@ -56,7 +55,6 @@ const SORTED_SUM: u64 = {
     (n - 1) * n * (2 * n - 1) / 6
 };
 
-/// Value that a noop returns.
 const CONSTANT: u64 = 0x0B10_C4ED;
 
 /// One piece of work that blocks.
@@ -77,7 +75,6 @@ fn length(text: &str) -> Result<Span, String> {
 }
 
 impl Work {
-    /// Checks that these flags go together.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         if self.length.is_some() && !self.has_length() {
             return Err(BadUsage::new(
@@ -142,11 +139,7 @@ fn shuffle_and_sort(seed: u64) -> u64 {
     Rng::with_seed(seed).shuffle(&mut numbers);
     // The compiler must not see that they were in order before.
     black_box(&mut numbers).sort_unstable();
-    weighed(&numbers)
-}
-
-fn weighed(numbers: &[u32]) -> u64 {
-    (0..).zip(numbers).map(|(place, &number): (u64, _)| place * u64::from(number)).sum()
+    (0..).zip(&numbers).map(|(place, &number): (u64, _)| place * u64::from(number)).sum()
 }
 
 /// Sleeps, and returns for how long.
@@ -179,4 +172,21 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_passes_its_own_check_and_no_other_value_does() {
+        let millisecond = Duration::from_millis(1);
+        for operation in [
+            Operation::Noop,
+            Operation::Expensive(1),
+            Operation::Expensive(u64::MAX),
+            Operation::Sleep(millisecond),
+            Operation::Spin(millisecond),
+        ] {
+            operation.check(operation.run().unwrap()).unwrap();
+            assert!(operation.check(1).is_err(), "{operation:?}");
+        }
+    }
+}

@@ -70,7 +70,6 @@ impl Program for Cli {
 }
 
 impl Cli {
-    /// The threads of the client.
     pub(crate) fn threads(&self) -> anyhow::Result<Threads> {
         self.blocking.divide(self.pool)
     }

@@ -22,7 +22,6 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects.
     pub(crate) async fn connect(address: SocketAddr, keeper: Keeper) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).await.context(NO_LOOPBACK)?;
         stream.set_nodelay(true)?;

@@ -3,8 +3,6 @@
 //! A body has bytes of the lower half of the range, but for its last one, the peak, whose value differs from body to
 //! body: a body without its end, or another body, has another maximum.
 
-use std::fmt;
-
 use bytes::Bytes;
 use fastrand::Rng;
 
@@ -22,7 +20,6 @@ const HALF: u8 = 0x80;
 pub(crate) struct Summary {
     /// Largest byte; 0 if there is none.
     max: u8,
-    /// Number of bytes.
     pub(crate) length: u64,
 }
 
@@ -32,7 +29,6 @@ impl Summary {
         Summary { max: peak(number), length: size }
     }
 
-    /// Adds some more bytes.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         // A fold, without an early end at 255: the compiler vectorises it.
         self.max = bytes.iter().fold(self.max, |max, &byte| max.max(byte));
@@ -40,21 +36,12 @@ impl Summary {
     }
 }
 
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes, the largest {}", self.length, self.max)
-    }
-}
-
-/// Largest byte of a body.
 fn peak(number: u64) -> u8 {
     HALF | number as u8
 }
 
-/// The sender's bytes.
 #[derive(Debug)]
 pub(crate) struct Content {
-    /// Bytes of each body.
     pub(crate) size: u64,
     base: Bytes,
 }

@@ -82,7 +82,6 @@ type Fetch = JoinHandle<anyhow::Result<(Client, Summary)>>;
 
 /// The tasks of an iteration, and their results.
 struct Batch {
-    /// Bytes of each body.
     size: u64,
     /// Number of the next body.
     next: u64,
@@ -105,12 +104,11 @@ impl Batch {
         Ok(())
     }
 
-    /// Checks the summary of each body.
     fn verify(&mut self) -> anyhow::Result<()> {
         for summary in self.summaries.drain(..) {
             let number = self.next;
             let expected = Summary::expected(number, self.size);
-            ensure!(summary == expected, "body {number} had {summary}, expected {expected}");
+            ensure!(summary == expected, "body {number}: {summary:?}, expected {expected:?}");
             self.next += 1;
         }
         Ok(())

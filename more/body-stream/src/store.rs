@@ -45,13 +45,11 @@ impl Store {
         !matches!(self, Store::Ram | Store::RamGather)
     }
 
-    /// True if it maps them.
     pub(crate) fn has_maps(self) -> bool {
         matches!(self, Store::Mmap | Store::MmapCopy)
     }
 }
 
-/// Keeps the bodies of a run.
 #[derive(Clone)]
 pub(crate) struct Keeper {
     pub(crate) store: Store,

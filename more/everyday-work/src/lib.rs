@@ -60,6 +60,9 @@ enum Work {
 /// Bytes of a document, and of a record's content.
 const KIB: usize = 1024;
 
+/// A document such as services exchange: objects in an array, with text, numbers, truth values and white space.
+const DOCUMENT: &[u8; KIB] = include_bytes!("orders.json");
+
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
@@ -102,15 +105,15 @@ pub fn main() -> ExitCode {
 
 /// Parses N documents in each iteration, one after the other, and times that.
 fn parse(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
-    let document = document();
-    let expected = serde_json::from_slice::<Value>(&document)?;
+    let document: &[u8] = DOCUMENT;
+    let expected = serde_json::from_slice::<Value>(document)?;
     let orders = expected.as_array().map_or(0, Vec::len) * n;
     while pass.next_iteration().is_some() {
         let (mut found, mut last) = (0, Value::Null);
 
         let clock = Instant::now();
         for _ in 0..n {
-            last = serde_json::from_slice(black_box(&document))?;
+            last = serde_json::from_slice(black_box(document))?;
             found += last.as_array().map_or(0, Vec::len);
         }
         pass.record(clock.elapsed());
@@ -118,30 +121,6 @@ fn parse(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
         ensure!(found == orders && last == expected, "a document was parsed as {last}");
     }
     Ok(())
-}
-
-/// A document such as services exchange: objects in an array, with text, numbers and truth values.
-fn document() -> Vec<u8> {
-    let orders = (0..).map(|k| {
-        format!(
-            r#"{{"id":{},"name":"order {k}","price":{}.25,"paid":{},"tags":["new","gift"]}}"#,
-            40_000 + k,
-            k * 7,
-            k % 2 == 0
-        )
-    });
-    let mut text = "[".to_owned();
-    for order in orders {
-        if text.len() + order.len() + 2 > KIB {
-            break;
-        }
-        text += &order;
-        text.push(',');
-    }
-    text.pop();
-    text.push(']');
-    // White space is a part of documents too.
-    format!("{text:<KIB$}").into_bytes()
 }
 
 /// Opens N records in each iteration, and times that.
@@ -228,17 +207,4 @@ fn call(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
         ensure!(sum == expected, "getpid(2) returned another process");
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_document_is_one_of_1_kib() {
-        let document = document();
-        assert_eq!(document.len(), KIB);
-        let orders: Vec<Value> = serde_json::from_slice(&document).unwrap();
-        assert!(orders.len() > 10 && orders[1]["price"] == 7.25, "{orders:?}");
-    }
 }

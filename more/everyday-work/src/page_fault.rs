@@ -66,26 +66,3 @@ fn minor_faults() -> anyhow::Result<u64> {
         getrusage(UsageWho::RUSAGE_THREAD).context("cannot count page faults: getrusage")?;
     Ok(usage.minor_page_faults().unsigned_abs())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_faults_once_until_it_is_given_back() {
-        let size = page_size() as usize;
-        let mut pages = map(64 * size).unwrap();
-        let faults = |pages: &mut MmapMut| {
-            let before = minor_faults().unwrap();
-            pages.chunks_exact_mut(size).for_each(|page| page[0] += 1);
-            minor_faults().unwrap() - before
-        };
-        // A page that is read first has a fault for the read too.
-        assert!((64..=128).contains(&faults(&mut pages)));
-        assert!(faults(&mut pages) < 64);
-        assert_eq!((pages[0], pages[63 * size]), (2, 2));
-        give_back(&pages).unwrap();
-        assert!(faults(&mut pages) >= 64);
-        assert_eq!((pages[0], pages[63 * size]), (1, 1));
-    }
-}

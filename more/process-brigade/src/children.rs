@@ -26,7 +26,6 @@ const LOOK_MS: u16 = 50;
 /// Longest text of a report, in bytes: a line that is written at once and stays whole (PIPE_BUF).
 const LONGEST: usize = 4000;
 
-/// The processes of a chain.
 #[derive(Debug)]
 pub(crate) struct Children {
     /// Place of each, in the order in which they were forked.
@@ -46,7 +45,6 @@ pub(crate) struct ChildGuard {
 }
 
 impl ChildGuard {
-    /// Tells that this process runs.
     pub(crate) fn started(mut self) -> io::Result<()> {
         self.guard.started()?;
         self.starts.write_all(&[1])
@@ -54,7 +52,6 @@ impl ChildGuard {
 }
 
 impl Children {
-    /// Room for so many processes.
     pub(crate) fn new(tasks: u32) -> anyhow::Result<Self> {
         let (starts, to_starts) = io::pipe().context("cannot make the pipe of starts")?;
         let (reports, to_reports) = io::pipe().context("cannot make the pipe of reports")?;
@@ -88,12 +85,10 @@ impl Children {
         Ok(())
     }
 
-    /// Ids of the processes.
     pub(crate) fn pids(&self) -> Vec<i32> {
         self.forked.iter().map(|&(_, pid)| pid.as_raw()).collect()
     }
 
-    /// Waits until each process runs.
     pub(crate) fn wait_for_start(&mut self) -> anyhow::Result<()> {
         // Now only children that have not started hold it: when they are gone, the pipe ends.
         self.inherited = None;
@@ -157,23 +152,4 @@ fn parse(line: &str) -> Option<(u32, anyhow::Result<u64>)> {
         (_, text) => Err(anyhow!("{text}")),
     };
     Some((place, result))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_report_is_read_as_it_was_written() {
-        let read = |result| parse(report(7, result).trim_end()).unwrap().1;
-        assert_eq!(read(Ok(Ok(3))).unwrap(), 3);
-        let pipe = read(Ok(Err(io::ErrorKind::BrokenPipe.into()))).unwrap_err();
-        assert_eq!(pipe.to_string(), "broken pipe");
-        let pipe = read(Ok(Err(Errno::EPIPE.into()))).unwrap_err();
-        let pipe = pipe.downcast_ref::<io::Error>().unwrap();
-        assert_eq!(pipe.kind(), io::ErrorKind::BrokenPipe);
-        assert_eq!(read(Err(Box::new("out of\nluck"))).unwrap_err().to_string(), "out of luck");
-        let long = read(Ok(Err(io::Error::other("ü".repeat(LONGEST))))).unwrap_err();
-        assert_eq!(long.to_string().len(), LONGEST);
-    }
 }

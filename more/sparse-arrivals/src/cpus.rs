@@ -4,12 +4,10 @@ use std::fs;
 
 use threads::allowed_cpus;
 
-/// CPUs that this process may use.
 #[derive(Clone, Debug)]
 pub(crate) struct Cpus {
     /// The generator's own; `None` if it shares those of what serves.
     pub(crate) generator: Option<usize>,
-    /// Those of what serves.
     pub(crate) serving: Vec<usize>,
 }
 

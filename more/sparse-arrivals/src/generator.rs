@@ -1,5 +1,6 @@
 //! The generator: the timed loop, and what is read off the tasks.
 
+use std::collections::BTreeMap;
 use std::hint;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,12 +30,13 @@ const GROWING: usize = 25;
 /// Share of the CPUs' time, used by others or taken by the host, from which a backlog may be theirs.
 const OTHERS: f64 = 0.1;
 
-/// The side that submits the tasks.
 #[derive(Debug)]
 pub(crate) struct Generator {
     schedule: Schedule,
     cpus: Cpus,
     window: &'static Window,
+    /// Clock of the CPU time of a server that is another process.
+    pub(crate) server: Option<ClockId>,
     /// Times from which the arrivals of a request count, in ns since the epoch: the schedule's under a load, else
     /// those of the submission.
     arrived: Vec<u64>,
@@ -47,9 +49,9 @@ pub(crate) struct Generator {
 /// CPU time since the start, in ns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
-    /// Of this process, without the generator's.
+    /// Of this process without the generator's, and of the server's.
     own: f64,
-    /// Of all that ran on the CPUs that serve, and what the host took of them, but for this process's; `None` if the
+    /// Of all that ran on the CPUs that serve, and what the host took of them, but for these; `None` if the
     /// kernel does not tell.
     others: Option<f64>,
 }
@@ -57,7 +59,8 @@ struct Used {
 impl Generator {
     pub(crate) fn new(schedule: Schedule, cpus: Cpus, window: &'static Window) -> Self {
         let room = || Vec::with_capacity(schedule.arrivals());
-        Generator { schedule, cpus, window, arrived: room(), late: room(), submitted: 0 }
+        let (arrived, late) = (room(), room());
+        Generator { schedule, cpus, window, server: None, arrived, late, submitted: 0 }
     }
 
     /// All passes, on the generator's own CPU; what serves was started before.
@@ -81,7 +84,7 @@ impl Generator {
             }
             // None is left: the usage ends when all tasks have.
             let _ = pass.next_iteration();
-            sums.add_to(&mut pass);
+            sums.0.iter().for_each(|(name, values)| pass.add_extra(name, values));
             run.finish(pass)?;
         }
         Ok(())
@@ -158,21 +161,11 @@ impl Generator {
     }
 
     fn used(&self) -> anyhow::Result<Used> {
-        let all = cpu_time(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.as_nanos() as f64;
+        let server = self.server.map_or(Ok(Duration::ZERO), cpu_time)?;
+        let all = (cpu_time(ClockId::CLOCK_PROCESS_CPUTIME_ID)? + server).as_nanos() as f64;
         let own = all - cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID)?.as_nanos() as f64;
         let here = if self.cpus.generator.is_some() { own } else { all };
         Ok(Used { own, others: self.cpus.busy().map(|busy| busy - here) })
-    }
-
-    /// Times of the tasks from `first` on from their scheduled arrival to the start and to the end.
-    fn latencies(&self, first: u64) -> anyhow::Result<Vec<[u64; 2]>> {
-        let times = self.window.times(first..self.submitted).enumerate();
-        let latency = |(k, times): (usize, anyhow::Result<Times>)| {
-            let (Times { started, ended }, due) = (times?, self.arrived[k / self.schedule.at_once]);
-            ensure!(started >= due, "task {k} started before it had arrived");
-            Ok([started - due, ended - due])
-        };
-        times.map(latency).collect()
     }
 
     /// Checks the tasks of a request, and records what they took: of each arrival, until its last task started.
@@ -183,37 +176,34 @@ impl Generator {
         first: u64,
         used: Used,
     ) -> anyhow::Result<()> {
-        let tasks = self.latencies(first)?;
-        let each = self.arrived.iter().zip(tasks.chunks(self.schedule.at_once));
-        let ends =
-            each.clone().flat_map(|(due, tasks)| tasks.iter().map(move |[_, end]| due + end));
-        let mut ends: Vec<u64> = ends.collect();
+        let tasks = self.window.times(first..self.submitted);
+        let tasks: Vec<Times> = tasks.collect::<anyhow::Result<_>>()?;
+        let mut ends: Vec<u64> = tasks.iter().map(|task| task.ended).collect();
         ends.sort_unstable();
         self.ensure_served(&ends, used)?;
-        let lead = self.schedule.lead.min(self.arrived.len());
-        for (_, tasks) in each.skip(lead) {
-            let start = tasks.iter().map(|[start, _]| *start).max();
-            pass.record(Duration::from_nanos(start.unwrap_or(0)));
-        }
-        if !pass.is_timed() {
-            return Ok(());
-        }
-        if self.schedule.load.is_none() {
-            let to_end = tasks
-                .chunks(self.schedule.at_once)
-                .flat_map(|tasks| tasks.iter().map(|[_, end]| *end).max());
-            to_end.for_each(|ns| sums.to_end.record(ns));
-            self.late.iter().for_each(|&ns| sums.submitted_late.record(ns));
-            return Ok(());
+        let arrivals = self.arrived.iter().zip(&self.late);
+        let arrivals = arrivals.zip(tasks.chunks(self.schedule.at_once));
+        for ((&due, &late), tasks) in arrivals.skip(self.schedule.lead) {
+            pass.record(Duration::from_nanos(start_after(due, tasks)?));
+            if !pass.is_timed() {
+                continue;
+            }
+            if self.schedule.load.is_some() {
+                sums.record("generator_late", late);
+                tasks.iter().for_each(|task| sums.record("in_task", task.ended - task.started));
+            } else {
+                sums.record("submitted_late", late);
+                let end = tasks.iter().map(|task| task.ended).max().unwrap_or(due);
+                sums.record("to_end", end - due);
+            }
         }
         let (Some(first), Some(last)) = (self.arrived.first(), ends.last()) else { return Ok(()) };
-        let all = (last - first) as f64 * self.cpus.serving.len() as f64;
-        let percent = |time: f64| (time / all * 100.0).round() as u64;
-        let counted = &tasks[lead * self.schedule.at_once..];
-        counted.iter().for_each(|[start, end]| sums.in_task.record(end - start));
-        self.late[lead..].iter().for_each(|&ns| sums.generator_late.record(ns));
-        sums.cpu_percent.record(percent(used.own));
-        used.others.into_iter().for_each(|others| sums.others_percent.record(percent(others)));
+        if pass.is_timed() && self.schedule.load.is_some() {
+            let all = (last - first) as f64 * self.cpus.serving.len() as f64;
+            let percent = |time: f64| (time / all * 100.0).round() as u64;
+            sums.record("cpu_percent", percent(used.own));
+            used.others.into_iter().for_each(|time| sums.record("others_percent", percent(time)));
+        }
         Ok(())
     }
 
@@ -235,25 +225,13 @@ impl Generator {
     }
 }
 
-/// Distributions of a pass.
+/// Distributions of a pass by name.
 #[derive(Default)]
-struct Sums {
-    to_end: Recorder,
-    submitted_late: Recorder,
-    in_task: Recorder,
-    generator_late: Recorder,
-    cpu_percent: Recorder,
-    others_percent: Recorder,
-}
+struct Sums(BTreeMap<&'static str, Recorder>);
 
 impl Sums {
-    fn add_to(&self, pass: &mut Pass) {
-        pass.add_extra("to_end", &self.to_end);
-        pass.add_extra("submitted_late", &self.submitted_late);
-        pass.add_extra("in_task", &self.in_task);
-        pass.add_extra("generator_late", &self.generator_late);
-        pass.add_extra("cpu_percent", &self.cpu_percent);
-        pass.add_extra("others_percent", &self.others_percent);
+    fn record(&mut self, name: &'static str, value: u64) {
+        self.0.entry(name).or_default().record(value);
     }
 }
 
@@ -262,6 +240,12 @@ impl Used {
         let others = self.others.zip(before.others).map(|(now, then)| (now - then).max(0.0));
         Used { own: self.own - before.own, others }
     }
+}
+
+/// Time in ns from an arrival until its last task started.
+fn start_after(due: u64, tasks: &[Times]) -> anyhow::Result<u64> {
+    ensure!(tasks.iter().all(|task| task.started >= due), "a task started before it had arrived");
+    Ok(tasks.iter().map(|task| task.started - due).max().unwrap_or(0))
 }
 
 /// Tasks that wait or run when the last one arrives, if more than one of so many do at each quarter of the arrivals.

@@ -24,6 +24,9 @@
 //!   included, is an error: tasks start later and later to the end. Beside others that use the CPUs it is none, unless
 //!   the tasks alone take more CPU time than there is: they do start so late.
 //!
+//! With `--server` the main thread writes a byte for each task into a pipe, and the tasks run in another process:
+//! goroutines, as Tokio's tasks do by `--on tokio`.
+//!
 //! CPU time and switches are those of the whole process, the generator included. Left out: the check of the products.
 //!
 //! Not to be taken for a network server: an arrival is a store, a system call or a byte in a pipe. At a low rate it is
@@ -38,6 +41,7 @@ mod servers;
 mod window;
 mod work;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -68,6 +72,9 @@ struct Cli {
     /// Where the tasks run
     #[arg(long, value_enum, default_value = "tokio")]
     on: On,
+    /// Program that runs them in a process of its own, such as `goroutine-server` of peers/go
+    #[arg(long, value_name = "PATH", conflicts_with = "on")]
+    server: Option<PathBuf>,
     /// Threads that run them [default: 4; with --load one for each CPU that serves]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     workers: Option<u32>,
@@ -134,6 +141,16 @@ impl Program for Cli {
             ..Description::new("sparse-arrivals", &self.flags, claim)
         };
         let workers = self.workers(&cpus);
+        if self.server.is_some() {
+            // A runtime has an event loop, a heap, and some threads beside its workers.
+            let runtime = Needs {
+                descriptors: Need::new(12, 0),
+                threads: Need::new(u64::from(workers) + 10, 0),
+                bytes: Need::new(12 << 20, 0),
+                ..Needs::default()
+            };
+            return Ok(Description { needs: tasks.needs + runtime, ..tasks });
+        }
         if !is_tokio {
             return Ok(Description { needs: tasks.needs + worker_needs(workers), ..tasks });
         }
@@ -159,7 +176,6 @@ impl Cli {
         }
     }
 
-    /// Threads that serve.
     fn workers(&self, cpus: &Cpus) -> u32 {
         match (self.on, self.load) {
             (On::Thread, _) => 1,
@@ -181,10 +197,13 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let schedule = cli.schedule(&cpus);
     // Threads that are created from here on are kept from the generator's CPU.
     restrict(&cpus.serving).context("cannot keep threads from the generator's CPU")?;
-    let window =
-        Window::new(schedule.arrivals() * schedule.at_once, work::multiplications(cli.work)?);
+    let tasks = schedule.arrivals() * schedule.at_once;
+    let window = Window::new(tasks, work::multiplications(cli.work)?)?;
     let generator = Generator::new(schedule, cpus.clone(), window);
     let workers = cli.workers(&cpus);
+    if let Some(program) = &cli.server {
+        return servers::outside(program, workers, window, generator, run);
+    }
     let runtime = || RuntimeFlags::multi_thread(Some(workers)).build(true);
     match cli.on {
         On::Tokio => servers::from_inside(&runtime()?, window, generator, run),

@@ -15,14 +15,12 @@ const ROOM: (u64, u64) = (100_000_000, 200);
 /// Arrivals at an interval whose tasks are looked at together.
 const TOGETHER: usize = 1000;
 
-/// A schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Schedule {
     /// In per cent; `None` at an interval.
     pub(crate) load: Option<u32>,
     /// Time from one arrival to the next in ns, of a load on average.
     pub(crate) gap: f64,
-    /// Tasks of an arrival.
     pub(crate) at_once: usize,
     /// Arrivals of a request before those that count.
     pub(crate) lead: usize,
@@ -30,7 +28,6 @@ pub(crate) struct Schedule {
     pub(crate) room: u64,
 }
 
-/// Reads an interval.
 pub(crate) fn interval(text: &str) -> Result<Span, String> {
     match text.parse()? {
         Span(ns) if ns < 1000 => Err("1us at least: arrivals would be one stream".to_owned()),
@@ -67,32 +64,16 @@ impl Schedule {
     /// that are over by `now` are left out.
     pub(crate) fn next(&self, rng: &mut Rng, due: f64, now: u64) -> f64 {
         if self.load.is_some() {
-            return due + exponential(rng, self.gap);
+            return due - (1.0 - rng.f64()).ln() * self.gap;
         }
         let missed = ((now as f64 - due) / self.gap).floor().max(0.0);
         due + (missed + 1.0) * self.gap
     }
 }
 
-/// An exponential time.
-pub(crate) fn exponential(rng: &mut Rng, mean: f64) -> f64 {
-    -(1.0 - rng.f64()).ln() * mean
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn gaps_are_exponential() {
-        let mut rng = Rng::with_seed(3);
-        let gaps: Vec<f64> = (0..100_000).map(|_| exponential(&mut rng, 1000.0)).collect();
-        // Of exponential gaps a share of exp(-x) is longer than x times the mean: 0.3679, 0.0498.
-        for (times, share) in [(1.0, 0.3679), (3.0, 0.0498)] {
-            let longer = gaps.iter().filter(|&&gap| gap > times * 1000.0).count();
-            assert!((longer as f64 / gaps.len() as f64 - share).abs() < 0.005, "{times}: {longer}");
-        }
-    }
 
     #[test]
     fn a_schedule_follows_the_load() {

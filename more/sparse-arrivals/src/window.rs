@@ -1,11 +1,20 @@
-//! Memory of the tasks of a request: what each did and when.
+//! Memory of the tasks of a request: what each did and when. A server that is a process of its own (`--server`) has it
+//! too: the number of tasks that have ended, in a cache line of its own, and then the records.
 
+#![expect(unsafe_code, reason = "the memory is mapped")]
+
+use std::fs::File;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::slice;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
+use memmap2::MmapMut;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::time::{ClockId, clock_gettime};
 
 use crate::work::multiply;
 
@@ -13,16 +22,20 @@ use crate::work::multiply;
 #[derive(Debug)]
 pub(crate) struct Window {
     epoch: Instant,
+    /// The epoch in ns by CLOCK_MONOTONIC, for another process.
+    epoch_ns: u128,
     /// Multiplications of a task.
     work: u32,
-    records: Box<[Record]>,
-    ended: Count,
+    file: File,
+    ended: &'static Count,
+    records: &'static [Record],
     /// Why a task could not be started.
     failure: OnceLock<String>,
 }
 
 /// What a task did, in ns since the epoch.
-#[derive(Debug, Default)]
+#[derive(Debug)]
+#[repr(C)]
 struct Record {
     started: AtomicU64,
     ended: AtomicU64,
@@ -30,7 +43,7 @@ struct Record {
 }
 
 /// Number of tasks that have ended, in a cache line of its own.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(64))]
 struct Count(AtomicU64);
 
@@ -65,16 +78,30 @@ impl Task {
 
 impl Window {
     /// Memory for so many tasks, touched.
-    pub(crate) fn new(tasks: usize, work: u32) -> &'static Self {
-        let mut records = Vec::with_capacity(tasks);
-        records.resize_with(tasks, Record::default);
-        Box::leak(Box::new(Window {
-            epoch: Instant::now(),
-            work,
-            records: records.into(),
-            ended: Count::default(),
-            failure: OnceLock::new(),
-        }))
+    pub(crate) fn new(tasks: usize, work: u32) -> anyhow::Result<&'static Self> {
+        // A process that this one starts inherits it.
+        let file = File::from(memfd_create(c"tasks", MFdFlags::empty()).context("no memory")?);
+        let size = size_of::<Count>() + tasks * size_of::<Record>();
+        file.set_len(size as u64)?;
+        // SAFETY: nobody makes the file shorter, and what it holds is read and written by atomic operations alone.
+        let mut memory = unsafe { MmapMut::map_mut(&file) }.context("cannot map memory")?;
+        memory.fill(0);
+        let start = Box::leak(Box::new(memory)).as_ptr();
+        // SAFETY: the memory begins a page, is never unmapped, and has room for a count and the records, of which any
+        // bytes are values.
+        let (ended, records) = unsafe {
+            let records = start.add(size_of::<Count>()).cast::<Record>();
+            (&*start.cast::<Count>(), slice::from_raw_parts(records, tasks))
+        };
+        let epoch_ns = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC)?).as_nanos();
+        let (epoch, failure) = (Instant::now(), OnceLock::new());
+        Ok(Box::leak(Box::new(Window { epoch, epoch_ns, work, file, ended, records, failure })))
+    }
+
+    /// Command line of a server with so many workers.
+    pub(crate) fn arguments(&self, workers: u32) -> [String; 5] {
+        let (file, tasks) = (self.file.as_raw_fd() as u128, self.records.len() as u128);
+        [file, workers.into(), tasks, self.work.into(), self.epoch_ns].map(|n| n.to_string())
     }
 
     /// The `k`th task of all requests.

@@ -13,7 +13,6 @@ const TRIAL: u32 = 1 << 20;
 /// Trials, of which the shortest counts.
 const TRIALS: u32 = 7;
 
-/// Reads the CPU time of a task.
 pub(crate) fn time(text: &str) -> Result<Span, String> {
     match text.parse()? {
         Span(ns) if (1000..=1_000_000).contains(&ns) => Ok(Span(ns)),
@@ -55,12 +54,5 @@ mod tests {
     fn a_product_takes_each_multiplication() {
         // 3² + 5 = 14, 14² + 5 = 201.
         assert_eq!([0, 1, 2].map(multiply), [3, 14, 201]);
-    }
-
-    #[test]
-    fn more_time_is_more_multiplications() {
-        let [few, many] = [1000, 1_000_000].map(|ns| multiplications(Span(ns)).unwrap());
-        // A thousand times the work, whatever the CPU, and however its speed changes.
-        assert!(few > 1 && many / few > 100, "{few} {many}");
     }
 }

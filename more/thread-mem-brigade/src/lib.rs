@@ -36,7 +36,6 @@ use contract::Run;
 use links::{CondvarEnd, FutexReceiver, Receiver, Sender};
 use threads::{CpuAssignment, rest};
 
-/// The threads of a chain, with their places.
 type Threads = Vec<(u32, JoinHandle<io::Result<u64>>)>;
 
 /// The program, as `main` of an executable.
@@ -81,7 +80,6 @@ fn brigade<R: Receiver>(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyho
     conclude(chains.into_iter().map(join).collect(), driven, run.sent())
 }
 
-/// Awaits the threads.
 fn join(threads: Threads) -> TaskResults {
     let join = |(place, thread)| (place, threads::join(thread).and_then(|passed| Ok(passed?)));
     threads.into_iter().map(join).collect()

@@ -3,7 +3,6 @@ package contract
 import (
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"syscall"
 	"time"
@@ -83,7 +82,7 @@ type Builder func(tasks uint64, chain *Chain) (Driver, error)
 
 // Brigade has the flags of a program whose tasks are chained.
 type Brigade struct {
-	tokens, chains, trips, idle *uint64
+	tokens, chains, trips *uint64
 }
 
 // NewBrigade adds the flags.
@@ -92,7 +91,6 @@ func NewBrigade(mostTokens uint64) Brigade {
 		Number("tokens", 1, 1, mostTokens, "`K` tokens in flight at once"),
 		Number("chains", 1, 1, 1<<16, "`C` chains of --tasks each that work at the same time, each with a driver"),
 		Number("trips", 1, 1, 1<<20, "`R` round trips that each chain makes in an iteration"),
-		Number("idle", 0, 0, math.MaxInt32, "`N` further goroutines that wait on links of their own that carry no token"),
 	}
 }
 
@@ -104,7 +102,7 @@ func (b Brigade) Trips() int { return int(*b.trips) }
 
 // IsPingPong is true for one token in one chain, once in an iteration.
 func (b Brigade) IsPingPong() bool {
-	return *b.tokens == 1 && *b.chains == 1 && *b.trips == 1 && *b.idle == 0
+	return *b.tokens == 1 && *b.chains == 1 && *b.trips == 1
 }
 
 // Describe makes it the description of all chains, where it is that of one of them with one round trip.
@@ -121,50 +119,24 @@ func (b Brigade) Describe(d *Description) error {
 	d.Hops *= all
 	d.Bytes *= all
 	for resource, need := range d.Needs {
-		// An idle goroutine, and a further driver with its link, need what a task does.
-		d.Needs[resource] = Need{need.Fixed + need.Each*(*b.idle+d.Chains-1), need.Each * d.Chains}
+		// A further driver with its link needs what a task does.
+		d.Needs[resource] = Need{need.Fixed + need.Each*(d.Chains-1), need.Each * d.Chains}
 	}
 	d.Need("bytes", (all-1)*d.Tokens*8, 0)
 	return nil
 }
 
-// Measure drives the chains, beside the idle goroutines: a chain that is sent nothing. Nothing tells how often one of
-// these ran: the proof is that they passed nothing on.
-func (b Brigade) Measure(run *Run, build Builder) error {
-	if *b.idle == 0 {
-		return b.drive(run, build)
-	}
-	chain, driver, err := startChain(*b.idle, build)
-	if err != nil {
-		return fmt.Errorf("the idle tasks: %w", err)
-	}
-	err = b.drive(run, build)
-	driver.Close()
-	if ended := chain.result(err, 0); ended != err {
-		return fmt.Errorf("the idle tasks: %w", ended)
-	}
-	return err
-}
-
-// startChain builds a chain and waits until its tasks run.
-func startChain(tasks uint64, build Builder) (*Chain, Driver, error) {
-	chain := &Chain{}
-	driver, err := build(tasks, chain)
-	if err == nil {
-		chain.started.Wait()
-	}
-	return chain, driver, err
-}
-
-// drive builds the chains, and drives them through all passes of a run. The error is the first true cause, with its
+// Measure builds the chains, and drives them through all passes of a run. The error is the first true cause, with its
 // chain.
-func (b Brigade) drive(run *Run, build Builder) error {
+func (b Brigade) Measure(run *Run, build Builder) error {
 	chains, drivers, failed := []*Chain{}, []Driver{}, error(nil)
 	for range *b.chains {
-		chain, driver, err := startChain(run.Tasks, build)
+		chain := &Chain{}
+		driver, err := build(run.Tasks, chain)
 		if err != nil {
 			return err
 		}
+		chain.started.Wait()
 		chains, drivers = append(chains, chain), append(drivers, driver)
 	}
 	errs := make([]error, len(drivers))

@@ -26,9 +26,7 @@ var Flags = flag.NewFlagSet("", flag.ContinueOnError)
 var tasks *uint64
 
 var (
-	warmup = Number("warmup", 100, 0, math.MaxUint64, "`N` untimed iterations first")
-	// At most so many: the runtime takes a minute for 32768, and is deaf to signals meanwhile.
-	workers    = Number("workers", 0, 0, 4096, "`N` threads that run goroutines; 0 is GOMAXPROCS, or one for each CPU")
+	warmup     = Number("warmup", 100, 0, math.MaxUint64, "`N` untimed iterations first")
 	describe   = Flags.Bool("describe", false, "print what this command line would build and need, as one line of JSON")
 	controlled = Flags.Bool("controlled", false, "obey requests on standard input, answer in lines of JSON")
 )
@@ -58,7 +56,6 @@ type Description struct {
 	Trips    uint64           `json:"trips,omitempty"`
 	Bytes    uint64           `json:"bytes,omitempty"`
 	Hops     uint64           `json:"hops,omitempty"`
-	Arrivals uint64           `json:"arrivals,omitempty"`
 	Claim    string           `json:"claim"`
 	Passes   []map[string]any `json:"passes"`
 	Needs    map[string]Need  `json:"needs"`
@@ -103,8 +100,8 @@ func start(name string, complete func(*Description) error, measure func(*Run) er
 	case *describe:
 		return complain(name, printLine(description), 1)
 	}
-	// Set also where no flag asks for it, or the runtime follows a quota of CPU time that changes in mid-run.
-	runtime.GOMAXPROCS(int(*workers))
+	// Else the runtime would follow a quota of CPU time that changes in mid-run.
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	run := newRun(description)
 	if err = guarded(run, measure); err != nil {
 		return max(complain(name, printLine(map[string]any{"at": "failed", "error": err.Error()}), 1), 1)
@@ -127,7 +124,7 @@ func guarded(run *Run, measure func(*Run) error) (err error) {
 	return measure(run)
 }
 
-// parse reads the command line, and fixes the number of workers.
+// parse reads the command line.
 func parse(name string, complete func(*Description) error) (*Description, error) {
 	Flags.SetOutput(io.Discard)
 	if err := Flags.Parse(os.Args[1:]); err != nil {
@@ -139,16 +136,14 @@ func parse(name string, complete func(*Description) error) (*Description, error)
 	if *describe == *controlled {
 		return nil, fmt.Errorf("write --describe or --controlled; `switchcost stat %s` measures and prints text", name)
 	}
-	if *workers == 0 {
-		*workers = uint64(runtime.GOMAXPROCS(0))
-	}
+	workers := uint64(runtime.GOMAXPROCS(0))
 	d := &Description{
 		Contract: 1, Program: name, Version: "0.1.0", Tasks: *tasks, Claim: "user-switch",
 		Settle: 3,
 		// The runtime's event loop, a few threads beside the workers, its heap.
-		Needs: map[string]Need{"descriptors": {12, 0}, "threads": {*workers + 10, 0}, "bytes": {12<<20 + *workers<<18, 0}},
+		Needs: map[string]Need{"descriptors": {12, 0}, "threads": {workers + 10, 0}, "bytes": {12<<20 + workers<<18, 0}},
 		Runtime: map[string]any{
-			"name": "go", "version": runtime.Version(), "flavor": "goroutines", "workers": *workers,
+			"name": "go", "version": runtime.Version(), "flavor": "goroutines", "workers": workers,
 		},
 	}
 	err := complete(d)

@@ -207,11 +207,6 @@ func (r *Run) Iterate() bool {
 	return true
 }
 
-// Left is how many iterations of the pass have not begun.
-func (r *Run) Left() uint64 {
-	return r.untimed + r.timed
-}
-
 // Record takes the time of the next iteration that has begun; that of an untimed one is dropped.
 func (r *Run) Record(elapsed time.Duration) {
 	if r.first == 0 {

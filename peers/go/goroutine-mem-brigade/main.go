@@ -12,7 +12,7 @@
 // trips in an iteration. The drivers start together; timed is from the first one's start to the last one's end.
 //
 // Not to be taken for the price on one CPU: the scheduler may run two goroutines of the chain on two
-// CPUs. --workers 1 keeps them on one thread.
+// CPUs. GOMAXPROCS=1 keeps them on one thread.
 //
 // With --one-channel it is another program: see driveOneChannel.
 package main

@@ -1,4 +1,4 @@
-//! Commands around the slices of a duel's sides: what changes a setting of the system, and puts it back.
+//! Commands around the slices of a duel's second side: what changes a setting of the system, and puts it back.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -6,35 +6,27 @@ use std::time::Duration;
 
 use facts::Side;
 
+use crate::plan::lineup::Around;
 use crate::system::console;
-
-/// Commands of a side, for `sh -c`.
-#[derive(Clone, Debug, Default)]
-pub struct Around {
-    /// Runs before its processes start and before a group of its slices.
-    pub before: Option<String>,
-    /// Runs after them, whatever became of them.
-    pub after: Option<String>,
-}
 
 /// A side's command that failed, and how.
 pub(super) type Failed = (Side, String);
 
 /// The side whose commands stand now.
 pub(super) struct Within<'a> {
-    commands: &'a [Around; 2],
+    commands: &'a Around,
     timeout: Duration,
     side: Option<Side>,
 }
 
 impl<'a> Within<'a> {
-    pub(super) fn none(commands: &'a [Around; 2], timeout: Duration) -> Self {
+    pub(super) fn none(commands: &'a Around, timeout: Duration) -> Self {
         Within { commands, timeout, side: None }
     }
 
-    /// True if no side has a command.
+    /// True if there is no command.
     pub(super) fn is_plain(&self) -> bool {
-        self.commands.iter().all(|around| around.before.is_none() && around.after.is_none())
+        *self.commands == Around::default()
     }
 
     /// Changes the side; true if a command was run.
@@ -47,7 +39,7 @@ impl<'a> Within<'a> {
         }
         self.leave()?;
         self.side = side;
-        let entered = self.run(side, |around| &around.before);
+        let entered = self.run(side, &self.commands.before);
         if entered.is_err() {
             // What it did in part, the other one puts back.
             drop(self.leave());
@@ -57,18 +49,15 @@ impl<'a> Within<'a> {
 
     fn leave(&mut self) -> Result<(), Failed> {
         let side = self.side.take();
-        self.run(side, |around| &around.after)
+        self.run(side, &self.commands.after)
     }
 
-    /// Runs a side's command, if it has one.
-    fn run(
-        &self,
-        side: Option<Side>,
-        which: fn(&'a Around) -> &'a Option<String>,
-    ) -> Result<(), Failed> {
-        let Some(side) = side else { return Ok(()) };
-        let line = which(&self.commands[usize::from(side == Side::B)]);
-        line.as_deref().map_or(Ok(()), |line| self.execute(line)).map_err(|why| (side, why))
+    /// Runs a command of the second side.
+    fn run(&self, side: Option<Side>, line: &Option<String>) -> Result<(), Failed> {
+        match line {
+            Some(line) if side == Some(Side::B) => self.execute(line).map_err(|why| (Side::B, why)),
+            _ => Ok(()),
+        }
     }
 
     /// A group of its own: an interruption of the runner must not end what puts a setting back.

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use contract::message::Description;
 use facts::Process;
 
-use super::around::Around;
 use super::deadline::{Deadline, Time};
 use crate::plan::Case;
+use crate::plan::lineup::Around;
 use crate::system::executable::Executable;
 
 /// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
@@ -27,8 +27,8 @@ pub struct Options {
     pub keep_samples: bool,
     /// True if events are counted in a further run.
     pub counters: bool,
-    /// Commands around each side of a duel.
-    pub around: [Around; 2],
+    /// Commands around the second side of a duel.
+    pub around: Around,
 }
 
 impl Options {

@@ -1,9 +1,7 @@
 //! How far work is: a line on the terminal, drawn before a run begins and never while one measures.
 
 use std::io;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::system::console::{obeys_escapes, plain_line};
 use crate::system::write;
@@ -70,26 +68,6 @@ pub(crate) fn draw(line: &str) {
     let _ = write::all(io::stderr(), format!("\r\x1b[K{line}").as_bytes());
 }
 
-/// Does some work, and tells after a first interval, and after each further one, how many of those are over.
-pub(crate) fn meanwhile<T>(
-    [first, further]: [Duration; 2],
-    tell: impl Fn(u32) + Send,
-    work: impl FnOnce() -> T,
-) -> T {
-    let (end, is_over) = mpsc::channel::<()>();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            let lasts = |interval| is_over.recv_timeout(interval) == Err(RecvTimeoutError::Timeout);
-            (0..)
-                .take_while(|&times| lasts(if times == 0 { first } else { further }))
-                .for_each(tell);
-        });
-        let done = work();
-        drop(end);
-        done
-    })
-}
-
 /// A line that does not wrap: some terminals do so behind the last column.
 fn cut(line: &str, columns: usize) -> String {
     let line = plain_line(line);
@@ -122,17 +100,5 @@ mod tests {
         ] {
             assert_eq!(cut(line, columns), shown, "{columns}");
         }
-    }
-
-    #[test]
-    fn work_that_lasts_is_told_until_it_ends() {
-        let (told, heard) = mpsc::channel();
-        let tell = move |times| told.send(times).unwrap();
-        let first = meanwhile([Duration::from_millis(1); 2], tell, || {
-            [heard.recv().unwrap(), heard.recv().unwrap()]
-        });
-        assert_eq!(first, [0, 1]);
-        // Nothing is told of what is quick.
-        assert_eq!(meanwhile([Duration::from_secs(3600); 2], |_| unreachable!(), || 7), 7);
     }
 }

@@ -138,8 +138,8 @@ fn needs(load: &Load) -> anyhow::Result<[Asked; 2]> {
     let rows = plans.iter().flat_map(|plan| &plan.sections).flat_map(|section| &section.rows);
     let (mut threads, mut tasks) = (None, None);
     for row in rows.filter(|row| row.link == load.link) {
-        let program = programs::carried(&row.program)?;
-        let description = probe::describe(&program, &row.flags, &Setting::default())?;
+        let program = programs::carried(row.program())?;
+        let description = probe::describe(&program, &row.variant.flags, &Setting::default())?;
         let mut needs = description.needs;
         if load.are_connections {
             // The other end of each is somebody else's.

@@ -1,6 +1,5 @@
 //! `switchcost run`: runs a plan and prints its tables.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -83,7 +82,7 @@ impl Args {
         }
         let mut cases = plan.cases();
         self.selection.retain(&mut cases, true)?;
-        ensure_known(&cases, &plan)?;
+        programs::ensure_known(cases.iter().map(|case| &*case.program), &plan.programs)?;
         if self.a_a {
             let twins: Vec<Case> = cases.iter().filter_map(Case::twin).collect();
             cases.extend(twins);
@@ -94,16 +93,6 @@ impl Args {
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if args.list { list(args) } else { conclude(&mut measure(args)?, args.format, args.full) }
-}
-
-/// Checks that each program is there; a row of the plan is named for one that is not.
-fn ensure_known(cases: &[Case], plan: &Plan) -> anyhow::Result<()> {
-    let rows: BTreeMap<&str, &Case> =
-        cases.iter().rev().map(|case| (&*case.program, case)).collect();
-    programs::ensure_known(rows.keys().copied(), &plan.programs, |program, why| {
-        let row = rows.get(program).map_or(String::new(), |case| case.cell.name());
-        format!("--plan: row '{row}': {why}")
-    })
 }
 
 /// Runs the plan.

@@ -75,9 +75,9 @@ programs! {
     arrivals_under_a_load_at_futexes: "sparse-arrivals", "--load 20 --work 20us --on pool-futex", "";
 }
 
-/// A program of `peers` in another language, held to what a runner relies on. `build` makes a file in a folder
+/// A program of `peers` in another language, held to what a runner relies on. `compile` makes a file in a folder
 /// of the test's, and `run` is what starts it there or in the sources; where a tool is missing, a test skips.
-fn peer(tools: &[&str], build: &str, run: &str, flags: &'static str) {
+fn peer(tools: &[&str], compile: &str, run: &str, flags: &'static str) {
     if let Some(tool) = tools.iter().find(|tool| !is_installed(tool)) {
         return skip(&format!("{run} {flags}: there is no {tool}"));
     }
@@ -85,10 +85,11 @@ fn peer(tools: &[&str], build: &str, run: &str, flags: &'static str) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().join("peer");
     let script = format!("#!/bin/sh\nbin={} && exec {run} \"$@\"\n", folder.path().display());
-    executable(&path, &script.replace("{peers}", &sources.display().to_string()));
+    let script = script.replace("{peers}", &sources.display().to_string());
+    executable(&path, &script.replace("{programs}", &build().display().to_string()));
     let mut shell = Command::new("sh");
-    let built = shell.args(["-c", build]).env("bin", folder.path()).current_dir(sources);
-    assert!(built.status().unwrap().success(), "{build}");
+    let built = shell.args(["-c", compile]).env("bin", folder.path()).current_dir(sources);
+    assert!(built.status().unwrap().success(), "{compile}");
     follows_the_contract(&Program { path, flags, faults: "" });
 }
 
@@ -111,7 +112,7 @@ peers! {
     cpp_coroutines: ["g++"], "g++ -std=c++20 -O2 -pthread -o $bin/cpp cpp/brigade.cpp", "$bin/cpp", "";
     cpp_threads: ["g++"], "g++ -std=c++20 -O2 -pthread -o $bin/cpp cpp/brigade.cpp", "$bin/cpp", "--tasks-are threads";
     goroutines: ["go"], "cd go && go build -o $bin ./goroutine-brigade", "$bin/goroutine-brigade", "";
-    goroutines_under_a_load: ["go"], "cd go && go build -o $bin ./goroutine-arrivals", "$bin/goroutine-arrivals", "--load 20 --work 20us";
+    goroutines_under_a_load: ["go"], "cd go && go build -o $bin ./goroutine-server", "{programs}/sparse-arrivals --server $bin/goroutine-server", "--load 20 --work 20us";
     goroutines_in_memory: ["go"], "cd go && go build -o $bin ./goroutine-mem-brigade", "$bin/goroutine-mem-brigade", "--chains 3 --trips 2 --tokens 2";
     goroutine_creation: ["go"], "cd go && go build -o $bin ./goroutine-creation", "$bin/goroutine-creation", "";
     java_threads: ["java", "javac"], "javac -d $bin java/Brigade.java", "java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp $bin Brigade", "--tasks-are platform";

@@ -87,6 +87,10 @@ fn what_cannot_be_read_is_an_error() {
     let few = format!("ulimit -n 64 && {path} \"$0\" \"$@\"");
     let run = built(within(&few, THREAD, "--from 10 --to 100 --step 10")).finish().expect(1);
     run.expect_complaint(&["at most", "ulimit -Hn", "ended with status 1"]);
+    // A range that nobody asked for ends where the limit is.
+    let run = built(within(&few, THREAD, "--iters 1")).finish().expect(0);
+    assert!(rows(&run).len() >= 3 && run.stdout.contains("# bytes per thread"), "{run}");
+    run.expect_complaint(&["threads alone", "at most", "ulimit -Hn"]);
 }
 
 #[test]

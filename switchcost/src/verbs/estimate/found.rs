@@ -147,3 +147,21 @@ fn plan(link: Option<Link>) -> anyhow::Result<Plan> {
         Some(link) => Plan::links(link),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_of_a_load_has_its_threads_and_its_tasks() {
+        for link in [Link::Pipe, Link::Tcp, Link::Memory] {
+            let plan = plan(Some(link)).unwrap();
+            let rows = plan.sections.iter().flat_map(|section| &section.rows);
+            let programs = rows.filter(|row| row.link == Some(link)).map(|row| row.program());
+            let programs: Vec<&str> = programs.collect();
+            for kind in ["thread", "async"] {
+                assert!(programs.iter().any(|name| name.starts_with(kind)), "{programs:?}");
+            }
+        }
+    }
+}
