@@ -20,6 +20,12 @@ pub struct Estimate {
     pub interval: Option<Interval>,
 }
 
+impl From<Interval> for Estimate {
+    fn from(interval: Interval) -> Self {
+        Estimate { value: interval.estimate, n: interval.n, interval: Some(interval) }
+    }
+}
+
 impl Estimate {
     /// Mean of one value per process.
     pub fn mean(values: &[f64], confidence: f64) -> Option<Self> {

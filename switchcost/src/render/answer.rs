@@ -86,17 +86,17 @@ pub fn text(
     let room = TALLEST.saturating_sub(body.len() + last.len());
     // A command stays in one line, to be copied.
     let mut command = more.map(|more| format!("More: {more}"));
-    for (index, stated) in answer.doubts.iter().enumerate() {
-        let doubt = wrap(&stated.with_names(1));
+    for (index, doubt) in answer.doubts.iter().enumerate() {
+        let text = wrap(&doubt.with_names(1));
         let left = answer.doubts.len() - index;
         // An empty line follows, and one for what is left or for the command.
         let rest = 1 + usize::from(left > 1 || command.is_some());
-        if !stated.doubt.voids() && head.len() + doubt.len() + rest > room {
+        if !doubt.voids() && head.len() + text.len() + rest > room {
             let more = command.take().and(more).map_or(String::new(), |more| format!(": {more}"));
             head.push(counted(left, "more doubt") + &more);
             break;
         }
-        head.extend(doubt);
+        head.extend(text);
     }
     head.extend((!head.is_empty()).then(String::new));
     let others: Vec<String> = others.iter().flat_map(wrap).collect();

@@ -1,6 +1,5 @@
 //! What every stage may use: the terminal, signals, locks and files.
 
-pub(crate) mod clock;
 pub mod console;
 pub mod executable;
 pub(crate) mod lock;

@@ -113,10 +113,8 @@ const LONGEST: usize = 200;
 /// Lines that are no records, as many as are named.
 const MOST_FAULTS: usize = 3;
 
-/// A file of records as it is published.
 #[derive(Debug, Default)]
 pub(crate) struct Published {
-    /// Its lines.
     pub(crate) text: String,
     pub(crate) processes: usize,
     /// Texts that are kept, by their fields.
@@ -249,7 +247,7 @@ pub(crate) fn obstacles(contents: &Contents, allows_doubts: bool) -> Vec<String>
         obstacles.push("it holds no answer: share results of the default plan".to_owned());
         return obstacles;
     };
-    let doubts = answer.doubts.iter().filter(|stated| !allows_doubts || stated.doubt.voids());
+    let doubts = answer.doubts.iter().filter(|doubt| !allows_doubts || doubt.voids());
     obstacles.extend(doubts.map(ToString::to_string));
     obstacles
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::figures::conditions::all_doubts;
-use crate::figures::doubt::Stated;
+use crate::figures::doubt::Doubt;
 use crate::figures::{Figure, Figures};
 use crate::render::format::{Format, Found};
 use crate::views::answer::Answer;
@@ -18,7 +18,7 @@ pub(super) const FORMAT: Format =
 #[derive(Serialize)]
 struct All<'a> {
     records: usize,
-    doubts: Vec<Stated>,
+    doubts: Vec<Doubt>,
     figures: Vec<&'a Figure<'a>>,
     curves: Vec<Curve<'a>>,
     answer: Option<&'a Answer>,
