@@ -156,18 +156,18 @@ fn head(
     if let Some(beside) = &answer.beside {
         wrapped(&beside.alarm(), 0, width, &mut head)?;
     }
-    for (index, stated) in answer.doubts.iter().enumerate() {
+    for (index, doubt) in answer.doubts.iter().enumerate() {
         let left = answer.doubts.len() - index;
-        let mut doubt = Vec::new();
-        wrapped(&stated.with_names(1), 0, width, &mut doubt)?;
+        let mut text = Vec::new();
+        wrapped(&doubt.with_names(1), 0, width, &mut text)?;
         // An empty line follows, and one for what is left.
         let rest = 1 + if left > 1 { 1 } else { own_line };
-        if !stated.doubt.voids() && lines(&head) + lines(&doubt) + rest + body > TALLEST {
+        if !doubt.voids() && lines(&head) + lines(&text) + rest + body > TALLEST {
             writeln!(head, "{}{more}", counted(left, "more doubt"))?;
             is_cut = true;
             break;
         }
-        head.extend(doubt);
+        head.extend(text);
     }
     if !head.is_empty() {
         writeln!(head)?;

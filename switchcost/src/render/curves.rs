@@ -1,14 +1,12 @@
 //! Curves as tables, with a line for each that says what it does.
 
 use contract::units;
-use facts::Quantity;
 
 use super::document::Section;
 use super::{ABSENT, Grid, tables};
-use crate::figures::curves::{Held, Overtaking};
-use crate::figures::doubt::Doubt;
+use crate::figures::curves::Overtaking;
+use crate::figures::doubt::Kind;
 use crate::figures::doubts::names;
-use crate::figures::number::short;
 use crate::figures::{Figure, grouped};
 use crate::views::tables::{Curve, Series};
 
@@ -27,7 +25,6 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
     lines.extend(tried.iter().filter_map(|series| calls(series)));
     lines.extend(tables::gaps(points(curve), |gaps| names(gaps).join("; ")));
     lines.extend(contradictions(curve));
-    lines.extend(curve.held.iter().map(held));
     Section { title: curve.title.to_owned(), grid: grid(curve, &tried, &xs), lines }
 }
 
@@ -115,7 +112,7 @@ fn points<'a>(curve: &'a Curve<'_>) -> impl Iterator<Item = &'a Figure<'a>> {
 /// Contradictions of the counters, with the points that they are about.
 fn contradictions(curve: &Curve<'_>) -> Vec<String> {
     let all = points(curve).flat_map(|figure| figure.doubts.iter().map(move |d| (d, figure)));
-    let found = grouped(all.filter(|(doubt, _)| matches!(doubt, Doubt::Contradicted(_))));
+    let found = grouped(all.filter(|(doubt, _)| doubt.kind == Kind::Contradicted));
     found.iter().map(|(doubt, figures)| format!("{doubt} {}", names(figures).join("; "))).collect()
 }
 
@@ -134,18 +131,6 @@ fn end(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
         interval.high,
         at(curve, *last)
     ))
-}
-
-/// User memory of a program's tasks, and where it fills the caches.
-fn held(held: &Held) -> String {
-    let size = Quantity::Bytes.show(held.per_task.round());
-    let mut text = format!("{}: {size} of user memory for each task", held.name);
-    for full in &held.full {
-        let size = short(Quantity::Bytes, full.bytes as f64);
-        text +=
-            &format!(", {} ({size}) would be full at about {:.0} tasks", full.cache, full.tasks);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! else folded.
 
 use std::io::{self, Write};
-use std::time::{Duration, UNIX_EPOCH};
 
 use contract::units::counted;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
@@ -12,9 +11,8 @@ use super::plot::{self, Plot};
 use super::tables::Shades;
 use super::{Grid, curves, foot, origin, tables};
 use crate::figures::conditions::all_doubts;
-use crate::figures::doubt::Stated;
-use crate::figures::{Figures, doubts, provenance};
-use crate::measure::store::utc;
+use crate::figures::doubt::{self, Doubt};
+use crate::figures::{Figures, provenance};
 use crate::system::console::{brief, paragraph};
 use crate::views::answer::Answer;
 use crate::views::conclusion;
@@ -121,8 +119,6 @@ pub(super) fn page(
 
 /// Doubts, the answer with its plot, and when it was measured.
 fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup {
-    let started = figures.records.iter().map(|record| record.started).min();
-    let at = started.and_then(|ms| utc(UNIX_EPOCH.checked_add(Duration::from_millis(ms))?));
     let [doubts, _] = doubts(answer, figures);
     html! {
         header {
@@ -150,7 +146,7 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
             } @else {
                 @for line in origin(figures) { p.where { (line) } }
             }
-            @if let Some(at) = at { p.where { "Measured " (at) "." } }
+            @if let Some(at) = provenance::started(figures.records) { p.where { "Measured " (at) "." } }
         }
     }
 }
@@ -158,11 +154,9 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
 /// Doubts of all figures: those that the answer has, or all if there is none, and the others. Each stands once.
 fn doubts(answer: Option<&Answer>, figures: &Figures<'_>) -> [Vec<String>; 2] {
     let own = answer.map_or(Vec::new(), |answer| answer.doubts.clone());
-    let is_own = |of: &Stated| {
-        answer.is_none() || own.iter().any(|stated| stated.doubt.kind() == of.doubt.kind())
-    };
-    let all = doubts::merged(own.iter().cloned().chain(all_doubts(figures)));
-    let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|stated| is_own(stated));
+    let is_own = |doubt: &Doubt| answer.is_none() || own.iter().any(|known| known.is_same(doubt));
+    let all = doubt::merged(own.iter().cloned().chain(all_doubts(figures)));
+    let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|doubt| is_own(doubt));
     [own, others].map(|doubts| doubts.into_iter().map(ToString::to_string).collect())
 }
 

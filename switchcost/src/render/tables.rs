@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use contract::units::Bytes;
 use facts::Quantity;
+use stats::Estimate;
 
 use super::document::Section;
 use super::{ABSENT, Grid};
 use crate::figures::evidence::{Evidence, FEW};
 use crate::figures::grade::Graded;
 use crate::figures::memory::{Fit, Slopes};
-use crate::figures::number::{bracketed, factor, factor_in, net, number, value};
+use crate::figures::number::{bracketed, factor, net, number, value};
 use crate::figures::{Figure, Outcome, Reading, grouped};
 use crate::views::tables::{Table, TableRow};
 
@@ -239,7 +240,7 @@ fn memory_grid(table: &Table<'_>) -> Grid {
             if let (Some(versus), Some(ratio)) = (row.versus, &slopes.ratio) {
                 body.push(vec![
                     format!("  ÷ {versus}"),
-                    ratio.grade.mark(&factor_in(ratio.estimate.estimate, Some(ratio))),
+                    ratio.grade.mark(&factor(&Estimate::from(ratio.estimate))),
                 ]);
             }
         }

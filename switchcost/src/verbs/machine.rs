@@ -10,7 +10,7 @@ use facts::machine::cpu_map::CpuMap;
 use crate::plan::scheduling::Cpus;
 use crate::render;
 use crate::system::console::{self, BadUsage};
-use crate::system::lock::RunnerLock;
+use crate::system::lock;
 use crate::system::signals;
 use crate::verbs::args::TextOrJson;
 use crate::views::machine::{CpuPair, MOST_CPUS, MachineReport};
@@ -39,7 +39,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let map = CpuMap::read();
     let cpus = args.cpus(&map, &allowed)?;
     signals::install()?;
-    let _lock = RunnerLock::acquire();
+    let _lock = lock::acquire();
     let report = MachineReport {
         machine: facts::machine::read(),
         allowed: allowed.list().to_vec(),

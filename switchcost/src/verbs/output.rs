@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::args::newest_first;
 use crate::figures::conditions::all_doubts;
-use crate::figures::doubt::Stated;
+use crate::figures::doubt::Doubt;
 use crate::figures::{Figure, Figures};
 use crate::measure::store;
 use crate::render;
@@ -38,7 +38,7 @@ pub(crate) enum Format {
 #[derive(Serialize)]
 struct All<'a> {
     records: usize,
-    doubts: Vec<Stated>,
+    doubts: Vec<Doubt>,
     figures: Vec<&'a Figure<'a>>,
     curves: Vec<Curve<'a>>,
     answer: Option<&'a Answer>,

@@ -20,7 +20,7 @@ use crate::plan::setting::Setting;
 use crate::plan::{Case, built_in_tables, ensure_no_runner_flags};
 use crate::render;
 use crate::system::console::{self, BadUsage, brief};
-use crate::system::lock::RunnerLock;
+use crate::system::lock;
 use crate::system::signals;
 use crate::verbs::args::{Measure, ProgramArgs, TextOrJson, shows_help};
 
@@ -75,7 +75,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     args.measure.ensure_can_keep(std::slice::from_ref(&case))?;
     signals::install()?;
-    let _lock = RunnerLock::acquire();
+    let _lock = lock::acquire();
     if signals::received().is_some() {
         bail!("interrupted before it began");
     }
@@ -98,8 +98,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             "{flag}: options of `switchcost stat` stand before {program}"
         )));
     }
-    let (machine, plan) = (facts::machine::read(), header::plan(std::slice::from_ref(&case)));
-    let run = Run::begin(header::command_line(), 0, machine, programs.build(), plan);
+    let run = header::begin(0, programs.build(), std::slice::from_ref(&case));
     process.run = run.id;
     let record = Record::new(Arc::new(run), process).map_err(anyhow::Error::msg)?;
     print(&record, args.format)?;

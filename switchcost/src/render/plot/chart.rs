@@ -39,12 +39,6 @@ pub(in crate::render) fn curve(curve: &Curve<'_>) -> Option<Plot> {
         plot.text(label, (0.13, 0), y(*value), "end", "muted");
     }
     plot.foot(&x_axis, x, bottom, &curve.over);
-    // Whose cache it is stands below the plot.
-    for (index, full) in curve.held.iter().flat_map(|held| &held.full).enumerate() {
-        plot.line((x(full.tasks), top), (x(full.tasks), bottom), "rule");
-        let height = top + 8 + 14 * (index as u32 % 3);
-        plot.text(&full.cache, (x(full.tasks), 4), height, "start", "muted");
-    }
     for index in 0..curve.series.len() {
         let class = format!("line {}", color(index));
         let line: Vec<_> = points(index).map(|(at, r, _)| (x(at), y(r.mean.value))).collect();
