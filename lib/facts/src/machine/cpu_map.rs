@@ -281,6 +281,24 @@ pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
+/// The list of some CPUs, in ascending order.
+pub fn cpu_ranges(cpus: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, end)) if *end + 1 == cpu => *end = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let texts =
+        ranges.iter().map(
+            |(start, end)| {
+                if start == end { start.to_string() } else { format!("{start}-{end}") }
+            },
+        );
+    texts.collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

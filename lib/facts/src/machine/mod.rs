@@ -17,7 +17,7 @@ use crate::differing;
 use crate::interference::pressure;
 use crate::source::{Source, word_after};
 
-pub use cpu_map::{Cache, Topology, cpu_list};
+pub use cpu_map::{Cache, Topology, cpu_list, cpu_ranges};
 
 use cpu_map::{CPUS, CpuMap};
 
@@ -275,13 +275,6 @@ pub(crate) fn cpu_quota_of(pid: i32) -> Option<f64> {
     let source = Source::system();
     let groups = ControlGroups::of_process(&source, &pid.to_string());
     cpu_quota(&source, &groups)?.cpus()
-}
-
-/// Folder of a process's control group, unless it is the topmost in sight, which has far more than that.
-pub(crate) fn group(pid: i32) -> Option<String> {
-    let source = Source::system();
-    let groups = ControlGroups::of_process(&source, &pid.to_string()).own(&source, "cpu")?;
-    groups.folders.first().filter(|_| groups.folders.len() > 1).cloned()
 }
 
 /// `PRETTY_NAME` of os-release(5), without its quotes.
