@@ -16,7 +16,7 @@ use crate::measure::deadline::Time;
 use crate::measure::rounds::Rounds;
 use crate::measure::store::{Contents, Store};
 use crate::measure::turns::Options;
-use crate::measure::{pacing, probe};
+use crate::measure::{header, pacing, probe};
 use crate::plan::change::Change;
 use crate::plan::lineup::{Around, Lineup, Sides};
 use crate::plan::programs::Programs;
@@ -151,13 +151,14 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let Lineup { cases, left_out, programs, names } = lineup;
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
-    let store = Store::open_or_dated(args.out.as_deref().or(args.resume.as_deref()), "duel")?;
+    let store = Store::open(args.out.as_deref().or(args.resume.as_deref()), "duel")?;
     let path = store.path().to_owned();
     let all: Vec<Case> =
         cases.iter().chain(left_out.iter().map(|(case, _)| case)).cloned().collect();
     let options = Options { around: around.clone(), ..Options::new(args.timeout) };
-    let mut rounds = Rounds::new(programs, store, seed, options, &all)?
-        .between(names, margin)
+    let mut header = header::begin(seed, programs.build(), &all);
+    (header.sides, header.margin) = (Some(names), Some(margin));
+    let mut rounds = Rounds::new(programs, store, options, header)?
         .resume(earlier, &all)
         .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
     for (case, why) in &left_out {
@@ -169,7 +170,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let mut decider = Decider::new(margin, rows);
     let most = args.pairs.unwrap_or(u32::MAX);
     say_what_fits(&cases, args.budget, most, rows);
-    rounds.run_some(cases, Time::Budget(args.budget), &pacing::DUEL, |round, cases, records| {
+    rounds.run(cases, Time::Budget(args.budget), &pacing::DUEL, |round, cases, records| {
         let programs: Vec<(u32, bool)> = cases.iter().map(|case| (case.index, case.twin)).collect();
         if round < most { decider.choose(round, &programs, records) } else { Vec::new() }
     })?;

@@ -55,7 +55,7 @@ impl Kept {
     ) -> anyhow::Result<()> {
         let sweep = sweep::checked(sweep).map_err(|e| BadUsage::new(format!("{e:#}")))?;
         // The file first: nothing may be built or measured that cannot be kept.
-        let store = Store::open(self.out.as_deref())?;
+        let store = Store::open(self.out.as_deref(), "switchcost")?;
         let tables = built_in_tables()?;
         let names = sweep.rows.iter().map(Row::program);
         let programs = Programs::up_to_date(names, &tables)?;
