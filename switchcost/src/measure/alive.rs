@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use contract::message::{Distribution, Extra, MOST_SAMPLES, Usage};
 use facts::{Counters, Memory, Process, distribution};
-use facts::{counters, memory, migrations, usage};
+use facts::{counters, memory, usage};
 
 use super::seat::{Options, SLICE, Seat};
 use super::session::{Fault, Ran, Ready, Session};
@@ -36,7 +36,7 @@ pub(super) struct Alive {
 }
 
 /// Usage and moves of all threads, as far as they can be read.
-type Totals = (Option<usage::Totals>, Option<migrations::Migrations>);
+type Totals = (Option<usage::Totals>, Option<usage::Moves>);
 
 /// A slice that a program has run.
 pub(super) struct Done {
@@ -139,7 +139,7 @@ impl Alive {
         let is_chain = self.has_hops && self.threads <= MOST_MOVED;
         (
             has_usage.then(|| usage::totals(&self.pids)).flatten(),
-            is_chain.then(|| migrations::totals(&self.pids)).flatten(),
+            is_chain.then(|| usage::moves(&self.pids)).flatten(),
         )
     }
 
@@ -158,12 +158,7 @@ impl Alive {
         // Where nothing is handed over, an iteration creates threads, which only their CPUs can count.
         let counting = counters::attach(&self.pids, !self.has_hops);
         let ran = self.session.run(iterations, None)?;
-        Ok(Counters {
-            iterations: ran.samples.len() as u64,
-            time: ran.samples.iter().sum(),
-            usage: ran.usage,
-            ..counting.finish()
-        })
+        Ok(Counters { iterations: ran.samples.len() as u64, ..counting.finish() })
     }
 
     /// Asks for what is not timed, and for the end.

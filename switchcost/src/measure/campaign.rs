@@ -194,7 +194,13 @@ pub fn earlier(path: &Path) -> anyhow::Result<Contents> {
 
 /// Records of a short run of a plan, and the new file in this folder that keeps them.
 pub fn quick(plan: Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
-    let store = Store::open(None, "switchcost")?;
+    let store = Store::open(None, "switchcost").map_err(|e| {
+        anyhow::anyhow!(
+            "cannot keep what is measured in this folder ({}): go to a folder that you may write to, or name a file of \
+             results",
+            e.root_cause()
+        )
+    })?;
     let path = store.path().to_owned();
     let plan = plan.quickened();
     let cases = plan.cases();

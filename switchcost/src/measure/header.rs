@@ -26,7 +26,7 @@ pub(crate) fn ensure_same(earlier: &Run, run: &Run) -> anyhow::Result<()> {
     let mut facts = earlier.machine.same_machine(&run.machine);
     // Nothing tells whether two trees that were changed are the same; the tables warn of them.
     let of_build = earlier.build.same_build(&run.build);
-    facts.extend(of_build.into_iter().filter(|&fact| fact != "dirty"));
+    facts.extend(of_build.into_iter().filter(|fact| fact != "dirty"));
     ensure!(
         facts.is_empty(),
         "it was made on another machine, with other settings or by another build ({} differ): \

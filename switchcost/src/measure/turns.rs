@@ -56,11 +56,11 @@ pub fn measure(
         }
     }
     let mut watch = Watch::new(begun, lives.iter().flat_map(|live| live.cpus.clone()));
-    let before = interference::totals();
+    let before = interference::waits();
     let are_short =
         take_turns(&mut lives, blocks, options.deadline, &mut watch, &mut within, rng, &mut tell);
     drop(within);
-    let interference = interference::totals().since(before);
+    let interference = interference::waits().since(before);
     lines.iter_mut().for_each(cache_line::measure_again);
     let turns = Turns { are_short, interference, account: watch.account(), lines };
     lives.into_iter().map(|live| live.end(options, &turns)).collect()

@@ -49,8 +49,8 @@ fn publish_run(run: &mut Run) {
     } private { rustflags });
     publish_all! {
         Topology { sockets cores threads_per_core }
-        Cache { level kind size_bytes shared_cpu_list }
-        StartPressure { cpu memory io }
+        Cache { level kind size_bytes groups }
+        StartPressure { cpu }
         Plan { question sections cases }
         Section { title metric also swept }
         Also { name metric }
@@ -82,7 +82,7 @@ fn publish_process(process: &mut Process) {
         }
         MemoryChange { before held }
         Memory {
-            resident pss anonymous huge page_tables pipe_pages peak_resident system_kernel_stacks system_page_tables
+            resident anonymous huge page_tables pipe_pages peak_resident system_kernel_stacks system_page_tables
             system_slab
         }
         CacheLine { cpus before after }
@@ -93,11 +93,16 @@ fn publish_process(process: &mut Process) {
 const MAPS: [&str; 2] = ["machine.mitigations", "extra"];
 
 /// Where older files hold what is not read any more.
-const RETIRED: [&str; 12] = [
+const RETIRED: [&str; 17] = [
     "interference.idle",
+    "memory.before.pss",
+    "memory.held.pss",
     "machine.architecture",
     "machine.smt_active",
     "machine.numa_nodes",
+    "machine.caches.shared_cpu_list",
+    "machine.pressure.memory",
+    "machine.pressure.io",
     "machine.base_frequency_khz",
     "machine.max_frequency_khz",
     "machine.clock_read_ns",

@@ -122,7 +122,7 @@ fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), Stri
         }
         (SCHEMA, None) => return Err("it has no kind: run or process".to_owned()),
         (0, _) => {
-            return Err("it has no schema: what --format json and --export-json write is no record, but what \
+            return Err("it has no schema: what --format json writes is no record, but what \
                         --out names is"
                 .to_owned());
         }
