@@ -3,20 +3,18 @@
 use std::env;
 use std::ffi::OsString;
 use std::io;
-use std::panic::{self, AssertUnwindSafe};
+use std::panic;
 use std::process::ExitCode;
 use std::thread;
 
 use anyhow::Context;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
 use crate::measure::process_group;
-use crate::system::console::shortened;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
-use crate::verbs::gate::{NothingSaid, Untested};
+use crate::verbs::gate::End;
 use crate::verbs::{
     check, compare, duel, estimate, limits, machine, memory, report, run, scale, share, shell,
     stat, sweep,
@@ -62,16 +60,16 @@ enum Verb {
     Memory(memory::Args),
     /// Estimate what switches and tasks cost here, for given rates or for a running service
     ///
+    /// Examples: `switchcost estimate --switches 20k/s --connections 50k --cpus 8`, `switchcost estimate --pid 1234`,
+    /// `switchcost estimate -- nginx -g 'daemon off;'`.
+    ///
     /// The cost of a hand-over comes from results of this machine: the newest here, or a new run of 15 s, or of five
     /// rounds if these take longer. Threads will do if they take under 5 % of the CPUs or of the memory and no limit
     /// refuses them. Above 50 %, use tasks.
     ///
     /// A service is watched in /proc. Its switching does not matter if it takes under 10 % of its CPU time, or under
     /// 5 % of the CPUs that it could use: as many as threads are busy, within their affinity and their cpu.max. It is
-    /// the bottleneck from 50 % of those on. Children are watched with `-- COMMAND` and --cgroup, and named with --pid.
-    ///
-    /// Examples: `switchcost estimate --switches 20k/s --connections 50k --cpus 8`, `switchcost estimate --pid 1234`,
-    /// `switchcost estimate -- nginx -g 'daemon off;'`.
+    /// the bottleneck from 50 % of those on. What it starts is watched with it.
     Estimate(estimate::Args),
     /// Run a program once and print all that can be observed
     ///
@@ -127,12 +125,12 @@ enum Verb {
     Compare(compare::Args),
     /// Measure two builds or settings in turns, and judge what changed from A to B
     ///
+    /// Examples: `switchcost duel tokio@1.50.0 .`, `switchcost duel git:HEAD~1 . --fail-above 5%`,
+    /// `switchcost duel --b MALLOC_ARENA_MAX=1`.
+    ///
     /// A side is a folder with built programs; `.`, these sources; `git:REV`, a revision of them; or these sources
     /// with another one of a dependency: CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV.
     /// What must be built is built in target/duel and kept there. A setting is NAME=VALUE or one of those below.
-    ///
-    /// Examples: `switchcost duel tokio@1.50.0 .`, `switchcost duel git:HEAD~1 . --fail-above 5%`,
-    /// `switchcost duel --b MALLOC_ARENA_MAX=1`.
     ///
     /// Exit status: 0 nothing is worse by more than --fail-above, 1 something is, 3 nothing could be said, 125 a
     /// side could not be built or a row failed. `git bisect run` takes 125 as untested, and 3 as bad.
@@ -150,13 +148,8 @@ enum Verb {
 /// Parses the command line, does what it says and returns the exit status: 0 done, 1 could not,
 /// 2 bad usage, 128 + signal interrupted; further ones are in the help of their verbs.
 pub fn main() -> ExitCode {
-    guarded(parse_and_run)
-}
-
-/// Turns a panic, which is a fault of this program, into one line and status 1.
-fn guarded(body: impl FnOnce() -> ExitCode) -> ExitCode {
     report_panics();
-    panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or(ExitCode::FAILURE)
+    panic::catch_unwind(parse_and_run).unwrap_or(ExitCode::FAILURE)
 }
 
 /// Stack of what builds the parser of the command line, which takes 250 KiB of it: `ulimit -s` may allow less.
@@ -180,18 +173,8 @@ fn parse(mut args: Vec<OsString>) -> Result<Cli, clap::Error> {
     }
     let is_long = args.iter().any(|arg| arg == "--help");
     let mut command = shell::with_help(Cli::command(), is_long);
-    let matches = command.try_get_matches_from_mut(args).map_err(with_tip)?;
+    let matches = command.try_get_matches_from_mut(args)?;
     Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
-}
-
-/// Says of a flag that no verb has how a verb that starts a command takes it.
-fn with_tip(mut error: clap::Error) -> clap::Error {
-    let takes_command = error.to_string().contains("[-- <COMMAND>...]");
-    if error.kind() == ErrorKind::UnknownArgument && takes_command {
-        let tip = "a command and its flags stand behind `--`".into();
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
-    }
-    error
 }
 
 fn parse_and_run() -> ExitCode {
@@ -202,15 +185,8 @@ fn parse_and_run() -> ExitCode {
     };
     process_group::end_what_is_left();
     let outcome = signals_set.and_then(|()| run_verb(cli));
-    match (outcome, signals::received()) {
-        (Err(e), None) => complain(&e),
-        (Err(e), Some(signal)) => {
-            complain(&e);
-            ExitCode::from(128 + signal as u8)
-        }
-        (Ok(()), Some(signal)) => ExitCode::from(128 + signal as u8),
-        (Ok(()), None) => ExitCode::SUCCESS,
-    }
+    let status = outcome.map_or_else(|e| complain(&e), |()| ExitCode::SUCCESS);
+    signals::received().map_or(status, |signal| ExitCode::from(128 + signal as u8))
 }
 
 /// Runs a verb. Signals are taken over where a run begins: before, the first one ends the runner.
@@ -235,16 +211,12 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
     }
 }
 
-/// Prints a panic in one line.
+/// Prints a panic, which is a fault of this program, in one line.
 fn report_panics() {
     panic::set_hook(Box::new(|info| {
         let words = info.payload_as_str().unwrap_or("no message");
         let place = info.location().map_or_else(String::new, |p| format!(" at {p}"));
-        let line = format!("{words}{place}").replace('\n', " ");
-        console::say(format_args!(
-            "switchcost: internal error: {}; please report it",
-            shortened(&line)
-        ));
+        console::say(format_args!("switchcost: internal error: {words}{place}; please report it"));
     }));
 }
 
@@ -296,18 +268,12 @@ fn explain(error: &clap::Error) -> ExitCode {
 /// Prints an error, which may quote long arguments, and gives its exit status.
 fn complain(error: &anyhow::Error) -> ExitCode {
     console::say(format_args!("switchcost: {error:#}"));
-    ExitCode::from(match error {
-        error if error.is::<BadUsage>() => 2,
-        error if error.is::<Untested>() => 125,
-        error if error.is::<NothingSaid>() => 3,
-        _ => 1,
-    })
+    let own = error.downcast_ref::<End>().map_or(1, |end| end.status);
+    ExitCode::from(if error.is::<BadUsage>() { 2 } else { own })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
     use super::*;
 
     #[test]
@@ -326,26 +292,5 @@ mod tests {
         let at =
             |what| help.to_string().find(what).unwrap_or_else(|| panic!("no {what} in {help}"));
         assert!(at("Examples:") < at("Usage:") && at("\nSettings:") < at("Exit status:"), "{help}");
-    }
-
-    #[test]
-    #[ignore = "the child of the next test: it panics"]
-    fn panicking() {
-        let code = guarded(|| panic!("first\nsecond"));
-        assert_eq!(code, ExitCode::FAILURE);
-    }
-
-    #[test]
-    fn a_panic_is_told_in_one_line() {
-        let child = Command::new(env::current_exe().unwrap())
-            .args(["cli::tests::panicking", "--exact", "--ignored"])
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8(child.stderr).unwrap();
-        assert!(child.status.success(), "{stderr}");
-        assert_eq!(stderr.lines().count(), 1, "{stderr}");
-        for words in ["switchcost: internal error: first second at ", "cli.rs:"] {
-            assert!(stderr.contains(words), "{stderr}");
-        }
     }
 }

@@ -27,9 +27,9 @@ fn with_further_columns(hop: f64, switches: u64) -> Vec<Record> {
     let run = |k: u32| {
         let mut record = record(0, k, hop + f64::from(k % 3));
         edit(&mut record, |run, _| run.plan.sections[0].also = also.to_vec());
-        record.extra.insert("alive_count".to_owned(), distribution(&[10]).unwrap());
+        record.process.extra.insert("alive_count".to_owned(), distribution(&[10]).unwrap());
         let voluntary_switches = switches + u64::from(k % 3);
-        record.usage = Some(Usage { voluntary_switches, ..Usage::default() });
+        record.process.usage = Some(Usage { voluntary_switches, ..Usage::default() });
         record
     };
     (0..10).map(run).collect()
@@ -68,7 +68,7 @@ fn what_cannot_be_compared_says_why() {
     let failing = |case: u32| {
         (0..10).map(move |k| {
             let mut record = record(case, k, 1.0);
-            record.error = Some("no memory".to_owned());
+            record.process.error = Some("no memory".to_owned());
             record
         })
     };
@@ -99,7 +99,7 @@ fn another_machine_build_or_flag_is_marked() {
             run.machine.kernel_release = Some("6.1.0".to_owned());
             run.build.git_revision = Some("abc".to_owned());
         });
-        record.cpus = Some("0".to_owned());
+        record.process.cpus = Some("0".to_owned());
     }
     assert!(!text(&pair(&old, &old)).contains("DIFFERENT"));
     let mut new = old.clone();
@@ -108,8 +108,8 @@ fn another_machine_build_or_flag_is_marked() {
             run.machine.kernel_release = Some("6.12.0".to_owned());
             run.build.git_revision = Some("def".to_owned());
         });
-        record.args = ["--bytes=25".to_owned()].into();
-        record.policy = Some("fifo".to_owned());
+        record.process.args = ["--bytes=25".to_owned()].into();
+        record.process.policy = Some("fifo".to_owned());
     }
     let text = text(&pair(&old, &new));
     for said in [
@@ -123,7 +123,7 @@ fn another_machine_build_or_flag_is_marked() {
 
 fn write(path: PathBuf, records: &[Record]) -> PathBuf {
     let mut store = Store::append_to(&path).unwrap();
-    store.begin(&records[0].header).unwrap();
+    store.append(&*records[0].header).unwrap();
     for record in records {
         store.append(&record.process).unwrap();
     }

@@ -12,20 +12,6 @@ const FLOORS: [&str; 8] =
 /// Files in `verbs` that are no verbs, for all of them.
 const SHARED: [&str; 4] = ["args", "gate", "kept", "output"];
 
-/// Files of the runner that still know each other. None may join them.
-const CIRCLE: [&str; 10] = [
-    "render/mod.rs",
-    "render/answer.rs",
-    "render/curves.rs",
-    "render/html.rs",
-    "render/machines.rs",
-    "render/plot/mod.rs",
-    "render/plot/chart.rs",
-    "render/plot/rows.rs",
-    "render/tables.rs",
-    "render/verdicts.rs",
-];
-
 /// Names from the root of a crate: of a module, or of an item in one.
 type Names = Vec<String>;
 
@@ -240,8 +226,5 @@ fn no_two_files_know_each_other() {
         let src = entry.unwrap().path().join("src");
         assert_eq!(Sources::read(&src).circles(), [""; 0], "{}", src.display());
     }
-    let runner = runner();
-    let mut circles = runner.circles();
-    circles.retain(|file| !CIRCLE.contains(file));
-    assert_eq!(circles, [""; 0]);
+    assert_eq!(runner().circles(), [""; 0]);
 }

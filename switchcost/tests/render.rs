@@ -5,10 +5,11 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use clap::ValueEnum;
 use facts::Record;
 use switchcost::figures::Figures;
 use switchcost::measure::store;
-use switchcost::render;
+use switchcost::render::{self, Format, Found};
 use switchcost::views::answer::Answer;
 
 use crate::support::process::Outcome;
@@ -69,7 +70,14 @@ fn every_format_is_stable() {
     );
     compare("text", &made(|out| render::document(&figures).text(120, out)));
     compare("markdown", &made(|out| render::document(&figures).markdown(out)));
-    compare("csv", &rounded(&made(|out| render::csv(&figures, out))));
+    compare("csv", &rounded(&formatted(&figures, "csv")));
+}
+
+/// All figures in a format.
+fn formatted(figures: &Figures<'_>, format: &str) -> String {
+    let answer = Answer::of(figures);
+    let found = Found::Figures { figures, answer: answer.as_ref(), full: true, more: None };
+    made(|out| Format::from_str(format, false).unwrap().write(&found, out))
 }
 
 /// Exit status, standard output and standard error of a report.
@@ -85,36 +93,31 @@ fn the_verb_writes_what_it_is_asked_for() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let readme = "before\n<!-- switchcost:begin -->\nold\n<!-- switchcost:end -->\nafter\n";
     fs::write(path("README.md"), readme).unwrap();
-    let (html, csv, readme) = (path("a.html"), path("a.csv"), path("README.md"));
-    let (status, out, err) = report(&[
-        FIXTURE,
-        "--html",
-        &html,
-        "--export-csv",
-        &csv,
-        "--export-json",
-        "-",
-        "--splice",
-        &readme,
-    ]);
-    assert_eq!((status, err.as_str()), (0, ""));
+    let (html, readme) = (path("a.html"), path("README.md"));
+    let (status, out, err) = report(&[FIXTURE, "--html", &html, "--splice", &readme]);
+    assert_eq!((status, out.as_str(), err.as_str()), (0, "", ""));
     let records = records();
     let figures = Figures::of(&records);
-    let written: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let (_, json, _) = report(&[FIXTURE, "--format", "json"]);
+    let written: serde_json::Value = serde_json::from_str(&json).unwrap();
     let expected: Vec<_> = figures.iter().map(|f| serde_json::to_value(f).unwrap()).collect();
     assert!(written["figures"].as_array() == Some(&expected) && written["curves"].is_array());
     // All that the text says.
     let answer = Answer::of(&figures).expect("the fixture has one");
     assert_eq!(written["answer"], serde_json::to_value(&answer).unwrap());
     assert!(fs::read_to_string(&html).unwrap() == page(&records));
-    assert_eq!(fs::read_to_string(&csv).unwrap(), made(|out| render::csv(&figures, out)));
-    let markdown = made(|out| render::answer::markdown(&answer, out));
+    assert_eq!(report(&[FIXTURE, "--format", "csv"]).1, formatted(&figures, "csv"));
+    // As text does, Markdown has the answer, or all tables.
+    let markdown = report(&[FIXTURE, "--format", "markdown"]).1;
+    assert_eq!(markdown, made(|out| render::answer::markdown(&answer, out)));
+    let full = report(&[FIXTURE, "--format", "markdown", "--full"]).1;
+    assert_eq!(full, formatted(&figures, "markdown"));
     let spliced = fs::read_to_string(&readme).unwrap();
     assert!(spliced.starts_with("before\n<!-- switchcost:begin -->\n"));
     assert!(spliced.contains(&markdown) && !spliced.contains("\nold\n"));
     assert!(fs::read_to_string(path("answer.svg")).unwrap().contains(">Example, 8 CPUs, "));
-    // The page, the table, the document and its picture.
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "nothing is left over");
+    // The page, the document and its picture.
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left over");
 }
 
 /// The fixture; the same of another machine whose plan asks one question less; and a plan without an
@@ -163,10 +166,15 @@ fn several_files_stand_side_by_side() {
     // Two modes are two figures wherever the row stands.
     assert!([&text, &report(&[&a]).1].iter().all(|text| text.contains("780 ns/1.5 µs")), "{text}");
 
-    let (html, markdown) = (format!("{a}.html"), format!("{a}.md"));
-    let flags = ["--html", &html, "--export-markdown", &markdown, "--export-json", "-"];
-    let (status, json, err) = report(&[&[a.as_str(), &b, &c][..], &flags].concat());
-    assert_eq!((status, err.as_str()), (0, ""));
+    let [json, csv, markdown, html] =
+        [["--format", "json"], ["--format", "csv"], ["--format", "markdown"], ["--html", "-"]].map(
+            |flags| {
+                let (status, out, err) = report(&[&[a.as_str(), &b, &c][..], &flags].concat());
+                assert_eq!((status, err.as_str()), (0, ""));
+                out
+            },
+        );
+    assert!(csv.contains("\nb,") && !csv.contains("\nc,"), "{csv}");
     let fleet: serde_json::Value = serde_json::from_str(&json).unwrap();
     let answer = Answer::of(&Figures::of(&records())).expect("the fixture has one");
     let rows = fleet["rows"].as_array().unwrap();
@@ -178,7 +186,6 @@ fn several_files_stand_side_by_side() {
         assert_eq!((row[1].is_null(), row[2].is_null()), (!has, true), "{row}");
     }
     for page in [html, markdown] {
-        let page = fs::read_to_string(page).unwrap();
         assert!(page.contains("Another &lt;b") && !page.contains("<b>"), "{page}");
         assert!(page.contains("cost of a thread with a pipe"), "{page}");
     }

@@ -61,11 +61,12 @@ pub(super) fn section(section: &Section) -> anyhow::Result<()> {
     check_columns(section)?;
     let mut names = HashSet::new();
     for row in &section.rows {
-        ensure_printable("a row's name", &row.name)?;
-        ensure!(names.insert(&*row.name), "two rows are named '{}'", row.name);
+        let name = &row.variant.name;
+        ensure_printable("a row's name", name)?;
+        ensure!(names.insert(&**name), "two rows are named '{name}'");
     }
     for row in &section.rows {
-        check_row(section, row, &names).with_context(|| format!("row '{}'", row.name))?;
+        check_row(section, row, &names).with_context(|| format!("row '{}'", row.variant.name))?;
     }
     Ok(())
 }
@@ -80,25 +81,26 @@ fn check_over(over: &Over) -> anyhow::Result<()> {
 }
 
 fn check_row(section: &Section, row: &Row, names: &HashSet<&str>) -> anyhow::Result<()> {
-    let columns = &section.columns;
+    let (own, columns) = (&row.variant, &section.columns);
     let by_columns = columns.iter().filter(|column| column.program.is_some()).count();
-    let expected = if row.program.is_empty() { columns.len().max(1) } else { 0 };
+    let expected = if own.program.is_none() { columns.len().max(1) } else { 0 };
     ensure!(by_columns == expected, "program: either each row names one, or each column");
     for other in row.baseline.iter().chain(&row.versus) {
         ensure!(
-            names.contains(&**other) && *other != row.name,
+            names.contains(&**other) && *other != own.name,
             "it refers to '{other}', which is no other row of this section"
         );
     }
-    for flags in columns.iter().map(|column| &column.flags).chain([&row.flags]) {
-        ensure_no_runner_flags(flags).context("flags")?;
+    let (mut is_pinned, mut has_cpus) = (false, false);
+    for variant in columns.iter().chain([own]) {
+        ensure_no_runner_flags(&variant.flags).context("flags")?;
+        is_pinned |= variant.pin;
+        has_cpus |= variant.cpus.is_some();
     }
     ensure!(
         row.answer.is_none() || row.versus.is_some(),
         "answer: it needs versus, the row that it is compared to"
     );
-    let is_pinned = row.pin || columns.iter().any(|column| column.pin);
-    let has_cpus = row.cpus.is_some() || columns.iter().any(|column| column.cpus.is_some());
     ensure!(!(is_pinned && has_cpus), "pin is one CPU, and cpus are two: drop one of them");
     ensure!(
         row.known.is_none() || is_pinned && matches!(section.metric, Metric::Hop | Metric::Task),

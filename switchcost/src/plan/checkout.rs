@@ -5,13 +5,14 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use serde::Deserialize;
 
 use crate::system::console::{self, shell_line};
-use crate::system::progress::meanwhile;
 use crate::system::{tools, trust};
 
 /// Files that decide what is built: no documents, tests, scripts or results.
@@ -36,51 +37,37 @@ pub(crate) struct Checkout {
 /// What cargo says of a target that it built, or that is up to date.
 #[derive(Deserialize)]
 struct Artifact {
-    executable: Option<PathBuf>,
-    profile: Optimisation,
+    executable: PathBuf,
 }
 
-#[derive(Deserialize)]
-struct Optimisation {
-    opt_level: String,
-    debug_assertions: bool,
-}
+/// Cargo's own configuration and its environment may decide otherwise, and others would be measured without a word.
+const OPTIMISED: [&str; 4] = [
+    "--config",
+    "profile.release.opt-level=3",
+    "--config",
+    "profile.release.debug-assertions=false",
+];
 
 impl Checkout {
     /// The workspace whose target folder `folder` is a part of: `<target>/<profile>`.
-    pub(crate) fn of(folder: &Path) -> anyhow::Result<Option<Self>> {
-        match Path::new(env!("CARGO_MANIFEST_DIR")).parent() {
-            Some(workspace) => Checkout::at(workspace, folder),
-            None => Ok(None),
-        }
+    pub(crate) fn of(folder: &Path) -> Option<Self> {
+        Checkout::at(Path::new(env!("CARGO_MANIFEST_DIR")).parent()?, folder)
     }
 
     /// That one, if it is this workspace.
-    fn at(workspace: &Path, folder: &Path) -> anyhow::Result<Option<Self>> {
-        let (Some(target), Some(name)) = (folder.parent(), folder.file_name()) else {
-            return Ok(None);
-        };
+    fn at(workspace: &Path, folder: &Path) -> Option<Self> {
+        let (target, name) = (folder.parent()?, folder.file_name()?.to_string_lossy());
+        let around = target.parent()?;
+        // A target folder that was copied with its checkout stands beside other sources than those of the workspace.
+        let is_copy = around.join(concat!(env!("CARGO_PKG_NAME"), "/Cargo.toml")).is_file()
+            && fs::canonicalize(around).ok() != fs::canonicalize(workspace).ok();
         // Cargo puts this file into each target folder that it makes.
-        if !workspace.join("Cargo.toml").is_file() || !target.join("CACHEDIR.TAG").is_file() {
-            return Ok(None);
-        }
-        let manifest = concat!(env!("CARGO_PKG_NAME"), "/Cargo.toml");
-        if let Some(around) = target.parent().filter(|around| around.join(manifest).is_file()) {
-            ensure!(
-                fs::canonicalize(around)? == fs::canonicalize(workspace)?,
-                "{} holds a copy of what was built from {}, whose sources would be measured: build its own by \
-                 `cargo build --release` in {}",
-                folder.display(),
-                workspace.display(),
-                around.display()
-            );
-        }
-        let name = name.to_string_lossy();
-        Ok(Some(Checkout {
+        let is_target = target.join("CACHEDIR.TAG").is_file();
+        (is_target && !is_copy && workspace.join("Cargo.toml").is_file()).then(|| Checkout {
             folder: workspace.to_owned(),
             target: target.to_owned(),
             profile: if name == "debug" { "dev" } else { &name }.to_owned(),
-        }))
+        })
     }
 
     /// Names of the programs that it builds, in their order.
@@ -153,11 +140,10 @@ impl Checkout {
             console::say(format_args!("switchcost: {why}"));
             return Ok(());
         }
-        let defaults = self.default_members();
-        let is_apart = |name: &&str| !defaults.iter().any(|default| default == name);
-        let apart: Vec<&str> = crates.iter().copied().filter(is_apart).collect();
         let what = "the programs of this checkout";
-        self.cargo_build(&self.folder, &self.target, &[], &[], what)?;
+        let built = self.cargo_build(&self.folder, &self.target, &[], &[], what)?;
+        let is_apart = |name: &&str| !built.iter().any(|path| path.ends_with(name));
+        let apart: Vec<&str> = crates.iter().copied().filter(is_apart).collect();
         if !apart.is_empty() {
             self.cargo_build(&self.folder, &self.target, &apart, &[], what)?;
         }
@@ -165,7 +151,8 @@ impl Checkout {
     }
 
     /// Has cargo build packages of `sources`, the default members if none is named, with this one's
-    /// profile, into a target folder. `patch` is cargo's configuration of a dependency, `what` says for whom.
+    /// profile, into a target folder. `patch` is cargo's configuration of a dependency, `what` says for whom. The
+    /// executables.
     pub(crate) fn cargo_build(
         &self,
         sources: &Path,
@@ -173,10 +160,10 @@ impl Checkout {
         packages: &[&str],
         patch: &[String],
         what: &str,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Vec<PathBuf>> {
         ensure_own(&[sources, target])?;
         let mut command = self.cargo();
-        command.args(["build", "--locked", "--profile", &self.profile]);
+        command.args(["build", "--locked", "--profile", &self.profile]).args(OPTIMISED);
         command.args(["--message-format", "json-render-diagnostics"]);
         // On a terminal cargo shows how far it is.
         if !io::stderr().is_terminal() {
@@ -191,18 +178,14 @@ impl Checkout {
         self.ensure_built(&built, target)
     }
 
-    /// Checks, by what cargo says, that it put executables where they are started from, and optimised them:
-    /// configuration and environment may decide otherwise, and others would be measured without a word.
-    fn ensure_built(&self, messages: &[u8], target: &Path) -> anyhow::Result<()> {
+    /// The programs that cargo says it built. They are where they are started from.
+    fn ensure_built(&self, messages: &[u8], target: &Path) -> anyhow::Result<Vec<PathBuf>> {
         let lines = messages.split(|byte| *byte == b'\n');
         let artifacts = lines.filter_map(|line| serde_json::from_slice::<Artifact>(line).ok());
-        let mut programs = artifacts
-            .filter_map(|artifact| Some((artifact.executable?, artifact.profile)))
-            .filter(|(path, _)| path.file_name() != Some(env!("CARGO_PKG_NAME").as_ref()))
-            .peekable();
-        ensure!(programs.peek().is_some(), "cargo built no program, and said no error");
+        let built: Vec<PathBuf> = artifacts.map(|artifact| artifact.executable).collect();
+        ensure!(!built.is_empty(), "cargo built no program, and said no error");
         let folder = fs::canonicalize(self.profile_folder(target))?;
-        for (path, profile) in programs {
+        for path in &built {
             let place = path.parent().map(fs::canonicalize).transpose()?;
             ensure!(
                 place.as_ref() == Some(&folder),
@@ -210,30 +193,13 @@ impl Checkout {
                 path.display(),
                 folder.display()
             );
-            ensure!(
-                self.profile != "release" || profile.opt_level != "0" && !profile.debug_assertions,
-                "cargo built {} with opt-level {}, debug assertions {}: unset CARGO_PROFILE_RELEASE_*, and remove \
-                 [profile.release] from its configuration (.cargo/config.toml)",
-                path.display(),
-                profile.opt_level,
-                profile.debug_assertions
-            );
         }
-        Ok(())
+        Ok(built)
     }
 
     /// Folder of a target folder's executables.
     pub(crate) fn profile_folder(&self, target: &Path) -> PathBuf {
         target.join(if self.profile == "dev" { "debug" } else { &self.profile })
-    }
-
-    /// Crates that are built together, whatever is wanted.
-    fn default_members(&self) -> Vec<String> {
-        let manifest = fs::read_to_string(self.folder.join("Cargo.toml")).unwrap_or_default();
-        let manifest: toml::Table = manifest.parse().unwrap_or_default();
-        let members = manifest.get("workspace").and_then(|w| w.get("default-members")?.as_array());
-        let names = members.into_iter().flatten().filter_map(toml::Value::as_str);
-        names.filter_map(|path| path.rsplit('/').next()).map(str::to_owned).collect()
     }
 
     /// Builds a table's program; messages go to standard error.
@@ -282,17 +248,21 @@ fn find_cargo() -> Option<PathBuf> {
 /// Time after which a build, or its wait for another one, is told. If nothing has changed it is over by then.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Runs a build. It says so if it is not over soon, and outside a terminal each minute that it goes on. Its standard
-/// output, unless that goes elsewhere.
+/// Runs a build, and says so if it is not over soon. Its standard output, unless that goes elsewhere.
 fn build(command: &mut Command, what: &str) -> Result<Vec<u8>, String> {
-    let is_terminal = io::stderr().is_terminal();
-    let tell = |minutes| match minutes {
-        0 => console::say(format_args!("building {what} …")),
-        _ if is_terminal => {}
-        _ => console::say(format_args!("building {what}, for {minutes} min")),
-    };
+    let (end, is_over) = mpsc::channel::<()>();
     command.stderr(Stdio::inherit());
-    match meanwhile([SHORT, Duration::from_secs(60)], tell, || command.output()) {
+    let output = thread::scope(|scope| {
+        scope.spawn(move || {
+            if is_over.recv_timeout(SHORT) == Err(RecvTimeoutError::Timeout) {
+                console::say(format_args!("building {what} …"));
+            }
+        });
+        let output = command.output();
+        drop(end);
+        output
+    });
+    match output {
         Ok(output) if output.status.success() => Ok(output.stdout),
         Ok(output) => Err(output.status.to_string()),
         Err(e) => Err(e.to_string()),
@@ -319,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cargo_put_elsewhere_or_did_not_optimise_is_refused() {
+    fn what_cargo_put_elsewhere_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("target");
         fs::create_dir_all(target.join("release")).unwrap();
@@ -329,27 +299,23 @@ mod tests {
             target: target.clone(),
             profile: "release".to_owned(),
         };
-        let message = |place: &str, level: &str| {
-            let executable = target.join(place);
-            let profile = serde_json::json!({"opt_level": level, "debug_assertions": false});
-            let artifact = serde_json::json!({"executable": executable, "profile": profile});
+        let message = |place: &str| {
+            let artifact = serde_json::json!({"executable": target.join(place)});
             format!("{artifact}\n{{\"reason\":\"build-finished\"}}\n")
         };
         for (messages, words) in [
-            (message("release/x", "3"), ""),
-            (message("release/switchcost", "0") + &message("release/x", "3"), ""),
-            (message("triple/release/x", "3"), "remove `target` from [build]"),
-            (message("release/x", "0"), "unset CARGO_PROFILE_RELEASE_*"),
-            (String::new(), "built no program"),
+            (message("release/x"), None),
+            (message("triple/release/x"), Some("remove `target` from [build]")),
+            (String::new(), Some("built no program")),
         ] {
             let refused = checkout.ensure_built(messages.as_bytes(), &target).err();
-            let why = refused.map_or(String::new(), |why| why.to_string());
-            assert!(why.contains(words) && why.is_empty() == words.is_empty(), "{why}");
+            assert_eq!(refused.is_some(), words.is_some());
+            assert!(refused.is_none_or(|why| why.to_string().contains(words.unwrap())));
         }
     }
 
     #[test]
-    fn a_target_folder_that_was_copied_with_its_checkout_is_refused() {
+    fn a_target_folder_that_was_copied_with_its_checkout_is_of_no_checkout() {
         let folder = tempfile::tempdir().unwrap();
         for place in ["own", "copy"].map(|name| folder.path().join(name)) {
             fs::create_dir_all(place.join("target/release")).unwrap();
@@ -361,11 +327,10 @@ mod tests {
         let of = |name: &str| {
             Checkout::at(&folder.path().join("own"), &folder.path().join(name).join("release"))
         };
-        assert_eq!(of("own/target").unwrap().unwrap().profile, "release");
-        let why = of("copy/target").unwrap_err().to_string();
-        assert!(why.contains("copy of what was built from"), "{why}");
+        assert_eq!(of("own/target").unwrap().profile, "release");
+        assert!(of("copy/target").is_none());
         // As by CARGO_TARGET_DIR.
         fs::remove_dir_all(folder.path().join("copy/switchcost")).unwrap();
-        assert!(of("copy/target").unwrap().is_some());
+        assert!(of("copy/target").is_some());
     }
 }

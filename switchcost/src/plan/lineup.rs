@@ -1,6 +1,8 @@
 //! Cases of a duel: the rows that both sides have, each on both sides and with a twin of the first.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -17,6 +19,15 @@ const NO_CRATE: &str = "its program is no crate of the workspace: `switchcost co
 /// Reason why a row is left out in which nothing can have changed.
 const SAME: &str = "the same program on both sides";
 
+/// Commands around the second side, for `sh -c`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Around {
+    /// Runs before its processes start and before a group of its slices.
+    pub before: Option<String>,
+    /// Runs after them, whatever became of them.
+    pub after: Option<String>,
+}
+
 /// What the sides differ in.
 #[derive(Debug)]
 pub struct Sides<'a> {
@@ -26,38 +37,34 @@ pub struct Sides<'a> {
     pub changes: [&'a [Change]; 2],
     /// Further changes of the second side; each has rows of its own.
     pub each: &'a [Change],
-    /// Commands before their slices and after them.
-    pub commands: [[Option<&'a str>; 2]; 2],
+    /// Commands around the second one.
+    pub around: &'a Around,
 }
 
 impl Sides<'_> {
     /// True if equal programs may differ.
     pub fn have_settings(&self) -> bool {
-        let changes = self.changes.into_iter().chain([self.each]);
-        let has_command = self.commands.as_flattened().iter().any(Option::is_some);
-        has_command || changes.into_iter().any(|changes| !changes.is_empty())
+        let mut changes = self.changes.into_iter().chain([self.each]);
+        *self.around != Around::default() || changes.any(|changes| !changes.is_empty())
     }
 
     /// What each is called: its build, its changes and its commands.
-    fn names(&self, built: [String; 2]) -> [String; 2] {
-        let with = |name: String, changes: &[Change]| match changes {
-            [] => name,
-            _ => format!("{name} with {}", together(changes)),
-        };
-        let [first, second] = built;
-        let [a, b] = self.changes;
-        let second = with(second, b);
-        let second = match self.each {
-            [] => second,
-            each => format!("{second}, and each of {}", together(each)),
-        };
-        let [around_a, around_b] = self.commands.map(|[before, after]| {
-            let told = |when: &str, command: Option<&str>| {
-                command.map_or(String::new(), |command| format!(", {when} it `{command}`"))
-            };
-            told("before", before) + &told("after", after)
-        });
-        [with(first, a) + &around_a, second + &around_b]
+    fn names(&self, [mut a, mut b]: [String; 2]) -> [String; 2] {
+        for (name, changes) in [(&mut a, self.changes[0]), (&mut b, self.changes[1])] {
+            if !changes.is_empty() {
+                *name += &format!(" with {}", together(changes));
+            }
+        }
+        if !self.each.is_empty() {
+            b += &format!(", and each of {}", together(self.each));
+        }
+        let Around { before, after } = self.around;
+        for (when, command) in [("before", before), ("after", after)] {
+            if let Some(command) = command {
+                b += &format!(", {when} it `{command}`");
+            }
+        }
+        [a, b]
     }
 
     /// A row on both sides, with a twin of the first, as often as the budget allows.
@@ -125,10 +132,8 @@ impl Lineup {
         let (cases, mut left_out) = placement::place_cases(cases)?;
         let names: BTreeSet<String> = cases.iter().map(|case| case.program.clone()).collect();
         let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
-        let Found { programs, reasons, built } = match sides.builds {
-            [side::Side::Sources, side::Side::Sources] => find_once(&names, tables)?,
-            builds => find_both(&names, tables, builds, sides.have_settings())?,
-        };
+        let (programs, built) = find(&names, tables, sides.builds)?;
+        let reasons = reasons(&names, &programs, sides.have_settings())?;
         let reason = |case: &Case| reasons.get(&*case.program);
         // One row of those that cannot differ shows the noise.
         let is_control = |case: &&Case| {
@@ -159,93 +164,78 @@ impl Lineup {
     /// When no row is left.
     pub fn leave_out(
         &mut self,
-        mut reason: impl FnMut(&Case, &Programs) -> Option<String>,
+        reason: impl Fn(&Case, &Programs) -> Option<String>,
     ) -> anyhow::Result<()> {
-        let refused =
-            self.cases.iter().filter_map(|case| Some((case.index, reason(case, &self.programs)?)));
-        let refused: BTreeMap<u32, String> = refused.collect();
-        let is_first = |case: &Case| case.side == Some(Side::A) && !case.twin;
-        self.cases.retain(|case| {
-            let Some(why) = refused.get(&case.index) else { return true };
-            if is_first(case)
-                && self.left_out.last().is_none_or(|(last, _)| last.index != case.index)
-            {
-                self.left_out.push((case.clone(), why.clone()));
+        let mut refused = BTreeMap::new();
+        for case in self.cases.iter().filter(|case| !case.twin) {
+            if let Some(why) = reason(case, &self.programs) {
+                let row = Case { side: Some(Side::A), ..case.clone() };
+                refused.entry(case.index).or_insert((row, why));
             }
-            false
-        });
-        match refused.values().next() {
-            Some(why) if self.cases.is_empty() => bail!("no row can be measured: {why}"),
+        }
+        self.cases.retain(|case| !refused.contains_key(&case.index));
+        self.left_out.extend(refused.into_values());
+        match self.left_out.last() {
+            Some((_, why)) if self.cases.is_empty() => bail!("no row can be measured: {why}"),
             _ => Ok(()),
         }
     }
 }
 
-/// Programs of the sides, the reasons for those that need not or cannot be measured, and the names of both.
-struct Found<'a> {
-    programs: Programs,
-    reasons: BTreeMap<&'a str, String>,
-    built: [String; 2],
-}
-
-/// The same programs on both sides: those of the workspace as `run` builds them, and its peers.
-fn find_once<'a>(names: &BTreeSet<&'a str>, tables: &ProgramTables) -> anyhow::Result<Found<'a>> {
-    let found = Programs::up_to_date(names.iter().copied(), tables)?;
-    let mut programs = Programs::default();
-    let mut reasons = BTreeMap::new();
-    for &name in names {
-        match found.executable(name) {
-            Ok(executable) => {
-                programs.insert(Side::A, name, executable.clone());
-                programs.insert(Side::B, name, executable.clone());
-            }
-            Err(why) => drop(reasons.insert(name, why.to_string())),
-        }
-    }
-    let build = found.build();
-    let name = format!(". ({})", side::revision(build.git_revision.as_deref(), build.dirty));
-    Ok(Found { programs, reasons, built: [name.clone(), name] })
-}
-
-/// Programs of both builds.
-fn find_both<'a>(
-    names: &BTreeSet<&'a str>,
+/// The programs of both sides, and the names of both.
+fn find(
+    names: &BTreeSet<&str>,
     tables: &ProgramTables,
     builds: [&side::Side; 2],
-    have_settings: bool,
-) -> anyhow::Result<Found<'a>> {
+) -> anyhow::Result<(Programs, [String; 2])> {
+    if builds.iter().all(|build| build.is_sources()) {
+        // Those of the workspace as `run` builds them, and its peers.
+        let programs = Programs::up_to_date(names.iter().copied(), tables)?;
+        let build = programs.build();
+        let name = format!(". ({})", side::revision(build.git_revision.as_deref(), build.dirty));
+        return Ok((programs, [name.clone(), name]));
+    }
     let (peers, crates): (BTreeSet<&str>, BTreeSet<&str>) =
         names.iter().copied().partition(|name| tables.contains_key(*name));
     let built = side::programs(builds, &crates)?;
-    let (programs, mut reasons) = look_for(&crates, &built, have_settings)?;
-    reasons.extend(peers.into_iter().map(|name| (name, NO_CRATE.to_owned())));
-    Ok(Found { programs, reasons, built: [built[0].name(), built[1].name()] })
+    let mut programs = Programs::default();
+    for (side, built) in [Side::A, Side::B].into_iter().zip(&built) {
+        for name in &crates {
+            programs.insert(side, name, built.executable(name));
+        }
+        for name in &peers {
+            programs.insert(side, name, Err(NO_CRATE.to_owned()));
+        }
+    }
+    Ok((programs, built.map(|built| built.name())))
 }
 
-/// Programs of both sides, and the reason for each that need not or cannot be measured.
-fn look_for<'a>(
+/// The reason for each program that cannot or need not be measured.
+fn reasons<'a>(
     names: &BTreeSet<&'a str>,
-    built: &[side::Built; 2],
+    programs: &Programs,
     have_settings: bool,
-) -> anyhow::Result<(Programs, BTreeMap<&'a str, String>)> {
-    let mut programs = Programs::default();
+) -> anyhow::Result<BTreeMap<&'a str, String>> {
     let mut reasons = BTreeMap::new();
     for &name in names {
-        for (side, built) in [Side::A, Side::B].into_iter().zip(built) {
-            match built.executable(name) {
-                Ok(found) => programs.insert(side, name, found),
-                Err(why) => drop(reasons.entry(name).or_insert(why)),
+        let sides = [Side::A, Side::B].map(|side| programs.get(Some(side), name));
+        match sides {
+            [Err(why), _] | [_, Err(why)] => drop(reasons.insert(name, why.to_string())),
+            [Ok(a), Ok(b)] if !have_settings && is_same(&a.path, &b.path)? => {
+                reasons.insert(name, SAME.to_owned());
             }
-        }
-        if !have_settings
-            && side::is_same(built, name).with_context(|| format!("cannot read {name}"))?
-        {
-            reasons.insert(name, SAME.to_owned());
+            _ => {}
         }
     }
     if reasons.len() == names.len() {
         // Nothing differs: it is a duel of the machine with itself.
         reasons.retain(|_, why| why != SAME);
     }
-    Ok((programs, reasons))
+    Ok(reasons)
+}
+
+/// True if two files have equal bytes.
+fn is_same(first: &Path, second: &Path) -> anyhow::Result<bool> {
+    let read = |path: &Path| fs::read(path).with_context(|| path.display().to_string());
+    Ok(first == second || read(first)? == read(second)?)
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use super::scheduling::Cpus;
 
 /// A flag and its values: each row and column is run with each of them.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Over {
     /// The flag, with its dashes.

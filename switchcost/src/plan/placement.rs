@@ -97,13 +97,4 @@ mod tests {
         let all = ("0-3".to_owned(), "0,2,1,3");
         assert_eq!(found, [("0,2".to_owned(), "spread"), all.clone(), all]);
     }
-
-    #[test]
-    fn what_takes_two_cpus_is_absent_from_one() {
-        let flags = |text: &str| text.split(' ').map(str::to_owned).collect();
-        let cases = ["--placement spread", "--placement chain", "--tasks 3"];
-        let cases = cases.map(|text| Case { flags: flags(text), ..Case::default() });
-        let (placed, absent) = placed(cases.to_vec(), &CpuMap::default(), &[3]);
-        assert_eq!((placed.len(), absent[0].1.as_str()), (2, ONE_CPU));
-    }
 }

@@ -59,7 +59,7 @@ impl Programs {
         tables: &ProgramTables,
     ) -> anyhow::Result<Self> {
         let wanted: BTreeSet<&str> = wanted.into_iter().collect();
-        ensure_known(wanted.iter().copied(), tables, |_, why| why)?;
+        ensure_known(wanted.iter().copied(), tables)?;
         Programs::find(wanted, tables)
     }
 
@@ -88,8 +88,8 @@ impl Programs {
     }
 
     /// Adds a program of a side of a duel.
-    pub(super) fn insert(&mut self, side: Side, name: &str, executable: Executable) {
-        self.found.insert((Some(side), name.to_owned()), Ok(executable));
+    pub(super) fn insert(&mut self, side: Side, name: &str, found: Result<Executable, String>) {
+        self.found.insert((Some(side), name.to_owned()), found.map_err(Missing::Failed));
     }
 
     /// Build that they are of; of a duel's sides, only what both have in common.
@@ -111,8 +111,10 @@ impl Programs {
         self.get(None, name).map_err(|why| anyhow!("{why}"))
     }
 
-    fn get(&self, side: Option<Side>, name: &str) -> Result<&Executable, Missing> {
-        let found = self.found.get(&(side, name.to_owned()));
+    /// A program of a side, or of both.
+    pub(super) fn get(&self, side: Option<Side>, name: &str) -> Result<&Executable, Missing> {
+        let of_side = |side| self.found.get(&(side, name.to_owned()));
+        let found = of_side(side).or_else(|| of_side(None));
         let found = found.ok_or_else(|| Missing::Failed("it was not looked for".to_owned()))?;
         found.as_ref().map_err(Clone::clone)
     }
@@ -125,31 +127,22 @@ pub(crate) fn carried(name: &str) -> anyhow::Result<Executable> {
 }
 
 /// Checks, without a build, that each program has a table, is a crate of the checkout, or is there. Away from a
-/// checkout one is enough: the others are left out. `told` has a program and why it is not there.
+/// checkout one is enough: the others are left out.
 pub fn ensure_known<'a>(
     names: impl IntoIterator<Item = &'a str>,
     tables: &ProgramTables,
-    told: impl Fn(&str, String) -> String,
 ) -> anyhow::Result<()> {
     let places = Places::find()?;
-    let (mut is_one_known, mut unavailable) = (false, None);
+    let (mut is_one_known, mut missing) = (false, None);
     for name in names {
         match places.of_name(name) {
             _ if tables.contains_key(name) || places.has_crate(name) => is_one_known = true,
             Ok(_) => is_one_known = true,
-            Err(Missing::Unavailable(why)) => {
-                unavailable.get_or_insert_with(|| told(name, why.to_string()));
-            }
-            Err(Missing::Failed(why)) => return Err(BadUsage::new(told(name, why))),
+            Err(Missing::Unavailable(why)) => missing = missing.or(Some(why)),
+            Err(Missing::Failed(why)) => return Err(BadUsage::new(why)),
         }
     }
-    unavailable.filter(|_| !is_one_known).map_or(Ok(()), |why| Err(BadUsage::new(why)))
-}
-
-/// True if a built-in plan names it.
-fn is_of_built_in_plans(program: &str) -> bool {
-    let plans = BUILT_IN.iter().filter_map(|built_in| built_in.plan().ok());
-    plans.flat_map(|plan| plan.cases()).any(|case| case.program == program)
+    missing.filter(|_| !is_one_known).map_or(Ok(()), |why| Err(BadUsage::new(why)))
 }
 
 impl Places {
@@ -161,7 +154,7 @@ impl Places {
             // Tests and benchmarks are one level further down.
             folder = folder.parent().unwrap_or(folder);
         }
-        Ok(Places { beside: folder.to_owned(), checkout: Checkout::of(folder)? })
+        Ok(Places { beside: folder.to_owned(), checkout: Checkout::of(folder) })
     }
 
     /// True if the checkout builds a program of that name.
@@ -189,14 +182,15 @@ impl Places {
                 checkout.programs().join(", ")
             )),
             None => {
+                let plans = BUILT_IN.iter().filter_map(|built_in| built_in.plan().ok());
+                let is_of_plans = plans.flat_map(|p| p.cases()).any(|case| case.program == name);
                 let why = format!(
-                    "switchcost carries no program '{name}', nor is one in {}",
-                    self.beside.display()
+                    "switchcost carries no program '{name}', nor is one in {}; it carries {}; a checkout builds all, \
+                     and the archive has them",
+                    self.beside.display(),
+                    carried::names()
                 );
-                if !is_of_built_in_plans(name) {
-                    return Err(Missing::Failed(format!("{why}; it carries {}", carried::names())));
-                }
-                Missing::Unavailable(why + ": a checkout builds it, and the archive has it")
+                if is_of_plans { Missing::Unavailable(why) } else { Missing::Failed(why) }
             }
         })
     }
@@ -207,13 +201,8 @@ impl Places {
         if let (None, Some(checkout)) = (lacking, &self.checkout) {
             checkout.build_by(&table.build).map_err(Missing::Failed)?;
         }
-        if let Some(part) = table.run.iter().find_map(|word| self.lacks(word)) {
-            return Err(Missing::Unavailable(format!(
-                "it needs {part}, and only a checkout has it"
-            )));
-        }
         // What is built already needs no tool that builds it, but may be out of date in a checkout.
-        let found = self.executable(table).map_err(Missing::Failed)?;
+        let found = self.executable(table)?;
         let found = found.filter(|_| lacking.is_none() || self.checkout.is_none());
         found.ok_or_else(|| {
             let program = table.run.first().map_or("", String::as_str);
@@ -232,39 +221,34 @@ impl Places {
         })
     }
 
-    /// A word of a table, if it names a file of the checkout or of its builds, and neither is here.
-    fn lacks<'a>(&self, word: &'a str) -> Option<&'a str> {
-        let built = word.strip_prefix(EXECUTABLES).map(|name| name.trim_start_matches('/'));
-        let path = match built {
-            Some(name) => self.beside.join(name),
-            None if word.starts_with("peers/") => PathBuf::from(word),
-            None => return None,
-        };
-        (self.checkout.is_none() && !path.exists()).then_some(built.unwrap_or(word))
-    }
-
     /// The executable that a table's first word names, unless somebody else may have put it there, or another file that
-    /// is named.
-    fn executable(&self, table: &ProgramTable) -> Result<Option<Executable>, String> {
+    /// is named. Away from a checkout the files must be there.
+    fn executable(&self, table: &ProgramTable) -> Result<Option<Executable>, Missing> {
         let Some((program, args)) = table.run.split_first() else { return Ok(None) };
         let folder = self.checkout.as_ref().map(|checkout| checkout.folder.clone());
         let built = self.checkout.as_ref().map_or(self.beside.clone(), Checkout::executables);
+        let here = |word: &str| folder.clone().unwrap_or_default().join(word);
         let args = args.iter().map(|word| word.replace(EXECUTABLES, &built.to_string_lossy()));
         let args: Vec<String> = args.collect();
-        let here = |word: &str| folder.clone().unwrap_or_default().join(word);
-        let found = if program.contains('/') {
+        for word in [program].into_iter().chain(&args).filter(|word| word.contains('/')) {
+            let path = here(word);
+            if path.exists() {
+                trust::ensure_own(&path).map_err(Missing::Failed)?;
+            } else if folder.is_none() && !word.starts_with('-') {
+                let why = format!("it needs {word}, and only a checkout has it");
+                return Err(Missing::Unavailable(why));
+            }
+        }
+        let path = if program.contains('/') {
             Some(here(program)).filter(|path| path.is_file())
         } else {
             let known = [&built, &self.beside].map(|folder| folder.join(program));
-            known.into_iter().find(|path| path.is_file())
+            let found = known.into_iter().find(|path| path.is_file());
+            if let Some(path) = &found {
+                trust::ensure_own(path).map_err(Missing::Failed)?;
+            }
+            found.or_else(|| tools::find(program))
         };
-        let named = args.iter().filter(|word| word.contains('/')).map(|word| here(word));
-        for path in found.iter().cloned().chain(named.filter(|path| path.exists())) {
-            trust::ensure_own(&path)?;
-        }
-        let in_path =
-            || Some(program).filter(|name| !name.contains('/')).and_then(|p| tools::find(p));
-        let path = found.or_else(in_path);
         Ok(path.map(|path| Executable { args, folder, ..path.into() }))
     }
 }
@@ -311,26 +295,9 @@ mod tests {
             assert!(matches!(&why, Missing::Unavailable(why) if why.contains(word)), "{why}");
         }
         // An interpreter is there, and what it is to run is not.
-        for (word, part) in
-            [("{bin}/classes", "needs classes,"), ("peers/x.mjs", "needs peers/x.mjs,")]
-        {
+        for (word, part) in [("{bin}/classes", "classes,"), ("peers/x.mjs", "needs peers/x.mjs,")] {
             let why = places.of_table(&table(&["sh", word], &["sh"])).unwrap_err();
             assert!(matches!(&why, Missing::Unavailable(why) if why.contains(part)), "{why}");
         }
-    }
-
-    #[test]
-    fn a_build_that_fails_is_the_reason_of_its_program_alone() {
-        let places = Places::find().unwrap();
-        if places.checkout.is_none() {
-            return crate::system::console::say(format_args!(
-                "skipped: not in a checkout's target folder"
-            ));
-        }
-        let why = places.of_table(&table(&["here"], &[])).unwrap_err();
-        assert!(
-            matches!(&why, Missing::Failed(why) if why.contains("false: exit status: 1")),
-            "{why}"
-        );
     }
 }

@@ -72,14 +72,10 @@ mod tests {
     #[test]
     fn a_range_is_read() {
         assert_eq!("2..100000".parse(), Range::new(2, 100_000));
-        let kib = |end: &str| Some(end.strip_suffix('k')?.parse::<u64>().ok()? << 10);
-        assert_eq!(Range::parse("16k..64k", kib), Range::new(16384, 65536));
         for (text, reason) in [
             ("5..2", "runs backwards"),
             ("3..3", "one number"),
-            ("7", "not a range"),
             ("1..2..3", "not a range"),
-            ("-1..3", "not a range"),
             ("1..9999999999999999999", "ends past"),
         ] {
             let error = text.parse::<Range>().unwrap_err();
@@ -90,10 +86,8 @@ mod tests {
     #[test]
     fn points_are_spaced_by_equal_factors() {
         assert_eq!(points("1..10000", 5), [1, 10, 100, 1000, 10_000]);
-        assert_eq!(points("2..9", 2), [2, 9]);
         assert_eq!(points("0..1000", 5), [0, 1, 10, 100, 1000]);
         assert_eq!((points("0..9", 2), points("0..1", 12)), (vec![0, 9], vec![0, 1]));
-        assert_eq!(points("1..3", 12), [1, 2, 3]);
         // Python: [round(2 * 50000 ** (i / 11)) for i in range(12)]
         assert_eq!(
             points("2..100000", 12),

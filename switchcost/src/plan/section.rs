@@ -27,8 +27,7 @@ pub struct Section {
     /// Number of rounds in place of the plan's; for a slope, of each task count.
     pub rounds: Option<u32>,
     /// Program of the rows that name none.
-    #[serde(default)]
-    pub program: String,
+    pub program: Option<String>,
     /// Timed iterations of the rows that name none.
     pub iters: Option<u64>,
     /// Untimed iterations before them.
@@ -38,7 +37,7 @@ pub struct Section {
     pub passes: Vec<String>,
     /// Variants of every row.
     #[serde(rename = "column", default)]
-    pub columns: Vec<Column>,
+    pub columns: Vec<Variant>,
     /// Rows to compare.
     #[serde(rename = "row")]
     pub rows: Vec<Row>,
@@ -50,15 +49,15 @@ pub struct Section {
     pub alone: bool,
 }
 
-/// A variant of every row of a section.
+/// What a row and a column both may say; a column, of every row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Column {
-    /// Its heading.
+pub struct Variant {
+    /// Its name in the table.
     pub name: String,
-    /// The benchmark program, if the columns differ in it, and not the rows.
+    /// The benchmark program: the rows name theirs, or the columns.
     pub program: Option<String>,
-    /// Flags that make the variant.
+    /// Flags, those of the row before those of the column.
     #[serde(default)]
     pub flags: Vec<String>,
     /// True if it is pinned to one CPU.
@@ -77,21 +76,9 @@ pub struct Column {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// Its name in the table.
-    pub name: String,
-    /// The benchmark program; empty if the columns name theirs.
-    #[serde(default)]
-    pub program: String,
-    /// Its flags, besides those below.
-    #[serde(default)]
-    pub flags: Vec<String>,
-    /// True if it is pinned to one CPU.
-    #[serde(default)]
-    pub pin: bool,
-    /// Relation of the two CPUs that it may use.
-    pub cpus: Option<Relation>,
-    /// Scheduling policy.
-    pub policy: Option<Policy>,
+    /// What it has like a column.
+    #[serde(flatten)]
+    pub variant: Variant,
     /// Timed iterations in each process; the section's if it names none.
     pub iters: Option<u64>,
     /// Untimed iterations before them; the section's, or a tenth of the timed ones.
@@ -123,6 +110,13 @@ pub struct Row {
     pub twin: bool,
 }
 
+impl Row {
+    /// Its program; empty if the columns name theirs.
+    pub fn program(&self) -> &str {
+        self.variant.program.as_deref().unwrap_or_default()
+    }
+}
+
 /// How often each task count of a slope is run.
 pub(super) const REPEATS_OF_A_COUNT: u32 = 3;
 
@@ -133,9 +127,8 @@ impl Section {
     /// Gives its rows what they do not name.
     pub(super) fn fill_rows(&mut self) {
         for row in &mut self.rows {
-            if row.program.is_empty() {
-                row.program.clone_from(&self.program);
-            }
+            let program = &mut row.variant.program;
+            *program = program.take().or_else(|| self.program.clone());
             if row.passes.is_empty() {
                 row.passes.clone_from(&self.passes);
             }
@@ -144,19 +137,19 @@ impl Section {
         }
     }
 
-    /// Its cases, whose cells begin at this place in the plan; a short run has a quarter of the iterations, and each task
-    /// count of a slope once.
-    pub(super) fn cases(&self, first: u32, is_short: bool) -> Vec<Case> {
+    /// Its cases, whose cells begin at this place in the plan; they run in so many rounds if the section does not say. A
+    /// short run has a quarter of the iterations, and each task count of a slope once.
+    pub(super) fn cases(&self, first: u32, rounds: u32, is_short: bool) -> Vec<Case> {
         let shown = Arc::new(facts::Section {
             title: self.title.clone(),
             metric: self.metric.clone(),
             also: self.also.clone(),
             swept: self.over.as_ref().and_then(|over| over.swept.clone()),
         });
-        let one = [Column::default()];
-        let columns = if self.columns.is_empty() { &one[..] } else { &self.columns[..] };
+        let one = [Variant::default()];
+        let columns = if self.columns.is_empty() { &one[..] } else { &self.columns };
         let index = |row: usize, column: usize| first + (row * columns.len() + column) as u32;
-        let row_of = |name: &String| self.rows.iter().position(|row| row.name == *name);
+        let row_of = |name: &String| self.rows.iter().position(|row| row.variant.name == *name);
         let mut cases = Vec::new();
         for (k, row) in self.rows.iter().enumerate() {
             let compared = row.baseline.iter().chain(&row.versus).filter_map(row_of);
@@ -166,6 +159,7 @@ impl Section {
                     index: index(k, c),
                     compared: compared.iter().map(|&row| index(row, c)).collect(),
                     section: shown.clone(),
+                    rounds: self.rounds.unwrap_or(rounds),
                     ..self.case(row, column, is_short)
                 };
                 cases.extend(self.points(row, &case, is_short));
@@ -187,26 +181,27 @@ impl Section {
     }
 
     /// A row in a column.
-    fn case(&self, row: &Row, column: &Column, is_short: bool) -> Case {
+    fn case(&self, row: &Row, column: &Variant, is_short: bool) -> Case {
         let part = if is_short && row.tasks.is_empty() { 4 } else { 1 };
+        let own = &row.variant;
         let iters = row.iters.unwrap_or(0);
         let warmup = row.warmup.unwrap_or(iters.div_ceil(10));
         Case {
             // One of them has it.
-            program: column.program.as_ref().unwrap_or(&row.program).clone(),
-            flags: row.flags.iter().chain(&column.flags).cloned().collect(),
+            program: own.program.as_ref().or(column.program.as_ref()).cloned().unwrap_or_default(),
+            flags: [&own.flags[..], &column.flags].concat(),
             iters: iters.div_ceil(part),
             warmup: warmup.div_ceil(part),
             hops: self.hops,
             passes: row.passes.clone(),
-            pin: row.pin || column.pin,
-            relation: column.cpus.or(row.cpus),
-            setting: Setting { policy: column.policy.or(row.policy), ..Setting::default() },
-            skip_hold: column.skip_hold,
+            pin: own.pin || column.pin,
+            relation: column.cpus.or(own.cpus),
+            setting: Setting { policy: column.policy.or(own.policy), ..Setting::default() },
+            skip_hold: own.skip_hold || column.skip_hold,
             alone: self.alone,
             cell: Arc::new(facts::Case {
                 section: self.title.clone(),
-                row: row.name.clone(),
+                row: own.name.clone(),
                 column: column.name.clone(),
                 baseline: row.baseline.clone(),
                 versus: row.versus.clone(),
@@ -223,17 +218,17 @@ impl Section {
 
     /// The points of a cell, with their twins.
     fn points(&self, row: &Row, case: &Case, is_short: bool) -> Vec<Case> {
+        let points: Vec<Case> = if let Some(over) = &self.over {
+            over.values.iter().map(|&x| case.at(&over.flag, x, over.unit)).collect()
+        } else if row.tasks.is_empty() {
+            vec![case.clone()]
+        } else {
+            let repeats = self.rounds.unwrap_or(REPEATS_OF_A_COUNT);
+            let rounds = if is_short { 1 } else { repeats };
+            let points = row.tasks.iter().map(|&tasks| case.at("--tasks", tasks.into(), ""));
+            points.map(|case| Case { rounds, ..case }).collect()
+        };
         let with_twin = |case: Case| [case.twin().filter(|_| row.twin), Some(case)];
-        if let Some(over) = &self.over {
-            let points = over.values.iter().map(|&x| case.at(&over.flag, x, over.unit));
-            return points.flat_map(with_twin).flatten().collect();
-        }
-        if row.tasks.is_empty() {
-            return with_twin(case.clone()).into_iter().flatten().collect();
-        }
-        let repeats = self.rounds.unwrap_or(REPEATS_OF_A_COUNT);
-        let rounds = if is_short { 1 } else { repeats };
-        let points = row.tasks.iter().map(|&tasks| case.at("--tasks", tasks.into(), ""));
-        points.map(|case| Case { rounds, ..case }).collect()
+        points.into_iter().flat_map(with_twin).flatten().collect()
     }
 }

@@ -83,8 +83,8 @@ impl Plan {
     pub fn with_paths_from(mut self, folder: &Path) -> Result<Self, String> {
         let mut found = HashSet::new();
         for section in &mut self.sections {
-            let columns = section.columns.iter_mut().filter_map(|column| column.program.as_mut());
-            let programs = section.rows.iter_mut().map(|row| &mut row.program).chain(columns);
+            let rows = section.rows.iter_mut().map(|row| &mut row.variant);
+            let programs = rows.chain(&mut section.columns).filter_map(|it| it.program.as_mut());
             for program in programs.filter(|program| program.contains('/')) {
                 let path = folder.join(&*program);
                 if Path::new(program).is_relative() && path.exists() && found.insert(path.clone()) {
@@ -142,15 +142,13 @@ impl Plan {
     pub fn cases(&self) -> Vec<Case> {
         let mut cases: Vec<Case> = Vec::new();
         let mut first = 0;
+        let rounds = self.rounds.unwrap_or(u32::MAX);
         for section in &self.sections {
-            let rounds = section.rounds.or(self.rounds).unwrap_or(u32::MAX);
-            for mut case in section.cases(first, self.is_short) {
+            for mut case in section.cases(first, rounds, self.is_short) {
                 if let Some(program) = self.programs.get(&case.program) {
                     case.setting.env = program.env.clone().into_iter().collect();
                     case.setting.wrap.clone_from(&program.wrap);
                 }
-                // A count of a slope has rounds of its own.
-                case.rounds = if case.rounds == 0 { rounds } else { case.rounds };
                 cases.push(case);
             }
             first += section.cells();

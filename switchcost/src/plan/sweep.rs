@@ -1,166 +1,98 @@
-//! A sweep: one numeric flag over a range, as a plan.
-
-use std::fmt;
-use std::str::FromStr;
+//! A sweep: one numeric flag over a range, as the tables of a plan.
 
 use contract::message::Description;
 use contract::units::counted;
 use facts::{Also, Metric};
 
+use super::check;
 use super::over::Over;
-use super::section::{Column, Row, Section};
+use super::section::{Row, Section, Variant};
 use super::sections::Plan;
 use super::table::ProgramTables;
 use crate::system::console::shell_line;
 
-/// A program and the flags that tell it from others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommandLine {
-    /// The program.
-    pub program: String,
-    /// Its own flags.
-    pub flags: Vec<String>,
+/// A row for a program's name and its flags, separated by white space.
+///
+/// # Errors
+/// When there is no word.
+pub fn row(text: &str) -> Result<Row, String> {
+    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    let (program, flags) = words.split_first().ok_or("it names no program")?;
+    let (program, flags) = (Some(program.clone()), flags.to_vec());
+    let variant = Variant { name: words.join(" "), program, flags, ..Variant::default() };
+    Ok(Row { variant, ..Row::default() })
 }
 
-impl FromStr for CommandLine {
-    type Err = String;
-
-    /// Reads a program's name and its flags, separated by white space.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut words = text.split_whitespace().map(str::to_owned);
-        let program = words.next().ok_or("it names no program")?;
-        Ok(CommandLine { program, flags: words.collect() })
-    }
+/// A further figure of the same processes, as a curve of its own.
+pub fn curve_of(metric: Metric) -> Also {
+    Also { name: format!("{metric}, {}", metric.label()), metric }
 }
 
-impl fmt::Display for CommandLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.program)?;
-        self.flags.iter().try_for_each(|flag| write!(f, " {flag}"))
-    }
+/// A column of processes that may run on every CPU, or on one.
+pub fn placed(pin: bool) -> Variant {
+    let name = if pin { "pinned" } else { "unpinned" };
+    Variant { name: name.to_owned(), pin, ..Variant::default() }
 }
 
-/// Flag that is swept, and how much of it is measured.
-#[derive(Clone, Debug)]
-pub struct Sweep {
-    /// The flag and its values.
-    pub over: Over,
-    /// The programs, each with flags of its own.
-    pub programs: Vec<CommandLine>,
-    /// Placements of each of them: pinned to one CPU or not.
-    pub pins: Vec<bool>,
-    /// Further figures of the same processes, each a curve of its own.
-    pub also: Vec<Metric>,
-    /// Flags that every program is given.
-    pub flags: Vec<String>,
-    /// About how many hops, or tasks if nothing is handed over, a process times.
-    pub hops: u64,
-    /// Number of processes for each point.
-    pub rounds: u32,
-    /// True if its programs take no turns: each may take most of the machine.
-    pub alone: bool,
+/// The same section, which has been checked. Its iterations follow from the hops.
+///
+/// # Errors
+/// As [`Plan::parse`].
+pub fn checked(mut sweep: Section) -> anyhow::Result<Section> {
+    sweep.iters = Some(1);
+    sweep.fill_rows();
+    check::section(&sweep)?;
+    Ok(sweep)
 }
 
-impl Sweep {
-    /// Its plan: a table for each metric and number of tasks. `ask` has a program describe a command line; one that
-    /// does not take it belongs beside the others.
-    pub fn plan(
-        &self,
-        programs: ProgramTables,
-        ask: impl Fn(&str, &[String]) -> Option<Description>,
-    ) -> Plan {
-        let mut plan = Plan { rounds: Some(self.rounds), programs, ..Plan::default() };
-        let mut others = Vec::new();
-        for line in &self.programs {
-            let flags: Vec<String> = self.flags.iter().chain(&line.flags).cloned().collect();
-            let value = format!("{}{}", self.over.values[0], self.over.unit);
-            let first: Vec<String> =
-                flags.iter().cloned().chain([self.over.flag.clone(), value]).collect();
-            let description = ask(&line.program, &first);
-            let row = Row {
-                name: line.to_string(),
-                program: line.program.clone(),
-                flags,
-                ..Row::default()
-            };
-            let Some(description) = description else {
-                others.push(row);
-                continue;
-            };
-            let metric = if description.hops.is_some() { Metric::Hop } else { Metric::Task };
-            self.section(&mut plan, metric, Some(description.tasks)).rows.push(row);
+/// A plan of the rows of a section, in a table for each metric and number of tasks, with these flags in front of their
+/// own. `ask` has a program describe its flags; a row whose program does not take them belongs beside the others.
+pub fn plan(
+    sweep: &Section,
+    flags: &[String],
+    programs: ProgramTables,
+    ask: impl Fn(&Variant) -> Option<Description>,
+) -> Plan {
+    let mut tables: Vec<Section> = Vec::new();
+    let mut others = Vec::new();
+    for row in &sweep.rows {
+        let mut row = row.clone();
+        row.variant.flags = [flags, &row.variant.flags].concat();
+        let Some(description) = ask(&row.variant) else {
+            others.push(row);
+            continue;
+        };
+        let metric = if description.hops.is_some() { Metric::Hop } else { Metric::Task };
+        let table = table(sweep, metric, flags, Some(description.tasks));
+        match tables.iter_mut().find(|known| known.title == table.title) {
+            Some(known) => known.rows.push(row),
+            None => tables.push(Section { rows: vec![row], ..table }),
         }
-        if !others.is_empty() {
-            let section = match plan.sections.first_mut() {
-                Some(section) => section,
-                None => self.section(&mut plan, Metric::Hop, None),
-            };
-            section.rows.extend(others);
-        }
-        plan
     }
-
-    /// The table of a metric and a number of tasks.
-    fn section<'a>(
-        &self,
-        plan: &'a mut Plan,
-        metric: Metric,
-        tasks: Option<u64>,
-    ) -> &'a mut Section {
-        let swept = self.swept(tasks);
-        let title = metric.title_over(&swept);
-        let known = plan.sections.iter().position(|section| section.title == title);
-        let place = known.unwrap_or_else(|| {
-            let also = self.also.iter().cloned();
-            let also =
-                also.map(|metric| Also { name: format!("{metric}, {}", metric.label()), metric });
-            let column = |&pin: &bool| Column {
-                name: if pin { "pinned" } else { "unpinned" }.to_owned(),
-                pin,
-                ..Column::default()
-            };
-            plan.sections.push(Section {
-                title,
-                metric,
-                also: also.collect(),
-                over: Some(Over { swept: Some(swept), ..self.over.clone() }),
-                columns: self.pins.iter().map(column).collect(),
-                hops: Some(self.hops),
-                alone: self.alone,
-                ..Section::default()
-            });
-            plan.sections.len() - 1
-        });
-        &mut plan.sections[place]
+    if tables.is_empty() {
+        tables.push(table(sweep, Metric::Hop, flags, None));
     }
-
-    /// What its curves run over, for their titles.
-    fn swept(&self, tasks: Option<u64>) -> String {
-        let mut swept = self.over.flag.clone();
-        if !self.over.unit.is_empty() {
-            swept += &format!(" in {}", self.over.unit);
-        }
-        let is_told =
-            self.over.flag == "--tasks" || self.flags.iter().any(|flag| flag.contains("--tasks"));
-        if let Some(tasks) = tasks.filter(|_| !is_told) {
-            swept += &format!(", {}", counted(tasks, "task"));
-        }
-        if !self.flags.is_empty() {
-            swept += &format!(", {}", shell_line(&self.flags));
-        }
-        swept
-    }
+    tables[0].rows.extend(others);
+    Plan { sections: tables, programs, ..Plan::default() }
 }
 
-/// Things in their order, each once.
-pub fn distinct<T: Clone + PartialEq>(all: &[T]) -> Vec<T> {
-    let mut distinct: Vec<T> = Vec::new();
-    for one in all {
-        if !distinct.contains(one) {
-            distinct.push(one.clone());
-        }
+/// The table of a metric and a number of tasks, without rows.
+fn table(sweep: &Section, metric: Metric, flags: &[String], tasks: Option<u64>) -> Section {
+    let over = sweep.over.clone().unwrap_or_default();
+    let mut swept = over.flag.clone();
+    if !over.unit.is_empty() {
+        swept += &format!(" in {}", over.unit);
     }
-    distinct
+    let is_told = over.flag == "--tasks" || flags.iter().any(|flag| flag.contains("--tasks"));
+    if let Some(tasks) = tasks.filter(|_| !is_told) {
+        swept += &format!(", {}", counted(tasks, "task"));
+    }
+    if !flags.is_empty() {
+        swept += &format!(", {}", shell_line(flags));
+    }
+    let title = metric.title_over(&swept);
+    let over = Some(Over { swept: Some(swept), ..over });
+    Section { title, metric, over, rows: Vec::new(), ..sweep.clone() }
 }
 
 #[cfg(test)]
@@ -169,20 +101,11 @@ mod tests {
 
     #[test]
     fn each_metric_and_number_of_tasks_is_a_table() {
-        let sweep = |programs: &[&str], flag: &str, unit, flags: &[&str]| Sweep {
-            over: Over::of(flag, vec![5, 9], unit),
-            programs: programs.iter().map(|line| line.parse().unwrap()).collect(),
-            pins: vec![true],
-            also: vec![Metric::SetUp],
-            flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
-            hops: 100_000,
-            rounds: 5,
-            alone: false,
-        };
         // A hop for each task and one more; creation programs have none, and peers say nothing.
-        let ask = |program: &str, flags: &[String]| {
-            let tasks = flags.iter().position(|flag| flag == "--tasks");
-            let tasks = tasks.map_or(500, |at| flags[at + 1].parse().unwrap());
+        let ask = |it: &Variant| {
+            let program = it.program.as_deref().unwrap();
+            let tasks = it.flags.iter().position(|flag| flag == "--tasks");
+            let tasks = tasks.map_or(500, |at| it.flags[at + 1].parse().unwrap());
             let hops = (!program.contains("creation")).then_some(tasks + 1);
             let json = serde_json::json!({
                 "contract": 1, "program": program, "version": "3", "tasks": tasks, "hops": hops,
@@ -190,22 +113,23 @@ mod tests {
             });
             (program != "peer").then(|| serde_json::from_value(json).unwrap())
         };
-        for (sweep, expected) in [
+        for (programs, flag, unit, flags, expected) in [
             (
-                sweep(&["peer", "thread-brigade"], "tasks", "", &[]),
-                &[
+                ["peer", "thread-brigade"],
+                "tasks",
+                "",
+                &[][..],
+                [
                     "Time per hop over --tasks: thread-brigade, pinned: --tasks 5",
                     "Time per hop over --tasks: peer, pinned: --tasks 5",
-                ][..],
+                ],
             ),
             (
-                sweep(
-                    &["thread-brigade", " async-creation  --tasks 9 "],
-                    "length",
-                    "ns",
-                    &["--shuffle", "1"],
-                ),
-                &[
+                ["thread-brigade", " async-creation  --tasks 9 "],
+                "length",
+                "ns",
+                &["--shuffle".to_owned(), "1".to_owned()],
+                [
                     "Time per hop over --length in ns, 500 tasks, --shuffle 1: thread-brigade, pinned: --shuffle 1 \
                      --length 5ns",
                     "Time per task over --length in ns, 9 tasks, --shuffle 1: async-creation --tasks 9, pinned: \
@@ -213,14 +137,19 @@ mod tests {
                 ],
             ),
         ] {
-            let cases = sweep.plan(ProgramTables::new(), ask).cases();
+            let sweep = Section {
+                over: Some(Over::of(flag, vec![5, 9], unit)),
+                columns: vec![placed(true)],
+                rows: programs.map(|line| row(line).unwrap()).to_vec(),
+                ..Section::default()
+            };
+            let cases = plan(&sweep, flags, ProgramTables::new(), ask).cases();
             let first = cases.iter().filter(|case| case.x == Some(5));
             let lines: Vec<String> = first
                 .map(|c| format!("{}: {}: {}", c.section.title, c.cell.name(), c.flags.join(" ")))
                 .collect();
             assert_eq!(lines, expected);
-            assert!(cases.iter().all(|case| case.hops == Some(100_000) && case.rounds == 5));
         }
-        assert!(" ".parse::<CommandLine>().is_err());
+        assert!(row(" ").is_err());
     }
 }

@@ -1,7 +1,6 @@
 //! `switchcost check`: a program in any language, held to the contract.
 
-use std::io::{self, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io::Write;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -13,12 +12,9 @@ use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
 use crate::system::console::{self, BadUsage, plain_line, shortened};
-use crate::system::lock::RunnerLock;
+use crate::system::lock;
 use crate::system::{progress, signals};
 use crate::verbs::args::{ProgramArgs, TextOrJson};
-
-/// Time after which it says how far it is, where there is no terminal.
-const EACH: Duration = Duration::from_secs(15);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -48,16 +44,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.command.split()?;
     let candidate = args.candidate(program, flags)?;
     signals::install()?;
-    let _lock = RunnerLock::acquire();
-    let begun = AtomicUsize::new(0);
-    let tell = |_: u32| {
-        if !console::obeys_escapes(&io::stderr()) {
-            let place = begun.load(Ordering::Relaxed);
-            let name = check::name(place).unwrap_or_default();
-            console::say(format_args!("check {place} of {}: {name}", check::COUNT));
-        }
-    };
-    let checks = progress::meanwhile([EACH; 2], tell, || args.checks(&candidate, &begun))?;
+    let _lock = lock::acquire();
+    let checks = args.checks(&candidate)?;
     let count = checks.len();
     let passed = checks.iter().filter(|c| c.result == Conformity::Passed).count();
     let failed = checks.iter().filter(|c| matches!(c.result, Conformity::Failed(_))).count();
@@ -73,13 +61,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 }
 
 impl Args {
-    /// Makes the checks, prints each of them, and counts those that were begun.
-    fn checks(&self, candidate: &Candidate, begun: &AtomicUsize) -> anyhow::Result<Vec<Checked>> {
+    /// Makes the checks, and prints each of them.
+    fn checks(&self, candidate: &Candidate) -> anyhow::Result<Vec<Checked>> {
         let mut checks = Vec::new();
-        let tell = |name: &str| {
-            let place = begun.fetch_add(1, Ordering::Relaxed) + 1;
-            progress::draw(&format!("check {place} of {}: {name}", check::COUNT));
-        };
+        let tell = |name: &str| progress::draw(&format!("check '{name}'"));
         for checked in check::check(candidate, |_| true, tell) {
             progress::draw("");
             // A check that was interrupted has no result.
@@ -96,14 +81,11 @@ impl Args {
 
     /// The program, which can be started.
     fn candidate(&self, program: &str, flags: &[String]) -> anyhow::Result<Candidate> {
-        ensure_no_runner_flags(flags)
-            .map_err(|e| BadUsage::new(format!("{e}: the checks set it")))?;
-        for flag in flags {
-            let name = flag.split('=').next().unwrap_or(flag);
-            if ["--tasks", "--threads"].contains(&name) {
-                let why = format!("{name} is the runner's own: the checks set it");
-                return Err(BadUsage::new(why));
-            }
+        let bad = |why: String| BadUsage::new(format!("{why}: the checks set it"));
+        ensure_no_runner_flags(flags).map_err(|e| bad(e.to_string()))?;
+        let names = flags.iter().map(|flag| flag.split('=').next().unwrap_or(flag));
+        if let Some(name) = names.into_iter().find(|name| ["--tasks", "--threads"].contains(name)) {
+            return Err(bad(format!("{name} is the runner's own")));
         }
         let programs = Programs::find([program], &built_in_tables()?)?;
         let executable = programs.executable(program).map_err(|e| BadUsage::new(e.to_string()))?;

@@ -5,7 +5,7 @@ use std::slice;
 
 use anyhow::ensure;
 
-use super::gate::{Gate, NothingSaid};
+use super::gate::{End, Gate};
 use super::output::{self, Format};
 use crate::figures::Figures;
 use crate::figures::verdict::MARGIN;
@@ -49,6 +49,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     let other_cpus = "the files are of different CPUs; compare those of one machine";
-    ensure!(comparison.is_one_cpu, NothingSaid(other_cpus.to_owned()));
+    ensure!(comparison.is_one_cpu, End::nothing_said(other_cpus));
     Gate::All.judge(&comparison.rows, args.fail_above, "`switchcost duel` may tell, in turns")
 }

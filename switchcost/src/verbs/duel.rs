@@ -1,25 +1,24 @@
 //! `switchcost duel`: two builds or settings in turns, and what has changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::slice;
 use std::time::Duration;
 
 use super::args::Selection;
-use super::gate::{Gate, Untested};
+use super::gate::{End, Gate};
 use super::output::{self, Format};
 use crate::figures::finding::Row;
 use crate::figures::pairs::{self, Decider, MIN_PAIRS};
 use crate::figures::verdict::MARGIN;
-use crate::measure::around::Around;
-use crate::measure::campaign::{drawn_seed, earlier};
+use crate::measure::campaign::earlier;
 use crate::measure::deadline::Time;
-use crate::measure::rounds::Rounds;
+use crate::measure::rounds::{Keep, Rounds};
 use crate::measure::store::{Contents, Store};
 use crate::measure::turns::Options;
 use crate::measure::{pacing, probe};
 use crate::plan::change::Change;
-use crate::plan::lineup::{Lineup, Sides};
+use crate::plan::lineup::{Around, Lineup, Sides};
 use crate::plan::programs::Programs;
 use crate::plan::scheduling::Cpus;
 use crate::plan::side::Side;
@@ -102,80 +101,31 @@ struct Settings {
     #[arg(long, value_name = "SETTING")]
     each: Vec<Change>,
 
-    /// Command that runs before the old side's processes start and before its slices, as `sh -c` does
-    #[arg(long, value_name = "COMMAND")]
-    before_a: Option<String>,
-
-    /// Command that runs after them, in any case, and puts back what the other one changed
-    #[arg(long, value_name = "COMMAND")]
-    after_a: Option<String>,
-
-    /// The same for the new side, such as "sysctl -q kernel.sched_autogroup_enabled=0"
-    #[arg(long, value_name = "COMMAND")]
+    /// Command that runs before the new side's processes start and before its slices, as `sh -c` does, such as
+    /// "sysctl -q kernel.sched_autogroup_enabled=0"
+    #[arg(long, value_name = "COMMAND", requires = "after_b")]
     before_b: Option<String>,
 
-    /// The same for the new side, such as "sysctl -q kernel.sched_autogroup_enabled=1"
+    /// Command that runs after them, in any case, and puts back what the other one changed; `true` if it is nothing
     #[arg(long, value_name = "COMMAND")]
     after_b: Option<String>,
 }
 
-impl Settings {
-    fn around(&self) -> [Around; 2] {
-        [(&self.before_a, &self.after_a), (&self.before_b, &self.after_b)]
-            .map(|(before, after)| Around { before: before.clone(), after: after.clone() })
-    }
-
-    /// Refuses a command that nothing puts back: the other side's processes would run with it too.
-    fn check_commands(&self) -> anyhow::Result<()> {
-        let [a, b] = [&self.before_a, &self.before_b].map(Option::is_some);
-        for (side, other, is_left) in [
-            ("a", "B", a && !b && self.after_a.is_none()),
-            ("b", "A", b && !a && self.after_b.is_none()),
-        ] {
-            if is_left {
-                return Err(BadUsage::new(format!(
-                    "--before-{side} without --after-{side}: {other} would run with it too; --after-{side} puts it \
-                     back (`true` if there is nothing to put back)"
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    fn sides<'a>(&'a self, builds: [&'a Side; 2]) -> Sides<'a> {
-        let commands = [[&self.before_a, &self.after_a], [&self.before_b, &self.after_b]];
-        Sides {
-            builds,
-            changes: [&self.a, &self.b],
-            each: &self.each,
-            commands: commands.map(|around| around.map(Option::as_deref)),
-        }
-    }
-}
-
-/// Why programs would not run as a side has them, each asked once; `None` of one that would.
-#[derive(Debug, Default)]
-struct Refusals(BTreeMap<String, Option<String>>);
-
-impl Refusals {
-    fn of(&mut self, case: &Case, programs: &Programs) -> Option<String> {
-        let setting = case.setting_among(Cpus::allowed().ok().as_ref());
-        let cpus = setting.cpus.as_ref().map(ToString::to_string);
-        let line = format!("{:?} {setting} {cpus:?} {}", case.side, case.command());
-        let ask = || match programs.of(case) {
-            Ok(program) => match probe::ask(program, &case.flags, &setting) {
-                Ok(answer) => answer.reason(),
-                Err(error) => Some(format!("{error:#}")),
-            },
-            Err(why) => Some(why.to_string()),
-        };
-        self.0.entry(line).or_insert_with(ask).clone()
+/// Why a program would not run as a side has it.
+fn refusal(case: &Case, programs: &Programs) -> Option<String> {
+    let setting = case.setting_among(Cpus::allowed().ok().as_ref());
+    match programs.of(case) {
+        Ok(program) => match probe::ask(program, &case.flags, &setting) {
+            Ok(answer) => answer.reason(),
+            Err(error) => Some(format!("{error:#}")),
+        },
+        Err(why) => Some(why.to_string()),
     }
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let untested = |e: anyhow::Error| if e.is::<BadUsage>() { e } else { Untested(e).into() };
-    let rows = measure(args).map_err(untested)?;
+    let rows = measure(args)
+        .map_err(|e| if e.is::<BadUsage>() { e } else { End::untested(format!("{e:#}")).into() })?;
     if signals::received().is_some() {
         return Ok(());
     }
@@ -184,41 +134,35 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 /// Measures and prints; returns the rows with their findings.
 fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
-    args.settings.check_commands()?;
     let earlier = args.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
-    let seed = earlier.runs.last().map(|run| run.seed);
-    let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
     let plan = args.selection.plan()?.with_three_counts();
     let mut cases = plan.cases();
     args.selection.retain(&mut cases, false)?;
-    let sides = args.settings.sides([&args.first, &args.second]);
+    let Settings { a, b, each, before_b, after_b } = &args.settings;
+    let around = Around { before: before_b.clone(), after: after_b.clone() };
+    let builds = [&args.first, &args.second];
+    let sides = Sides { builds, changes: [a, b], each, around: &around };
     let mut lineup = Lineup::of(cases, &plan.programs, &sides)?;
     if sides.have_settings() {
-        let mut refusals = Refusals::default();
-        lineup.leave_out(|case, programs| refusals.of(case, programs))?;
+        lineup.leave_out(refusal)?;
     }
     let Lineup { cases, left_out, programs, names } = lineup;
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
-    let store = Store::open_or_dated(args.out.as_deref().or(args.resume.as_deref()), "duel")?;
+    let store = Store::open(args.out.as_deref().or(args.resume.as_deref()), "duel")?;
     let path = store.path().to_owned();
-    let all: Vec<Case> =
-        cases.iter().chain(left_out.iter().map(|(case, _)| case)).cloned().collect();
-    let options = Options { around: args.settings.around(), ..Options::new(args.timeout) };
-    let mut rounds = Rounds::new(programs, store, seed, options, &all)?
-        .between(names, margin)
-        .resume(earlier, &all)
-        .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
-    for (case, why) in &left_out {
-        rounds.leave_out(case, why)?;
-    }
+    let options = Options { around: around.clone(), ..Options::new(args.timeout) };
+    let keep = Keep { store, seed: args.seed, options, earlier };
+    let mut rounds = Rounds::new(programs, keep, &cases, &left_out, |header| {
+        (header.sides, header.margin) = (Some(names), Some(margin));
+    })?;
     let s = if rows == 1 { " takes" } else { "s take" };
     let budget = args.budget.as_secs_f64();
-    console::say(format_args!("{rows} row{s} turns for {budget} s, seed {seed}"));
+    console::say(format_args!("{rows} row{s} turns for {budget} s, seed {}", rounds.header.seed));
     let mut decider = Decider::new(margin, rows);
     let most = args.pairs.unwrap_or(u32::MAX);
     say_what_fits(&cases, args.budget, most, rows);
-    rounds.run_some(cases, Time::Budget(args.budget), &pacing::DUEL, |round, cases, records| {
+    rounds.run(cases, Time::Budget(args.budget), &pacing::DUEL, |round, cases, records| {
         let programs: Vec<(u32, bool)> = cases.iter().map(|case| (case.index, case.twin)).collect();
         if round < most { decider.choose(round, &programs, records) } else { Vec::new() }
     })?;

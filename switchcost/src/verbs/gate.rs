@@ -3,35 +3,38 @@
 
 use std::fmt;
 
-use anyhow::{anyhow, ensure};
+use anyhow::ensure;
 use clap::ValueEnum;
 
 use crate::figures::finding::{Finding, Kind, Row};
 use crate::figures::number::percent;
 
-/// No verdict on what was asked, and what is to be done: status 3.
+/// An end of a comparison with a status of its own, and its reason.
 #[derive(Debug)]
-pub(crate) struct NothingSaid(pub(crate) String);
+pub(crate) struct End {
+    pub(crate) status: u8,
+    why: String,
+}
 
-impl fmt::Display for NothingSaid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "nothing can be said: {}", self.0)
+impl End {
+    /// No verdict on what was asked; the reason says what is to be done.
+    pub(crate) fn nothing_said(why: &str) -> Self {
+        End { status: 3, why: format!("nothing can be said: {why}") }
+    }
+
+    /// A side that cannot be built, or a row that failed.
+    pub(crate) fn untested(why: String) -> Self {
+        End { status: 125, why }
     }
 }
 
-impl std::error::Error for NothingSaid {}
-
-/// A side that cannot be built, or a row that failed: status 125.
-#[derive(Debug)]
-pub(crate) struct Untested(pub(crate) anyhow::Error);
-
-impl fmt::Display for Untested {
+impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.0)
+        f.write_str(&self.why)
     }
 }
 
-impl std::error::Error for Untested {}
+impl std::error::Error for End {}
 
 /// Figures that may fail a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -73,7 +76,7 @@ impl Gate {
         ensure!(worse.is_empty(), "worse by more than {}: {worse}", percent(share));
         ensure!(
             failed.is_empty() || (limit.is_none() && findings.peek().is_some()),
-            Untested(anyhow!("failed: {failed}"))
+            End::untested(format!("failed: {failed}"))
         );
         // Counts alone say nothing of the time.
         let is_asked = |kind: Kind| self.includes(kind) && !(self == Gate::All && kind.is_count());
@@ -84,7 +87,7 @@ impl Gate {
         };
         ensure!(
             findings.any(|finding| is_asked(finding.kind) && !finding.verdict.is_open()),
-            NothingSaid(format!("no {what} has a verdict; {remedy}"))
+            End::nothing_said(&format!("no {what} has a verdict; {remedy}"))
         );
         Ok(())
     }
@@ -113,7 +116,7 @@ mod tests {
             grade: Grade::Sure,
         };
         let findings = vec![
-            found(Kind::Time, Verdict::Inconclusive(Reason::Disturbed), 0.0),
+            found(Kind::Time, Verdict::Inconclusive(Reason::FewSlices), 0.0),
             found(Kind::Switches, Verdict::of([switches; 2], 0.05), switches),
         ];
         let findings = if fault.is_some() { Vec::new() } else { findings };
@@ -138,9 +141,7 @@ mod tests {
         ] {
             let end = match gate.judge(&rows, limit, "") {
                 Ok(()) => 0,
-                Err(error) if error.is::<Untested>() => 125,
-                Err(error) if error.is::<NothingSaid>() => 3,
-                Err(_) => 1,
+                Err(error) => error.downcast_ref::<End>().map_or(1, |end| end.status),
             };
             assert_eq!(end, status, "{gate:?} {rows:?}");
         }

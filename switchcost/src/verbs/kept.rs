@@ -3,20 +3,22 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::ensure;
 use humantime::format_duration;
 
 use super::args::Measure;
 use super::output::{self, Format};
-use crate::measure::campaign::{Campaign, Keep};
+use crate::measure::campaign::Campaign;
 use crate::measure::deadline::Time;
 use crate::measure::probe;
+use crate::measure::rounds::Keep;
 use crate::measure::store::{Contents, Store};
 use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;
 use crate::plan::setting::Setting;
-use crate::plan::sweep::Sweep;
+use crate::plan::sweep;
 use crate::plan::values::time_limit;
-use crate::plan::{Plan, built_in_tables};
+use crate::plan::{Plan, Row, Section, built_in_tables};
 use crate::system::console::{self, BadUsage};
 
 /// What becomes of the records of a verb that makes its own plan. (`run` has these flags too, but
@@ -45,20 +47,34 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Measures what the limits allow of a sweep, and names the rest.
-    pub(super) fn sweep(&self, sweep: &Sweep, limit: Option<Duration>) -> anyhow::Result<()> {
+    /// Measures what the limits allow of a sweep, whose programs all have these flags, and names the rest.
+    pub(super) fn sweep(
+        &self,
+        sweep: Section,
+        flags: &[String],
+        limit: Option<Duration>,
+    ) -> anyhow::Result<()> {
+        let sweep = sweep::checked(sweep).map_err(|e| BadUsage::new(format!("{e:#}")))?;
         // The file first: nothing may be built or measured that cannot be kept.
-        let store = Store::open(self.out.as_deref())?;
-        let names = sweep.programs.iter().map(|line| line.program.as_str());
+        let store = Store::open(self.out.as_deref(), "switchcost")?;
         let tables = built_in_tables()?;
+        let names = sweep.rows.iter().map(Row::program);
         let programs = Programs::up_to_date(names, &tables)?;
-        let plan = sweep.plan(tables, |program, flags| {
-            let program = programs.executable(program).ok()?;
-            probe::ask(program, flags, &Setting::default()).ok()?.description().cloned()
+        let over = sweep.over.clone().unwrap_or_default();
+        let plan = sweep::plan(&sweep, flags, tables, |it| {
+            let program = programs.executable(it.program.as_ref()?).ok()?;
+            let value = format!("{}{}", over.values.first()?, over.unit);
+            let flags = [&it.flags[..], &[over.flag.clone(), value]].concat();
+            probe::ask(program, &flags, &Setting::default()).ok()?.description().cloned()
         });
         let campaign = Campaign::of(programs, plan.cases())?;
         if campaign.cases.is_empty() {
-            return Err(nothing_left(&campaign.cuts, &sweep.over.flag));
+            let is_limited = |cut: &Feasibility| matches!(cut, Feasibility::TooMuch { .. });
+            ensure!(
+                !campaign.cuts.iter().any(is_limited),
+                "the limits of this system allow no point of this sweep"
+            );
+            return Err(BadUsage::new("none of the programs takes these flags"));
         }
         let end = limit.map(format_duration);
         let end = end.map(|limit| format!("; none is started after {limit} (--budget)"));
@@ -86,18 +102,5 @@ impl Kept {
         let path = rounds.store().path();
         let printed = output::print(rounds.records(), &[path], self.format, true);
         printed.and(rounds.conclude())
-    }
-}
-
-/// Why a sweep has no point at all: flags that no program takes are bad usage, limits are not.
-fn nothing_left(cuts: &[Feasibility], over: &str) -> anyhow::Error {
-    let lacks = |cut: &Feasibility| matches!(cut, Feasibility::NoFlag(flag) if flag == over);
-    if cuts.iter().all(lacks) {
-        return BadUsage::new(format!("none of the programs has a flag {over}"));
-    }
-    if cuts.iter().any(|cut| matches!(cut, Feasibility::TooMuch { .. })) {
-        anyhow::anyhow!("the limits of this system allow no point of this sweep")
-    } else {
-        BadUsage::new("none of the programs takes these flags")
     }
 }

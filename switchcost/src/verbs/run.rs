@@ -1,6 +1,5 @@
 //! `switchcost run`: runs a plan and prints its tables.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,9 +8,9 @@ use anyhow::Context;
 
 use super::args::{Measure, Selection};
 use super::output::{self, Format};
-use crate::measure::campaign::{Campaign, Keep, earlier};
+use crate::measure::campaign::{Campaign, earlier};
 use crate::measure::deadline::Time;
-use crate::measure::rounds::Rounds;
+use crate::measure::rounds::{Keep, Rounds};
 use crate::measure::store::{Contents, Store};
 use crate::plan::programs::{self, Programs};
 use crate::plan::{Case, Plan, values};
@@ -83,7 +82,7 @@ impl Args {
         }
         let mut cases = plan.cases();
         self.selection.retain(&mut cases, true)?;
-        ensure_known(&cases, &plan)?;
+        programs::ensure_known(cases.iter().map(|case| &*case.program), &plan.programs)?;
         if self.a_a {
             let twins: Vec<Case> = cases.iter().filter_map(Case::twin).collect();
             cases.extend(twins);
@@ -96,23 +95,13 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if args.list { list(args) } else { conclude(&mut measure(args)?, args.format, args.full) }
 }
 
-/// Checks that each program is there; a row of the plan is named for one that is not.
-fn ensure_known(cases: &[Case], plan: &Plan) -> anyhow::Result<()> {
-    let rows: BTreeMap<&str, &Case> =
-        cases.iter().rev().map(|case| (&*case.program, case)).collect();
-    programs::ensure_known(rows.keys().copied(), &plan.programs, |program, why| {
-        let row = rows.get(program).map_or(String::new(), |case| case.cell.name());
-        format!("--plan: row '{row}': {why}")
-    })
-}
-
 /// Runs the plan.
 fn measure(args: &Args) -> anyhow::Result<Rounds> {
     let earlier = args.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
     let (plan, cases) = args.cases()?;
     args.measure.ensure_can_keep(&cases)?;
     // The file first: nothing may be measured that cannot be kept.
-    let store = Store::open(args.out.as_deref().or(args.resume.as_deref()))?;
+    let store = Store::open(args.out.as_deref().or(args.resume.as_deref()), "switchcost")?;
     let keep = Keep { store, seed: args.seed, options: args.measure.options(), earlier };
     // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
     let names = cases.iter().map(|case| case.program.as_str());

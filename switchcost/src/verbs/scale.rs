@@ -3,9 +3,9 @@
 use facts::Metric;
 
 use super::kept::Kept;
-use crate::plan::Over;
 use crate::plan::range::Range;
-use crate::plan::sweep::{CommandLine, Sweep, distinct};
+use crate::plan::sweep::{self, curve_of, placed};
+use crate::plan::{Over, Row, Section};
 use crate::system::console::BadUsage;
 
 #[derive(Debug, clap::Args)]
@@ -16,8 +16,8 @@ pub(crate) struct Args {
 
     /// A program with its flags, such as "thread-brigade --stack-size 64KiB"; give it several
     /// times for several
-    #[arg(long, value_name = "PROGRAM", default_values = ["thread-brigade", "async-brigade", "thread-mem-brigade", "async-mem-brigade", "thread-creation", "async-creation"])]
-    program: Vec<CommandLine>,
+    #[arg(long, value_name = "PROGRAM", value_parser = sweep::row, default_values = ["thread-brigade", "async-brigade", "thread-mem-brigade", "async-mem-brigade", "thread-creation", "async-creation"])]
+    program: Vec<Row>,
 
     #[command(flatten)]
     keep: Kept,
@@ -26,15 +26,16 @@ pub(crate) struct Args {
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let to = u64::from(args.to);
     let range = Range::new((to / 2000).clamp(1, 1000), to).map_err(BadUsage::new)?;
-    let plan = Sweep {
-        over: Over::of("tasks", range.points(12), ""),
-        programs: distinct(&args.program),
-        pins: vec![false],
-        also: vec![Metric::SetUp, Metric::FirstIteration, Metric::Teardown, Metric::SystemPerTask],
-        flags: Vec::new(),
-        hops: 1,
-        rounds: 5,
+    let also = [Metric::SetUp, Metric::FirstIteration, Metric::Teardown, Metric::SystemPerTask];
+    let sweep = Section {
+        over: Some(Over::of("tasks", range.points(12), "")),
+        also: also.map(curve_of).to_vec(),
+        columns: vec![placed(false)],
+        rows: args.program.clone(),
+        rounds: Some(5),
+        hops: Some(1),
         alone: true,
+        ..Section::default()
     };
-    args.keep.sweep(&plan, args.keep.budget)
+    args.keep.sweep(sweep, &[], args.keep.budget)
 }

@@ -1,9 +1,8 @@
 //! Help texts, `switchcost completions` and `switchcost man`, generated from the command line's definition.
 //!
-//! Paragraphs of a verb's text that begin with `Examples:` and `Exit status:` are sections of their own.
+//! Paragraphs of a verb's text that begin with `Examples:`, the second one, and `Exit status:` are sections of their own.
 
-use std::fmt::Write as _;
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::render::layout;
@@ -34,33 +33,6 @@ pub(crate) struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-/// A verb's text in parts.
-#[derive(Default)]
-struct Parts {
-    examples: Vec<String>,
-    text: Vec<String>,
-    status: Option<String>,
-}
-
-impl Parts {
-    fn of(command: &Command) -> Self {
-        let long = command.get_long_about().map(ToString::to_string).unwrap_or_default();
-        let mut parts = Parts::default();
-        // The first paragraph is the short text.
-        for paragraph in long.split("\n\n").skip(1) {
-            if let Some(examples) = paragraph.strip_prefix(EXAMPLES) {
-                parts.examples =
-                    examples.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-            } else if let Some(status) = paragraph.strip_prefix(EXIT_STATUS) {
-                parts.status = Some(status.trim().to_owned());
-            } else {
-                parts.text.push(paragraph.to_owned());
-            }
-        }
-        parts
-    }
-}
-
 /// The command line with help texts that begin with examples and list the options by group, a line or two each. If
 /// they are not `long`, they have neither examples nor what options and verbs are about.
 pub(crate) fn with_help(command: Command, long: bool) -> Command {
@@ -73,17 +45,21 @@ pub(crate) fn with_help(command: Command, long: bool) -> Command {
 }
 
 fn one_with_help(command: Command, long: bool) -> Command {
-    let parts = Parts::of(&command);
-    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    let (mut head, mut foot) = (about, String::new());
+    let mut head = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let mut foot = String::new();
     if long {
-        if !parts.examples.is_empty() {
-            let _ = write!(head, "\n\n{EXAMPLES}\n  {}", parts.examples.join("\n  "));
-        }
-        parts.text.iter().for_each(|text| head += &format!("\n\n{text}"));
         foot = values(&command);
-        if let Some(status) = &parts.status {
-            let _ = write!(foot, "{EXIT_STATUS} {status}");
+        let text = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+        // The first paragraph is the short text.
+        for paragraph in text.split("\n\n").skip(1) {
+            if let Some(examples) = paragraph.strip_prefix(EXAMPLES) {
+                let lines: Vec<&str> = examples.split('`').skip(1).step_by(2).collect();
+                head += &format!("\n\n{EXAMPLES}\n  {}", lines.join("\n  "));
+            } else if paragraph.starts_with(EXIT_STATUS) {
+                foot += paragraph;
+            } else {
+                head += &format!("\n\n{paragraph}");
+            }
         }
     }
     let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
@@ -116,8 +92,6 @@ fn named(
     width: usize,
     text: &mut Vec<u8>,
 ) -> io::Result<()> {
-    use io::Write;
-
     let indent = 4 + values.iter().map(|value| value.get_name().len()).max().unwrap_or_default();
     writeln!(text, "--{}:", option.get_long().unwrap_or_default())?;
     for value in values {

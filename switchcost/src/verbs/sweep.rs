@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, ValueEnum};
 use contract::units::{Bytes, Span};
-use facts::Metric;
+use facts::{Also, Metric};
 
 use super::kept::Kept;
 use crate::plan::range::Range;
-use crate::plan::sweep::{CommandLine, Sweep, distinct};
-use crate::plan::{Over, ensure_no_runner_flags};
+use crate::plan::sweep::{self, curve_of, placed};
+use crate::plan::{Over, Row, Section, ensure_no_runner_flags};
 use crate::system::console::BadUsage;
 
 #[derive(Debug, clap::Args)]
@@ -41,12 +40,8 @@ pub(crate) struct Args {
 
     /// A program to measure, with flags if need be, such as "async-mem-brigade --shuffle 1"; give it
     /// several times for several
-    #[arg(long, value_name = "PROGRAM", default_values = ["thread-brigade", "async-brigade", "async-mem-brigade"])]
-    program: Vec<CommandLine>,
-
-    /// Only programs whose command line contains this text, case-insensitive
-    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
-    filter: Option<String>,
+    #[arg(long, value_name = "PROGRAM", value_parser = sweep::row, default_values = ["thread-brigade", "async-brigade", "async-mem-brigade"])]
+    program: Vec<Row>,
 
     /// Where each process may run: on every CPU, or pinned to one; give it twice for both
     #[arg(long, value_enum, default_values = ["unpinned", "pinned"])]
@@ -64,7 +59,7 @@ pub(crate) struct Args {
     /// Another figure of the same processes, as a curve of its own: set-up, first-iteration, teardown,
     /// system-per-task or any other metric of plans; give it several times for several
     #[arg(long, value_name = "METRIC", value_parser = figure)]
-    also: Vec<Metric>,
+    also: Vec<Also>,
 
     #[command(flatten)]
     keep: Kept,
@@ -86,31 +81,18 @@ enum Placement {
     Pinned,
 }
 
-/// A metric that a single process has.
-fn figure(text: &str) -> Result<Metric, String> {
+/// A curve of a metric that a single process has.
+fn figure(text: &str) -> Result<Also, String> {
     let metric: Metric = text.parse()?;
     if metric.is_slope() {
-        Err("a slope is a figure of many processes; write system-per-task".to_owned())
-    } else {
-        Ok(metric)
+        return Err("a slope is a figure of many processes; write system-per-task".to_owned());
     }
+    Ok(curve_of(metric))
 }
 
-/// A flag that is swept.
-#[derive(Clone, Debug)]
-struct Swept {
-    /// Its name, without dashes.
-    flag: String,
-    range: Range,
-    /// What its values are typed in: `ns`, or nothing for plain numbers.
-    unit: &'static str,
-}
-
-impl Swept {
-    fn number(flag: &str, range: Range) -> Self {
-        Swept { flag: flag.to_owned(), range, unit: "" }
-    }
-}
+/// A flag that is swept, without dashes, its range, and what its values are typed in: `ns`, or nothing for plain
+/// numbers.
+type Swept = (String, Range, &'static str);
 
 /// A flag's name and its range, of numbers, sizes or times.
 fn named(text: &str) -> Result<Swept, String> {
@@ -122,55 +104,34 @@ fn named(text: &str) -> Result<Swept, String> {
         return Err(format!("'{name}' is not the name of a flag"));
     }
     ensure_no_runner_flags(&[format!("--{name}")]).map_err(|e| e.to_string())?;
-    match Range::parse(range, |end| Some(end.parse::<Span>().ok()?.0)) {
+    let of_times = Range::parse(range, |end| Some(end.parse::<Span>().ok()?.0));
+    let (range, unit) = match of_times {
         // Of times without a unit nobody could tell which was meant.
-        Ok(range) => Ok(Swept { unit: "ns", ..Swept::number(name, range) }),
-        Err(of_times) => {
-            if range.contains(char::is_alphabetic) {
-                Range::parse(range, |end| Some(end.parse::<Bytes>().ok()?.0))
-                    .map(|range| Swept::number(name, range))
-                    .map_err(|_| of_times)
-            } else {
-                Ok(Swept::number(name, range.parse()?))
-            }
+        Ok(range) => (range, "ns"),
+        Err(why) if range.contains(char::is_alphabetic) => {
+            let of_sizes = Range::parse(range, |end| Some(end.parse::<Bytes>().ok()?.0));
+            (of_sizes.map_err(|_| why)?, "")
         }
-    }
-}
-
-impl Args {
-    /// The flag that is swept, and its range; the command line has exactly one.
-    fn swept(&self) -> anyhow::Result<Swept> {
-        let flags = [("tasks", self.tasks), ("tokens", self.tokens), ("idle", self.idle)];
-        let swept = flags
-            .into_iter()
-            .find_map(|(name, range)| Some(Swept::number(name, range?)))
-            .or_else(|| self.over.clone());
-        swept.ok_or_else(|| BadUsage::new("sweep: no flag has a range"))
-    }
-
-    fn plan(&self) -> anyhow::Result<Sweep> {
-        let Swept { flag, range, unit } = self.swept()?;
-        let filter = self.filter.as_deref().unwrap_or_default().to_lowercase();
-        let mut programs = distinct(&self.program);
-        programs.retain(|line| line.to_string().to_lowercase().contains(&filter));
-        if programs.is_empty() {
-            return Err(BadUsage::new(format!(
-                "--filter: no program has '{filter}' in its command line"
-            )));
-        }
-        Ok(Sweep {
-            over: Over::of(&flag, range.points(self.points), unit),
-            programs,
-            pins: distinct(&self.placement).iter().map(|&at| at == Placement::Pinned).collect(),
-            also: distinct(&self.also),
-            flags: self.flags.clone(),
-            hops: self.hops,
-            rounds: self.rounds,
-            alone: false,
-        })
-    }
+        Err(_) => (range.parse()?, ""),
+    };
+    Ok((name.to_owned(), range, unit))
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    args.keep.sweep(&args.plan()?, Some(args.keep.budget.unwrap_or(BUDGET)))
+    let flags = [("tasks", args.tasks), ("tokens", args.tokens), ("idle", args.idle)];
+    let mut numbers =
+        flags.into_iter().filter_map(|(name, range)| Some((name.to_owned(), range?, "")));
+    // The command line has exactly one.
+    let swept = numbers.next().or_else(|| args.over.clone());
+    let (flag, range, unit) = swept.ok_or_else(|| BadUsage::new("sweep: no flag has a range"))?;
+    let sweep = Section {
+        over: Some(Over::of(&flag, range.points(args.points), unit)),
+        also: args.also.clone(),
+        columns: args.placement.iter().map(|&at| placed(at == Placement::Pinned)).collect(),
+        rows: args.program.clone(),
+        rounds: Some(args.rounds),
+        hops: Some(args.hops),
+        ..Section::default()
+    };
+    args.keep.sweep(sweep, &args.flags, Some(args.keep.budget.unwrap_or(BUDGET)))
 }

@@ -105,7 +105,7 @@ pub(crate) fn centre(case: u32) -> f64 {
 /// Gives each run of a file a mean of its own.
 pub(crate) fn draw(file: &mut [Record], mut mean: impl FnMut(u32) -> f64) {
     for record in file {
-        record.samples = Some(samples(mean(record.case)));
+        record.process.samples = Some(samples(mean(record.case)));
     }
 }
 

@@ -21,7 +21,7 @@ fn with_yardstick(own: f64, yardstick: f64) -> Vec<Record> {
             run.plan.cases[case].yardstick = case == 1;
             run.plan.sections[0].also = vec![rate];
         });
-        record.cpus = Some("0".to_owned());
+        record.process.cpus = Some("0".to_owned());
     }
     records
 }
@@ -86,7 +86,7 @@ fn drifting(noise: &mut Noise, own: f64, drift: f64, other: f64) -> Vec<Record> 
     }
     for record in &mut records {
         edit(record, |run, case| run.plan.cases[case].yardstick = case > 0);
-        record.cpus = Some("0".to_owned());
+        record.process.cpus = Some("0".to_owned());
     }
     records
 }

@@ -56,7 +56,7 @@ fn an_answer_names_the_schedulers_of_its_tasks() {
     for view in views(&records) {
         assert!(view.replace("&#39;", "'").contains(two), "{view}");
     }
-    for runtime in records.iter_mut().filter_map(|record| record.runtime.as_mut()) {
+    for runtime in records.iter_mut().filter_map(|record| record.process.runtime.as_mut()) {
         runtime.flavor = "one-page".to_owned();
     }
     for view in views(&records) {
@@ -85,7 +85,7 @@ fn what_should_not_have_been_measured_or_pooled_comes_first() {
 fn a_figure_that_its_counters_contradict_is_marked_in_the_answer() {
     let mut records = committed(QUIET);
     for record in records.iter_mut().filter(|record| record.program == "thread-brigade") {
-        if let Some(usage) = &mut record.usage {
+        if let Some(usage) = &mut record.process.usage {
             (usage.voluntary_switches, usage.involuntary_switches) = (0, 0);
         }
     }
@@ -115,9 +115,9 @@ fn several_sessions_of_a_machine_are_its_samples() {
     let sessions = |count: u64| {
         let session = |id: u64| {
             let mut records = with_header(QUIET, |run| run.id = id);
-            records.iter_mut().for_each(|record| record.run = id);
+            records.iter_mut().for_each(|record| record.process.run = id);
             for record in records.iter_mut().filter(|r| r.program.starts_with("thread")) {
-                for slice in &mut record.slices {
+                for slice in &mut record.process.slices {
                     slice.total += slice.total * id / 50;
                 }
             }

@@ -166,7 +166,7 @@ fn a_relative_path_of_a_program_starts_in_the_folder_of_the_plan() {
     run("--out out.jsonl").expect(0);
     assert_eq!(house.processes().len(), 1);
     fs::remove_file(house.path(TWO[0])).unwrap();
-    run("--list").expect_refusal(2, &["row '", "there is no program plans/../one-thread-brigade"]);
+    run("--list").expect_refusal(2, &["there is no program plans/../one-thread-brigade"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn slice(total: u64, before: u32, after: u32) -> Slice {
 
 fn of(slices: Vec<Slice>) -> Record {
     let mut record = testing::record("p", 9, &[100; 9]);
-    record.slices = slices;
+    record.process.slices = slices;
     record
 }
 
@@ -37,14 +37,6 @@ fn slices_whose_time_others_had_do_not_count() {
     for (timed, is_short) in correct(&records).timed.iter().zip([true, true, false]) {
         assert_eq!(timed.corrected.as_ref().unwrap().is_short, is_short);
     }
-}
-
-#[test]
-fn a_process_without_slices_has_the_mean_of_its_samples() {
-    let records = [of(Vec::new())];
-    let timed = correct(&records).timed.remove(0);
-    assert_eq!((timed.iteration(), timed.with_error()), (Some(100.0), Some(100.0)));
-    assert_eq!(timed.factor(), 1.0);
 }
 
 /// Programs, and how far they follow the speed of the machine.
@@ -85,7 +77,7 @@ fn simulated(rng: &mut fastrand::Rng, flips: [f64; 2]) -> Vec<Record> {
         }
         for (model, slices) in models.iter().zip(slices) {
             let mut record = model.clone();
-            (record.run, record.round, record.slices) = (1, round, slices);
+            (record.process.run, record.process.round, record.process.slices) = (1, round, slices);
             records.push(record);
         }
     }

@@ -1,16 +1,16 @@
 //! Sources of a side that is built: a work tree of git's, or these sources with another lock file. Each
 //! has a folder in `target/duel`, with a target folder of its own, kept for the next time.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
-use super::Source;
-use super::lock::Lock;
+use super::source::{Source, revision};
 use crate::plan::checkout::{Checkout, ensure_own, output};
 
 /// Sources of a side that is built, and where.
@@ -19,10 +19,83 @@ pub(super) struct Tree {
     pub(super) sources: PathBuf,
     pub(super) target: PathBuf,
     /// Commit of the sources, and changes since, as far as they are known.
-    pub(super) commit: Option<String>,
-    pub(super) dirty: Option<bool>,
+    commit: Option<String>,
+    dirty: Option<bool>,
     /// What cargo takes from somewhere else, as values of its configuration.
     pub(super) patch: Vec<String>,
+}
+
+impl Tree {
+    /// The crates of these names that it is built from, and the commit, in a line.
+    pub(super) fn describe(&self, checkout: &Checkout, names: &BTreeSet<&str>) -> String {
+        let crates = names.iter().filter_map(|name| self.taken(checkout, name).ok());
+        let mut parts: Vec<String> = crates.map(|taken| taken.in_line()).collect();
+        let own = revision(self.commit.as_deref(), self.dirty);
+        if parts.is_empty() {
+            parts.push(own);
+        } else if self.commit.is_some() {
+            parts.push(format!("programs of {own}"));
+        }
+        parts.join(", ")
+    }
+
+    /// Flags of cargo for what it takes from somewhere else.
+    fn configuration(&self) -> impl Iterator<Item = &str> {
+        self.patch.iter().flat_map(|value| ["--config", value])
+    }
+
+    /// What the lock file has for a crate.
+    fn taken(&self, checkout: &Checkout, name: &str) -> anyhow::Result<Taken> {
+        let mut cargo = checkout.cargo();
+        cargo.args(["pkgid", "--package", name]).args(self.configuration());
+        let id = output(cargo.arg("--manifest-path").arg(self.sources.join("Cargo.toml")))?;
+        let (source, of_source) = id.split_once('#').with_context(|| format!("cargo: {id}"))?;
+        let version = of_source.rsplit('@').next().unwrap_or_default();
+        let [name, source, version] = [name, source, version].map(str::to_owned);
+        Ok(Taken { name, version, source })
+    }
+
+    /// Checks that it takes a crate from there. Cargo leaves one of another version than its dependents ask for,
+    /// and a patch of its configuration stands, whatever it was asked for.
+    fn expect(&self, checkout: &Checkout, name: &str, source: &Source) -> anyhow::Result<()> {
+        let taken = self.taken(checkout, name)?;
+        ensure!(
+            taken.is_of(source),
+            "cargo takes {} in its place: the programs do not ask for that version, or their sources replace the \
+             crate, as by [patch]",
+            taken.in_line()
+        );
+        Ok(())
+    }
+}
+
+/// A crate as `cargo pkgid` names it.
+struct Taken {
+    name: String,
+    version: String,
+    source: String,
+}
+
+impl Taken {
+    /// True if it is what a side names.
+    fn is_of(&self, wanted: &Source) -> bool {
+        // Cargo adds what follows a `+`, which is no part of the order of versions.
+        let order = |version: &str| version.split('+').next().map(str::to_owned);
+        match wanted {
+            Source::Version(version) => {
+                self.source.starts_with("registry+") && order(&self.version) == order(version)
+            }
+            Source::Path(_) => self.source.starts_with("path+"),
+            Source::Git { .. } => self.source.starts_with("git+"),
+        }
+    }
+
+    /// Its name, version and source.
+    fn in_line(&self) -> String {
+        let (kind, place) = self.source.split_once('+').unwrap_or_default();
+        let source = if kind == "registry" { kind } else { place };
+        format!("{} {} ({source})", self.name, self.version)
+    }
 }
 
 /// Sources of a revision.
@@ -54,13 +127,26 @@ pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tr
     Ok(Tree { sources, target, commit: Some(hash), dirty: None, patch: Vec::new() })
 }
 
+/// These sources as they are.
+///
+/// Not in the usual target folder: built beside others, a program's dependencies have other features, and
+/// the sides shall have the same.
+pub(super) fn these(checkout: &Checkout) -> Tree {
+    let (commit, dirty) = checkout.revision();
+    let sources = checkout.folder.clone();
+    let target = checkout.target.join("duel").join("sources");
+    Tree { sources, target, commit, dirty, patch: Vec::new() }
+}
+
 /// These sources, with another one of a dependency.
 pub(super) fn with_source(
     checkout: &Checkout,
     name: &str,
     source: &Source,
 ) -> anyhow::Result<Tree> {
-    let folder = checkout.target.join("duel").join(format!("{name}-{}", folder_name(source)));
+    let mut hasher = DefaultHasher::new();
+    format!("{source:?}").hash(&mut hasher);
+    let folder = checkout.target.join("duel").join(format!("{name}-{:016x}", hasher.finish()));
     // A source that is not there leaves no folder.
     let patch = patch(checkout, name, source)?;
     ensure_own(&[&folder])?;
@@ -86,32 +172,18 @@ fn resolve(checkout: &Checkout, tree: &Tree, name: &str, source: &Source) -> any
     let now = [&own, tree.patch.concat().as_bytes(), &manifest].concat();
     link_entries(&checkout.folder, &tree.sources)
         .with_context(|| format!("cannot link the sources into {}", tree.sources.display()))?;
-    if lock.is_file() && fs::read(&base).is_ok_and(|base| base == now) {
-        return Lock::read(&tree.sources)?.expect(name, source);
+    if !lock.is_file() || fs::read(&base).ok().as_ref() != Some(&now) {
+        fs::write(&lock, &own).context("Cargo.lock")?;
+        let mut command = checkout.cargo();
+        command.args(["update", "--quiet", "--package", name]);
+        if let Source::Version(version) = source {
+            command.args(["--precise", version]);
+        }
+        command.args(tree.configuration());
+        output(command.arg("--manifest-path").arg(tree.sources.join("Cargo.toml")))?;
     }
-    fs::write(&lock, &own).context("Cargo.lock")?;
-    let mut command = checkout.cargo();
-    command.args(["update", "--quiet", "--package", name]);
-    if let Source::Version(version) = source {
-        command.args(["--precise", version]);
-    }
-    command.args(tree.patch.iter().flat_map(|value| ["--config", value]));
-    output(command.arg("--manifest-path").arg(tree.sources.join("Cargo.toml")))?;
-    Lock::read(&tree.sources)?.expect(name, source)?;
+    tree.expect(checkout, name, source)?;
     fs::write(&base, &now).context("Cargo.lock")
-}
-
-/// Name of a source's folder: short, and another one for each source.
-fn folder_name(source: &Source) -> String {
-    let text = source.to_string();
-    let word = text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
-    if word == text && word.len() < 100 {
-        return word;
-    }
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    let end = word.len().saturating_sub(60);
-    format!("{}-{:016x}", &word[end..], hasher.finish())
 }
 
 /// Values of configuration that take a crate from somewhere else, unless that is the registry.
@@ -124,7 +196,11 @@ fn patch(checkout: &Checkout, name: &str, source: &Source) -> anyhow::Result<Vec
         Source::Version(_) => Vec::new(),
         Source::Path(path) => vec![value("path", &package_in(path, name)?.to_string_lossy())],
         Source::Git { url, revision } => {
-            vec![value("git", url), value("rev", &commit(checkout, url, revision)?)]
+            // A branch moves. Tags and commits cargo finds by itself.
+            let branch = format!("refs/heads/{revision}");
+            let found = checkout.git(&["ls-remote", "--", url, &branch])?;
+            let commit = found.split_whitespace().next().unwrap_or(revision);
+            vec![value("git", url), value("rev", commit)]
         }
     })
 }
@@ -141,37 +217,6 @@ fn package_in(folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
     places.into_iter().find(is_of).with_context(|| {
         format!("{} has no package '{name}': name the folder of its Cargo.toml", folder.display())
     })
-}
-
-/// Commit of a branch or a tag of a repository; what looks like a commit is left to cargo.
-fn commit(checkout: &Checkout, url: &str, revision: &str) -> anyhow::Result<String> {
-    let is_hash = revision.len() >= 7 && revision.chars().all(|c| c.is_ascii_hexdigit());
-    if is_hash && revision.len() == 40 || revision.starts_with("refs/") {
-        return Ok(revision.to_owned());
-    }
-    // The commit that an annotated tag points to comes before the tag, and a tag before a branch, as for git.
-    let names = ["tags/{}^{}", "tags/{}", "heads/{}"]
-        .map(|name| format!("refs/{}", name.replacen("{}", revision, 1)));
-    let [peeled, tag, branch] = names.each_ref().map(String::as_str);
-    let found = checkout.git(&["ls-remote", "--", url, peeled, tag, branch])?;
-    let lines: Vec<(&str, &str)> = found.lines().filter_map(|line| line.split_once('\t')).collect();
-    let commits = names.iter().filter_map(|name| lines.iter().find(|(_, found)| found == name));
-    match commits.map(|(commit, _)| *commit).next() {
-        Some(commit) => Ok(commit.to_owned()),
-        None if is_hash => Ok(revision.to_owned()),
-        None => bail!("{url} has no branch, tag or commit '{revision}'"),
-    }
-}
-
-/// These sources as they are.
-///
-/// Not in the usual target folder: built beside others, a program's dependencies have other features, and
-/// the sides shall have the same.
-pub(super) fn these(checkout: &Checkout) -> Tree {
-    let (commit, dirty) = checkout.revision();
-    let sources = checkout.folder.clone();
-    let target = checkout.target.join("duel").join("sources");
-    Tree { sources, target, commit, dirty, patch: Vec::new() }
 }
 
 /// Gives `to` a link to each entry of `from` that cargo may need: it sees the files' own times, and builds again only
@@ -198,62 +243,21 @@ fn link_entries(from: &Path, to: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use tempfile::TempDir;
-
     use super::*;
     use crate::plan::programs::Places;
 
     #[test]
-    fn each_source_has_a_folder_of_its_own() {
-        let path = |path: &str| folder_name(&Source::Path(path.into()));
-        assert_eq!(folder_name(&Source::Version("1.50.0".to_owned())), "1.50.0");
-        assert_ne!(path("/a/b"), path("/a-b"));
-        assert!(path(&"x/".repeat(2000)).len() < 100);
-    }
-
-    /// A repository with a commit, and what calls git in it.
-    fn repository(checkout: &Checkout, files: &[&str]) -> (TempDir, impl Fn(&str) -> String) {
-        let folder = tempfile::tempdir().unwrap();
-        for file in files {
-            let file = folder.path().join(file);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, "own").unwrap();
-        }
-        let path = folder.path().to_string_lossy().into_owned();
-        let checkout = checkout.clone();
-        let git = move |args: &str| {
-            let own = ["-C", &path, "-c", "user.name=x", "-c", "user.email=x@x"];
-            checkout.git(&own.into_iter().chain(args.split(' ')).collect::<Vec<_>>()).unwrap()
-        };
-        for args in ["init -q -b main", "add .", "commit -q -m x"] {
-            git(args);
-        }
-        (folder, git)
-    }
-
-    #[test]
-    fn a_branch_and_a_tag_are_found() {
-        let Some(checkout) = Places::find().unwrap().checkout else { return };
-        let (folder, git) = repository(&checkout, &["file"]);
-        git("tag -a -m x v1");
-        git("branch a/b");
-        let head = git("rev-parse HEAD");
-        let url = format!("file://{}", folder.path().display());
-        for (revision, expected) in
-            [("main", &*head), ("a/b", &head), ("v1", &head), (&head[..9], &head[..9])]
-        {
-            assert_eq!(commit(&checkout, &url, revision).unwrap(), expected, "{revision}");
-        }
-        let why = commit(&checkout, &url, "nosuch").unwrap_err().to_string();
-        assert!(why.contains("no branch, tag or commit 'nosuch'"), "{why}");
-    }
-
-    #[test]
     fn sources_of_a_revision_are_its_own_whatever_was_left_there() {
         let Some(mut checkout) = Places::find().unwrap().checkout else { return };
-        let (folder, _) = repository(&checkout, &["a/b", "Cargo.toml"]);
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("a")).unwrap();
+        fs::write(folder.path().join("a/b"), "own").unwrap();
         checkout.folder = folder.path().to_owned();
         checkout.target = folder.path().join("target");
+        for args in ["init -q -b main", "add .", "commit -q -m x"] {
+            let own = ["-c", "user.name=x", "-c", "user.email=x@x"];
+            checkout.git(&own.into_iter().chain(args.split(' ')).collect::<Vec<_>>()).unwrap();
+        }
         let sources = worktree(&checkout, "main").unwrap().sources;
         let file = sources.join("a/b");
         let spoils: [fn(&Path) -> io::Result<()>; 3] = [
@@ -271,65 +275,20 @@ mod tests {
     }
 
     #[test]
-    fn a_package_is_in_its_folder_or_in_a_workspace() {
-        let folder = tempfile::tempdir().unwrap();
-        let own = folder.path().join("one");
-        fs::create_dir(&own).unwrap();
-        fs::write(own.join("Cargo.toml"), "[package]\nname = 'one'\n").unwrap();
-        for place in [folder.path(), &own] {
-            assert_eq!(package_in(place, "one").unwrap(), own);
-        }
-        let why = package_in(&own, "tokio").unwrap_err().to_string();
-        assert!(why.contains("no package 'tokio'"), "{why}");
-    }
-
-    /// Else a duel of equal builds would find the layout of their code.
-    #[test]
-    fn equal_sources_in_two_folders_give_equal_bytes() {
-        let Some(checkout) = Places::find().unwrap().checkout else {
-            return;
+    fn what_cargo_takes_is_what_a_side_names() {
+        let taken = |version: &str, source: &str| {
+            let [name, version, source] = ["x", version, source].map(str::to_owned);
+            Taken { name, version, source }
         };
-        let folder = tempfile::tempdir().unwrap();
-        let (from, to) = (folder.path().join("from"), folder.path().join("duel/x-1.0.0/sources"));
-        fs::create_dir_all(&to).unwrap();
-        symlink("nowhere", to.join("gone")).unwrap();
-        let manifest = |name: &str, needs: &str| {
-            format!("[package]\nname = '{name}'\nversion = '1.0.0'\nedition = '2024'\n{needs}")
-        };
-        for (path, text) in [
-            (
-                "Cargo.toml",
-                "[workspace]\nmembers = ['one', 'two']\nresolver = '3'\n\
-                 [profile.dev]\ndebug = false\n",
-            ),
-            ("one/Cargo.toml", &manifest("one", "[dependencies]\ntwo.path = '../two'\n")),
-            ("one/src/main.rs", "fn main() { println!(\"{} {}\", file!(), two::f()) }"),
-            ("two/Cargo.toml", &manifest("two", "")),
-            (
-                "two/build.rs",
-                "fn main() { let out = std::env::var(\"OUT_DIR\").unwrap(); \
-                 std::fs::write(out + \"/f.rs\", \"pub fn f() -> u32 { 7 }\").unwrap() }",
-            ),
-            ("two/src/lib.rs", "include!(concat!(env!(\"OUT_DIR\"), \"/f.rs\"));"),
-            (".hidden", ""),
-            ("built/CACHEDIR.TAG", ""),
+        for (taken, wanted, expected) in [
+            (taken("1.54.1+meta", "registry+x"), "1.54.1", true),
+            (taken("1.54.1+meta", "registry+x"), "1.54", false),
+            (taken("1.0.0", "git+x"), "1.0.0", false),
+            (taken("1.0.0", "git+x"), "git:file:///x#y", true),
+            (taken("1.0.0", "path+x"), "1.0.0", false),
         ] {
-            let path = from.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
+            let source = wanted.parse().unwrap();
+            assert_eq!(taken.is_of(&source), expected, "{} {wanted}", taken.in_line());
         }
-        link_entries(&from, &to).unwrap();
-        for name in ["gone", ".hidden", "built"] {
-            assert!(to.join(name).symlink_metadata().is_err(), "{name}");
-        }
-        let lock = "version = 4\n[[package]]\nname = \"one\"\nversion = \"1.0.0\"\n\
-                    dependencies = [\"two\"]\n[[package]]\nname = \"two\"\nversion = \"1.0.0\"\n";
-        let [first, second] = [&from, &to].map(|sources| {
-            fs::write(sources.join("Cargo.lock"), lock).unwrap();
-            let target = sources.with_file_name("target");
-            checkout.cargo_build(sources, &target, &["one"], &[], "one").unwrap();
-            fs::read(checkout.profile_folder(&target).join("one")).unwrap()
-        });
-        assert!(first == second, "{} and {} bytes", first.len(), second.len());
     }
 }

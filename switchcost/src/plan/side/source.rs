@@ -1,65 +1,52 @@
 //! Sources of a dependency, as a command line names them.
 
-use std::fmt;
 use std::path::PathBuf;
-
-use crate::system::console::is_command;
+use std::str::FromStr;
 
 /// Sources of a dependency.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub(super) enum Source {
     /// An exact version of the registry.
     Version(String),
     /// A folder that holds the crate.
     Path(PathBuf),
     /// A revision of a repository.
     Git {
-        /// Where it is.
         url: String,
         /// Commit, branch or tag.
         revision: String,
     },
 }
 
-impl Source {
+impl FromStr for Source {
+    type Err = String;
+
     /// Reads what follows the `@`.
-    pub(super) fn of(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, String> {
         if let Some(folder) = text.strip_prefix("path:") {
             let path = std::path::absolute(folder).map_err(|e| format!("{folder}: {e}"))?;
-            return match path.join("Cargo.toml").is_file() {
-                true => Ok(Source::Path(path)),
-                false => Err(format!("{folder} has no Cargo.toml: name the folder of the crate")),
+            return if path.join("Cargo.toml").is_file() {
+                Ok(Source::Path(path))
+            } else {
+                Err(format!("{folder} has no Cargo.toml: name the folder of the crate"))
             };
         }
         let is_plain = |text: &str| {
-            !text.is_empty()
-                && !text.starts_with('-')
-                && !text
-                    .contains(|c: char| c.is_whitespace() || is_command(c) || "'\"\\".contains(c))
+            let is_odd = |c: char| c.is_whitespace() || "'\"\\".contains(c);
+            !text.is_empty() && !text.starts_with('-') && !text.contains(is_odd)
         };
-        match text.strip_prefix("git:").map(|rest| rest.split_once('#')) {
-            None if is_word(text, ".+-") && text.starts_with(|c: char| c.is_ascii_digit()) => Ok(Source::Version(text.to_owned())),
-            Some(Some((url, revision))) if is_plain(url) && is_plain(revision) => {
-                if !url.contains("://") {
-                    let path = std::path::absolute(url).unwrap_or_default();
-                    let path = path.display();
-                    return Err(format!("{url} is no URL: that of a folder is git:file://{path}#{revision}"));
-                }
+        match text.strip_prefix("git:").map(|rest| rest.split_once('#').unwrap_or_default()) {
+            None if is_word(text, ".+-") && text.starts_with(|c: char| c.is_ascii_digit()) => {
+                Ok(Source::Version(text.to_owned()))
+            }
+            Some((url, revision))
+                if url.contains("://") && is_plain(url) && is_plain(revision) =>
+            {
                 Ok(Source::Git { url: url.to_owned(), revision: revision.to_owned() })
             }
             _ => Err("write CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REVISION, which may \
-                      be a branch"
+                      be a branch; the URL of a folder is file:///FOLDER"
                 .to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Source::Version(version) => f.write_str(version),
-            Source::Path(path) => write!(f, "path:{}", path.display()),
-            Source::Git { url, revision } => write!(f, "git:{url}#{revision}"),
         }
     }
 }
@@ -68,4 +55,12 @@ impl fmt::Display for Source {
 pub(super) fn is_word(text: &str, more: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+}
+
+/// Commit of sources, and whether they were changed since.
+pub(in crate::plan) fn revision(commit: Option<&str>, dirty: Option<bool>) -> String {
+    let since = if dirty == Some(true) { ", changed since" } else { "" };
+    commit.map_or("sources of an unknown revision".to_owned(), |commit| {
+        format!("commit {}{since}", commit.get(..12).unwrap_or(commit))
+    })
 }
