@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use contract::units::counted;
-use facts::{Account, Record};
+use facts::{Account, Ending, Record};
 use serde::Serialize;
 
 use super::basis::CONFIDENCE;
@@ -50,7 +50,8 @@ impl Conditions {
             .collect();
         let apart: Vec<f64> = figures.iter().flat_map(|figure| figure.runs.apart()).collect();
         // A case that was not tried has no time; what ran last ended with its last slice.
-        let tried = || records.iter().filter(|record| record.not_run.is_none());
+        let is_tried = |record: &&Record| !matches!(record.outcome(), Ending::NotRun(_));
+        let tried = || records.iter().filter(is_tried);
         let first = tried().map(|record| record.started).min().unwrap_or(0);
         let end = |record: &Record| {
             let slice = record.slices.last().map_or(0, |slice| (slice.at + slice.window) / 1000);
