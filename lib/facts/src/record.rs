@@ -1,6 +1,6 @@
 //! A results file: one header line for a run, one line for each of its processes.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -306,12 +306,6 @@ impl Deref for Record {
 
     fn deref(&self) -> &Process {
         &self.process
-    }
-}
-
-impl DerefMut for Record {
-    fn deref_mut(&mut self) -> &mut Process {
-        &mut self.process
     }
 }
 

@@ -148,7 +148,7 @@ mod tests {
             measured(&Figures::of(&both)).iter().map(ToString::to_string).collect();
         assert_eq!(lines[1], "minor page fault 900 ns: bare metal 100 to 700 ns");
         let mut unpinned = record(Yardstick::Futex, 9_000);
-        unpinned.cpus = None;
+        unpinned.process.cpus = None;
         assert_eq!(alarm(&[unpinned]), None);
     }
 }
