@@ -17,7 +17,11 @@ const MOST_EXTRA: usize = 20;
 const INDENT: usize = 13;
 
 /// Writes it; a figure that is unknown has no place.
-pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn text(
+    record: &Record,
+    verdict: Option<Verdict>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let known = [
         ("time", time(record)),
         ("percentiles", percentiles(record)),
