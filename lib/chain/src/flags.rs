@@ -1,7 +1,6 @@
 //! Flags of a brigade over descriptors, and of several chains at once.
 
 use contract::message::{Claim, Description, Need, Needs};
-use contract::units::Bytes;
 use contract::{BadUsage, Flags};
 
 use crate::{FaultFlags, Transport};
@@ -33,30 +32,18 @@ pub struct ChainFlags {
     pub fault: FaultFlags,
 }
 
-/// Most bytes of a read: what a pipe holds by default (fs.pipe-max-size).
-const LARGEST_READ: Bytes = Bytes(1 << 20);
-
-fn read_size(text: &str) -> Result<Bytes, String> {
-    let size = text.parse()?;
-    if (Bytes(1)..=LARGEST_READ).contains(&size) {
-        return Ok(size);
-    }
-    Err(format!("it must be from {} to {LARGEST_READ}", Bytes(1)))
-}
-
 /// How much a non-blocking read asks for.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct ReadBuffer {
-    /// Bytes that a read asks for [default: 1, a token]; after a short read nothing is left, after a
-    /// full one a second read finds out
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = read_size, help_heading = "Advanced")]
-    pub read_buffer: Option<Bytes>,
+    /// Bytes that a read asks for: after a short read nothing is left, after a full one a second read finds out
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 16), help_heading = "Advanced")]
+    pub read_buffer: u32,
 }
 
 impl ReadBuffer {
     /// Bytes of a read.
     pub fn size(self) -> usize {
-        self.read_buffer.map_or(1, |size| size.0 as usize)
+        self.read_buffer as usize
     }
 }
 
@@ -88,12 +75,10 @@ impl ChainFlags {
 
     /// Needs of the links and the tokens, if each read asks for so many bytes.
     pub fn needs(&self, read_size: usize) -> Needs {
-        // From 128 KiB on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
-        let maps = u64::from(read_size >= 128 << 10);
         let link = self.transport.kernel_bytes() + read_size as u64;
         Needs {
             descriptors: Need::new(2 + DESCRIPTORS_TO_SPARE, 2),
-            maps: Need::new(64, maps),
+            maps: Need::new(64, 0),
             bytes: Need::new(u64::from(self.tokens) + (4 << 20), link),
             ..Needs::default()
         }

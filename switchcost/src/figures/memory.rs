@@ -57,7 +57,8 @@ pub(crate) fn quotient(own: &Slopes, other: &Slopes) -> (Option<Interval>, [Inte
     let is_alone = own.lacks_kernel() || other.lacks_kernel();
     let [own, other] = [own, other]
         .map(|slopes| if is_alone { &slopes.user.line } else { &slopes.headline().line });
-    (stats::slope_ratio(own, other, CONFIDENCE), [own.slope, other.slope])
+    let ratio = stats::log_slope_ratio(own, other).and_then(|change| change.ratio(CONFIDENCE));
+    (ratio, [own.slope, other.slope])
 }
 
 /// Why runs have no slopes.
@@ -180,7 +181,7 @@ mod tests {
             };
             let mut record = testing::record("p", tasks, &[1]);
             let (before, held) = (memory(0, 0), Some(memory(tasks, own)));
-            record.memory = Some(MemoryChange { before, held });
+            record.process.memory = Some(MemoryChange { before, held });
             record
         };
         let runs: Vec<Record> = (1..=8).map(|k| run(100 * k)).collect();

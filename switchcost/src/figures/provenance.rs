@@ -101,17 +101,17 @@ pub(crate) fn differing_builds(old: Option<&&Run>, new: &[&Run]) -> Vec<Fact> {
 fn differing(
     old: Option<&&Run>,
     new: &[&Run],
-    names: impl Fn(&Run, &Run) -> Vec<&'static str>,
+    names: impl Fn(&Run, &Run) -> Vec<String>,
     facts: impl Fn(&Run) -> serde_json::Result<Value>,
 ) -> Vec<Fact> {
     let Some(old) = old else { return Vec::new() };
     let unlike =
         new.iter().flat_map(|new| names(old, new).into_iter().map(move |name| (name, new)));
-    let fact = |(name, new): (&str, Vec<&&Run>)| {
+    let fact = |(name, new): (String, Vec<&&Run>)| {
         // A header is read from JSON, so it can be written as JSON.
-        let value = |run| facts(run).map_or(Value::Null, |mut all| all[name].take());
+        let value = |run| facts(run).map_or(Value::Null, |mut all| all[&name].take());
         let (old, new) = unequal_parts(value(old), value(new[0]));
-        Fact { name: name.to_owned(), old: shown(&old), new: shown(&new) }
+        Fact { old: shown(&old), new: shown(&new), name }
     };
     grouped(unlike).into_iter().map(fact).collect()
 }

@@ -112,17 +112,7 @@ impl FromStr for Cpus {
 
 impl fmt::Display for Cpus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut ranges: Vec<(u32, u32)> = Vec::new();
-        for &cpu in &self.0 {
-            match ranges.last_mut() {
-                Some((_, end)) if *end + 1 == cpu => *end = cpu,
-                _ => ranges.push((cpu, cpu)),
-            }
-        }
-        let texts = ranges.iter().map(|(start, end)| {
-            if start == end { start.to_string() } else { format!("{start}-{end}") }
-        });
-        f.write_str(&texts.collect::<Vec<_>>().join(","))
+        f.write_str(&facts::machine::cpu_ranges(&self.0))
     }
 }
 

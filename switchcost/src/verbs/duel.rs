@@ -11,9 +11,9 @@ use super::output::{self, Format};
 use crate::figures::finding::Row;
 use crate::figures::pairs::{self, Decider, MIN_PAIRS};
 use crate::figures::verdict::MARGIN;
-use crate::measure::campaign::{drawn_seed, earlier};
+use crate::measure::campaign::earlier;
 use crate::measure::deadline::Time;
-use crate::measure::rounds::Rounds;
+use crate::measure::rounds::{Keep, Rounds};
 use crate::measure::store::{Contents, Store};
 use crate::measure::turns::Options;
 use crate::measure::{pacing, probe};
@@ -135,8 +135,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 /// Measures and prints; returns the rows with their findings.
 fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let earlier = args.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
-    let seed = earlier.runs.last().map(|run| run.seed);
-    let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
     let plan = args.selection.plan()?.with_three_counts();
     let mut cases = plan.cases();
     args.selection.retain(&mut cases, false)?;
@@ -151,25 +149,20 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let Lineup { cases, left_out, programs, names } = lineup;
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
-    let store = Store::open_or_dated(args.out.as_deref().or(args.resume.as_deref()), "duel")?;
+    let store = Store::open(args.out.as_deref().or(args.resume.as_deref()), "duel")?;
     let path = store.path().to_owned();
-    let all: Vec<Case> =
-        cases.iter().chain(left_out.iter().map(|(case, _)| case)).cloned().collect();
     let options = Options { around: around.clone(), ..Options::new(args.timeout) };
-    let mut rounds = Rounds::new(programs, store, seed, options, &all)?
-        .between(names, margin)
-        .resume(earlier, &all)
-        .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
-    for (case, why) in &left_out {
-        rounds.leave_out(case, why)?;
-    }
+    let keep = Keep { store, seed: args.seed, options, earlier };
+    let mut rounds = Rounds::new(programs, keep, &cases, &left_out, |header| {
+        (header.sides, header.margin) = (Some(names), Some(margin));
+    })?;
     let s = if rows == 1 { " takes" } else { "s take" };
     let budget = args.budget.as_secs_f64();
-    console::say(format_args!("{rows} row{s} turns for {budget} s, seed {seed}"));
+    console::say(format_args!("{rows} row{s} turns for {budget} s, seed {}", rounds.header.seed));
     let mut decider = Decider::new(margin, rows);
     let most = args.pairs.unwrap_or(u32::MAX);
     say_what_fits(&cases, args.budget, most, rows);
-    rounds.run_some(cases, Time::Budget(args.budget), &pacing::DUEL, |round, cases, records| {
+    rounds.run(cases, Time::Budget(args.budget), &pacing::DUEL, |round, cases, records| {
         let programs: Vec<(u32, bool)> = cases.iter().map(|case| (case.index, case.twin)).collect();
         if round < most { decider.choose(round, &programs, records) } else { Vec::new() }
     })?;

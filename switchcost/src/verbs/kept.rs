@@ -8,9 +8,10 @@ use humantime::format_duration;
 
 use super::args::Measure;
 use super::output::{self, Format};
-use crate::measure::campaign::{Campaign, Keep};
+use crate::measure::campaign::Campaign;
 use crate::measure::deadline::Time;
 use crate::measure::probe;
+use crate::measure::rounds::Keep;
 use crate::measure::store::{Contents, Store};
 use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;
@@ -55,7 +56,7 @@ impl Kept {
     ) -> anyhow::Result<()> {
         let sweep = sweep::checked(sweep).map_err(|e| BadUsage::new(format!("{e:#}")))?;
         // The file first: nothing may be built or measured that cannot be kept.
-        let store = Store::open(self.out.as_deref())?;
+        let store = Store::open(self.out.as_deref(), "switchcost")?;
         let tables = built_in_tables()?;
         let names = sweep.rows.iter().map(Row::program);
         let programs = Programs::up_to_date(names, &tables)?;

@@ -20,7 +20,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let mut plan = Plan::memory()?;
     plan.sections.iter_mut().for_each(|section| section.rounds = Some(args.rounds));
     let cases = plan.cases();
-    let store = Store::open(args.keep.out.as_deref())?;
+    let store = Store::open(args.keep.out.as_deref(), "switchcost")?;
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
     args.keep.measure(&plan, Campaign::of(programs, cases)?, store, args.keep.budget)

@@ -8,9 +8,9 @@ use anyhow::Context;
 
 use super::args::{Measure, Selection};
 use super::output::{self, Format};
-use crate::measure::campaign::{Campaign, Keep, earlier};
+use crate::measure::campaign::{Campaign, earlier};
 use crate::measure::deadline::Time;
-use crate::measure::rounds::Rounds;
+use crate::measure::rounds::{Keep, Rounds};
 use crate::measure::store::{Contents, Store};
 use crate::plan::programs::{self, Programs};
 use crate::plan::{Case, Plan, values};
@@ -101,7 +101,7 @@ fn measure(args: &Args) -> anyhow::Result<Rounds> {
     let (plan, cases) = args.cases()?;
     args.measure.ensure_can_keep(&cases)?;
     // The file first: nothing may be measured that cannot be kept.
-    let store = Store::open(args.out.as_deref().or(args.resume.as_deref()))?;
+    let store = Store::open(args.out.as_deref().or(args.resume.as_deref()), "switchcost")?;
     let keep = Keep { store, seed: args.seed, options: args.measure.options(), earlier };
     // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
     let names = cases.iter().map(|case| case.program.as_str());

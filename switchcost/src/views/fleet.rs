@@ -26,8 +26,6 @@ pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) file: String,
     pub(crate) facts: String,
-    pub(crate) cpu: Option<String>,
-    pub(crate) kernel: Option<String>,
     /// Day of its first process.
     pub(crate) date: Option<String>,
     pub(crate) doubts: Vec<String>,
@@ -57,14 +55,11 @@ impl Fleet {
             let doubts = answer.into_iter().flat_map(|answer| &answer.doubts);
             let beside = answer.and_then(|answer| answer.beside.as_ref()).map(Beside::alarm);
             let absent = rows.iter().zip(&keys).filter(|(row, _)| row[index].is_none());
-            let machine = records.first().map(Record::machine);
             let started = provenance::started(records);
             machines.push(Machine {
                 name,
                 file: path.display().to_string(),
                 facts: provenance::machine(records),
-                cpu: machine.and_then(|machine| machine.cpu_model.clone()),
-                kernel: machine.and_then(|machine| machine.kernel_release.clone()),
                 date: started.and_then(|time| Some(time.split_once('T')?.0.to_owned())),
                 doubts: beside.into_iter().chain(doubts.map(ToString::to_string)).collect(),
                 trust: answer.iter().map(|answer| answer.conditions.to_string()).collect(),

@@ -1,7 +1,7 @@
 //! Plots with points over a horizontal axis: sweeps.
 
 use super::axis::Axis;
-use super::{Plot, color};
+use super::drawing::{Plot, color};
 use crate::views::tables::Curve;
 
 const CAPTION: &str =
@@ -12,7 +12,7 @@ const HEIGHT: u32 = 260;
 
 /// A sweep: a line for each series, with intervals, and the counts at which a cache would be full; `None` if
 /// nothing was measured.
-pub(in crate::render) fn curve(curve: &Curve<'_>) -> Option<Plot> {
+pub(crate) fn curve(curve: &Curve<'_>) -> Option<Plot> {
     let points = |index: usize| {
         let points = curve.series[index].points.iter();
         points.filter_map(|(x, figure)| Some((*x as f64, figure.reading()?, figure.grade)))
