@@ -161,25 +161,3 @@ impl fmt::Display for Conditions {
         f.write_str(&capitalised(&line))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_noise_is_the_worst_that_is_known() {
-        let conditions =
-            Conditions { apart: Some((0.027, 5)), span: 9_000, ..Conditions::default() };
-        let of = |kind, size| Doubt::new(kind, size, "");
-        for (doubts, expected) in [
-            (vec![], "Low noise (equal runs 2.7 % apart), 9 s."),
-            (vec![of(Kind::TwoModes, 0.0)], "Low noise (equal runs 2.7 % apart), 9 s."),
-            (
-                vec![of(Kind::Busy, 0.72), of(Kind::Drift, 4.1)],
-                "High noise (a yardstick moved by 410 %), 9 s.",
-            ),
-        ] {
-            assert_eq!(conditions.in_short(&doubts), expected);
-        }
-    }
-}
