@@ -2,17 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use contract::message::Description;
 use contract::units::{Bytes, counted};
 use facts::Record;
 
 use super::deadline::Time;
-use super::rounds::Rounds;
+use super::rounds::{Keep, Rounds};
 use super::store::{self, Contents, Store};
 use super::turns::Options;
-use super::{header, pacing, probe};
+use super::{pacing, probe};
 use crate::plan::feasibility::Feasibility;
 use crate::plan::placement::{self, Absent};
 use crate::plan::programs::Programs;
@@ -25,19 +24,6 @@ const FEWEST_ITERATIONS: u64 = 3;
 
 /// Share of the free memory that the largest point of a curve over tasks may use.
 const SHARE_OF_MEMORY: f64 = 0.95;
-
-/// Where records go, and how they are made.
-#[derive(Debug)]
-pub struct Keep {
-    /// The file.
-    pub store: Store,
-    /// Shuffles each round; drawn from the clock if there is none.
-    pub seed: Option<u64>,
-    /// How each process is measured.
-    pub options: Options,
-    /// The records of a run that is to go on.
-    pub earlier: Contents,
-}
 
 /// The cases of a plan on this machine.
 #[derive(Debug, Default)]
@@ -161,19 +147,9 @@ impl Campaign {
 
     /// Measures the cases, after those that an earlier run has measured.
     pub fn run(self, keep: Keep, plan: &Plan, time: Time) -> anyhow::Result<Rounds> {
-        let Keep { store, seed, options, earlier } = keep;
-        let seed = earlier.runs.last().map(|run| run.seed).or(seed).unwrap_or_else(drawn_seed);
-        let path = store.path().to_owned();
-        let absent = self.absent.iter().map(|(case, _)| case);
-        let all: Vec<Case> = self.cases.iter().chain(absent).cloned().collect();
-        let mut header = header::begin(seed, self.programs.build(), &all);
-        header.plan.question.clone_from(&plan.question);
-        let mut rounds = Rounds::new(self.programs, store, options, header)?
-            .resume(earlier, &all)
-            .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
-        for (case, reason) in &self.absent {
-            rounds.leave_out(case, reason)?;
-        }
+        let mut rounds = Rounds::new(self.programs, keep, &self.cases, &self.absent, |header| {
+            header.plan.question.clone_from(&plan.question);
+        })?;
         rounds.run(self.cases, time, &pacing::PLAN, |_, cases, _| vec![true; cases.len()])?;
         Ok(rounds)
     }
@@ -234,10 +210,4 @@ pub fn quick(plan: Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
         Keep { store, seed: None, options: Options::default(), earlier: Contents::default() };
     let rounds = Campaign::of(programs, cases)?.run(keep, &plan, Time::of(&plan))?;
     Ok((path, rounds.records().to_vec()))
-}
-
-/// A number that is short enough to be typed again.
-pub fn drawn_seed() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(1, |t| t.as_nanos() as u64 / 1000 % 1_000_000)
 }

@@ -1,5 +1,7 @@
 //! Header of a run: what it says of its cases, and who may go on with it.
 
+use std::time::SystemTime;
+
 use anyhow::ensure;
 use facts::{Build, Plan, Run};
 
@@ -9,8 +11,10 @@ use crate::system::console::shell_line;
 /// Why records do not belong to a plan.
 pub(crate) const OTHER_PLAN: &str = "it was made by another plan or with other options";
 
-/// Header of a run of these cases that begins now.
-pub(crate) fn begin(seed: u64, build: Build, cases: &[Case]) -> Run {
+/// Header of a run of these cases that begins now. A seed that is drawn is short enough to be typed again.
+pub(crate) fn begin(seed: Option<u64>, build: Build, cases: &[Case]) -> Run {
+    let drawn = || facts::record::milliseconds(SystemTime::now()) % 1_000_000;
+    let seed = seed.unwrap_or_else(drawn);
     Run::begin(command_line(), seed, facts::machine::read(), build, plan(cases))
 }
 

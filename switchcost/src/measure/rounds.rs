@@ -14,24 +14,41 @@ use humantime::format_duration;
 
 use crate::measure::deadline::Time;
 use crate::measure::groups::{Group, groups_of};
+use crate::measure::header;
 use crate::measure::pacing::{Aim, Wall};
 use crate::measure::probe;
-use crate::measure::store::Store;
+use crate::measure::store::{Contents, Store};
 use crate::measure::turns::{self, Measured, Options, Seat};
+use crate::plan::placement::Absent;
 use crate::plan::programs::{Missing, Programs};
 use crate::plan::{Case, Identity, Point};
+use crate::system::console::BadUsage;
 use crate::system::progress::Progress;
 use crate::system::{lock, signals};
 
 mod conclude;
 mod resume;
 
+/// Where records go, and how they are made.
+#[derive(Debug)]
+pub struct Keep {
+    /// The file.
+    pub store: Store,
+    /// Shuffles each round; drawn from the clock if there is none.
+    pub seed: Option<u64>,
+    /// How each process is measured.
+    pub options: Options,
+    /// The records of a run that is to go on.
+    pub earlier: Contents,
+}
+
 /// A run of a plan: what it writes to, and what it has so far.
 #[derive(Debug)]
 pub struct Rounds {
     programs: Programs,
     store: Store,
-    header: Arc<Run>,
+    /// What all records share.
+    pub header: Arc<Run>,
     begun: Instant,
     records: Vec<Record>,
     /// Processes of an earlier run: the round of each, and what it measured.
@@ -53,15 +70,24 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// A run that begins now.
+    /// A run that begins now, or goes on where an earlier one ended, which is bad usage if it was another one. Absent
+    /// cases are stored with the reason; `tell` puts more into the header.
     pub fn new(
         programs: Programs,
-        store: Store,
-        options: Options,
-        header: Run,
+        keep: Keep,
+        cases: &[Case],
+        absent: &[Absent],
+        tell: impl FnOnce(&mut Run),
     ) -> anyhow::Result<Self> {
         signals::install()?;
-        Ok(Rounds {
+        let Keep { store, seed, options, earlier } = keep;
+        let all: Vec<Case> =
+            cases.iter().chain(absent.iter().map(|(case, _)| case)).cloned().collect();
+        let seed = earlier.runs.last().map(|run| run.seed).or(seed);
+        let mut header = header::begin(seed, programs.build(), &all);
+        tell(&mut header);
+        let path = store.path().display().to_string();
+        let mut rounds = Rounds {
             programs,
             store,
             header: Arc::new(header),
@@ -77,7 +103,14 @@ impl Rounds {
             has_begun: false,
             lock: None,
             failure: None,
-        })
+        };
+        rounds
+            .resume(earlier, &all)
+            .map_err(|e| BadUsage::new(format!("--resume: {path}: {e}")))?;
+        for (case, reason) in absent {
+            rounds.leave_out(case, reason)?;
+        }
+        Ok(rounds)
     }
 
     /// Waits until no other runner measures on this machine, which costs nothing of the time, and keeps
@@ -319,10 +352,7 @@ impl Rounds {
     }
 
     /// Stores that a case is not run, and why, so that the file tells what is missing.
-    pub fn leave_out(&mut self, case: &Case, reason: &str) -> anyhow::Result<()> {
-        if self.failure.is_some() {
-            return Ok(());
-        }
+    fn leave_out(&mut self, case: &Case, reason: &str) -> anyhow::Result<()> {
         let process = Process { not_run: Some(reason.to_owned()), ..process_of(case) };
         self.keep(case, process, 0, 0)
     }

@@ -1,5 +1,6 @@
 //! A file of records, one JSON line each, appended to as they come.
 
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
@@ -33,7 +34,10 @@ impl Store {
         if let Some(path) = path {
             return Store::append_to(path);
         }
-        let now = utc(SystemTime::now()).unwrap_or_default().replace(':', "-");
+        let mut now = String::new();
+        // Nobody writes the date of a clock beyond the year 9999.
+        let _ = write!(now, "{}", humantime::format_rfc3339_seconds(SystemTime::now()));
+        let now = now.replace(':', "-");
         let mut path = PathBuf::from(format!("{name}-{now}.jsonl"));
         // Two runs may begin in the same second.
         for number in 2.. {
@@ -152,13 +156,6 @@ impl Drop for Store {
             let _ = fs::remove_file(&self.path);
         }
     }
-}
-
-/// A time as RFC 3339 writes it, in whole seconds of UTC; `None` outside the years 1970 to 9999.
-pub(crate) fn utc(time: SystemTime) -> Option<String> {
-    const YEAR_10000: u64 = 253_402_300_800;
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    (since.as_secs() < YEAR_10000).then(|| humantime::format_rfc3339_seconds(time).to_string())
 }
 
 /// Ends a line that a full disk or a stopped machine has cut short, so that the next record does

@@ -11,12 +11,12 @@ use super::output::{self, Format};
 use crate::figures::finding::Row;
 use crate::figures::pairs::{self, Decider, MIN_PAIRS};
 use crate::figures::verdict::MARGIN;
-use crate::measure::campaign::{drawn_seed, earlier};
+use crate::measure::campaign::earlier;
 use crate::measure::deadline::Time;
-use crate::measure::rounds::Rounds;
+use crate::measure::rounds::{Keep, Rounds};
 use crate::measure::store::{Contents, Store};
 use crate::measure::turns::Options;
-use crate::measure::{header, pacing, probe};
+use crate::measure::{pacing, probe};
 use crate::plan::change::Change;
 use crate::plan::lineup::{Around, Lineup, Sides};
 use crate::plan::programs::Programs;
@@ -135,8 +135,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 /// Measures and prints; returns the rows with their findings.
 fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let earlier = args.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
-    let seed = earlier.runs.last().map(|run| run.seed);
-    let seed = seed.or(args.seed).unwrap_or_else(drawn_seed);
     let plan = args.selection.plan()?.with_three_counts();
     let mut cases = plan.cases();
     args.selection.retain(&mut cases, false)?;
@@ -153,20 +151,14 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
     let store = Store::open(args.out.as_deref().or(args.resume.as_deref()), "duel")?;
     let path = store.path().to_owned();
-    let all: Vec<Case> =
-        cases.iter().chain(left_out.iter().map(|(case, _)| case)).cloned().collect();
     let options = Options { around: around.clone(), ..Options::new(args.timeout) };
-    let mut header = header::begin(seed, programs.build(), &all);
-    (header.sides, header.margin) = (Some(names), Some(margin));
-    let mut rounds = Rounds::new(programs, store, options, header)?
-        .resume(earlier, &all)
-        .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
-    for (case, why) in &left_out {
-        rounds.leave_out(case, why)?;
-    }
+    let keep = Keep { store, seed: args.seed, options, earlier };
+    let mut rounds = Rounds::new(programs, keep, &cases, &left_out, |header| {
+        (header.sides, header.margin) = (Some(names), Some(margin));
+    })?;
     let s = if rows == 1 { " takes" } else { "s take" };
     let budget = args.budget.as_secs_f64();
-    console::say(format_args!("{rows} row{s} turns for {budget} s, seed {seed}"));
+    console::say(format_args!("{rows} row{s} turns for {budget} s, seed {}", rounds.header.seed));
     let mut decider = Decider::new(margin, rows);
     let most = args.pairs.unwrap_or(u32::MAX);
     say_what_fits(&cases, args.budget, most, rows);

@@ -8,9 +8,10 @@ use humantime::format_duration;
 
 use super::args::Measure;
 use super::output::{self, Format};
-use crate::measure::campaign::{Campaign, Keep};
+use crate::measure::campaign::Campaign;
 use crate::measure::deadline::Time;
 use crate::measure::probe;
+use crate::measure::rounds::Keep;
 use crate::measure::store::{Contents, Store};
 use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;

@@ -8,9 +8,9 @@ use anyhow::Context;
 
 use super::args::{Measure, Selection};
 use super::output::{self, Format};
-use crate::measure::campaign::{Campaign, Keep, earlier};
+use crate::measure::campaign::{Campaign, earlier};
 use crate::measure::deadline::Time;
-use crate::measure::rounds::Rounds;
+use crate::measure::rounds::{Keep, Rounds};
 use crate::measure::store::{Contents, Store};
 use crate::plan::programs::{self, Programs};
 use crate::plan::{Case, Plan, values};

@@ -98,7 +98,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             "{flag}: options of `switchcost stat` stand before {program}"
         )));
     }
-    let run = header::begin(0, programs.build(), std::slice::from_ref(&case));
+    let run = header::begin(Some(0), programs.build(), std::slice::from_ref(&case));
     process.run = run.id;
     let record = Record::new(Arc::new(run), process).map_err(anyhow::Error::msg)?;
     print(&record, args.format)?;
