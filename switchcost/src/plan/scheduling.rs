@@ -38,12 +38,6 @@ impl Policy {
         }
     }
 
-    /// The one of that name.
-    pub(crate) fn named(name: &str) -> Result<Self, String> {
-        let unknown = |_| format!("no policy '{name}': other, batch or fifo");
-        clap::ValueEnum::from_str(name, false).map_err(unknown)
-    }
-
     /// Gives it to the calling thread, between fork and exec: one system call.
     pub(crate) fn apply(self) -> io::Result<()> {
         let (number, sched_priority) = match self {
@@ -112,17 +106,11 @@ impl FromStr for Cpus {
 
 impl fmt::Display for Cpus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut ranges: Vec<(u32, u32)> = Vec::new();
-        for &cpu in &self.0 {
-            match ranges.last_mut() {
-                Some((_, end)) if *end + 1 == cpu => *end = cpu,
-                _ => ranges.push((cpu, cpu)),
-            }
-        }
-        let texts = ranges.iter().map(|(start, end)| {
-            if start == end { start.to_string() } else { format!("{start}-{end}") }
+        let ranges = self.0.chunk_by(|one, next| one + 1 == *next).map(|range| match range {
+            [first, .., last] => format!("{first}-{last}"),
+            one => one.iter().map(u32::to_string).collect(),
         });
-        f.write_str(&texts.collect::<Vec<_>>().join(","))
+        f.write_str(&ranges.collect::<Vec<_>>().join(","))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What verbs share that measure a plan.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -24,7 +24,8 @@ use crate::system::signals;
 /// How records are made, and what becomes of them.
 #[derive(Debug, clap::Args)]
 pub(super) struct Kept {
-    /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
+    /// Append the records to this file [default: switchcost-DATE.jsonl in this folder, or
+    /// duel-DATE.jsonl]
     #[arg(long, value_name = "FILE", conflicts_with = "resume", help_heading = "Results")]
     out: Option<PathBuf>,
 
@@ -34,10 +35,11 @@ pub(super) struct Kept {
 
     /// Shuffle each round by this number [default: drawn from the clock]
     #[arg(long, value_name = "N", help_heading = "Advanced")]
-    seed: Option<u64>,
+    pub(super) seed: Option<u64>,
 
     /// Time for the whole run, builds apart: rounds go on until it is used. Of a sweep, nothing is started after it, and
-    /// values that have no process by then are named [default: the plan's; 10m for sweep, no limit for scale and memory]
+    /// values that have no process by then are named [default: the plan's; 60s for duel, 10m for
+    /// sweep, no limit for scale and memory]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time_limit)]
     pub(super) budget: Option<Duration>,
 
@@ -46,17 +48,18 @@ pub(super) struct Kept {
 
     /// Output format
     #[arg(long, value_enum, default_value = "text", help_heading = "Results")]
-    format: Format,
+    pub(super) format: Format,
 }
 
 /// The file of the records, and those of the run that goes on.
 type Opened = (Store, Contents);
 
 impl Kept {
-    /// Opens the file. It comes first: nothing may be built or measured that cannot be kept.
-    pub(super) fn open(&self) -> anyhow::Result<Opened> {
+    /// Opens the file, of this name if it is new. It comes first: nothing may be built or measured that cannot be kept.
+    pub(super) fn open(&self, name: &str) -> anyhow::Result<Opened> {
         let earlier = self.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
-        Ok((Store::open(self.out.as_deref().or(self.resume.as_deref()))?, earlier))
+        let path = self.out.as_deref().or(self.resume.as_deref());
+        Ok((Store::open_or_dated(path, name)?, earlier))
     }
 
     /// Measures what the limits allow of a sweep, whose programs all have these flags, and names the rest.
@@ -67,7 +70,7 @@ impl Kept {
         limit: Option<Duration>,
     ) -> anyhow::Result<()> {
         let sweep = sweep::checked(sweep).map_err(|e| BadUsage::new(format!("{e:#}")))?;
-        let opened = self.open()?;
+        let opened = self.open("switchcost")?;
         let tables = built_in_tables()?;
         let names = sweep.rows.iter().map(Row::program);
         let programs = Programs::up_to_date(names, &tables)?;
@@ -108,13 +111,18 @@ impl Kept {
         let mut rounds = campaign.run(keep, plan, time)?;
         let path = rounds.store().path();
         let printed = output::print_beside(rounds.records(), path, self.format, full);
-        if signals::received().is_some() {
-            console::say(format_args!(
-                "the same options with --resume {} go on from here",
-                console::shell_word(&path.to_string_lossy())
-            ));
-        }
+        say_how_to_go_on(path);
         // Where the records are is said even if nothing could be printed.
         printed.and(rounds.conclude())
+    }
+}
+
+/// Says after an interruption how to go on.
+pub(super) fn say_how_to_go_on(path: &Path) {
+    if signals::received().is_some() {
+        console::say(format_args!(
+            "the same options with --resume {} go on from here",
+            console::shell_word(&path.to_string_lossy())
+        ));
     }
 }

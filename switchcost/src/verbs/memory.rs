@@ -20,7 +20,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let mut plan = Plan::memory()?;
     plan.sections.iter_mut().for_each(|section| section.rounds = Some(args.rounds));
     let cases = plan.cases();
-    let opened = args.keep.open()?;
+    let opened = args.keep.open("switchcost")?;
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
     let time = args.keep.budget.map_or(Time::Unlimited, Time::Limit);
