@@ -16,13 +16,10 @@ use std::time::Instant;
 use anyhow::ensure;
 use contract::{Pass, Run, Step};
 
-use crate::cli::Cli;
-
 /// A future as a runtime has it: of any kind, and ready to be sent to another thread.
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-pub(crate) fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let n = cli.flags.tasks;
+pub(crate) fn measure(n: u32, run: &mut Run) -> anyhow::Result<()> {
     let mut tasks = Vec::with_capacity(n as usize);
     while let Some(step) = run.next_step()? {
         match step {

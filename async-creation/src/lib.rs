@@ -14,7 +14,6 @@
 //! Not to be taken for the cost of a task's whole life, which contains its polls, its join and the
 //! release of its memory.
 
-mod cli;
 mod floor;
 mod sleepers;
 
@@ -24,28 +23,76 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use chain::StartLatch;
-use contract::{Pass, Run, Step};
-use creation::use_stack;
+use clap::Parser;
+use clap::builder::ArgPredicate;
+use contract::message::{Claim, Description, Need, Needs};
+use contract::{Defaults, Flags, Pass, Program, Run, Step};
+use creation::{DepthFlags, SleepFlags, use_stack};
+use runtime::RuntimeFlags;
 use tokio::task::JoinHandle;
 
-use cli::Cli;
 use sleepers::release;
+
+/// Time the creation of Tokio tasks
+#[derive(Parser)]
+#[command(mut_arg("iters", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "1")))]
+#[command(mut_arg("warmup", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "0")))]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    runtime: RuntimeFlags,
+    /// Create boxed futures without a runtime, each polled once and dropped: a lower bound
+    #[arg(long, conflicts_with_all = ["flavor", "workers", "placement", "sleep", "gate"])]
+    floor: bool,
+    #[command(flatten)]
+    sleep: SleepFlags,
+    #[command(flatten)]
+    depth: DepthFlags,
+}
+
+/// Upper bound of the bytes of a task, its places in the driver's lists included.
+const TASK_BYTES: u64 = 512;
+
+/// Bytes of the process besides its tasks.
+const FIXED_BYTES: u64 = 4 << 20;
+
+impl Program for Cli {
+    const DEFAULTS: Defaults = Defaults { tasks: 10_000, iters: 100, warmup: 10 };
+
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        let claim = if self.floor { Claim::NoSwitch } else { Claim::UserSwitch };
+        let tasks = Description {
+            passes: self.sleep.passes(),
+            alone: self.sleep.sleep.is_some(),
+            needs: Needs { bytes: Need::new(FIXED_BYTES, TASK_BYTES), ..Needs::default() },
+            ..Description::new("async-creation", &self.flags, claim)
+        };
+        if self.floor { Ok(tasks) } else { self.runtime.describe(tasks) }
+    }
+}
 
 /// The program, as `main` of an executable.
 pub fn main() -> ExitCode {
     contract::main(|cli: &Cli, run| {
         cli.depth.set();
         match cli.sleep.sleep {
-            None if cli.floor => floor::measure(cli, run),
-            None => measure(cli, run),
-            Some(sleep) => sleepers::measure(cli, sleep.into(), run),
+            None if cli.floor => floor::measure(cli.flags.tasks, run),
+            None => measure(cli.flags.tasks, cli.runtime, run),
+            Some(sleep) => {
+                let sleep = (sleep.into(), cli.sleep.gate);
+                sleepers::measure(cli.flags.tasks, cli.runtime, sleep, run)
+            }
         }
     })
 }
 
-fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let n = cli.flags.tasks;
-    let runtime = cli.runtime.build(false)?;
+fn measure(n: u32, runtime: RuntimeFlags, run: &mut Run) -> anyhow::Result<()> {
+    let runtime = runtime.build(false)?;
     while let Some(step) = run.next_step()? {
         let Step::Pass(mut pass) = step else {
             let held = runtime.block_on(hold(n))?;

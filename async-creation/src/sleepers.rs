@@ -17,17 +17,20 @@ use anyhow::{Context, ensure};
 use chain::{StartGuard, StartLatch};
 use contract::{Pass, Run, Step};
 use creation::{Alive, Sleepers, lateness};
+use runtime::RuntimeFlags;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time;
 
-use crate::cli::Cli;
-
-pub(crate) fn measure(cli: &Cli, sleep: Duration, run: &mut Run) -> anyhow::Result<()> {
-    let runtime = cli.runtime.build_with(|builder| {
+pub(crate) fn measure(
+    n: u32,
+    runtime: RuntimeFlags,
+    (sleep, is_gated): (Duration, bool),
+    run: &mut Run,
+) -> anyhow::Result<()> {
+    let runtime = runtime.build_with(|builder| {
         builder.enable_time();
     })?;
-    let (n, is_gated) = (cli.flags.tasks, cli.sleep.gate);
     while let Some(step) = run.next_step()? {
         let Step::Pass(mut pass) = step else {
             let mut crowd = Crowd::new(n);

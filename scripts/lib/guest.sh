@@ -49,11 +49,11 @@ with_cgroup_2() {
 answer() {
     switchcost --quick --budget 5s --out answer.jsonl >answer.txt
     grep -oE '"(error|not_run)":"[^"]*"' answer.jsonl | sort | uniq -c
-    switchcost report answer.jsonl --export-json -
+    switchcost report answer.jsonl --format json
 }
 placement() {
     switchcost run --plan placement --filter 'thread over' --quick --rounds 1 --out placement.jsonl >placement.txt &&
-        switchcost report placement.jsonl --export-json - && cat placement.jsonl
+        switchcost report placement.jsonl --format json && cat placement.jsonl
 }
 stat() { switchcost stat --counters thread-brigade --tasks 20 --iters 20; }
 limits() { switchcost limits; }

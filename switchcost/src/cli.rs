@@ -69,7 +69,7 @@ enum Verb {
     ///
     /// A service is watched in /proc. Its switching does not matter if it takes under 10 % of its CPU time, or under
     /// 5 % of the CPUs that it could use: as many as threads are busy, within their affinity and their cpu.max. It is
-    /// the bottleneck from 50 % of those on. Children are watched with `-- COMMAND` and --cgroup, and named with --pid.
+    /// the bottleneck from 50 % of those on. What it starts is watched with it.
     Estimate(estimate::Args),
     /// Run a program once and print all that can be observed
     ///

@@ -170,7 +170,7 @@ fn another_machine_build_or_flag_is_marked() {
 
 fn write(path: PathBuf, records: &[Record]) -> PathBuf {
     let mut store = Store::append_to(&path).unwrap();
-    store.begin(&records[0].header).unwrap();
+    store.append(&*records[0].header).unwrap();
     for record in records {
         store.append(&record.process).unwrap();
     }

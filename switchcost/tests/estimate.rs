@@ -22,7 +22,7 @@ struct Service(Child);
 
 impl Service {
     fn start() -> Self {
-        let script = "sleep 1000 & while :; do sleep 0.02; done";
+        let script = "sleep 1000 & exec tail ---disable-inotify -n 0 -s 0.02 -f /bin/sh";
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdin(Stdio::null()).process_group(0);
         Service(command.spawn().unwrap())
@@ -51,16 +51,10 @@ fn a_running_service_is_watched_and_told_what_its_switches_cost() {
     let pid = service.pid();
     let flags = ["--for", "1s", "--pid", &pid, ANSWER];
     let text = estimate(&flags).finish().expect(0).stdout;
-    for part in ["sh: 1 thread,", "of what was watched alone, switching does not matter: it takes"]
-    {
-        assert!(words(&text).to_lowercase().contains(part), "'{part}' is missing: {text}");
+    // Its child is watched with it.
+    for part in ["tail: 2 threads of 2 processes, ", "Switching does not matter: "] {
+        assert!(words(&text).contains(part), "'{part}' is missing: {text}");
     }
-    // Its child is none of what was watched, and may not pass in silence.
-    let add = format!("by `--pid {pid},");
-    assert!(
-        words(&text).contains("not watched. Next: add ") && words(&text).contains(&add),
-        "{text}"
-    );
     assert!(text.lines().count() <= 12, "{text}");
     let json = estimate(&flags).flags("--format json").finish().expect(0).stdout;
     let cost: Value = serde_json::from_str(&json).unwrap();
@@ -77,10 +71,7 @@ fn all_that_a_command_starts_is_watched_and_ended() {
     let cost: Value = serde_json::from_str(&json).unwrap();
     let service = &cost["watched"]["service"];
     assert!(service["groups"][0]["voluntary"].as_u64() > Some(0), "{cost}");
-    assert_eq!(
-        (&service["has_ended"], &service["children"]),
-        (&false.into(), &Value::Array(vec![]))
-    );
+    assert_eq!(service["has_ended"], false);
 }
 
 /// As services do, it takes its files with it.
@@ -105,7 +96,7 @@ fn a_command_that_says_much_goes_on() {
     let script = "yes | head -c 300000 >&2; yes | head -c 300000; exec sleep 1000";
     let run = estimate(&["--for", "2s", ANSWER, "--", "sh", "-c", script]).start().finish_all();
     let run = run.expect(0);
-    assert!(run.stdout.starts_with("sleep: 1 thread,"), "{}", run.stdout);
+    assert!(run.stdout.starts_with("sleep: 1 thread of 1 process,"), "{}", run.stdout);
     assert!(run.stderr.len() >= 600_000, "{}", run.stderr.len());
 }
 
@@ -115,16 +106,12 @@ fn what_cannot_be_watched_is_bad_usage() {
         ("--pid 999999999", &["--pid", "there is no process"][..]),
         ("--pid 0", &["--pid"]),
         ("--pid 1 --tasks 3", &["--pid", "--tasks"]),
-        ("--pid 1 --runtime multi", &["--pid", "--runtime"]),
-        ("--cgroup /nonexistent", &["--cgroup", "/nonexistent/cgroup.procs"]),
         ("--pid 1 --for 10ms", &["--for", "1s or more"]),
         ("--switches 1,,2", &["--switches", "1,,2"]),
         ("--tasks 20,0,0", &["--tasks", "20,0,0"]),
     ] {
         estimate(&[]).flags(flags).arg(ANSWER).finish().expect_refusal(2, words);
     }
-    let flags = "--switches 9 req/s";
-    estimate(&[]).flags(flags).finish().expect_refusal(2, &["req/s", "30000/s"]);
     estimate(&[]).finish().expect_refusal(2, &["--connections", "--pid", "`-- COMMAND`"]);
     estimate(&[]).flags("python3 -m x").finish().expect(2).expect_complaint(&["[-- <COMMAND>...]"]);
     for command in ["no-such-command", "./no-such-command", "/"] {

@@ -10,6 +10,7 @@ use std::io::Write;
 use std::path::Path;
 
 use ::limits::Limits;
+use clap::ValueEnum;
 use contract::message::{Answer, Description, Need, Needs, Request};
 use contract::units::{Bytes, Quantity, Span};
 use facts::machine::cpu_map::CpuMap;
@@ -178,10 +179,14 @@ proptest! {
         contents.runs.iter().for_each(|run| reads_as_it_prints(&**run));
         contents.records.iter().for_each(|record| reads_as_it_prints(&record.process));
         let figures = Figures::of(&contents.records);
+        let answer = answer::Answer::of(&figures);
+        let answer = answer.as_ref();
         let mut out = Vec::new();
-        render::document(&figures).text(80, &mut out).unwrap();
-        render::html(&figures, answer::Answer::of(&figures).as_ref(), &mut out).unwrap();
-        render::csv(&figures, &mut out).unwrap();
+        render::html(&figures, answer, &mut out).unwrap();
+        let found = render::Found::Figures { figures: &figures, answer, full: true, more: None };
+        for format in render::Format::value_variants() {
+            format.write(&found, &mut out).unwrap();
+        }
     }
 
     #[test]

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
 
+use clap::ValueEnum;
 use facts::Record;
 use switchcost::figures::Figures;
 use switchcost::measure::store;
-use switchcost::render;
+use switchcost::render::{self, Format, Found};
 use switchcost::views::answer::Answer;
 
 mod browser;
@@ -77,7 +78,14 @@ fn every_format_is_stable() {
     );
     compare("text", &made(|out| render::document(&figures).text(120, out)));
     compare("markdown", &made(|out| render::document(&figures).markdown(out)));
-    compare("csv", &rounded(&made(|out| render::csv(&figures, out))));
+    compare("csv", &rounded(&formatted(&figures, "csv")));
+}
+
+/// All figures in a format.
+fn formatted(figures: &Figures<'_>, format: &str) -> String {
+    let answer = Answer::of(figures);
+    let found = Found::Figures { figures, answer: answer.as_ref(), full: true, more: None };
+    made(|out| Format::from_str(format, false).unwrap().write(&found, out))
 }
 
 fn report(arguments: &[&str]) -> (i32, String, String) {
@@ -97,36 +105,31 @@ fn the_verb_writes_what_it_is_asked_for() {
     let fixture = fixture().display().to_string();
     let readme = "before\n<!-- switchcost:begin -->\nold\n<!-- switchcost:end -->\nafter\n";
     fs::write(path("README.md"), readme).unwrap();
-    let (html, csv, readme) = (path("a.html"), path("a.csv"), path("README.md"));
-    let (status, out, err) = report(&[
-        &fixture,
-        "--html",
-        &html,
-        "--export-csv",
-        &csv,
-        "--export-json",
-        "-",
-        "--splice",
-        &readme,
-    ]);
-    assert_eq!((status, err.as_str()), (0, ""));
+    let (html, readme) = (path("a.html"), path("README.md"));
+    let (status, out, err) = report(&[&fixture, "--html", &html, "--splice", &readme]);
+    assert_eq!((status, out.as_str(), err.as_str()), (0, "", ""));
     let records = records();
     let figures = Figures::of(&records);
-    let written: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let (_, json, _) = report(&[&fixture, "--format", "json"]);
+    let written: serde_json::Value = serde_json::from_str(&json).unwrap();
     let expected: Vec<_> = figures.iter().map(|f| serde_json::to_value(f).unwrap()).collect();
     assert!(written["figures"].as_array() == Some(&expected) && written["curves"].is_array());
     // All that the text says.
     let answer = Answer::of(&figures).expect("the fixture has one");
     assert_eq!(written["answer"], serde_json::to_value(&answer).unwrap());
     assert!(fs::read_to_string(&html).unwrap() == page(&records));
-    assert_eq!(fs::read_to_string(&csv).unwrap(), made(|out| render::csv(&figures, out)));
-    let markdown = made(|out| render::answer::markdown(&answer, out));
+    assert_eq!(report(&[&fixture, "--format", "csv"]).1, formatted(&figures, "csv"));
+    // As text does, Markdown has the answer, or all tables.
+    let markdown = report(&[&fixture, "--format", "markdown"]).1;
+    assert_eq!(markdown, made(|out| render::answer::markdown(&answer, out)));
+    let full = report(&[&fixture, "--format", "markdown", "--full"]).1;
+    assert_eq!(full, formatted(&figures, "markdown"));
     let spliced = fs::read_to_string(&readme).unwrap();
     assert!(spliced.starts_with("before\n<!-- switchcost:begin -->\n"));
     assert!(spliced.contains(&markdown) && !spliced.contains("\nold\n"));
     assert!(fs::read_to_string(path("answer.svg")).unwrap().contains(">Example, 8 CPUs, "));
-    // The page, the table, the document and its picture.
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "nothing is left over");
+    // The page, the document and its picture.
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left over");
 }
 
 /// The fixture; the same of another machine whose plan asks one question less; and a plan without an
@@ -175,10 +178,15 @@ fn several_files_stand_side_by_side() {
     // Two modes are two figures wherever the row stands.
     assert!([&text, &report(&[&a]).1].iter().all(|text| text.contains("780 ns/1.5 µs")), "{text}");
 
-    let (html, markdown) = (format!("{a}.html"), format!("{a}.md"));
-    let flags = ["--html", &html, "--export-markdown", &markdown, "--export-json", "-"];
-    let (status, json, err) = report(&[&[a.as_str(), &b, &c][..], &flags].concat());
-    assert_eq!((status, err.as_str()), (0, ""));
+    let [json, csv, markdown, html] =
+        [["--format", "json"], ["--format", "csv"], ["--format", "markdown"], ["--html", "-"]].map(
+            |flags| {
+                let (status, out, err) = report(&[&[a.as_str(), &b, &c][..], &flags].concat());
+                assert_eq!((status, err.as_str()), (0, ""));
+                out
+            },
+        );
+    assert!(csv.contains("\nb,") && !csv.contains("\nc,"), "{csv}");
     let fleet: serde_json::Value = serde_json::from_str(&json).unwrap();
     let answer = Answer::of(&Figures::of(&records())).expect("the fixture has one");
     let rows = fleet["rows"].as_array().unwrap();
@@ -190,7 +198,6 @@ fn several_files_stand_side_by_side() {
         assert_eq!((row[1].is_null(), row[2].is_null()), (!has, true), "{row}");
     }
     for page in [html, markdown] {
-        let page = fs::read_to_string(page).unwrap();
         assert!(page.contains("Another &lt;b") && !page.contains("<b>"), "{page}");
         assert!(page.contains("cost of a thread with a pipe"), "{page}");
     }
@@ -201,9 +208,7 @@ fn what_cannot_stand_side_by_side_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let [a, b, c] = three_files(folder.path());
     let out = folder.path().join("out").display().to_string();
-    for flags in
-        [vec!["--full"], vec!["--export-csv", &out], vec!["--svg", &out], vec!["--splice", &out]]
-    {
+    for flags in [vec!["--full"], vec!["--svg", &out], vec!["--splice", &out]] {
         let (status, _, err) = report(&[&[a.as_str(), &b][..], &flags].concat());
         assert_eq!(status, 2, "{err}");
         assert!(err.contains(flags[0]) && err.contains("one machine"), "{err}");
@@ -222,8 +227,8 @@ fn the_verb_refuses_what_would_lose_something() {
     let page = folder.path().join("page").display().to_string();
     for (arguments, status, reason) in [
         (vec!["--html", &records], 2, "--html"),
-        (vec!["--html", &page, "--export-csv", &page], 2, "name another file"),
-        (vec!["--export-csv", "-", "--export-json", "-"], 2, "output of --export-csv"),
+        (vec!["--html", &page, "--splice", &page], 2, "name another file"),
+        (vec!["--html", &page, "--format", "csv"], 2, "--format"),
         (vec!["--html", "/nonexistent/a.html"], 1, "/nonexistent/a.html"),
         (vec!["--splice", "/nonexistent/b.md"], 1, "/nonexistent/b.md"),
     ] {

@@ -1,10 +1,9 @@
-//! Flags of a brigade over descriptors.
+//! Flags of a brigade over descriptors, and of several chains at once.
 
 use contract::message::{Claim, Description, Need, Needs};
-use contract::units::Bytes;
 use contract::{BadUsage, Flags};
 
-use crate::{ChainsFlags, FaultFlags, Transport};
+use crate::{FaultFlags, Transport};
 
 /// Descriptors besides the links': the standard three, an epoll, a timer, and a few of a runtime.
 const DESCRIPTORS_TO_SPARE: u64 = 16;
@@ -33,30 +32,18 @@ pub struct ChainFlags {
     pub fault: FaultFlags,
 }
 
-/// Most bytes of a read: what a pipe holds by default (fs.pipe-max-size).
-const LARGEST_READ: Bytes = Bytes(1 << 20);
-
-fn read_size(text: &str) -> Result<Bytes, String> {
-    let size = text.parse()?;
-    if (Bytes(1)..=LARGEST_READ).contains(&size) {
-        return Ok(size);
-    }
-    Err(format!("it must be from {} to {LARGEST_READ}", Bytes(1)))
-}
-
 /// How much a non-blocking read asks for.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct ReadBuffer {
-    /// Bytes that a read asks for [default: 1, a token]; after a short read nothing is left, after a
-    /// full one a second read finds out
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = read_size, help_heading = "Advanced")]
-    pub read_buffer: Option<Bytes>,
+    /// Bytes that a read asks for: after a short read nothing is left, after a full one a second read finds out
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 16), help_heading = "Advanced")]
+    pub read_buffer: u32,
 }
 
 impl ReadBuffer {
     /// Bytes of a read.
     pub fn size(self) -> usize {
-        self.read_buffer.map_or(1, |size| size.0 as usize)
+        self.read_buffer as usize
     }
 }
 
@@ -88,12 +75,10 @@ impl ChainFlags {
 
     /// Needs of the links and the tokens, if each read asks for so many bytes.
     pub fn needs(&self, read_size: usize) -> Needs {
-        // From 128 KiB on an allocation is a map of its own (M_MMAP_THRESHOLD, mallopt(3)).
-        let maps = u64::from(read_size >= 128 << 10);
         let link = self.transport.kernel_bytes() + read_size as u64;
         Needs {
             descriptors: Need::new(2 + DESCRIPTORS_TO_SPARE, 2),
-            maps: Need::new(64, maps),
+            maps: Need::new(64, 0),
             bytes: Need::new(u64::from(self.tokens) + (4 << 20), link),
             ..Needs::default()
         }
@@ -118,5 +103,50 @@ impl ChainFlags {
         Err(BadUsage::new(format!(
             "--tokens {tokens} is more than {holds} (at most {most}): lower it"
         )))
+    }
+}
+
+/// Number of chains, and of their round trips in an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+pub struct ChainsFlags {
+    /// Chains of --tasks each, with nothing in common, that work at the same time; each has a driver. An
+    /// iteration ends when the last is back
+    #[arg(long, value_name = "C", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    pub chains: u32,
+
+    /// Round trips that each chain makes in an iteration: with few tasks, enough that the start of the chains is
+    /// little beside them
+    #[arg(long, value_name = "R", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub trips: u32,
+}
+
+/// One chain, and one round trip.
+impl Default for ChainsFlags {
+    fn default() -> Self {
+        ChainsFlags { chains: 1, trips: 1 }
+    }
+}
+
+impl ChainsFlags {
+    /// True if there is one chain, and one round trip an iteration.
+    pub fn is_one(self) -> bool {
+        self == ChainsFlags::default()
+    }
+
+    /// Description of all chains; `one` is that of one of them, with one round trip.
+    pub(crate) fn describe(self, one: Description) -> Description {
+        let (chains, trips) = (u64::from(self.chains), u64::from(self.trips));
+        let all = chains * trips;
+        // Tokens of one round trip are among the needs already; a place in a list is 48 bytes at most.
+        let tokens = one.tokens.saturating_mul(all - 1).saturating_mul(48);
+        let tokens = Needs { bytes: Need::new(tokens, 0), ..Needs::default() };
+        Description {
+            chains,
+            trips,
+            hops: one.hops.map(|hops| hops.saturating_mul(all)),
+            bytes: one.bytes.map(|bytes| bytes.saturating_mul(all)),
+            needs: one.needs.chains(self.chains) + tokens,
+            ..one
+        }
     }
 }

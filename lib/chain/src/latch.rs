@@ -111,16 +111,3 @@ impl StartLatch {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patience_ends() {
-        let mut latch = StartLatch::new(1);
-        latch.since = Instant::now() - PATIENCE - Duration::from_secs(1);
-        let error = latch.is_open().unwrap_err().to_string();
-        assert!(error.contains("only 0 of 1 tasks"), "{error}");
-    }
-}

@@ -2,7 +2,6 @@
 //! them visited every task.
 
 mod builder;
-mod chains;
 mod fault;
 mod flags;
 mod idle;
@@ -14,9 +13,8 @@ mod together;
 mod token;
 
 pub use builder::{ChainBuilder, Station};
-pub use chains::ChainsFlags;
 pub use fault::{Fault, FaultFlags, Misbehaviour, TaskFault};
-pub use flags::{ChainFlags, ReadBuffer};
+pub use flags::{ChainFlags, ChainsFlags, ReadBuffer};
 pub use idle::PollCount;
 pub use latch::{StartGuard, StartLatch};
 pub use link::{Reader, Transport, pass_on};

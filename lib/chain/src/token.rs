@@ -57,21 +57,3 @@ pub(crate) fn check_number(
     );
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_that_skipped_a_task_or_is_another_one_is_found() {
-        let mut tokens = ByteTokens { all: vec![0; 2], each: 2 };
-        for token in tokens.set_out(250) {
-            *token = token.wrapping_add(9);
-        }
-        assert!(tokens.verify(250, 9).is_ok());
-        assert!(tokens.verify(250, 8).is_err());
-        assert!(tokens.verify(251, 9).is_err());
-        tokens.all.swap(0, 1);
-        assert!(tokens.verify(250, 9).is_err());
-    }
-}

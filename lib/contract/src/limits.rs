@@ -33,7 +33,7 @@ pub fn check(description: &Description) -> anyhow::Result<()> {
 /// reserves cannot be foretold, so that a limit of the address space is named wherever there is one.
 pub fn refused(what: &str, tasks: u32) -> String {
     let limits = Limits::of_this_process();
-    let mut bounds = limits.statuses().iter();
+    let mut bounds = limits.statuses.iter();
     let space = bounds.find_map(|limit| {
         Some((limit, limit.room.filter(|_| limit.resource == Resource::AddressSpace)?))
     });

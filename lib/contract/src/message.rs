@@ -112,18 +112,12 @@ fn name<'de, D: Deserializer<'de>>(line: D) -> Result<String, D::Error> {
     Ok(name)
 }
 
-/// Reads a number that something is divided by.
-///
-/// # Errors
-/// If it is 0.
+/// Reads a number that something is divided by; 0 is an error.
 pub fn positive<'de, D: Deserializer<'de>>(number: D) -> Result<u64, D::Error> {
     NonZeroU64::deserialize(number).map(NonZeroU64::get)
 }
 
 /// The same of a number that may be unknown.
-///
-/// # Errors
-/// If it is 0.
 pub fn positive_if_known<'de, D: Deserializer<'de>>(number: D) -> Result<Option<u64>, D::Error> {
     Ok(Option::<NonZeroU64>::deserialize(number)?.map(NonZeroU64::get))
 }
@@ -337,22 +331,4 @@ pub struct Distribution {
     pub p99: u64,
     /// Greatest sample.
     pub max: u64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_in_another_language_may_leave_out_what_it_does_not_know() {
-        let ready = r#"{"at":"ready","pids":[7],"contract":1,"program":"p","version":"0",
-            "tasks":3,"claim":"user-switch","passes":[{"name":"main"}],"surprise":1}"#;
-        let Answer::Ready { pids, description, .. } = serde_json::from_str(ready).unwrap() else {
-            panic!("it is ready");
-        };
-        assert_eq!((pids, description.tokens, description.hops), (vec![7], 1, None));
-        assert_eq!((description.chains, description.trips), (1, 1));
-        let ran = serde_json::from_str(r#"{"at":"ran","samples_ns":[1,2]}"#).unwrap();
-        assert!(matches!(ran, Answer::Ran { usage: None, .. }));
-    }
 }

@@ -1,17 +1,5 @@
-//! Phases of a run. A program's loop reads
-//!
-//! ```ignore
-//! while let Some(mut pass) = run.next_pass()? {
-//!     while let Some(iteration) = pass.next_iteration() {
-//!         let clock = Instant::now();
-//!         // one iteration, and nothing else
-//!         pass.record(clock.elapsed());
-//!     }
-//!     run.finish(pass)?;
-//! }
-//! ```
-//!
-//! so that all of this module's work is outside the timed spans.
+//! Phases of a run. All of this module's work is outside the timed spans: a program's loop is that of
+//! examples/rendezvous-brigade.rs.
 
 use std::collections::VecDeque;
 use std::io;

@@ -6,8 +6,7 @@ use crate::{Memory, Metric, Process, Record};
 const SECOND: f64 = 1e9;
 
 impl Metric {
-    /// The figure of a process whose iteration takes so many ns, in the unit of its quantity. `None` if the
-    /// record does not have it, and for [`Metric::Memory`], which is no single figure.
+    /// The figure of a process whose iteration takes so many ns; `None` if the record does not have it.
     pub fn figure(&self, record: &Record, iteration: Option<f64>) -> Option<f64> {
         let tasks = || Some(record.tasks? as f64 * record.chains as f64);
         let samples = || record.samples.as_ref();
@@ -72,7 +71,8 @@ impl Metric {
             Metric::Rate => Some(SECOND * record.sent()),
             Metric::HopRate => Some(SECOND * record.hops? as f64),
             Metric::HopRatePerCpu => {
-                Some(SECOND * record.hops? as f64 / record.cpus_at_work()? as f64)
+                let cpus_at_work = record.chains.min(record.cpu_count()? as u64);
+                Some(SECOND * record.hops? as f64 / cpus_at_work as f64)
             }
             Metric::Throughput => Some(SECOND * record.bytes? as f64),
             _ => None,
@@ -106,8 +106,7 @@ impl Process {
         self.peak_resident()?.checked_sub(self.resident_before())
     }
 
-    /// Kernel memory at rest that was not there before, in bytes, as far as it follows the number of
-    /// tasks. It is negative if others freed more meanwhile.
+    /// Kernel memory at rest that was not there before, in bytes: negative if others freed more.
     pub fn kernel_gain(&self) -> Option<f64> {
         Some(self.held()?.kernel()? - self.memory?.before.kernel()?)
     }

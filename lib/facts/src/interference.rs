@@ -30,8 +30,7 @@ pub struct Interference {
 }
 
 impl Interference {
-    /// Growth of each total since `before`. A total that fell has none: a CPU went offline, or a
-    /// counter wrapped.
+    /// Growth of each total since `before`. A total that fell has none: a CPU went offline.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         self.with(before, |now, then| now?.checked_sub(then?))
@@ -81,16 +80,10 @@ pub struct CpuTime {
 
 /// Times of the CPUs that are online, by their number; none if the system does not tell.
 pub fn cpu_times() -> BTreeMap<u32, CpuTime> {
-    cpu_times_of(&Source::system())
+    times(&Source::system().read("/proc/stat").unwrap_or_default(), tick_ns())
 }
 
-fn cpu_times_of(source: &Source) -> BTreeMap<u32, CpuTime> {
-    let text = source.read("/proc/stat").unwrap_or_default();
-    times(&text, tick_ns())
-}
-
-/// Times of CPUs as /proc/stat tells them, in ticks of so many ns. The list has no line for a CPU that is
-/// offline.
+/// Times of CPUs as /proc/stat tells them, in ticks of so many ns.
 fn times(text: &str, tick: u64) -> BTreeMap<u32, CpuTime> {
     let of_line = |line: &str| {
         let (cpu, ticks) = line.strip_prefix("cpu")?.split_once(' ')?;
@@ -106,33 +99,25 @@ fn times(text: &str, tick: u64) -> BTreeMap<u32, CpuTime> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// Totals since the system booted, those of the CPUs over all that are online. Subtract those read before
-/// with [`Interference::since`].
-pub fn totals() -> Interference {
-    totals_of(&Source::system())
+/// Time since the system booted in which the runner was stopped by a quota, and in which some task waited.
+pub fn waits() -> Interference {
+    waits_of(&Source::system())
 }
 
-fn totals_of(source: &Source) -> Interference {
-    let cpus = cpu_times_of(source);
-    let stolen = cpus.values().map(|cpu| cpu.stolen).fold(0, u64::saturating_add);
+fn waits_of(source: &Source) -> Interference {
     let waited = |resource| pressure::<u64>(source, resource, "total=")?.checked_mul(1000);
     Interference {
-        steal: (!cpus.is_empty()).then_some(stolen),
         throttled: throttled(source),
         cpu_pressure: waited("cpu"),
         memory_pressure: waited("memory"),
         io_pressure: waited("io"),
-        ..interrupts_of(source)
+        ..Interference::default()
     }
 }
 
-/// Interrupts between CPUs so far, alone: what [`totals`] tells takes as long as a slice of some programs.
+/// Interrupts between CPUs since the system booted.
 pub fn interrupts() -> Interference {
-    interrupts_of(&Source::system())
-}
-
-fn interrupts_of(source: &Source) -> Interference {
-    let interrupts = source.read("/proc/interrupts").unwrap_or_default();
+    let interrupts = Source::system().read("/proc/interrupts").unwrap_or_default();
     Interference {
         // By their description: RES and CAL on x86, IPI0 and IPI1 on arm64 and RISC-V. A wake-up on
         // an idle CPU counts under the second if the scheduler queues it there (ttwu_queue_wakelist,
@@ -178,31 +163,17 @@ mod tests {
     use super::*;
     use crate::fixtures::Root;
 
-    #[test]
-    fn totals_have_a_difference_unless_one_fell_or_is_unknown() {
-        let at = |rescheduling, function_calls| Interference {
-            rescheduling: Some(rescheduling),
-            function_calls,
-            ..Interference::default()
-        };
-        assert_eq!(at(7, Some(4)).since(at(5, Some(3))).wakeup_interrupts(), Some(3));
-        assert_eq!(at(7, Some(4)).since(at(5, None)).wakeup_interrupts(), Some(2));
-        assert_eq!(at(5, None).since(at(7, None)), Interference::default());
-    }
-
     const X86: &str = "\
            CPU0       CPU1
   8:          0          7  IO-APIC   8-edge      rtc0
 RES:      41572      36206  Rescheduling interrupts
 CAL:     145879     128572  Function call interrupts
-ERR:          0
 ";
 
     const ARM64: &str = "\
            CPU0       CPU1       CPU2       CPU3
 IPI0:       100        200        300        400       Rescheduling interrupts
 IPI1:         1          2          3          4       Function call interrupts
-IPI2:         9          9          9          9       CPU stop interrupts
 ";
 
     #[test]
@@ -236,18 +207,15 @@ IPI2:         9          9          9          9       CPU stop interrupts
     }
 
     #[test]
-    fn totals_that_no_kernel_shows_are_bounded_or_absent() {
+    fn what_no_kernel_shows_is_bounded_or_absent() {
         let most = u64::MAX;
         let root = Root::new(&format!(
-            "/proc/stat: cpu0 1 2 3 {most} {most} 6 7 {most} 0 0\n\
-             /proc/stat: cpu1 1 2 3 4 5 6 7 {most} 0 0\n\
-             /proc/pressure/cpu: some avg10=0.00 total={most}\n\
-             /proc/pressure/io: some total=-1\n\
-             /proc/interrupts: RES: {most} {most} Rescheduling interrupts"
+            "/proc/pressure/cpu: some avg10=0.00 total={most}\n/proc/pressure/io: some total=-1"
         ));
-        let expected = Interference { steal: Some(most), ..Interference::default() };
-        assert_eq!(totals_of(&root.source()), expected);
-        assert_eq!(totals_of(&Root::new("").source()), Interference::default());
+        assert_eq!(waits_of(&root.source()), Interference::default());
+        let cpu = times(&format!("cpu0 1 2 3 {most} {most} 6 7 {most} 0 0"), 10)[&0];
+        assert_eq!(cpu, CpuTime { busy: 190, idle: most, stolen: most });
+        assert_eq!(interrupt(&format!("RES: {most} 1 x"), "x"), None);
     }
 
     #[test]

@@ -1,9 +1,6 @@
 //! What a results file holds, and how it is read: facts of a process and of the machine, seen
-//! from outside the process that is measured.
-//!
-//! The runner reads them while the program waits, so that nothing of it is in the measured process.
-//! A fact that cannot be read is absent, never a guess and never 0. Times are in ns and sizes in
-//! bytes.
+//! from outside while the program waits. A fact that cannot be read is absent, never a guess and
+//! never 0. Times are in ns and sizes in bytes.
 
 pub mod build;
 pub mod cache_line;
@@ -16,7 +13,6 @@ pub mod interference;
 pub mod machine;
 pub mod memory;
 pub mod metric;
-pub mod migrations;
 pub mod plan;
 pub mod record;
 pub mod samples;
@@ -27,11 +23,13 @@ mod stat;
 pub mod usage;
 
 use limits::{cgroup, source};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 pub use build::Build;
 pub use cache_line::CacheLine;
 pub use contract::units::Quantity;
-pub use counters::{Absent, Counters, Scope};
+pub use counters::{Absent, Counters};
 pub use interference::Interference;
 pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
@@ -41,7 +39,12 @@ pub use record::{Ending, Kind, Place, Process, Record, Run, SCHEMA, Side};
 pub use samples::{Samples, Thirds, distribution};
 pub use slice::{Account, Probe, Slice};
 
-/// Both facts are known and unequal.
-fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
-    matches!((one, other), (Some(one), Some(other)) if one != other)
+/// Names of the fields that differ, if both sides know them: neither null nor empty.
+fn differing<T: Serialize>(one: &T, other: &T) -> Vec<String> {
+    let [one, other] = [one, other].map(|facts| serde_json::to_value(facts).unwrap_or_default());
+    let is_known = |fact: &Value| !fact.is_null() && *fact != Value::Object(Map::new());
+    let facts = one.as_object().into_iter().flatten();
+    let differing = facts
+        .filter(|&(name, fact)| is_known(fact) && is_known(&other[name]) && other[name] != *fact);
+    differing.map(|(name, _)| name.clone()).collect()
 }

@@ -11,16 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::source::{Source, word_after};
 
-/// Memory of some processes, and the kernel's memory of the whole system, in bytes.
-///
-/// Of several processes each figure is the sum, with shared pages divided by their users.
+/// Memory of some processes together, and the kernel's memory of the whole system, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
-    /// Resident set; of several processes the same as `pss`.
+    /// Resident set; of several processes with shared pages divided by their users.
     pub resident: Option<u64>,
-    /// Resident set, with shared pages divided by their users.
-    pub pss: Option<u64>,
     /// Resident anonymous memory: heap and stacks.
     pub anonymous: Option<u64>,
     /// Transparent huge pages in the anonymous memory.
@@ -40,10 +36,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Kernel memory that follows the number of tasks, in bytes: kernel stacks, page tables and slab
-    /// of the whole system, and the pages of the processes' pipes if these are known.
-    ///
-    /// Subtract a snapshot taken before; the difference can be negative if others freed memory.
+    /// Kernel memory that follows the number of tasks, in bytes. Subtract a snapshot taken before.
     pub fn kernel(&self) -> Option<f64> {
         let system = [
             self.system_kernel_stacks?,
@@ -65,8 +58,7 @@ pub struct MemoryChange {
     pub held: Option<Memory>,
 }
 
-/// Memory of all of these processes together, and of the kernel. A figure that one of them does not
-/// give is absent; without processes all are.
+/// Memory of all of these processes, and of the kernel. A figure that one of them does not give is absent.
 pub fn of(pids: &[i32]) -> Memory {
     let each: Option<Vec<Memory>> = pids.iter().map(|&pid| of_one(pid, pids.len())).collect();
     let each = each.unwrap_or_default();
@@ -76,9 +68,7 @@ pub fn of(pids: &[i32]) -> Memory {
     };
     let pages = pipes(pids).filter(|_| !each.is_empty());
     Memory {
-        // Of several processes each shared page counts once.
-        resident: if each.len() == 1 { each[0].resident } else { sum(|memory| memory.pss) },
-        pss: sum(|memory| memory.pss),
+        resident: sum(|memory| memory.resident),
         anonymous: sum(|memory| memory.anonymous),
         huge: sum(|memory| memory.huge),
         page_tables: sum(|memory| memory.page_tables),
@@ -120,11 +110,11 @@ fn page_size() -> u64 {
 
 fn of_one(pid: i32, processes: usize) -> Option<Memory> {
     let (status, maps) = (file(pid, "status")?, file(pid, "smaps_rollup")?);
-    // A child shares its parent's anonymous pages until one of them writes (Pss_Anon: Linux 5.4).
-    let anonymous = if processes == 1 { "Anonymous:" } else { "Pss_Anon:" };
+    // A child shares its parent's pages until one of them writes (Pss_Anon: Linux 5.4).
+    let (resident, anonymous) =
+        if processes == 1 { ("Rss:", "Anonymous:") } else { ("Pss:", "Pss_Anon:") };
     Some(Memory {
-        resident: bytes(&maps, "Rss:"),
-        pss: bytes(&maps, "Pss:"),
+        resident: bytes(&maps, resident),
         anonymous: bytes(&maps, anonymous),
         huge: bytes(&maps, "AnonHugePages:"),
         page_tables: bytes(&status, "VmPTE:"),
@@ -164,19 +154,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernel_memory_is_unknown_if_a_part_is() {
-        let mut memory = Memory {
-            system_kernel_stacks: Some(16),
-            system_page_tables: Some(4),
-            pipe_pages: Some(8),
-            ..Memory::default()
-        };
-        assert_eq!(memory.kernel(), None);
-        memory.system_slab = Some(100);
-        assert_eq!(memory.kernel(), Some(128.0));
-    }
-
-    #[test]
     fn processes_add_up_and_one_that_has_ended_makes_the_sum_unknown() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let (own, other) = (std::process::id() as i32, child.id() as i32);
@@ -184,7 +161,7 @@ mod tests {
         assert!(one.resident.unwrap().min(one.peak_resident.unwrap()) > 100 << 10, "{one:?}");
         assert!(one.kernel().unwrap() > f64::from(100 << 10), "{one:?}");
         assert!(both.page_tables > one.page_tables, "{one:?} {both:?}");
-        assert!(both.pss.is_some() && both.anonymous.is_some());
+        assert!(both.resident.is_some() && both.anonymous.is_some());
         drop(child.stdin.take());
         child.wait().unwrap();
         for gone in [of(&[own, other]), of(&[])] {

@@ -28,8 +28,7 @@ pub enum Metric {
     Teardown,
     /// Time of an iteration.
     Iteration,
-    /// Coefficient of variation of a process's iterations: their standard deviation divided by their
-    /// mean.
+    /// Standard deviation of a process's iterations divided by their mean.
     Variation,
     /// Time of an iteration with one task and one token.
     RoundTrip,
@@ -49,8 +48,7 @@ pub enum Metric {
     System,
     /// CPU time divided by elapsed time: the number of busy CPUs.
     CpuShare,
-    /// Context switches, voluntary and involuntary, per hop, or per task if nothing is handed
-    /// over.
+    /// Context switches of both kinds per hop, or per task if nothing is handed over.
     Switches,
     /// Page faults, minor and major, per iteration.
     Faults,
@@ -60,8 +58,7 @@ pub enum Metric {
     PeakPerTask,
     /// Memory of the process and of the kernel with every task at rest, less that before, per task.
     SystemPerTask,
-    /// A figure of all samples of a process, such as `samples.p99`: of latencies, whatever was stolen meanwhile. Times are
-    /// as measured. A percentile takes ten samples beyond it.
+    /// A figure of all samples of a process as measured, such as `samples.p99`.
     Samples(Stat),
     /// A distribution that the program measured: `extra.NAME.STAT`, such as `extra.echo.p99`.
     Extra {
@@ -91,37 +88,58 @@ pub enum Stat {
     Max,
 }
 
-/// Each metric with its name in plans and results, and with its label.
-static NAMED: [(Metric, &str, &str); 22] = [
-    (Metric::Hop, "hop", "time per hop"),
-    (Metric::Task, "task", "time per task"),
-    (Metric::Memory, "memory", "bytes per task"),
-    (Metric::SetUp, "set-up", "time per task"),
-    (Metric::FirstIteration, "first-iteration", "time per hop"),
-    (Metric::Teardown, "teardown", "time per task"),
-    (Metric::Iteration, "iteration", "time per iteration"),
-    (Metric::Variation, "variation", "standard deviation of the iterations / their mean"),
-    (Metric::RoundTrip, "round-trip", "time per round trip"),
-    (Metric::Message, "message", "time per message"),
-    (Metric::Rate, "rate", "round trips or messages per second"),
-    (Metric::HopRate, "hop-rate", "hops per second"),
-    (Metric::HopRatePerCpu, "hop-rate-per-cpu", "hops per second and CPU"),
-    (Metric::Throughput, "throughput", "bytes handed over per second"),
-    (Metric::User, "user", "time in user mode per iteration"),
-    (Metric::System, "system", "time in the kernel per iteration"),
-    (Metric::CpuShare, "cpu-share", "busy CPUs"),
-    (Metric::Switches, "switches", "switches per hop or task"),
-    (Metric::Faults, "faults", "page faults per iteration"),
-    (Metric::Peak, "peak", "peak resident memory"),
-    (Metric::PeakPerTask, "peak-per-task", "peak resident memory per task"),
-    (Metric::SystemPerTask, "system-per-task", "memory of process and kernel per task"),
+/// Each metric with its name in plans and results, its label, and the kind of its quantity.
+static NAMED: [(Metric, &str, &str, Quantity); 22] = [
+    (Metric::Hop, "hop", "time per hop", Quantity::Time),
+    (Metric::Task, "task", "time per task", Quantity::Time),
+    (Metric::Memory, "memory", "bytes per task", Quantity::Bytes),
+    (Metric::SetUp, "set-up", "time per task", Quantity::Time),
+    (Metric::FirstIteration, "first-iteration", "time per hop", Quantity::Time),
+    (Metric::Teardown, "teardown", "time per task", Quantity::Time),
+    (Metric::Iteration, "iteration", "time per iteration", Quantity::Time),
+    (
+        Metric::Variation,
+        "variation",
+        "standard deviation of the iterations / their mean",
+        Quantity::Count,
+    ),
+    (Metric::RoundTrip, "round-trip", "time per round trip", Quantity::Time),
+    (Metric::Message, "message", "time per message", Quantity::Time),
+    (Metric::Rate, "rate", "round trips or messages per second", Quantity::Rate),
+    (Metric::HopRate, "hop-rate", "hops per second", Quantity::Rate),
+    (Metric::HopRatePerCpu, "hop-rate-per-cpu", "hops per second and CPU", Quantity::Rate),
+    (Metric::Throughput, "throughput", "bytes handed over per second", Quantity::Throughput),
+    (Metric::User, "user", "time in user mode per iteration", Quantity::Time),
+    (Metric::System, "system", "time in the kernel per iteration", Quantity::Time),
+    (Metric::CpuShare, "cpu-share", "busy CPUs", Quantity::Share),
+    (Metric::Switches, "switches", "switches per hop or task", Quantity::Count),
+    (Metric::Faults, "faults", "page faults per iteration", Quantity::Count),
+    (Metric::Peak, "peak", "peak resident memory", Quantity::Bytes),
+    (Metric::PeakPerTask, "peak-per-task", "peak resident memory per task", Quantity::Bytes),
+    (
+        Metric::SystemPerTask,
+        "system-per-task",
+        "memory of process and kernel per task",
+        Quantity::Bytes,
+    ),
+];
+
+/// Each figure of a distribution with its name, its words in a label, and the fewest samples that have it.
+const STATS: [(Stat, &str, &str, u64); 7] = [
+    (Stat::Mean, "mean", "mean", 1),
+    (Stat::Min, "min", "minimum", 1),
+    (Stat::P50, "p50", "median", 20),
+    (Stat::P90, "p90", "90th percentile", 100),
+    (Stat::P99, "p99", "99th percentile", 1000),
+    (Stat::P999, "p99.9", "99.9th percentile", MANY),
+    (Stat::Max, "max", "maximum", 1),
 ];
 
 impl FromStr for Metric {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if let Some((metric, ..)) = NAMED.iter().find(|(_, name, _)| *name == text) {
+        if let Some((metric, ..)) = NAMED.iter().find(|(_, name, ..)| *name == text) {
             return Ok(metric.clone());
         }
         if let Some(stat) = text.strip_prefix("samples.").and_then(Stat::named) {
@@ -133,7 +151,7 @@ impl FromStr for Metric {
         {
             return Ok(Metric::Extra { name: name.to_owned(), stat });
         }
-        let names: Vec<&str> = NAMED.iter().map(|(_, name, _)| *name).collect();
+        let names: Vec<&str> = NAMED.iter().map(|(_, name, ..)| *name).collect();
         Err(format!(
             "'{text}' is no metric: write one of {}, samples.STAT or extra.NAME.STAT with a STAT of mean, min, p50, \
              p90, p99, max, and samples.p99.9",
@@ -159,32 +177,21 @@ impl From<Metric> for String {
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Metric::Samples(stat) => write!(f, "samples.{}", stat.words().0),
-            Metric::Extra { name, stat } => write!(f, "extra.{name}.{}", stat.words().0),
-            named => f.write_str(named.words().0),
+            Metric::Samples(stat) => write!(f, "samples.{}", stat.row().1),
+            Metric::Extra { name, stat } => write!(f, "extra.{name}.{}", stat.row().1),
+            named => f.write_str(named.row().map_or("", |row| row.1)),
         }
     }
 }
 
 impl Stat {
-    const ALL: [Stat; 7] =
-        [Stat::Mean, Stat::Min, Stat::P50, Stat::P90, Stat::P99, Stat::P999, Stat::Max];
-
     fn named(word: &str) -> Option<Self> {
-        Stat::ALL.into_iter().find(|stat| stat.words().0 == word)
+        STATS.iter().find(|(_, name, ..)| *name == word).map(|row| row.0)
     }
 
-    /// Name, and the words of a label.
-    fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Stat::Mean => ("mean", "mean"),
-            Stat::Min => ("min", "minimum"),
-            Stat::P50 => ("p50", "median"),
-            Stat::P90 => ("p90", "90th percentile"),
-            Stat::P99 => ("p99", "99th percentile"),
-            Stat::P999 => ("p99.9", "99.9th percentile"),
-            Stat::Max => ("max", "maximum"),
-        }
+    fn row(self) -> &'static (Stat, &'static str, &'static str, u64) {
+        // In the order of the variants.
+        &STATS[self as usize]
     }
 
     /// The figure of a distribution, which has no 99.9th percentile.
@@ -202,40 +209,32 @@ impl Stat {
 
     /// The figure of samples, if there are enough of them.
     pub(crate) fn of_samples(self, samples: &Samples) -> Option<f64> {
-        let fewest = match self {
-            Stat::Mean | Stat::Min | Stat::Max => 1,
-            Stat::P50 => 20,
-            Stat::P90 => 100,
-            Stat::P99 => 1000,
-            Stat::P999 => MANY,
-        };
         let figure = match self {
             Stat::P999 => samples.p999.map(|ns| ns as f64),
             stat => stat.of(samples),
         };
-        figure.filter(|_| samples.count >= fewest)
+        figure.filter(|_| samples.count >= self.row().3)
     }
 }
 
 impl Metric {
-    /// Name and label of a metric that is no [`Metric::Extra`].
-    fn words(&self) -> (&'static str, &'static str) {
-        let found = NAMED.iter().find(|(metric, ..)| metric == self);
-        found.map_or(("", ""), |&(_, name, label)| (name, label))
+    /// Row of a metric that has no [`Stat`].
+    fn row(&self) -> Option<&'static (Metric, &'static str, &'static str, Quantity)> {
+        NAMED.iter().find(|(metric, ..)| metric == self)
     }
 
     /// Label for an axis or a heading.
     pub fn label(&self) -> String {
         match self {
-            Metric::Samples(stat) => format!("{} of the samples", stat.words().1),
-            Metric::Extra { name, stat } => format!("{name}, {}", stat.words().1),
-            named => named.words().1.to_owned(),
+            Metric::Samples(stat) => format!("{} of the samples", stat.row().2),
+            Metric::Extra { name, stat } => format!("{name}, {}", stat.row().2),
+            named => named.row().map_or("", |row| row.2).to_owned(),
         }
     }
 
     /// True if it is done in a second: the reverse of a time.
     pub fn is_per_second(&self) -> bool {
-        matches!(self, Metric::Rate | Metric::HopRate | Metric::HopRatePerCpu | Metric::Throughput)
+        matches!(self.quantity(), Quantity::Rate | Quantity::Throughput)
     }
 
     /// True if it is made of an iteration's time, and so follows the speed of the machine.
@@ -247,20 +246,13 @@ impl Metric {
     /// Kind of the quantity.
     pub fn quantity(&self) -> Quantity {
         match self {
-            Metric::Memory | Metric::Peak | Metric::PeakPerTask | Metric::SystemPerTask => {
-                Quantity::Bytes
-            }
-            Metric::Rate | Metric::HopRate | Metric::HopRatePerCpu => Quantity::Rate,
-            Metric::Throughput => Quantity::Throughput,
-            Metric::CpuShare => Quantity::Share,
-            Metric::Switches | Metric::Faults | Metric::Variation => Quantity::Count,
             Metric::Extra { name, .. } if name.ends_with("_bytes") => Quantity::Bytes,
             Metric::Extra { name, .. }
                 if ["_tasks", "_count", "_percent"].iter().any(|unit| name.ends_with(unit)) =>
             {
                 Quantity::Count
             }
-            _ => Quantity::Time,
+            named => named.row().map_or(Quantity::Time, |row| row.3),
         }
     }
 

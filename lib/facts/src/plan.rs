@@ -68,8 +68,7 @@ pub struct Case {
     /// Name in the answer, which sets this row against the one that it is divided by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// Work that depends on the machine alone: how far it moved between two runs tells how far the machine
-    /// did.
+    /// Work that depends on the machine alone, and tells how far that moved between two runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub yardstick: bool,
     /// Work that programs do every day, which the answer sets against a switch and a creation.

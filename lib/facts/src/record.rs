@@ -335,13 +335,7 @@ impl Record {
         Some(crate::machine::cpu_list(list)?.len())
     }
 
-    /// CPUs that its chains can keep busy, if each chain keeps one.
-    pub fn cpus_at_work(&self) -> Option<u64> {
-        Some(self.chains.min(self.cpu_count()? as u64))
-    }
-
-    /// CPU time that the hypervisor gave to others, as a share of the time of the CPUs that the process could
-    /// use while it was measured alone.
+    /// CPU time that the hypervisor gave to others, as a share of that of the CPUs that the process could use.
     pub fn stolen(&self) -> Option<f64> {
         let wall = self.samples.as_ref()?.mean * self.samples.as_ref()?.count as f64;
         Some(self.interference?.steal? as f64 / (wall * self.cpu_count()? as f64))
@@ -350,11 +344,6 @@ impl Record {
     /// Machine of its run.
     pub fn machine(&self) -> &Machine {
         &self.header.machine
-    }
-
-    /// Build of its run.
-    pub fn build(&self) -> &Build {
-        &self.header.build
     }
 
     /// Its place in the plan; `None` if the plan has no such case.

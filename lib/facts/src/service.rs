@@ -1,4 +1,5 @@
-//! Processes that somebody else runs, watched for a while through /proc: what their threads did.
+//! Processes that somebody else runs, with all that they start, watched for a while through /proc: what their threads
+//! did.
 //!
 //! Switches of a thread that begins and ends between two looks are lost; its CPU time is not, and tells how much was.
 
@@ -12,23 +13,16 @@ use serde::Serialize;
 
 use crate::source::{Source, word_after};
 use crate::stat::{Stat, living, threads, tick_ns};
-use crate::{machine, memory, usage};
-
-mod watched;
-
-pub use watched::{Watched, ensure_watchable};
+use crate::{machine, usage};
 
 /// Time between two looks; more if a look takes longer than a twentieth of it.
 const INTERVAL: Duration = Duration::from_millis(500);
-
-/// Kernel stack of a thread on x86_64 and arm64, in bytes (THREAD_SIZE in arch/*/include/asm).
-const KERNEL_STACK: u64 = 16 << 10;
 
 /// Share of the busiest thread's CPU time from which another one is busy as well.
 const BUSY: u64 = 10;
 
 /// What the threads of one name did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct ThreadGroup {
     /// Name without its digits at the end.
     pub name: String,
@@ -52,34 +46,15 @@ pub struct Service {
     /// Threads by name, those that switch most first.
     pub groups: Vec<ThreadGroup>,
     /// Processes that were alive at the last look.
-    pub pids: Vec<i32>,
+    pub processes: usize,
     /// Their threads.
     pub threads: u64,
-    /// Threads that used at least a tenth of the CPU time of the busiest.
-    pub busy: u64,
     /// CPUs that they could have used: as many as threads were busy, within their affinity and their cpu.max.
     pub cpus: f64,
     /// CPU time of the processes, in ns.
     pub cpu_ns: u64,
-    /// Resident memory at the last look, in bytes; `None` if they are not ours.
-    pub resident: Option<u64>,
-    /// Kernel stacks and page tables at the last look, in bytes.
-    pub kernel: Option<u64>,
-    /// Children that are alive and were not watched.
-    pub children: Vec<Child>,
-    /// Folder of the control group that the first process is in with its children, unless that is all in sight.
-    pub group: Option<String>,
     /// True if they ended before the time was up.
     pub has_ended: bool,
-}
-
-/// A process that another one started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Child {
-    /// Its number.
-    pub pid: i32,
-    /// Its name, as the kernel shortens it.
-    pub name: String,
 }
 
 /// Counts of a thread since it began.
@@ -91,7 +66,7 @@ struct Counts {
 }
 
 /// A thread: its name, its counts at the first look and at the last one, and the CPUs that it may run on.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Seen {
     name: String,
     first: Counts,
@@ -107,7 +82,7 @@ struct Times {
 }
 
 /// A process: its parent, its times at the first look, and at the last one.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Lived {
     parent: i32,
     first: Times,
@@ -124,65 +99,54 @@ struct Book {
     alive: u64,
 }
 
-/// Watches processes for so long, or until they have ended or `is_over` says so. `None` if nothing was seen twice.
-pub fn watch(watched: &Watched, length: Duration, is_over: impl Fn() -> bool) -> Option<Service> {
+/// True if there is such a process, and /proc shows it.
+pub fn exists(pid: i32) -> bool {
+    Stat::read(pid).is_some()
+}
+
+/// Watches processes and all that they start for so long, or until they have ended or `is_over` says so; the caller is
+/// none of them. `None` if nothing was seen twice.
+pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Option<Service> {
     let mut book = Book::default();
     let begun = Instant::now();
-    book.look(watched);
-    for thread in book.threads.values_mut() {
-        thread.first = thread.last;
-    }
-    for process in book.processes.values_mut() {
-        process.first = process.last;
-    }
+    book.look(roots);
+    book.threads.values_mut().for_each(|thread| thread.first = thread.last);
+    book.processes.values_mut().for_each(|process| process.first = process.last);
     let main = *book.pids.first()?;
-    let quota = machine::cpu_quota_of(main);
-    // smaps_rollup holds a lock of the process while it counts: once before, and once after.
-    let mut memory = memory::of(&book.pids);
-    let mut elapsed = None;
-    let mut interval = INTERVAL;
-    while begun.elapsed() < length && !is_over() {
+    let quota = machine::cpu_quota_of(main).unwrap_or(f64::INFINITY);
+    let (mut elapsed, mut has_ended, mut interval) = (None, false, INTERVAL);
+    while !has_ended && begun.elapsed() < length && !is_over() {
         thread::sleep(interval.min(length.saturating_sub(begun.elapsed())));
         let looked = Instant::now();
-        if !book.look(watched) {
-            break;
+        has_ended = !book.look(roots);
+        if !has_ended {
+            elapsed = Some(begun.elapsed());
+            // Of many threads a look takes long: it must not become the load.
+            interval = INTERVAL.max(looked.elapsed() * 20);
         }
-        elapsed = Some(begun.elapsed());
-        // Of many threads a look takes long: it must not become the load.
-        interval = INTERVAL.max(looked.elapsed() * 20);
     }
     let elapsed = elapsed?;
-    let has_ended = !Book::default().look(watched);
-    if !has_ended {
-        memory = memory::of(&book.pids);
-    }
-    let (busy, allowed) = book.busy();
-    let cpu_ns = book.cpu_time(watched);
+    let cpu_ns = book.cpu_time();
     let used = cpu_ns as f64 / elapsed.as_nanos() as f64;
     Some(Service {
         // It may have become another program meanwhile.
         name: book.threads.get(&main).map_or_else(String::new, |main| main.name.clone()),
         elapsed_ns: elapsed.as_nanos() as u64,
+        processes: book.pids.len(),
         threads: book.alive,
-        busy,
         // Many threads that are hardly busy may use more than the busy ones could.
-        cpus: quota.map_or(allowed, |quota| quota.min(allowed)).max(used),
+        cpus: book.cpus().min(quota).max(used),
         cpu_ns,
-        resident: memory.resident,
-        kernel: Some(book.alive * KERNEL_STACK + memory.page_tables.unwrap_or(0)),
-        group: machine::group(main),
-        children: book.unwatched(watched),
         has_ended,
-        pids: book.pids,
         groups: groups(book.threads.into_values()),
     })
 }
 
 impl Book {
     /// Takes the counts of all processes and threads; false if none is alive.
-    fn look(&mut self, watched: &Watched) -> bool {
+    fn look(&mut self, roots: &[i32]) -> bool {
         let (mut pids, mut alive) = (Vec::new(), 0);
-        for pid in watched.pids().unwrap_or_default() {
+        for pid in family(roots) {
             let before = alive;
             for id in threads(pid) {
                 let Some((name, last)) = counts(pid, id) else { continue };
@@ -212,40 +176,43 @@ impl Book {
 
     /// CPU time, in ns. A process that came and went between two looks shows in the time that its parent awaited; of
     /// one that was seen, the parent has it again.
-    fn cpu_time(&self, watched: &Watched) -> u64 {
+    fn cpu_time(&self) -> u64 {
         let sum = |part: fn(&Times) -> u64| -> u64 {
             let since = |one: &Lived| part(&one.last).saturating_sub(part(&one.first));
             self.processes.values().map(since).sum()
         };
-        let own = sum(|times| times.own);
-        if let Watched::Processes(_) = watched {
-            return own;
-        }
         let ended = self.processes.iter().filter(|(pid, one)| {
             !self.pids.contains(pid) && self.processes.contains_key(&one.parent)
         });
         let twice: u64 = ended.map(|(_, one)| one.last.own + one.last.awaited).sum();
-        own + sum(|times| times.awaited).saturating_sub(twice)
+        sum(|times| times.own) + sum(|times| times.awaited).saturating_sub(twice)
     }
 
-    /// Threads that used at least a tenth of the CPU time of the busiest, and the CPUs that they may use; at least one.
-    fn busy(&self) -> (u64, f64) {
+    /// CPUs that its busy threads may use, one for each at most: those that used at least a tenth of the CPU time of
+    /// the busiest.
+    fn cpus(&self) -> f64 {
         let most = self.threads.values().map(Seen::cpu_ns).max().unwrap_or(0);
         let is_busy = |seen: &&Seen| seen.cpu_ns() > 0 && seen.cpu_ns() >= most / BUSY;
         let busy: Vec<&Seen> = self.threads.values().filter(is_busy).collect();
         let may = |cpu: &usize| busy.iter().any(|seen| seen.cpus.is_set(*cpu).unwrap_or(false));
         let allowed = (0..CpuSet::count()).filter(may).count();
-        (busy.len().max(1) as u64, allowed.min(busy.len()).max(1) as f64)
+        allowed.min(busy.len()).max(1) as f64
     }
+}
 
-    /// Children that are alive and not watched.
-    fn unwatched(&self, watched: &Watched) -> Vec<Child> {
-        let Watched::Processes(_) = watched else { return Vec::new() };
-        let is_beside =
-            |stat: &Stat| self.pids.contains(&stat.parent) && !self.pids.contains(&stat.pid);
-        let beside = living().into_iter().filter(is_beside);
-        beside.map(|stat| Child { pid: stat.pid, name: stat.name }).collect()
+/// Processes and their descendants, each after its parent, without the caller.
+fn family(roots: &[i32]) -> Vec<i32> {
+    let all = living();
+    let mut found = roots.to_vec();
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        let children = all.iter().filter(|stat| stat.parent == parent).map(|stat| stat.pid);
+        let new: Vec<i32> = children.filter(|pid| !found.contains(pid)).collect();
+        found.extend(new);
+        next += 1;
     }
+    found.retain(|pid| *pid != std::process::id() as i32);
+    found
 }
 
 /// Name and counts of a thread; `None` if it has ended.

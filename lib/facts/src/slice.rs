@@ -95,8 +95,7 @@ impl Account {
         }
     }
 
-    /// Share of the time that other programs used; `None` if the measured programs claim more than the CPUs
-    /// ran.
+    /// Share of the time that other programs used; `None` if the measured programs claim more than there was.
     pub fn others(&self) -> Option<f64> {
         let others = (self.busy as f64 - self.own as f64) / self.all as f64;
         // Less than nothing within the tolerance is nothing.
@@ -120,14 +119,6 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_slice_is_a_short_array() {
-        let text = "[3,5000,10000,7,9000000,1200,0,null,[[1,800,810]]]";
-        let slice: Slice = serde_json::from_str(text).unwrap();
-        assert_eq!((slice.iterations, slice.others, slice.probes[0].after), (7, None, 810));
-        assert_eq!(serde_json::to_string(&slice).unwrap(), text);
-    }
 
     #[test]
     fn an_account_adds_up_or_says_what_is_missing() {

@@ -8,13 +8,9 @@ use crate::source::Source;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) pid: i32,
-    /// Name, as the kernel shortens it.
-    pub(crate) name: String,
     /// `Z` and `X` are processes that have ended.
     pub(crate) state: char,
     pub(crate) parent: i32,
-    /// PF_* of include/linux/sched.h.
-    pub(crate) flags: u64,
     pub(crate) minor_faults: u64,
     pub(crate) major_faults: u64,
     /// CPU time of children that it has awaited, in ticks.
@@ -30,16 +26,14 @@ impl Stat {
     fn parse(text: &str) -> Option<Stat> {
         // The name may hold blanks and brackets.
         let (pid, rest) = text.split_once(" (")?;
-        let (name, rest) = rest.rsplit_once(") ")?;
-        // By their numbers in the manual; the name is the second.
+        let (_, rest) = rest.rsplit_once(") ")?;
+        // By their numbers in the manual.
         let fields: Vec<&str> = rest.split(' ').collect();
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         Some(Stat {
             pid: pid.parse().ok()?,
-            name: name.to_owned(),
             state: fields.first()?.chars().next()?,
             parent: number(4)? as i32,
-            flags: number(9)?,
             minor_faults: number(10)?,
             major_faults: number(12)?,
             awaited: number(16)?.saturating_add(number(17)?),
@@ -76,7 +70,7 @@ mod tests {
     fn a_name_may_hold_what_separates_fields() {
         let text = "42 (a) b (c) S 7 42 42 0 -1 4194304 10 11 12 13 14 15 16 17 20 0 1 0 5";
         let stat = Stat::parse(text).unwrap();
-        assert_eq!((stat.pid, &*stat.name, stat.state, stat.parent), (42, "a) b (c", 'S', 7));
+        assert_eq!((stat.pid, stat.state, stat.parent), (42, 'S', 7));
         assert_eq!((stat.minor_faults, stat.major_faults, stat.awaited), (10, 12, 33));
         for cut in ["", "42 (a) S 7 42", "42 (a", "x (a) S 7 42 42 0 -1 4194304 10 11 12 13"] {
             assert_eq!(Stat::parse(cut), None, "{cut}");

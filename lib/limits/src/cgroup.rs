@@ -51,13 +51,13 @@ impl ControlGroups {
         // Lines are `ID:CONTROLLERS:PATH`; version 2 has no controllers.
         let fields = || text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
         // A controller is in one hierarchy at a time: if version 1 has it, version 2 does not.
-        let version_1 = fields().find(|(names, _)| names.split(',').any(|c| c == controller));
+        let version_1 = fields().find(|(names, _)| has_word(names, controller));
         let version_2 = || fields().find(|(names, _)| names.is_empty());
         let (_, path) = version_1
             .or_else(version_2)
             .ok_or_else(|| format!("/proc/self/cgroup names no group of {controller}"))?;
         let holds = |mount: &&Mount| match version_1 {
-            Some(_) => mount.kind == "cgroup" && mount.has_option(controller),
+            Some(_) => mount.kind == "cgroup" && has_word(&mount.super_options, controller),
             None => mount.kind == "cgroup2",
         };
         let mounts: Vec<&Mount> = self.mounts.iter().filter(holds).collect();
@@ -73,7 +73,7 @@ impl ControlGroups {
         Ok(Groups {
             folders: mount.ancestors(rest),
             version: if version_1.is_some() { 1 } else { 2 },
-            read_only: mount.is_read_only(),
+            read_only: mount.is_read_only,
             is_own: inside.is_some(),
         })
     }
@@ -88,7 +88,7 @@ impl ControlGroups {
         // The last mount at a point hides those before it.
         let mut points = ["/proc/sys", "/proc"].into_iter();
         let mount = points.find_map(|point| self.mounts.iter().rfind(|mount| mount.point == point));
-        mount.is_some_and(Mount::is_read_only)
+        mount.is_some_and(|mount| mount.is_read_only)
     }
 }
 
@@ -98,7 +98,7 @@ struct Mount {
     /// Folder of the file system that is seen at the mount point.
     root: String,
     point: String,
-    options: String,
+    is_read_only: bool,
     kind: String,
     /// Options of the file system: those of version 1 of control groups name its controllers.
     super_options: String,
@@ -117,18 +117,10 @@ impl Mount {
         Some(Mount {
             root,
             point: point.trim_end_matches('/').to_owned(),
-            options: mount.next()?.to_owned(),
+            is_read_only: has_word(mount.next()?, "ro"),
             kind: system.next()?.to_owned(),
             super_options: system.nth(1).unwrap_or_default().to_owned(),
         })
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.options.split(',').any(|option| option == "ro")
-    }
-
-    fn has_option(&self, name: &str) -> bool {
-        self.super_options.split(',').any(|option| option == name)
     }
 
     /// The folder `rest` below the mount point and each folder above it.
@@ -142,6 +134,11 @@ impl Mount {
         folders.push(self.point.clone());
         folders
     }
+}
+
+/// True if a list with commas has this word.
+fn has_word(list: &str, word: &str) -> bool {
+    list.split(',').any(|one| one == word)
 }
 
 /// `path` with `root` taken off its front; `None` if it is not below `root`.

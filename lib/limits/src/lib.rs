@@ -3,18 +3,14 @@
 //!
 //! A limit that is met half-way shows as a bare EAGAIN, or not at all: past `vm.max_map_count` a spawn
 //! returns Ok and the child dies while it sets up its signal stack. Hence the sum beforehand.
-//!
-//! A limit that is not set, that does not bind, or that cannot be read takes no part in the sum; its
-//! status says why.
 
 pub mod cgroup;
 #[cfg(test)]
 mod fixtures;
+mod limit;
 mod needs;
-mod remedy;
 mod rights;
 pub mod source;
-mod status;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -22,19 +18,20 @@ mod tests;
 use std::path::Path;
 
 use crate::cgroup::ControlGroups;
+use crate::limit::Asker;
 use crate::source::Source;
-use crate::status::Asker;
 
+pub use limit::{LimitState, LimitStatus, Remedy, Resource};
 pub use needs::{Need, Needs};
-pub use remedy::Remedy;
 pub use rights::{CapabilityState, Rights};
-pub use status::{LimitState, LimitStatus, Resource};
 
 /// All limits at one moment. What others use changes: read them just before a program starts.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    statuses: Vec<LimitStatus>,
-    rights: Rights,
+    /// Every limit, with those that do not bind and those that cannot be read, in the order in which to raise them.
+    pub statuses: Vec<LimitStatus>,
+    /// Rights of this process to raise them.
+    pub rights: Rights,
     asker: Asker,
 }
 
@@ -58,16 +55,6 @@ impl Limits {
         let groups = ControlGroups::read(source);
         let rights = Rights::read(source, &groups);
         Limits { statuses: table::read(source, asker, &rights, &groups), rights, asker }
-    }
-
-    /// Every limit, with those that do not bind and those that cannot be read, in the order in which to raise them.
-    pub fn statuses(&self) -> &[LimitStatus] {
-        &self.statuses
-    }
-
-    /// Rights of this process to raise them.
-    pub fn rights(&self) -> &Rights {
-        &self.rights
     }
 
     /// True if at least one limit could be read: without /proc none can.
@@ -107,6 +94,6 @@ impl Limits {
 
     /// What raises a limit to the needed value.
     pub fn remedy(&self, limit: &LimitStatus, needed: u64) -> Remedy {
-        Remedy::new(limit, needed, self.rights.root)
+        limit.remedy(needed, self.rights.root)
     }
 }

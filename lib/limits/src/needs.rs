@@ -31,8 +31,7 @@ impl Needs {
         self.map(|need| Need { fixed: need.of(idle.into()), ..need })
     }
 
-    /// Needs of so many chains of tasks in place of one: each further driver, with its link, needs what a task
-    /// does.
+    /// Needs of so many chains of tasks: each further driver, with its link, needs what a task does.
     #[must_use]
     pub fn chains(self, chains: u32) -> Needs {
         let chains = u64::from(chains);

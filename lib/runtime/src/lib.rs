@@ -28,7 +28,7 @@ pub use runtimes::{Driven, Runtimes, TaskDriver, chains_needs, drive_pass, run_d
 const WORKERS: &str = "TOKIO_WORKER_THREADS";
 
 /// Tokio's scheduler and its workers.
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct RuntimeFlags {
     /// Tokio's scheduler
     #[arg(long, value_enum, default_value = "multi-thread")]
@@ -52,9 +52,10 @@ pub struct RuntimeFlags {
 }
 
 /// Tokio's schedulers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Flavor {
     /// tasks move between worker threads
+    #[default]
     MultiThread,
     /// all tasks on the main thread
     CurrentThread,
@@ -77,13 +78,7 @@ pub async fn wait_for(latch: &mut StartLatch) -> anyhow::Result<()> {
 impl RuntimeFlags {
     /// The multi-thread scheduler with so many workers, all else as Tokio has it.
     pub fn multi_thread(workers: Option<u32>) -> Self {
-        RuntimeFlags {
-            flavor: Flavor::MultiThread,
-            workers,
-            placement: Placement::Free,
-            event_interval: None,
-            global_queue_interval: None,
-        }
+        RuntimeFlags { workers, ..RuntimeFlags::default() }
     }
 
     /// Number of threads that will run tasks, and their CPUs.

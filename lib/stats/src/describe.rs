@@ -47,8 +47,7 @@ pub(crate) fn quantile_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     finite(low + (high - low) * share)
 }
 
-/// Number of values outside Tukey's inner fences, 1.5 interquartile ranges beyond the quartiles (type 7). They
-/// stay in the estimates.
+/// Number of values outside Tukey's inner fences, 1.5 interquartile ranges beyond the quartiles (type 7).
 pub fn outliers(values: &[f64]) -> Option<usize> {
     let (first, third) = (quantile(values, 0.25)?, quantile(values, 0.75)?);
     let reach = 1.5 * (third - first);

@@ -11,20 +11,16 @@
 //! - No value is dropped as an outlier. No bound is clamped, at zero or elsewhere.
 
 mod describe;
-mod distribution;
 mod estimate;
 mod interval;
 mod line;
 mod modes;
-mod theil_sen;
 
 #[cfg(test)]
 mod tests;
 
 pub use describe::{median, outliers, quantile};
-pub use distribution::t_critical;
 pub use estimate::{Estimate, MIN_ROUNDS};
-pub use interval::{Contrast, Interval, t_interval};
-pub use line::{Halves, Line, fit_line, halves, log_slope_ratio, slope_ratio};
+pub use interval::{Contrast, Interval, t_critical, t_interval};
+pub use line::{Halves, Line, TheilSen, fit_line, halves, log_slope_ratio, theil_sen};
 pub use modes::{Mode, modes};
-pub use theil_sen::{TheilSen, theil_sen};

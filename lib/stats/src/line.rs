@@ -1,13 +1,11 @@
-//! Straight lines by ordinary least squares: bytes per task from task counts.
+//! Straight lines by ordinary least squares, and a robust slope: bytes per task from task counts.
 
 use serde::Serialize;
 
-use crate::describe::{finite, mean, sorted, squares_about, usable};
-use crate::distribution::t_critical;
-use crate::interval::{Contrast, Interval};
+use crate::describe::{finite, mean, quantile_sorted, sorted, squares_about, usable};
+use crate::interval::{Contrast, Interval, t_critical};
 
-/// Line y = intercept + slope · x by ordinary least squares. The intervals assume independent points of equal
-/// variance.
+/// Line y = intercept + slope · x by ordinary least squares, for independent points of equal variance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Line {
     /// Slope with its t interval (n − 2 degrees of freedom), in units of y per unit of x.
@@ -109,9 +107,25 @@ pub fn log_slope_ratio(a: &Line, b: &Line) -> Option<Contrast> {
     })
 }
 
-/// Interval of the ratio of two slopes: see [`log_slope_ratio`].
-pub fn slope_ratio(a: &Line, b: &Line, confidence: f64) -> Option<Interval> {
-    log_slope_ratio(a, b)?.ratio(confidence)
+/// Theil–Sen line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TheilSen {
+    /// Median of the slopes of all pairs of points with distinct x, in units of y per unit of x.
+    pub slope: f64,
+}
+
+/// Theil–Sen line through at least two points with distinct x.
+pub fn theil_sen(x: &[f64], y: &[f64]) -> Option<TheilSen> {
+    if x.len() != y.len() || !usable(x) || !usable(y) {
+        return None;
+    }
+    let mut slopes = Vec::new();
+    for i in 0..x.len() {
+        let pairs = (0..i).filter(|&j| x[i] != x[j]);
+        slopes.extend(pairs.map(|j| (y[i] - y[j]) / (x[i] - x[j])));
+    }
+    slopes.sort_unstable_by(f64::total_cmp);
+    Some(TheilSen { slope: quantile_sorted(&slopes, 0.5)? })
 }
 
 #[cfg(test)]
@@ -160,7 +174,7 @@ mod tests {
         let p = 0.008400090892020163;
         let all = fit_line(&MEMORY_X, &MEMORY_Y, 0.95).unwrap();
         let some = fit_line(&MEMORY_X[..15], &MEMORY_Y[..15], 0.95).unwrap();
-        let at_p = slope_ratio(&some, &all, 1.0 - p).unwrap();
+        let at_p = log_slope_ratio(&some, &all).unwrap().ratio(1.0 - p).unwrap();
         close(if at_p.estimate > 1.0 { at_p.low } else { at_p.high }, 1.0, 1e-9);
     }
 
@@ -185,17 +199,34 @@ mod tests {
     }
 
     #[test]
-    fn a_flat_line_has_no_r_squared() {
-        let line = fit_line(&[1.0, 2.0, 3.0, 4.0], &[7.0; 4], 0.95).unwrap();
-        assert_eq!((line.slope.estimate, line.intercept.estimate), (0.0, 7.0));
-        assert_eq!(line.r_squared, None);
-    }
-
-    #[test]
     fn only_slopes_above_zero_have_a_ratio() {
         let rising = fit_line(&MEMORY_X, &MEMORY_Y, 0.95).unwrap();
         let falling = fit_line(&MEMORY_X, &MEMORY_Y.map(|y| -y), 0.95).unwrap();
-        assert_eq!(slope_ratio(&rising, &rising, 0.95).unwrap().estimate, 1.0);
-        assert_eq!(slope_ratio(&rising, &falling, 0.95), None);
+        assert_eq!(log_slope_ratio(&rising, &rising).unwrap().estimate, 0.0);
+        assert_eq!(log_slope_ratio(&rising, &falling), None);
+        // A flat line has no R².
+        assert_eq!(fit_line(&MEMORY_X, &[7.0; 24], 0.95).unwrap().r_squared, None);
+    }
+
+    #[test]
+    fn robust_slopes_match_scipy() {
+        // scipy 1.17.1: stats.theilslopes(Y, X, 0.95)[0]
+        close(theil_sen(&MEMORY_X, &MEMORY_Y).unwrap().slope, 9791.595789473684, 1e-12);
+        // Ties in y, one outlier.
+        let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+        let y = [2.0, 4.0, 4.0, 8.0, 9.0, 13.0, 13.0, 40.0];
+        close(theil_sen(&x, &y).unwrap().slope, 2.225, 1e-12);
+    }
+
+    #[test]
+    fn a_robust_slope_takes_two_distinct_x() {
+        for (x, y) in [
+            (&[][..], &[][..]),
+            (&[1.0, 1.0], &[1.0, 2.0]),
+            (&[1.0, 2.0], &[1.0]),
+            (&[1.0, 2.0], &[1.0, f64::NAN]),
+        ] {
+            assert_eq!(theil_sen(x, y), None, "{x:?} {y:?}");
+        }
     }
 }

@@ -41,8 +41,6 @@ pub(crate) enum Transport {
     Futex,
     /// std::sync::mpsc::sync_channel, which spins and yields before it sleeps
     Mpsc,
-    /// a slot behind a Mutex, with a Condvar to sleep on
-    Condvar,
 }
 
 impl Program for Cli {

@@ -33,7 +33,7 @@ use chain::{
 };
 use cli::{Cli, Transport};
 use contract::Run;
-use links::{CondvarEnd, FutexReceiver, Receiver, Sender};
+use links::{FutexReceiver, Receiver, Sender};
 use threads::{CpuAssignment, rest};
 
 type Threads = Vec<(u32, JoinHandle<io::Result<u64>>)>;
@@ -43,7 +43,6 @@ pub fn main() -> ExitCode {
     contract::main(|cli: &Cli, run| match cli.transport {
         Transport::Futex => measure::<FutexReceiver>(cli, run),
         Transport::Mpsc => measure::<mpsc::Receiver<usize>>(cli, run),
-        Transport::Condvar => measure::<CondvarEnd>(cli, run),
     })
 }
 

@@ -72,7 +72,7 @@ impl fmt::Display for Late {
 pub struct Exit {
     /// Lines of standard output that nobody had read.
     pub lines: Vec<String>,
-    ended: Ended,
+    pub(super) ended: Ended,
 }
 
 impl Candidate {
@@ -124,13 +124,12 @@ impl Live {
         &mut self,
         part: impl FnOnce(&mut Session) -> Result<T, Fault>,
     ) -> anyhow::Result<T> {
-        let fault = match part(&mut self.session) {
-            Ok(done) => return Ok(done),
-            Err(fault) => fault,
-        };
-        let ended = self.session.end(Some(&fault))?;
-        let error = anyhow!(fault.explain(&ended));
-        Err(if ended.is_overdue { error.context(Late(self.awaited.clone())) } else { error })
+        let result = part(&mut self.session);
+        result.or_else(|fault| {
+            let ended = self.session.end(Some(&fault))?;
+            let error = anyhow!(fault.explain(&ended));
+            Err(if ended.is_overdue { error.context(Late(self.awaited.clone())) } else { error })
+        })
     }
 
     /// Writes to its standard input. A program that has ended is found out by its missing answer.
@@ -196,15 +195,14 @@ impl Live {
             !strays::all().unwrap_or_default().iter().any(is_other)
         })?;
         let exit = Exit { lines, ended: self.session.end(None)? };
-        let has_crashed = matches!(exit.ended.status.signal(), Some(4 | 6 | 7 | 8 | 11));
         if exit.ended.is_overdue {
             return Err(anyhow!("{exit}").context(Late("its end".to_owned())));
         }
+        let has_crashed = matches!(exit.ended.status.signal(), Some(4 | 6 | 7 | 8 | 11));
         ensure!(!has_crashed, "it crashed: {exit}");
-        match &exit.ended.left {
-            Some(names) => Err(anyhow!("it left processes running: {names}")),
-            None => Ok(exit),
-        }
+        let left = exit.ended.left.as_deref();
+        ensure!(left.is_none(), "it left processes running: {}", left.unwrap_or_default());
+        Ok(exit)
     }
 }
 
@@ -219,11 +217,6 @@ impl Exit {
     pub(super) fn code(&self) -> Option<i32> {
         self.ended.status.code()
     }
-
-    /// End of its standard error.
-    pub(super) fn stderr(&self) -> &str {
-        &self.ended.words
-    }
 }
 
 impl fmt::Display for Exit {
@@ -233,7 +226,7 @@ impl fmt::Display for Exit {
             (fault, _) => write!(f, "{}", fault.as_deref().unwrap_or("interrupted"))?,
         }
         let printed = self.lines.last().map(String::as_str);
-        for (verb, line) in [("printed", printed), ("said", self.stderr().lines().last())] {
+        for (verb, line) in [("printed", printed), ("said", self.ended.words.lines().last())] {
             if let Some(line) = line {
                 write!(f, "; it {verb} '{}'", brief(line))?;
             }

@@ -55,9 +55,10 @@ pub(super) fn flags(candidate: &Candidate) -> anyhow::Result<Conformity> {
         let exit = candidate.start(&flags)?.finish()?;
         let sent = shortened(&flags.join(" ").escape_debug().to_string());
         let exit = exit.expect(2).with_context(|| format!("flags '{sent}'"))?;
-        let (said, lines) = (exit.stderr().lines().count(), exit.lines.len());
+        let words = &exit.ended.words;
+        let (said, lines) = (words.lines().count(), exit.lines.len());
         ensure!(
-            lines == 0 && said == 1 && exit.stderr().len() < 1000,
+            lines == 0 && said == 1 && words.len() < 1000,
             "flags '{sent}': expected one line of less than 1,000 bytes on standard error and none on standard \
              output; there were {said} and {lines}: {exit}"
         );

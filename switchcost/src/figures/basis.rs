@@ -4,7 +4,9 @@
 pub const CONFIDENCE: f64 = 0.95;
 
 /// Values by their keys, in the order in which the keys first appear.
-pub fn grouped<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+pub(crate) fn grouped<K: PartialEq, V>(
+    pairs: impl IntoIterator<Item = (K, V)>,
+) -> Vec<(K, Vec<V>)> {
     let mut groups: Vec<(K, Vec<V>)> = Vec::new();
     for (key, value) in pairs {
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -15,7 +17,13 @@ pub fn grouped<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<
     groups
 }
 
+/// Values in the order in which they first appear, each once.
+pub(crate) fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let groups = grouped(values.into_iter().map(|value| (value, ())));
+    groups.into_iter().map(|(value, _)| value).collect()
+}
+
 /// A flag as it is typed.
-pub fn flag(name: &str) -> String {
+pub(crate) fn flag(name: &str) -> String {
     format!("--{}", name.replace('_', "-"))
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::basis::CONFIDENCE;
 use super::cube::Figures;
-use super::doubt::{Doubt, Stated};
+use super::doubt::{Doubt, Kind};
 use super::doubts;
 use super::number::{capitalised, percent};
 use super::speed::Slices;
@@ -28,22 +28,20 @@ const DRIFT: f64 = 0.1;
 
 /// What is known of a machine while a plan ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Conditions {
+pub(crate) struct Conditions {
     /// Slices, and what became of them.
-    pub slices: Slices,
+    pub(crate) slices: Slices,
     /// CPU time of all windows; `None` for records that have none.
-    pub account: Option<Account>,
+    pub(crate) account: Option<Account>,
     /// Median distance of two equal runs of a round, as a share, and the number of pairs.
-    pub apart: Option<(f64, usize)>,
-    /// Rounds.
-    pub rounds: u32,
+    pub(crate) apart: Option<(f64, usize)>,
+    pub(crate) rounds: u32,
     /// From the start of the first process to the start of the last one, in ms.
-    pub span: u64,
+    pub(crate) span: u64,
 }
 
 impl Conditions {
-    /// Conditions of some records.
-    pub fn of(figures: &Figures<'_>) -> Self {
+    pub(crate) fn of(figures: &Figures<'_>) -> Self {
         let records = figures.records;
         // Programs that took turns have one account together.
         let accounts: BTreeMap<(u64, u32, u64), Account> = records
@@ -68,52 +66,31 @@ impl Conditions {
         }
     }
 
-    /// Doubts about the machine while it was measured.
-    pub fn doubts(&self, figures: &Figures<'_>) -> Vec<Doubt> {
-        let mut doubts = Vec::new();
+    pub(crate) fn doubts(&self, figures: &Figures<'_>) -> Vec<Doubt> {
         let account = self.account.as_ref();
-        let above = |share: Option<f64>| share.filter(|&share| share > BUSY);
-        doubts.extend(above(account.and_then(Account::others)).map(Doubt::Busy));
-        doubts.extend(above(account.and_then(Account::stolen)).map(Doubt::Stolen));
-        let apart = self.apart.map(|(apart, _)| apart).filter(|&apart| apart > RESTLESS);
-        doubts.extend(apart.map(Doubt::Unsteady));
-        doubts.extend(drift(figures));
-        doubts
+        let busy = account.and_then(Account::others).unwrap_or(0.0);
+        let stolen = account.and_then(Account::stolen).unwrap_or(0.0);
+        let apart = self.apart.map_or(0.0, |(apart, _)| apart);
+        let busy_text = "This machine was busy: other programs used {} of its CPU time.";
+        let apart_text = "This machine was unsteady: two equal runs differed by {}.";
+        let all = [
+            Doubt::above(BUSY, Kind::Busy, busy, busy_text),
+            Doubt::above(BUSY, Kind::Stolen, stolen, "The host took {} of the CPU time."),
+            Doubt::above(RESTLESS, Kind::Unsteady, apart, apart_text),
+            drift(figures),
+        ];
+        all.into_iter().flatten().collect()
     }
-}
 
-/// Doubts about all figures, their records and the machine meanwhile, the loudest first.
-pub fn all_doubts(figures: &Figures<'_>) -> Vec<Stated> {
-    let own = Conditions::of(figures).doubts(figures);
-    doubts::of_all(figures.records, doubts::named(figures.iter()), own)
-}
-
-/// The largest clear change of a yardstick over the rounds.
-fn drift(figures: &Figures<'_>) -> Option<Doubt> {
-    let yardsticks = figures.iter().filter(|figure| figure.runs.place.case.yardstick);
-    let drifts = yardsticks.filter_map(|figure| {
-        let means: Vec<f64> = figure.runs.means().into_values().collect();
-        let rounds: Vec<f64> = (0..means.len()).map(|round| round as f64).collect();
-        let logs: Vec<f64> = means.iter().map(|mean| mean.ln()).collect();
-        let slope = stats::fit_line(&rounds, &logs, CONFIDENCE)?.slope;
-        let change = (slope.estimate * (means.len() - 1) as f64).exp_m1();
-        let is_clear = !slope.contains(0.0) && change.abs() > DRIFT;
-        is_clear.then(|| (figure.key.name(), change))
-    });
-    let most = drifts.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-    most.map(|(name, change)| Doubt::Drift(name, change))
-}
-
-impl Conditions {
     /// How noisy it was, by the worst that is known, and how long it took.
-    pub fn in_short(&self, doubts: &[Stated]) -> String {
+    pub(crate) fn in_short(&self, doubts: &[Doubt]) -> String {
         let apart =
             self.apart.map(|(apart, _)| (apart, format!("equal runs {} apart", percent(apart))));
         let slower = self.slices.slower.filter(|&slower| slower > SLOWED);
         let slower =
             slower.map(|slower| (slower, format!("CPUs {} below full speed", percent(slower))));
         let high = apart.clone().filter(|(apart, _)| *apart > RESTLESS / 2.0).into_iter();
-        let high = high.chain(slower).chain(doubts.iter().filter_map(|s| s.doubt.noise()));
+        let high = high.chain(slower).chain(doubts.iter().filter_map(Doubt::noise));
         let (word, why) = match (high.max_by(|a, b| a.0.total_cmp(&b.0)), apart) {
             (Some((_, worst)), _) => ("High", worst),
             (None, Some((_, apart))) => ("Low", apart),
@@ -123,8 +100,32 @@ impl Conditions {
     }
 }
 
+/// Doubts about all figures, their records and the machine meanwhile, the loudest first.
+pub(crate) fn all_doubts(figures: &Figures<'_>) -> Vec<Doubt> {
+    let own = Conditions::of(figures).doubts(figures);
+    doubts::of_all(figures.records, doubts::named(figures.iter()), own)
+}
+
+/// The largest clear change of a yardstick over the rounds.
+fn drift(figures: &Figures<'_>) -> Option<Doubt> {
+    let yardsticks = figures.iter().filter(|figure| figure.runs.place.case.yardstick);
+    let drifts = yardsticks.filter_map(|figure| {
+        let logs: Vec<f64> = figure.runs.means().into_values().map(f64::ln).collect();
+        let rounds: Vec<f64> = (0..logs.len()).map(|round| round as f64).collect();
+        let slope = stats::fit_line(&rounds, &logs, CONFIDENCE)?.slope;
+        let change = (slope.estimate * (logs.len() - 1) as f64).exp_m1();
+        let is_clear = !slope.contains(0.0) && change.abs() > DRIFT;
+        is_clear.then(|| (figure.key.name(), change))
+    });
+    let (name, change) = drifts.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
+    let size = change.abs();
+    let less = if change > 0.0 { "more" } else { "less" };
+    let text =
+        format!("The machine changed: {name} took {} {less} time at the end.", percent(size));
+    Some(Doubt::on(Kind::Drift, &name, size, text))
+}
+
 impl fmt::Display for Conditions {
-    /// How far to trust the figures, in a line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if let Some(slower) = self.slices.slower {
@@ -168,14 +169,15 @@ mod tests {
     fn the_noise_is_the_worst_that_is_known() {
         let conditions =
             Conditions { apart: Some((0.027, 5)), span: 9_000, ..Conditions::default() };
-        let drift = Doubt::Drift("I/O".to_owned(), 4.1);
+        let of = |kind, size| Doubt::new(kind, size, "");
         for (doubts, expected) in [
             (vec![], "Low noise (equal runs 2.7 % apart), 9 s."),
-            (vec![Doubt::TwoModes], "Low noise (equal runs 2.7 % apart), 9 s."),
-            (vec![Doubt::Busy(0.72)], "High noise (others used 72 % of the CPU time), 9 s."),
-            (vec![Doubt::Busy(0.72), drift], "High noise (a yardstick moved by 410 %), 9 s."),
+            (vec![of(Kind::TwoModes, 0.0)], "Low noise (equal runs 2.7 % apart), 9 s."),
+            (
+                vec![of(Kind::Busy, 0.72), of(Kind::Drift, 4.1)],
+                "High noise (a yardstick moved by 410 %), 9 s.",
+            ),
         ] {
-            let doubts: Vec<Stated> = doubts.into_iter().map(Stated::from).collect();
             assert_eq!(conditions.in_short(&doubts), expected);
         }
     }

@@ -8,23 +8,21 @@ use std::collections::BTreeMap;
 use facts::{Ending, Quantity, Record, Side};
 use stats::Estimate;
 
-use super::basis::{CONFIDENCE, grouped};
+use super::basis::{CONFIDENCE, unique};
 use super::doubts;
 use super::evidence::Evidence;
 use super::figure::{Figure, Outcome, Reading};
 use super::grade::{Grade, Graded};
-use super::memory::{self, Slopes};
+use super::memory;
 use super::runs::{self, Key, Runs};
 use super::speed::{self, HoldOut, Slices, Speed};
 
 /// All figures of some records.
 #[derive(Clone, Debug)]
 pub struct Figures<'a> {
-    /// Records that they are made of.
-    pub records: &'a [Record],
-    /// What became of their slices.
-    pub slices: Slices,
-    /// Trial of their correction.
+    pub(crate) records: &'a [Record],
+    pub(crate) slices: Slices,
+    /// Trial of the correction of times.
     pub held_out: HoldOut,
     /// Figures in the plan's order, points of a curve by what it runs over.
     all: Vec<Figure<'a>>,
@@ -43,41 +41,17 @@ impl<'a> Figures<'a> {
                 case.add(timed);
             }
         }
-        let mut all: Vec<Figure<'_>> = cases
-            .into_iter()
-            .map(|(key, mut runs)| {
-                runs.settle();
-                Figure {
-                    key,
-                    runs,
-                    outcome: Outcome::Absent,
-                    doubts: Vec::new(),
-                    grade: Grade::Sure,
-                }
-            })
-            .collect();
+        let figure = |(key, mut runs): (Key, Runs<'a>)| {
+            runs.settle();
+            let outcome = outcome(&runs);
+            let doubts = doubts::of_figure(&runs, &outcome);
+            Figure { key, runs, outcome, grade: Grade::of(&doubts), doubts }
+        };
+        let mut all: Vec<Figure<'_>> = cases.into_iter().map(figure).collect();
         all.sort_by_key(|f| (f.runs.place.index, f.runs.position, f.key.x));
         let index = all.iter().enumerate().map(|(place, f)| (f.key.clone(), place)).collect();
         let mut figures = Figures { records, slices, held_out, all, index };
-        for place in 0..figures.all.len() {
-            let outcome = figures.outcome(&figures.all[place]);
-            let figure = &mut figures.all[place];
-            figure.doubts = doubts::of_figure(&figure.runs, &outcome);
-            figure.grade = Grade::of(&figure.doubts);
-            figure.outcome = outcome;
-        }
-        for place in 0..figures.all.len() {
-            let [ratio, net, net_ratio] = figures.grades(&figures.all[place]);
-            match &mut figures.all[place].outcome {
-                Outcome::Measured(reading) => {
-                    reading.ratio.iter_mut().for_each(|own| own.grade = ratio);
-                    reading.net.iter_mut().for_each(|own| own.grade = net);
-                    reading.net_ratio.iter_mut().for_each(|own| own.grade = net_ratio);
-                }
-                Outcome::Slope(slopes) => slopes.ratio.iter_mut().for_each(|own| own.grade = ratio),
-                _ => {}
-            }
-        }
+        (0..figures.all.len()).for_each(|place| figures.relate(place));
         figures
     }
 
@@ -87,17 +61,16 @@ impl<'a> Figures<'a> {
     }
 
     /// Both sides of each section's own figures in a duel, in the plan's order.
-    pub fn sides(&self) -> impl Iterator<Item = (Option<&Figure<'a>>, Option<&Figure<'a>>)> {
+    pub(crate) fn sides(&self) -> impl Iterator<Item = [Option<&Figure<'a>>; 2]> {
         let own = self.all.iter().filter(|figure| !figure.runs.is_further());
-        let keys = grouped(own.map(|figure| (Key { side: Side::A, ..figure.key.clone() }, ())));
-        keys.into_iter().map(|(first, _)| {
+        let keys = unique(own.map(|figure| Key { side: Side::A, ..figure.key.clone() }));
+        keys.into_iter().map(|first| {
             let second = Key { side: Side::B, ..first.clone() };
-            (self.get(&first), self.get(&second))
+            [self.get(&first), self.get(&second)]
         })
     }
 
-    /// One figure.
-    pub fn get(&self, key: &Key) -> Option<&Figure<'a>> {
+    pub(crate) fn get(&self, key: &Key) -> Option<&Figure<'a>> {
         self.all.get(*self.index.get(key)?)
     }
 
@@ -112,24 +85,53 @@ impl<'a> Figures<'a> {
     }
 
     /// Figure that is subtracted from another.
-    pub fn baseline(&self, of: &Figure<'_>) -> Option<&Figure<'a>> {
+    pub(crate) fn baseline(&self, of: &Figure<'_>) -> Option<&Figure<'a>> {
         self.neighbour(of, of.runs.baseline())
     }
 
-    /// Grades of what is made of a figure and others: its ratio, its difference from the baseline, and the
-    /// ratio of both differences.
-    fn grades(&self, of: &Figure<'_>) -> [Grade; 3] {
-        let grade = |figure: Option<&Figure<'_>>| figure.map_or(Grade::Sure, |figure| figure.grade);
-        let (versus, baseline) = (self.versus(of), self.baseline(of));
-        let ratio = of.grade.max(grade(versus));
-        let net = of.grade.max(grade(baseline));
-        let others = grade(versus.and_then(|versus| self.baseline(versus)));
-        [ratio, net, ratio.max(net).max(others)]
+    /// Sets what is made of a figure and others: its ratio, its difference from the baseline, and the ratio of both
+    /// differences. Each has the worst grade of the figures that it is made of.
+    fn relate(&mut self, place: usize) {
+        let own = &self.all[place];
+        let (versus, baseline) = (self.versus(own), self.baseline(own));
+        let other_baseline = versus.and_then(|versus| self.baseline(versus));
+        let worst = |others: &[Option<&Figure<'_>>]| {
+            others.iter().flatten().map(|other| other.grade).fold(own.grade, Grade::max)
+        };
+        let (of_ratio, of_net) = (worst(&[versus]), worst(&[baseline]));
+        let of_net_ratio = worst(&[versus, baseline, other_baseline]);
+        let net = baseline.map(|baseline| own.runs.less(&baseline.runs));
+        let other = versus.zip(other_baseline).map(|(of, baseline)| of.runs.less(&baseline.runs));
+        let both = net.as_ref().zip(other.as_ref());
+        let net_ratio = both.and_then(|(own, other)| runs::quotient(own, other));
+        let is_nothing = |(round, net): (&speed::Round, &f64)| {
+            both.is_some_and(|(_, other)| other.get(round).is_some_and(|o| net.min(*o) <= 0.0))
+        };
+        let no_net_left = both.is_some_and(|(own, _)| own.iter().any(is_nothing));
+        let net = net
+            .and_then(|net| Estimate::mean(&net.into_values().collect::<Vec<f64>>(), CONFIDENCE));
+        let ratio = versus.and_then(|versus| own.runs.ratio(&versus.runs));
+        let sizes = versus.and_then(|of| Some(memory::quotient(own.slopes()?, of.slopes()?)));
+        match &mut self.all[place].outcome {
+            Outcome::Measured(reading) => {
+                reading.ratio = ratio.map(|estimate| Graded { estimate, grade: of_ratio });
+                reading.net = net.map(|estimate| Graded { estimate, grade: of_net });
+                reading.net_ratio =
+                    net_ratio.map(|estimate| Graded { estimate, grade: of_net_ratio });
+                reading.no_net_left = no_net_left;
+            }
+            Outcome::Slope(slopes) => {
+                slopes.ratio =
+                    sizes.and_then(|(ratio, _)| Some(Graded { estimate: ratio?, grade: of_ratio }));
+                slopes.divided = sizes.map(|(_, divided)| divided);
+            }
+            _ => {}
+        }
     }
 
     /// The case in which two equal runs differ most, and by what share: the bound of the A/A ratio's interval
     /// that lies farther from one. `None` if no case was run twice a round.
-    pub fn noise_floor(&self) -> Option<(String, f64)> {
+    pub(crate) fn noise_floor(&self) -> Option<(String, f64)> {
         let own = self.iter().filter(|f| !f.runs.is_further() && f.key.x.is_none());
         let floors = own.filter_map(|figure| {
             let floor = figure.reading()?.noise?.factor_from_one()?;
@@ -137,46 +139,38 @@ impl<'a> Figures<'a> {
         });
         floors.max_by(|a, b| a.1.total_cmp(&b.1))
     }
+}
 
-    fn outcome(&self, of: &Figure<'_>) -> Outcome {
-        let runs = &of.runs;
-        if runs.whole.is_empty() {
+/// What came of the processes of a case.
+fn outcome(runs: &Runs<'_>) -> Outcome {
+    let failed = |reason: &str| Outcome::Failed { reason: reason.to_owned() };
+    if runs.whole.is_empty() {
+        return match runs.ending {
             // The section's own column says why.
-            if runs.is_further() {
-                return Outcome::Absent;
-            }
-            return match runs.ending {
-                Ending::Measured => Outcome::Failed { reason: "interrupted".to_owned() },
-                Ending::Failed(reason) => Outcome::Failed { reason: reason.to_owned() },
-                Ending::NotRun(reason) => Outcome::NotRun { reason: reason.to_owned() },
-            };
+            _ if runs.is_further() => Outcome::Absent,
+            Ending::Measured => failed("interrupted"),
+            Ending::Failed(reason) => failed(reason),
+            Ending::NotRun(reason) => Outcome::NotRun { reason: reason.to_owned() },
+        };
+    }
+    if runs.metric.is_slope() {
+        return match memory::slopes(&runs.whole, runs.failed) {
+            Some(slopes) => Outcome::Slope(Box::new(slopes)),
+            None => failed(memory::no_slope(&runs.whole)),
+        };
+    }
+    match reading(runs) {
+        Some(reading) => Outcome::Measured(Box::new(reading)),
+        None if runs.is_further() => Outcome::Absent,
+        None if runs.whole.iter().any(|record| record.samples.is_some()) => {
+            failed(&format!("the records do not tell: {}", runs.metric.label()))
         }
-        let versus = self.versus(of).map(|versus| &versus.runs);
-        if runs.metric.is_slope() {
-            return match memory::slopes(&runs.whole, versus.map(|versus| &versus.whole[..])) {
-                Some(slopes) => Outcome::Slope(Box::new(Slopes { failed: runs.failed, ..slopes })),
-                None => Outcome::Failed { reason: memory::no_slope(&runs.whole).to_owned() },
-            };
-        }
-        let less = |of: &Figure<'_>| Some(of.runs.less(&self.baseline(of)?.runs));
-        let nets = [less(of), self.versus(of).and_then(less)];
-        match reading(runs, versus, nets) {
-            Some(reading) => Outcome::Measured(Box::new(reading)),
-            None if runs.is_further() => Outcome::Absent,
-            None if runs.whole.iter().any(|record| record.samples.is_some()) => Outcome::Failed {
-                reason: format!("the records do not tell: {}", runs.metric.label()),
-            },
-            None => Outcome::Failed { reason: "the records hold no samples".to_owned() },
-        }
+        None => failed("the records hold no samples"),
     }
 }
 
-/// Figures of a case, and beside the one that it is divided by; `nets` are both less their baselines, by round.
-fn reading(
-    runs: &Runs<'_>,
-    versus: Option<&Runs<'_>>,
-    nets: [Option<BTreeMap<speed::Round, f64>>; 2],
-) -> Option<Reading> {
+/// Figures of a case by itself.
+fn reading(runs: &Runs<'_>) -> Option<Reading> {
     let means: Vec<f64> = runs.means().into_values().collect();
     // With the error of the correction, which intervals are made of and single processes are not.
     let samples: Vec<f64> = runs.with_errors().into_values().collect();
@@ -184,27 +178,18 @@ fn reading(
     let is_signed = matches!(quantity, Quantity::Count | Quantity::Share);
     // What cannot be negative has no interval that reaches below zero.
     let geometric = if is_signed { None } else { Estimate::geometric_mean(&samples, CONFIDENCE) };
-    let mean = geometric.or_else(|| Estimate::mean(&samples, CONFIDENCE))?;
-    let [net, other_net] = &nets;
-    let both = net.as_ref().zip(other_net.as_ref());
-    let is_nothing = |(round, net): (&speed::Round, &f64)| {
-        both.is_some_and(|(_, other)| other.get(round).is_some_and(|o| net.min(*o) <= 0.0))
-    };
     Some(Reading {
-        mean,
+        mean: geometric.or_else(|| Estimate::mean(&samples, CONFIDENCE))?,
         median: runs.median_of(|s| s.p50).or_else(|| stats::median(&means))?,
         iterations: runs.iterations(),
         // Counts fall into groups by their nature, and next to nothing is no other mode than nothing.
         modes: if quantity == Quantity::Count { None } else { stats::modes(&means) },
         outliers: stats::outliers(&means).unwrap_or(0),
         failed: runs.failed,
-        ratio: versus.and_then(|versus| runs::ratio_of(&runs.ratios(versus))).map(Graded::from),
-        net_ratio: both.and_then(|(own, other)| runs::quotient(own, other)).map(Graded::from),
-        no_net_left: both.is_some_and(|(own, _)| own.iter().any(is_nothing)),
-        net: net
-            .as_ref()
-            .and_then(|net| Estimate::mean(&net.values().copied().collect::<Vec<_>>(), CONFIDENCE))
-            .map(Graded::from),
+        net: None,
+        ratio: None,
+        net_ratio: None,
+        no_net_left: false,
         noise: runs::ratio_of(&runs.twin_ratios()).and_then(|ratio| ratio.interval),
         evidence: Evidence::of(&runs.whole, &runs.metric),
         means,

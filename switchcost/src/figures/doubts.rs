@@ -1,19 +1,21 @@
-//! Who has which doubts: processes, figures, rows of a duel, sets of records; and all of them in their order.
+//! Who has which doubts: processes, figures, rows of a duel and sets of records.
 
-use std::cmp::Ordering;
-use std::mem::discriminant;
-
+use contract::units::{Bytes, Nanos, counted};
 use facts::{Memory, Metric, Quantity, Record, Run};
 use stats::MIN_ROUNDS;
 
-use super::basis::grouped;
-use super::doubt::{Doubt, Stated, VALIDATED};
+use super::basis::{grouped, unique};
+use super::doubt::{Doubt, Kind, merged};
 use super::evidence::Evidence;
 use super::figure::{Figure, Outcome};
 use super::grade::Grade;
-use super::provenance;
+use super::number::percent;
+use super::provenance::{self, Fact};
 use super::runs::Runs;
 use super::speed::{Corrected, Timed};
+
+/// CPUs on which figures of several chains were validated: docs/findings/cores.md.
+const VALIDATED: usize = 2;
 
 /// Share of a figure from which the generator's lateness is a doubt.
 const GENERATOR_LATE: f64 = 0.05;
@@ -28,37 +30,43 @@ const UNCERTAIN: f64 = 0.05;
 /// busy machine. A build, or a run, that has just ended leaves a load of one and a third of it.
 const LOADED: (f64, f64) = (2.0, 0.5);
 
-/// Doubts about one process.
-pub fn of_process(record: &Record) -> Vec<Doubt> {
-    let all = [
-        not_steady(record),
-        short_samples(record),
-        generator_late(record),
-        host_took(record),
-        record.interference.and_then(|i| i.throttled).filter(|&ns| ns > 0).map(Doubt::Throttled),
-        huge_pages(record),
-        cache_line_moved(record),
-        record.left_behind.clone().map(Doubt::LeftBehind),
-        unvalidated(record),
+pub(crate) fn of_process(record: &Record) -> Vec<Doubt> {
+    let all: [fn(&Record) -> Option<Doubt>; 9] = [
+        not_steady,
+        short_samples,
+        generator_late,
+        host_took,
+        throttled,
+        huge_pages,
+        cache_line_moved,
+        left_behind,
+        unvalidated,
     ];
-    all.into_iter().flatten().chain(unreadable(record)).collect()
-}
-
-/// Of a process that took no turns; others have an account.
-fn host_took(record: &Record) -> Option<Doubt> {
-    record.stolen().filter(|&share| share > 0.01 && record.slices.is_empty()).map(Doubt::HostTook)
+    all.iter().filter_map(|find| find(record)).chain(unreadable(record)).collect()
 }
 
 fn not_steady(record: &Record) -> Option<Doubt> {
     let thirds = record.samples.as_ref()?.thirds.filter(|thirds| !thirds.is_steady())?;
-    Some(Doubt::NotSteady(thirds.change()))
+    let (change, size) = (thirds.change(), thirds.change().abs());
+    let text = format!(
+        "Not steady: the last third of the iterations took {} {} than the first; repeat it, or try a larger --warmup.",
+        percent(size),
+        if change > 0.0 { "longer" } else { "shorter" }
+    );
+    Some(Doubt::new(Kind::NotSteady, size, text))
 }
 
 fn short_samples(record: &Record) -> Option<Doubt> {
     let (shortest, step) = (record.samples.as_ref()?.min, record.machine().clock_step_ns?);
-    let is_latency = record.arrivals.is_some();
-    (!is_latency && shortest < step.saturating_mul(1000))
-        .then_some(Doubt::ShortSamples(step, shortest))
+    if record.arrivals.is_some() || shortest >= step.saturating_mul(1000) {
+        return None;
+    }
+    let text = format!(
+        "Short samples: {} is less than 1000 steps of the clock, {}; more --tasks make them longer.",
+        Nanos(shortest as f64),
+        Nanos(step as f64)
+    );
+    Some(Doubt::new(Kind::ShortSamples, step as f64 / shortest.max(1) as f64, text))
 }
 
 /// Lateness of what makes the arrivals, which is part of each latency.
@@ -67,21 +75,57 @@ fn generator_late(record: &Record) -> Option<Doubt> {
     // Older programs had a percentile for a sample.
     let samples = record.samples.as_ref()?;
     let share = late / if record.arrivals == Some(1) { samples.p99 as f64 } else { samples.mean };
-    (share > GENERATOR_LATE).then_some(Doubt::GeneratorLate(share))
+    let text = "The generator of arrivals was late itself, by {} of the figure (99th percentile).";
+    Doubt::above(GENERATOR_LATE, Kind::GeneratorLate, share, text)
 }
 
-fn unvalidated(record: &Record) -> Option<Doubt> {
-    let cpus = record.cpu_count().filter(|&cpus| cpus > VALIDATED && record.chains > 1);
-    cpus.map(Doubt::Unvalidated)
+/// Of a process that took no turns; others have an account.
+fn host_took(record: &Record) -> Option<Doubt> {
+    let share = record.stolen().filter(|_| record.slices.is_empty())?;
+    Doubt::above(
+        0.01,
+        Kind::HostTook,
+        share,
+        "The hypervisor gave {} of the measurement to others.",
+    )
+}
+
+fn throttled(record: &Record) -> Option<Doubt> {
+    let ns = record.interference?.throttled.filter(|&ns| ns > 0)? as f64;
+    let text = format!("A CPU quota (cpu.max) stopped the process for {}.", Nanos(ns));
+    Some(Doubt::new(Kind::Throttled, ns, text))
 }
 
 fn huge_pages(record: &Record) -> Option<Doubt> {
-    record.memory?.held?.huge.filter(|&bytes| bytes > 0).map(Doubt::HugePages)
+    let bytes = record.memory?.held?.huge.filter(|&bytes| bytes > 0)?;
+    let text =
+        format!("{} are in transparent huge pages: memory per task means little.", Bytes(bytes));
+    Some(Doubt::new(Kind::HugePages, bytes as f64, text))
 }
 
 fn cache_line_moved(record: &Record) -> Option<Doubt> {
     let line = record.cache_line.filter(|line| line.ratio().is_some_and(|ratio| ratio > 2.0))?;
-    Some(Doubt::CacheLineMoved(line.before?, line.after?))
+    let (before, after) = (line.before?, line.after?);
+    let text = format!(
+        "The host moves virtual CPUs: a cache line's round trip took {} before and {} after.",
+        Nanos(before),
+        Nanos(after)
+    );
+    Some(Doubt::new(Kind::CacheLineMoved, (before / after).ln().abs(), text))
+}
+
+fn left_behind(record: &Record) -> Option<Doubt> {
+    let names = record.left_behind.as_ref()?;
+    let text =
+        format!("It, or a program beside it, left processes running, which were ended: {names}.");
+    Some(Doubt::new(Kind::LeftBehind, 0.0, text))
+}
+
+fn unvalidated(record: &Record) -> Option<Doubt> {
+    let cpus = record.cpu_count().filter(|&cpus| cpus > VALIDATED && record.chains > 1)?;
+    let text =
+        format!("Several chains at once are validated on {VALIDATED} CPUs, and here are {cpus}.");
+    Some(Doubt::new(Kind::Unvalidated, 0.0, text))
 }
 
 fn unreadable(record: &Record) -> impl Iterator<Item = Doubt> {
@@ -93,32 +137,37 @@ fn unreadable(record: &Record) -> impl Iterator<Item = Doubt> {
         ("/proc/meminfo", held.is_some_and(|memory| memory.system_slab.is_none())),
         ("/proc/stat", record.interference.is_some_and(|i| i.steal.is_none())),
     ];
-    files.into_iter().filter(|(_, is_missing)| *is_missing).map(|(file, _)| Doubt::Unreadable(file))
+    files.into_iter().filter(|(_, is_missing)| *is_missing).map(|(file, _)| {
+        let text = format!("{file} cannot be read: what it tells is unknown.");
+        Doubt::on(Kind::Unreadable, file, 0.0, text)
+    })
 }
 
 /// Doubts about a figure: its own, and those that more than half of its processes share, the middle one of each
 /// kind.
-pub(super) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
+pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     if let Outcome::Measured(reading) = outcome {
-        let verdict = reading.evidence.as_ref().map(|evidence| evidence.verdict);
-        let verdict = verdict.filter(|verdict| verdict.is_contradiction());
-        doubts.extend(verdict.map(Doubt::Contradicted));
-        doubts.extend(reading.modes.map(|_| Doubt::TwoModes));
-        doubts.extend((reading.means.len() < MIN_ROUNDS).then_some(Doubt::FewRounds));
+        doubts.extend(contradicted(reading.evidence.as_ref()));
+        let modes =
+            "The processes fall into two groups: both are shown, since no mean describes them.";
+        doubts.extend(reading.modes.map(|_| Doubt::new(Kind::TwoModes, 0.0, modes)));
+        let few = format!("No interval: it takes {MIN_ROUNDS} rounds, and there are fewer.");
+        let few = (reading.means.len() < MIN_ROUNDS).then(|| Doubt::new(Kind::FewRounds, 0.0, few));
+        doubts.extend(few);
     }
     if runs.metric.follows_iteration() || matches!(runs.metric, Metric::Samples(_)) {
-        doubts.extend(of_times(&runs.timed()));
+        doubts.extend(of_times(&runs.processes(false).map(|(_, timed)| timed).collect::<Vec<_>>()));
     }
     // A further column is of the same processes: it repeats what makes it worth less.
-    let is_wanted = |doubt: &Doubt| match doubt {
-        Doubt::HugePages(_) => runs.metric.quantity() == Quantity::Bytes,
-        doubt => !runs.is_further() || doubt.grade() > Grade::Sure,
+    let is_wanted = |doubt: &Doubt| match doubt.kind {
+        Kind::HugePages => runs.metric.quantity() == Quantity::Bytes,
+        kind => !runs.is_further() || kind.grade() > Grade::Sure,
     };
     let all = runs.whole.iter().flat_map(|record| of_process(record)).filter(is_wanted);
-    for (_, mut shared) in grouped(all.map(|doubt| (discriminant(&doubt), doubt))) {
+    for (_, mut shared) in grouped(all.map(|doubt| (doubt.kind, doubt))) {
         if 2 * shared.len() > runs.whole.len() {
-            shared.sort_by(|a, b| a.severity().total_cmp(&b.severity()));
+            shared.sort_by(|a, b| a.size.total_cmp(&b.size));
             doubts.push(shared.swap_remove(shared.len() / 2));
         }
     }
@@ -126,52 +175,80 @@ pub(super) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
 }
 
 /// Doubts about the times of a row of a duel: their correction, and what the counters say.
-pub(super) fn of_row(timed: &[&Timed<'_>], metric: &Metric) -> Vec<Doubt> {
+pub(crate) fn of_row(timed: &[&Timed<'_>], metric: &Metric) -> Vec<Doubt> {
     let records: Vec<&Record> = timed.iter().map(|timed| timed.record).collect();
-    let evidence = Evidence::of(&records, metric).map(|evidence| evidence.verdict);
-    let verdict = evidence.filter(|verdict| verdict.is_contradiction());
-    verdict.map(Doubt::Contradicted).into_iter().chain(of_times(timed)).collect()
+    let evidence = Evidence::of(&records, metric);
+    contradicted(evidence.as_ref()).into_iter().chain(of_times(timed)).collect()
+}
+
+/// The counters contradict what a figure is called.
+fn contradicted(evidence: Option<&Evidence>) -> Option<Doubt> {
+    let verdict = evidence?.verdict;
+    let (place, text) = ((verdict as u8).to_string(), format!("! {verdict}."));
+    verdict.is_contradiction().then(|| Doubt::on(Kind::Contradicted, &place, 0.0, text))
 }
 
 /// Doubts about the correction of the times of some processes.
-pub(super) fn of_times(timed: &[&Timed<'_>]) -> Vec<Doubt> {
+fn of_times(timed: &[&Timed<'_>]) -> Vec<Doubt> {
     let corrected: Vec<&Corrected> = timed.iter().filter_map(|t| t.corrected.as_deref()).collect();
     let median = |of: fn(&Corrected) -> f64| {
         stats::median(&corrected.iter().map(|corrected| of(corrected)).collect::<Vec<_>>())
     };
-    let slowed = median(|corrected| corrected.correction).map(|log| -(-log).exp_m1());
-    let uncertain = median(|corrected| corrected.uncertainty).map(f64::exp_m1);
+    let slowed = median(|corrected| corrected.correction).map_or(0.0, |log| -(-log).exp_m1());
+    let uncertain = median(|corrected| corrected.uncertainty).map_or(0.0, f64::exp_m1);
     // A round without a slice that counts has no time.
     let took_turns = timed.iter().filter(|timed| !timed.record.slices.is_empty());
     let is_short = |timed: &&&Timed<'_>| timed.corrected.as_ref().is_none_or(|own| own.is_short);
     let short = took_turns.clone().filter(is_short).count();
     let short = short as f64 / took_turns.count().max(1) as f64;
+    let slowed_text = "~ The CPUs ran slow: up to {} of a time was subtracted.";
+    let uncertain_text =
+        "~ The CPUs ran slow by an uncertain amount: a time has a standard error of {}.";
+    let short_text = "~ Other work took CPU time from the slices of {} of the rounds.";
     let all = [
-        slowed.filter(|share| *share > SLOWED).map(Doubt::Slowed),
-        uncertain.filter(|share| *share > UNCERTAIN).map(Doubt::Uncertain),
-        (short > 0.5).then_some(Doubt::FewSlices(short)),
+        Doubt::above(SLOWED, Kind::Slowed, slowed, slowed_text),
+        Doubt::above(UNCERTAIN, Kind::Uncertain, uncertain, uncertain_text),
+        Doubt::above(0.5, Kind::FewSlices, short, short_text),
     ];
     all.into_iter().flatten().collect()
 }
 
+/// A size that is that of the process alone.
+pub(crate) fn no_kernel_share(row: &str) -> Doubt {
+    let text = format!(
+        "'{row}' is the memory of the process alone: others changed the kernel's too much meanwhile."
+    );
+    Doubt::on(Kind::NoKernelShare, row, 0.0, text)
+}
+
 /// Doubts about records as a set.
-pub fn of_records(records: &[Record]) -> Vec<Doubt> {
+pub(crate) fn of_records(records: &[Record]) -> Vec<Doubt> {
     let runs = provenance::runs(records);
-    let first = &runs[..runs.len().min(1)];
-    let mut builds = provenance::differing_builds(first, &runs);
+    let mut builds = provenance::differing_builds(runs.first(), &runs);
     // Of itself it makes no other build; it is a doubt of its own.
     builds.retain(|fact| fact.name != "dirty");
-    let machines = provenance::differing_machines(first, &runs);
+    let machines = provenance::differing_machines(runs.first(), &runs);
+    let pooled = |kind, what: &str, facts: &[Fact]| {
+        let names: Vec<String> = facts.iter().map(ToString::to_string).collect();
+        let text = format!("!! DIFFERENT {what} ARE POOLED HERE: {}", names.join(", "));
+        (!facts.is_empty()).then(|| Doubt::new(kind, 0.0, text))
+    };
+    let is_debug = runs.iter().any(|run| run.build.profile.as_deref() == Some("debug"));
+    let is_dirty = runs.iter().any(|run| run.build.dirty == Some(true));
+    let debug = "The programs were built without optimisation.";
+    let dirty = "The sources were changed since their revision.";
+    let all = [
+        pooled(Kind::OtherMachine, "MACHINES OR SETTINGS", &machines),
+        pooled(Kind::OtherBuild, "BUILDS", &builds),
+        is_debug.then(|| Doubt::new(Kind::Unoptimised, 0.0, debug)),
+        is_dirty.then(|| Doubt::new(Kind::ChangedSources, 0.0, dirty)),
+        loaded(&runs),
+    ];
     let absent = records.iter().flat_map(|record| record.counters.iter().flat_map(|c| &c.absent));
     let absent = provenance::distinct(absent.map(ToString::to_string)).into_iter();
-    let all = [
-        (!machines.is_empty(), Doubt::OtherMachine(machines)),
-        (!builds.is_empty(), Doubt::OtherBuild(builds)),
-        (runs.iter().any(|r| r.build.profile.as_deref() == Some("debug")), Doubt::Unoptimised),
-        (runs.iter().any(|run| run.build.dirty == Some(true)), Doubt::ChangedSources),
-    ];
-    let all = all.into_iter().filter(|(is_there, _)| *is_there).map(|(_, doubt)| doubt);
-    all.chain(loaded(&runs)).chain(absent.map(Doubt::NotCounted)).collect()
+    let not_counted =
+        |what: String| Doubt::on(Kind::NotCounted, &what, 0.0, format!("Not counted: {what}."));
+    all.into_iter().flatten().chain(absent.map(not_counted)).collect()
 }
 
 /// The run that began on the busiest machine, if it was busy.
@@ -182,81 +259,54 @@ fn loaded(runs: &[&Run]) -> Option<Doubt> {
         let load = machine.load_average.map_or(0.0, |[one, ..]| one);
         let waiting = machine.pressure.cpu.unwrap_or(0.0) / 100.0;
         let is_loaded = load > LOADED.0 * cpus as f64 || waiting > LOADED.1;
-        is_loaded.then_some(Doubt::Loaded(load, cpus, waiting))
+        is_loaded.then_some((load, cpus, waiting))
     });
-    loaded.reduce(Doubt::worse)
+    let severity = |(load, cpus, waiting): (f64, usize, f64)| load / cpus as f64 + waiting;
+    let (load, cpus, waiting) = loaded.max_by(|a, b| severity(*a).total_cmp(&severity(*b)))?;
+    let text = format!(
+        "It was busy at the start: load average {load:.0} on {}, CPU pressure {}.",
+        counted(cpus, "CPU"),
+        percent(waiting)
+    );
+    Some(Doubt::new(Kind::Loaded, waiting, text))
 }
 
 /// Doubts of all records and figures, and those about the machine meanwhile: the worst of each kind with the
 /// names of its figures, the loudest first.
-pub fn of_all<'a>(
+pub(crate) fn of_all<'a>(
     records: &[Record],
     figures: impl Iterator<Item = (String, &'a [Doubt])>,
     conditions: Vec<Doubt>,
-) -> Vec<Stated> {
+) -> Vec<Doubt> {
     let figures: Vec<(String, &[Doubt])> = figures.collect();
-    let of_each = figures.iter().flat_map(|(name, own)| own.iter().map(move |doubt| (name, doubt)));
+    let named = |name: &str, doubt: &Doubt| Doubt { about: vec![name.to_owned()], ..doubt.clone() };
     let of_each =
-        of_each.map(|(name, doubt)| Stated { doubt: doubt.clone(), about: vec![name.clone()] });
+        figures.iter().flat_map(|(name, own)| own.iter().map(move |doubt| named(name, doubt)));
     let mut of_figures = merged(of_each);
-    for stated in &mut of_figures {
-        let has = |(_, doubts): &(String, &[Doubt])| {
-            doubts.iter().any(|doubt| discriminant(doubt) == discriminant(&stated.doubt))
-        };
+    for doubt in &mut of_figures {
+        let has = |(_, own): &(String, &[Doubt])| own.iter().any(|other| other.kind == doubt.kind);
         if figures.iter().all(has) {
-            stated.about.clear();
+            doubt.about.clear();
         }
     }
-    let of_set = of_records(records).into_iter().chain(conditions).map(Stated::from);
-    merged(of_set.chain(of_figures))
+    merged(of_records(records).into_iter().chain(conditions).chain(of_figures))
 }
 
-/// The worst doubt of each kind, with all names, the loudest first.
-pub fn merged(all: impl Iterator<Item = Stated>) -> Vec<Stated> {
-    let kinds = grouped(all.map(|stated| (stated.doubt.kind(), stated)));
-    let worst = kinds.into_iter().filter_map(|(_, own)| {
-        let is_all = own.iter().any(|stated| stated.about.is_empty());
-        let names =
-            grouped(own.iter().flat_map(|stated| &stated.about).map(|name| (name.clone(), ())));
-        let about = names.into_iter().filter(|_| !is_all).map(|(name, _)| name).collect();
-        let doubt = own.into_iter().map(|stated| stated.doubt).reduce(Doubt::worse)?;
-        Some(Stated { doubt, about })
-    });
-    let mut all: Vec<Stated> = worst.collect();
-    // Kinds stand in their order, but those that say how noisy it was by size.
-    let place = |stated: &Stated| match stated.doubt.noise() {
-        _ if stated.doubt.voids() => (0, 0.0),
-        Some((share, _)) => (1, -share),
-        None => (2, 0.0),
-    };
-    all.sort_by(|a, b| {
-        let kinds = || a.doubt.partial_cmp(&b.doubt);
-        let order = place(a).partial_cmp(&place(b)).filter(|order| order.is_ne());
-        order.or_else(kinds).unwrap_or(Ordering::Equal)
-    });
-    all
-}
-
-/// Doubts of figures with their names, for [`of_all`].
-pub fn named<'a>(
+pub(crate) fn named<'a>(
     figures: impl Iterator<Item = &'a Figure<'a>>,
 ) -> impl Iterator<Item = (String, &'a [Doubt])> {
     let measured = figures.filter(|figure| !figure.runs.whole.is_empty());
-    measured.map(|figure| (names(&[figure]).concat(), &figure.doubts[..]))
+    measured.map(|figure| (figure.name(), &figure.doubts[..]))
 }
 
 /// Names of figures; points of one curve share a name.
-pub fn names(figures: &[&Figure<'_>]) -> Vec<String> {
+pub(crate) fn names(figures: &[&Figure<'_>]) -> Vec<String> {
     let named = figures.iter().map(|figure| match figure.swept() {
         Some((flag, x)) => (format!("{}, {flag} ", figure.key.name()), x.to_string()),
         None => (figure.key.name(), String::new()),
     });
     // Sections may have a row and a value of the same name.
-    let distinct = |xs: Vec<String>| {
-        let once = grouped(xs.into_iter().map(|x| (x, ()))).into_iter().map(|(x, _)| x);
-        once.collect::<Vec<_>>().join(", ")
-    };
-    grouped(named).into_iter().map(|(name, xs)| name + &distinct(xs)).collect()
+    grouped(named).into_iter().map(|(name, xs)| name + &unique(xs).join(", ")).collect()
 }
 
 #[cfg(test)]
@@ -266,32 +316,24 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    /// Latencies of 10 µs by a generator that was so many ns late.
-    fn under_load(late: u64) -> Record {
+    fn kinds(record: &Record) -> Vec<Kind> {
+        of_process(record).iter().map(|doubt| doubt.kind).collect()
+    }
+
+    /// Latencies of 10 µs by a generator that is late by a twentieth at most.
+    #[test]
+    fn latencies_are_doubted_if_their_generator_is_late_and_not_if_they_are_short() {
         let mut record = testing::record("p", 1, &[10_000; 9]);
         record.arrivals = Some(5000);
-        let late = [late; 5].into_iter().collect::<Recorder>().distribution().unwrap();
-        record.extra.insert("generator_late".to_owned(), late);
-        record
-    }
-
-    #[test]
-    fn a_generator_that_is_late_by_a_twentieth_of_the_figure_is_a_doubt() {
-        assert_eq!(of_process(&under_load(500)), []);
-        let doubts = of_process(&under_load(501));
-        assert!(matches!(doubts[..], [Doubt::GeneratorLate(share)] if share > 0.05), "{doubts:?}");
-    }
-
-    #[test]
-    fn the_loudest_doubt_is_the_largest() {
-        let drift = Doubt::Drift("I/O".to_owned(), 4.1);
-        let all =
-            [Doubt::TwoModes, Doubt::Busy(0.72), drift, Doubt::Slowed(0.3), Doubt::Unoptimised];
-        let loudest = merged(all.into_iter().map(Stated::from));
-        let shares = loudest.iter().map(|s| s.doubt.noise().map(|(share, _)| share));
-        let shares: Vec<Option<f64>> = shares.collect();
-        assert_eq!(shares, [None, Some(4.1), Some(0.72), Some(0.3), None]);
-        assert_eq!(loudest[0].doubt, Doubt::Unoptimised);
+        std::sync::Arc::make_mut(&mut record.header).machine.clock_step_ns = Some(20);
+        for (late, expected) in [(500, vec![]), (501, vec![Kind::GeneratorLate])] {
+            let late = [late; 5].into_iter().collect::<Recorder>().distribution().unwrap();
+            record.extra.insert("generator_late".to_owned(), late);
+            assert_eq!(kinds(&record), expected);
+        }
+        record.extra.clear();
+        record.arrivals = None;
+        assert_eq!(kinds(&record), [Kind::ShortSamples]);
     }
 
     #[test]
@@ -300,18 +342,7 @@ mod tests {
             let mut record = testing::record("p", 1, &[10_000; 9]);
             record.chains = chains;
             record.cpus = Some(cpus.to_owned());
-            assert_eq!(of_process(&record).contains(&Doubt::Unvalidated(8)), is_doubt);
+            assert_eq!(kinds(&record) == [Kind::Unvalidated], is_doubt);
         }
-    }
-
-    #[test]
-    fn a_latency_is_not_too_short() {
-        let mut record = under_load(0);
-        let machine = facts::Machine { clock_step_ns: Some(20), ..facts::Machine::default() };
-        std::sync::Arc::make_mut(&mut record.header).machine = machine;
-        assert_eq!(of_process(&record), []);
-        record.arrivals = None;
-        let doubts = of_process(&record);
-        assert_eq!(doubts, [Doubt::ShortSamples(20, 10_000)]);
     }
 }

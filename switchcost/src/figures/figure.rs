@@ -9,7 +9,7 @@ use super::doubt::Doubt;
 use super::evidence::Evidence;
 use super::grade::{Grade, Graded};
 use super::memory::Slopes;
-use super::runs::{self, Iterations, Key, Runs};
+use super::runs::{Iterations, Key, Runs};
 
 /// One figure.
 #[derive(Clone, Debug)]
@@ -18,39 +18,30 @@ pub struct Figure<'a> {
     pub key: Key,
     /// Its processes.
     pub runs: Runs<'a>,
-    /// What came of them.
-    pub outcome: Outcome,
-    /// What makes it less sure.
-    pub doubts: Vec<Doubt>,
-    /// What it is worth, which follows from them.
-    pub grade: Grade,
+    pub(crate) outcome: Outcome,
+    pub(crate) doubts: Vec<Doubt>,
+    pub(crate) grade: Grade,
 }
 
 /// What came of the processes of a case.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// A figure of each process.
     Measured(Box<Reading>),
     /// Bytes for each task: slopes over the number of tasks.
     Slope(Box<Slopes>),
     /// No process has it: the cause of the last failure.
-    Failed {
-        /// Cause.
-        reason: String,
-    },
+    Failed { reason: String },
     /// It was not tried.
-    NotRun {
-        /// Reason.
-        reason: String,
-    },
+    NotRun { reason: String },
     /// A further column that the records do not tell; the section's own column says what became of them.
     Absent,
 }
 
 impl Outcome {
     /// Why there is no figure; `None` if there is one.
-    pub fn reason(&self) -> Option<&str> {
+    pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Outcome::Failed { reason } | Outcome::NotRun { reason } => Some(reason),
             Outcome::Measured(_) | Outcome::Slope(_) | Outcome::Absent => None,
@@ -66,45 +57,41 @@ pub struct Reading {
     /// arithmetic one.
     pub mean: Estimate,
     /// The processes' figures, in the order of the rounds.
-    pub means: Vec<f64>,
+    pub(crate) means: Vec<f64>,
     /// The same with the error of the correction: what intervals are made of.
     #[serde(skip)]
-    pub samples: Vec<f64>,
+    pub(crate) samples: Vec<f64>,
     /// Their median; of times of iterations, the median of the process medians.
-    pub median: f64,
+    pub(crate) median: f64,
     /// Distribution of the iterations, if the figure is their time.
     #[serde(flatten)]
     pub iterations: Option<Iterations>,
     /// Two clusters of process means, if one mean would describe neither.
-    pub modes: Option<[Mode; 2]>,
+    pub(crate) modes: Option<[Mode; 2]>,
     /// Number of process means outside Tukey's fences. None is dropped.
-    pub outliers: usize,
-    /// Number of processes that failed.
-    pub failed: usize,
+    pub(crate) outliers: usize,
+    pub(crate) failed: usize,
     /// Less the baseline, round by round.
     pub net: Option<Graded>,
     /// Divided by the row it is compared with, round by round.
     pub ratio: Option<Graded>,
     /// The same, each less its own baseline.
-    pub net_ratio: Option<Graded>,
+    pub(crate) net_ratio: Option<Graded>,
     /// True if that ratio is missing because one of the two is not above its baseline in every round: what is
     /// nothing or less cannot be divided by.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub no_net_left: bool,
+    pub(crate) no_net_left: bool,
     /// Divided by its twin, round by round: what nothing but noise amounts to.
-    pub noise: Option<Interval>,
-    /// Evidence of its processes' counters.
-    pub evidence: Option<Evidence>,
+    pub(crate) noise: Option<Interval>,
+    pub(crate) evidence: Option<Evidence>,
 }
 
 impl Figure<'_> {
-    /// Metric.
-    pub fn metric(&self) -> &Metric {
+    pub(crate) fn metric(&self) -> &Metric {
         &self.runs.metric
     }
 
-    /// Kind of quantity.
-    pub fn quantity(&self) -> Quantity {
+    pub(crate) fn quantity(&self) -> Quantity {
         self.runs.metric.quantity()
     }
 
@@ -116,8 +103,7 @@ impl Figure<'_> {
         }
     }
 
-    /// Sizes for each task.
-    pub fn slopes(&self) -> Option<&Slopes> {
+    pub(crate) fn slopes(&self) -> Option<&Slopes> {
         match &self.outcome {
             Outcome::Slope(slopes) => Some(slopes),
             _ => None,
@@ -125,21 +111,20 @@ impl Figure<'_> {
     }
 
     /// Name of the case, with the value of a swept flag.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let swept = self.swept().map_or(String::new(), |(flag, x)| format!(", {flag} {x}"));
         self.key.name() + &swept
     }
 
     /// Flag that is swept, as it is typed, and its value.
-    pub fn swept(&self) -> Option<(String, u64)> {
+    pub(crate) fn swept(&self) -> Option<(String, u64)> {
         Some((flag(self.runs.place.case.over.as_ref()?), self.key.x?))
     }
 }
 
 /// One figure divided by another, round by round, with the worth of the worse one.
-pub fn ratio(own: &Figure<'_>, other: &Figure<'_>) -> Option<Graded> {
-    let estimate = runs::ratio_of(&own.runs.ratios(&other.runs))?;
-    Some(Graded { estimate, grade: own.grade.max(other.grade) })
+pub(crate) fn ratio(own: &Figure<'_>, other: &Figure<'_>) -> Option<Graded> {
+    Some(Graded { estimate: own.runs.ratio(&other.runs)?, grade: own.grade.max(other.grade) })
 }
 
 /// One object, with the key's fields beside those of the outcome.

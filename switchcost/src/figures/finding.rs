@@ -20,69 +20,61 @@ const SCARCE: f64 = 0.001;
 /// One row on both sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Place in the plan.
     #[serde(skip)]
-    pub case: u32,
-    /// Section of the plan.
-    pub section: String,
+    pub(crate) case: u32,
+    pub(crate) section: String,
     /// Name, with its column.
     pub name: String,
     /// Pairs of both sides, if they took turns.
-    pub pairs: Vec<Pair>,
+    pub(crate) pairs: Vec<Pair>,
     /// Pairs of the first side with itself.
-    pub twins: Vec<Pair>,
-    /// Metric of its section.
-    pub metric: Metric,
-    /// Its main figure.
+    pub(crate) twins: Vec<Pair>,
+    pub(crate) metric: Metric,
     #[serde(skip)]
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Hops or tasks of an iteration, by which times and counts are divided for a reader.
-    pub divisor: f64,
+    pub(crate) divisor: f64,
     /// What it divides by: `hop`, `task` or `iteration`.
-    pub unit: &'static str,
-    /// What makes its times less sure.
-    pub doubts: Vec<Doubt>,
+    pub(crate) unit: &'static str,
+    pub(crate) doubts: Vec<Doubt>,
     /// Reason why there are no more pairs, or no figures.
-    pub fault: Option<Fault>,
+    pub(crate) fault: Option<Fault>,
     /// Findings about its figures; none if it has too few pairs or a fault.
     pub findings: Vec<Finding>,
 }
 
 /// Figures of two fresh processes that took turns, the first side's before the second's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Pair {
-    /// Times, if it took turns.
-    pub time: Option<Times>,
+pub(crate) struct Pair {
+    pub(crate) time: Option<Times>,
     /// Resident memory per task, in bytes: the slope of a line.
-    pub memory: Option<[f64; 2]>,
+    pub(crate) memory: Option<[f64; 2]>,
     /// Voluntary switches per iteration, if both are counted.
-    pub switches: Option<[f64; 2]>,
+    pub(crate) switches: Option<[f64; 2]>,
     /// Minor page faults per iteration, if both are counted.
-    pub faults: Option<[f64; 2]>,
+    pub(crate) faults: Option<[f64; 2]>,
 }
 
-/// Times of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Times {
+pub(crate) struct Times {
     /// Iterations at the quiet speed, in ns.
-    pub iterations: [f64; 2],
+    pub(crate) iterations: [f64; 2],
     /// Logarithm of second ÷ first: the median over the turns.
-    pub log_ratio: f64,
+    pub(crate) log_ratio: f64,
 }
 
 /// Reason why a row has no verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fault {
+pub(crate) enum Fault {
     /// A process failed, or the second side lacks what the first has.
     Failed(String),
-    /// It was not tried.
     LeftOut(String),
 }
 
 impl Row {
     /// A row without figures.
-    pub fn new(section: &str, name: String, metric: Metric, kind: Kind) -> Self {
+    pub(crate) fn new(section: &str, name: String, metric: Metric, kind: Kind) -> Self {
         Row {
             case: 0,
             section: section.to_owned(),
@@ -99,13 +91,11 @@ impl Row {
         }
     }
 
-    /// True if a process failed.
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         matches!(self.fault, Some(Fault::Failed(_)))
     }
 
-    /// True if it was not tried.
-    pub fn is_left_out(&self) -> bool {
+    pub(crate) fn is_left_out(&self) -> bool {
         matches!(self.fault, Some(Fault::LeftOut(_)))
     }
 }
@@ -113,14 +103,10 @@ impl Row {
 /// Figure that is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Time of an iteration.
+pub(crate) enum Kind {
     Time,
-    /// Memory of a task.
     Memory,
-    /// Voluntary switches of an iteration.
     Switches,
-    /// Minor page faults of an iteration.
     Faults,
     /// What the metric of the row says.
     Figure,
@@ -128,7 +114,7 @@ pub enum Kind {
 
 impl Kind {
     /// True for a count of a duel, which can be exact; false for a time and a size.
-    pub fn is_count(self) -> bool {
+    pub(crate) fn is_count(self) -> bool {
         matches!(self, Kind::Switches | Kind::Faults)
     }
 }
@@ -136,52 +122,47 @@ impl Kind {
 /// Finding about one figure of a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// The figure.
-    pub kind: Kind,
-    /// Quantity that it is.
+    pub(crate) kind: Kind,
     #[serde(skip)]
-    pub quantity: Quantity,
+    pub(crate) quantity: Quantity,
     /// What can be said.
     pub verdict: Verdict,
     /// Change from the first side to the second with its corrected interval: as a share of the first
     /// (0.02 is 2 % more), or as a difference for each hop or task if a figure of some process is zero.
     pub change: Option<Interval>,
     /// The same between twins.
-    pub twin: Option<Interval>,
-    /// True if `change` is a share.
-    pub is_share: bool,
+    pub(crate) twin: Option<Interval>,
+    pub(crate) is_share: bool,
     /// True if all processes of a side, twins too, had the same count: of each side.
-    pub is_exact: bool,
+    pub(crate) is_exact: bool,
     /// The first side's and the second's figure. Of pairs: their common mean, apart by the change. Times and counts
     /// are for each hop or task.
     pub figures: Option<[f64; 2]>,
     /// The same with an interval of each side, if it has one of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimates: Option<[Estimate; 2]>,
-    /// Worth of it.
-    pub grade: Grade,
+    pub(crate) estimates: Option<[Estimate; 2]>,
+    pub(crate) grade: Grade,
 }
 
 /// A figure of a row that is judged with the others of its comparison.
 #[derive(Clone, Debug)]
-pub struct Unjudged {
-    /// Place of its row.
-    pub row: usize,
+pub(crate) struct Unjudged {
+    pub(crate) row: usize,
     /// What is known already; it stays so without a change.
-    pub finding: Finding,
+    pub(crate) finding: Finding,
     /// Change from the first side to the second: a logarithm if it is a share.
-    pub change: Option<Contrast>,
+    pub(crate) change: Option<Contrast>,
     /// The same between twins.
-    pub twin: Option<Contrast>,
+    pub(crate) twin: Option<Contrast>,
     /// Logarithm by which the interval is longer at each end.
-    pub slack: f64,
+    pub(crate) slack: f64,
     /// Share of the error that was set apart for it, if it was decided before the end.
-    pub level: Option<f64>,
+    pub(crate) level: Option<f64>,
 }
 
 /// Sets the findings of rows. `error` is the share of comparisons of equal sides in which any may be called
 /// different; `margin` is the largest change that counts as none, as a share.
-pub fn judge(rows: &mut [Row], all: Vec<Unjudged>, error: f64, margin: f64) {
+pub(crate) fn judge(rows: &mut [Row], all: Vec<Unjudged>, error: f64, margin: f64) {
     // Steps of Holm's method would give narrower intervals, which do not hold together.
     let level = error / all.iter().filter(|one| one.change.is_some()).count() as f64;
     for Unjudged { row, finding, change, twin, slack, level: own } in all {
@@ -193,6 +174,22 @@ pub fn judge(rows: &mut [Row], all: Vec<Unjudged>, error: f64, margin: f64) {
 }
 
 impl Finding {
+    /// A finding that nothing is known of yet.
+    pub(crate) fn new(kind: Kind, quantity: Quantity) -> Self {
+        Finding {
+            kind,
+            quantity,
+            verdict: Verdict::Inconclusive(Reason::FewSlices),
+            change: None,
+            twin: None,
+            is_share: true,
+            is_exact: false,
+            figures: None,
+            estimates: None,
+            grade: Grade::Sure,
+        }
+    }
+
     /// The same with its change and its twin's, and its verdict. Without a change it keeps the reason that it has.
     fn judged(mut self, change: Option<Interval>, twin: Option<Interval>, margin: f64) -> Self {
         (self.change, self.twin) = (change, twin);
@@ -238,17 +235,13 @@ impl Finding {
     }
 
     /// True if there is next to none of it, such as a timer's switch in a thousand hops.
-    pub fn is_scarce(&self) -> bool {
+    pub(crate) fn is_scarce(&self) -> bool {
         self.kind.is_count() && self.figures.iter().flatten().all(|&figure| figure < SCARCE)
-    }
-
-    fn first(&self) -> f64 {
-        self.figures.map_or(0.0, |[first, _]| first)
     }
 
     /// True if a change would be shown as none.
     fn is_nothing(&self, change: &Interval) -> bool {
-        let scale = if self.is_share { 1.0 } else { self.first().max(1.0) };
+        let scale = if self.is_share { 1.0 } else { self.figures.map_or(1.0, |[a, _]| a.max(1.0)) };
         self.is_scarce() || change.low.abs().max(change.high.abs()) < NOTHING * scale
     }
 
@@ -262,7 +255,8 @@ impl Finding {
             Quantity::Count | Quantity::Share if self.kind == Kind::Figure => return false,
             _ => change.low,
         };
-        let limit = if self.is_share { share } else { share * self.first() };
+        let first = self.figures.map_or(0.0, |[first, _]| first);
+        let limit = if self.is_share { share } else { share * first };
         let is_said = match self.verdict {
             Verdict::Within(reach) => reach > share,
             verdict => !verdict.is_open(),

@@ -11,7 +11,7 @@ use super::number::{Shown, range};
 /// Worth of a figure; the greater one is the worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Grade {
+pub(crate) enum Grade {
     /// Its interval is all that there is to say.
     #[default]
     Sure,
@@ -23,7 +23,7 @@ pub enum Grade {
 
 impl Grade {
     /// Some text of a figure, marked if it is not sure.
-    pub fn mark(self, text: &str) -> String {
+    pub(crate) fn mark(self, text: &str) -> String {
         format!("{self}{text}")
     }
 }
@@ -42,11 +42,9 @@ impl fmt::Display for Grade {
 /// An estimate made of other figures, such as a ratio or a difference. Its grade is that of the worst of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Graded<T = Estimate> {
-    /// The estimate.
     #[serde(flatten)]
-    pub estimate: T,
-    /// Its worth.
-    pub grade: Grade,
+    pub(crate) estimate: T,
+    pub(crate) grade: Grade,
 }
 
 impl Graded<[f64; 2]> {

@@ -1,24 +1,26 @@
 //! Figures of records, and what they are worth.
 
 mod basis;
-pub mod conditions;
+pub(crate) mod conditions;
 mod cube;
-pub mod curves;
-pub mod doubt;
-pub mod doubts;
+pub(crate) mod curves;
+pub(crate) mod doubt;
+pub(crate) mod doubts;
 pub mod evidence;
 mod figure;
 pub mod finding;
 pub mod grade;
-pub mod known;
-pub mod memory;
-pub mod number;
-pub mod pairs;
-pub mod provenance;
+pub(crate) mod known;
+pub(crate) mod memory;
+pub(crate) mod number;
+pub(crate) mod pairs;
+pub(crate) mod provenance;
 pub mod runs;
 pub mod speed;
 pub mod verdict;
 
-pub use basis::{CONFIDENCE, flag, grouped};
+pub use basis::CONFIDENCE;
+pub(crate) use basis::{grouped, unique};
 pub use cube::Figures;
-pub use figure::{Figure, Outcome, Reading, ratio};
+pub use figure::{Figure, Reading};
+pub(crate) use figure::{Outcome, ratio};

@@ -15,15 +15,15 @@ use super::figure::Figure;
 use super::finding::{self, Fault, Finding, Kind, Pair, Row, Times, Unjudged};
 use super::grade::Grade;
 use super::speed::{Round, Timed};
-use super::verdict::{Reason, Verdict};
+use super::verdict::Verdict;
 use super::{basis, doubts};
 
 /// Confidence of all intervals of a duel together, and of what is decided before its end. A duel may judge
 /// each change of a program: one false alarm in twenty would be too many.
-pub const CONFIDENCE: f64 = 0.99;
+pub(crate) const CONFIDENCE: f64 = 0.99;
 
 /// Fewest pairs that a verdict is made of.
-pub const MIN_PAIRS: usize = 8;
+pub(crate) const MIN_PAIRS: usize = 8;
 
 /// Share of the error that the looks before the end have together; the end has the rest.
 const EARLY: f64 = 0.4;
@@ -36,39 +36,44 @@ const LOOKS: [usize; 6] = [MIN_PAIRS, 12, 18, 27, 40, 60];
 const SPREADS: [f64; 2] = [0.022, 0.040];
 
 /// Figures of a pair, the time first.
-pub const KINDS: [Kind; 4] = [Kind::Time, Kind::Memory, Kind::Switches, Kind::Faults];
+pub(crate) const KINDS: [Kind; 4] = [Kind::Time, Kind::Memory, Kind::Switches, Kind::Faults];
 
 /// Figures of a row that are judged at most: memory is a row of its own.
 const KINDS_OF_A_ROW: usize = KINDS.len() - 1;
 
-/// Rows of a duel, in the plan's order.
-pub fn rows(figures: &Figures<'_>) -> Vec<Row> {
-    figures.sides().filter_map(|(first, second)| row(first, second)).collect()
+/// Processes of a side, by round.
+type Rounds<'a, 'b> = BTreeMap<Round, Vec<&'b Timed<'a>>>;
+
+pub(crate) fn rows(figures: &Figures<'_>) -> Vec<Row> {
+    figures.sides().filter_map(row).collect()
 }
 
-fn row(first: Option<&Figure<'_>>, second: Option<&Figure<'_>>) -> Option<Row> {
-    let any = first.or(second)?;
-    let (a, twin, b) = (whole(first, false), whole(first, true), whole(second, false));
-    let timed = || [&a, &twin, &b].into_iter().flat_map(BTreeMap::values).flatten().copied();
+fn row(sides: [Option<&Figure<'_>>; 2]) -> Option<Row> {
+    let any = sides.into_iter().flatten().next()?;
+    let rounds = |side: usize, is_twin: bool| {
+        let mut rounds = Rounds::new();
+        let own = sides[side].iter().flat_map(|figure| figure.runs.processes(is_twin));
+        own.for_each(|(round, timed)| rounds.entry(round).or_default().push(timed));
+        rounds
+    };
+    let (a, twin, b) = (rounds(0, false), rounds(0, true), rounds(1, false));
+    let timed: Vec<&Timed<'_>> =
+        [&a, &twin, &b].into_iter().flat_map(BTreeMap::values).flatten().copied().collect();
     let metric = any.metric().clone();
-    let repeats = timed().find_map(|timed| timed.record.repeats());
+    let repeats = timed.iter().find_map(|timed| timed.record.repeats());
     let repeats = repeats.filter(|_| metric.quantity() == Quantity::Time);
     let kind = if metric == Metric::Memory { Kind::Memory } else { Kind::Time };
+    let mut faults = sides.iter().zip(["A", "B"]).filter_map(|(of, side)| fault((*of)?, side));
     Some(Row {
         case: any.runs.place.index,
         pairs: pairs(&a, &b),
         twins: pairs(&a, &twin),
         divisor: repeats.map_or(1.0, |(repeats, _)| repeats as f64),
         unit: repeats.map_or("iteration", |(_, unit)| unit),
-        doubts: doubts::of_row(&timed().collect::<Vec<_>>(), &metric),
-        fault: first.and_then(|of| fault(of, "A")).or(second.and_then(|of| fault(of, "B"))),
+        doubts: doubts::of_row(&timed, &metric),
+        fault: faults.next(),
         ..Row::new(&any.key.section, any.name(), metric, kind)
     })
-}
-
-/// Processes of a side, or their twins, by round.
-fn whole<'a, 'b>(side: Option<&'b Figure<'a>>, is_twin: bool) -> Rounds<'a, 'b> {
-    side.map_or(BTreeMap::new(), |figure| figure.runs.rounds(is_twin))
 }
 
 fn fault(figure: &Figure<'_>, side: &str) -> Option<Fault> {
@@ -78,9 +83,6 @@ fn fault(figure: &Figure<'_>, side: &str) -> Option<Fault> {
         Ending::NotRun(why) => Some(Fault::LeftOut(why.to_owned())),
     }
 }
-
-/// Processes of a side, by round.
-type Rounds<'a, 'b> = BTreeMap<Round, Vec<&'b Timed<'a>>>;
 
 /// Figures of two sides in each round that has both; several processes of each for a slope.
 fn pairs(first: &Rounds<'_, '_>, second: &Rounds<'_, '_>) -> Vec<Pair> {
@@ -106,7 +108,6 @@ fn times(a: &Timed<'_>, b: &Timed<'_>) -> Option<Times> {
     Some(Times { iterations: [a.iteration()?, b.iteration()?], log_ratio: b.log_ratio(a)? })
 }
 
-/// Counts per iteration of two processes.
 fn counts([a, b]: [&Record; 2], count: fn(&Usage) -> u64) -> Option<[f64; 2]> {
     let each = |record: &Record| {
         Some(count(record.usage.as_ref()?) as f64 / record.samples.as_ref()?.count as f64)
@@ -125,7 +126,7 @@ fn slope(side: &[&Timed<'_>]) -> Option<f64> {
 
 /// Sets the findings of rows that have enough pairs and no fault. `margin` is the largest change that counts
 /// as none.
-pub fn judge(rows: &mut [Row], margin: f64) {
+pub(crate) fn judge(rows: &mut [Row], margin: f64) {
     let tried = rows.iter().filter(|row| !row.is_left_out()).count();
     let mut all = Vec::new();
     for (place, row) in rows.iter().enumerate() {
@@ -143,7 +144,7 @@ pub fn judge(rows: &mut [Row], margin: f64) {
 
 /// What can be said of a row's main figure before the end: changed (true), unchanged (false) or nothing yet.
 /// `rows` are judged together.
-pub fn interim(row: &Row, rows: usize, margin: f64) -> Option<bool> {
+pub(crate) fn interim(row: &Row, rows: usize, margin: f64) -> Option<bool> {
     if !LOOKS.contains(&row.pairs.len()) {
         return None;
     }
@@ -161,7 +162,7 @@ fn early_level(rows: usize) -> f64 {
 }
 
 /// How far the interval of a pinned row's time usually reaches, on a steady machine and on an unsteady one.
-pub fn usual_reach(pairs: u32, rows: usize) -> Option<[f64; 2]> {
+pub(crate) fn usual_reach(pairs: u32, rows: usize) -> Option<[f64; 2]> {
     let level = (1.0 - CONFIDENCE) * (1.0 - EARLY) / (rows * KINDS_OF_A_ROW) as f64;
     let t = stats::t_critical(1.0 - level, f64::from(pairs.checked_sub(1)?))?;
     Some(SPREADS.map(|spread| (t * spread / f64::from(pairs).sqrt()).exp_m1()))
@@ -188,23 +189,14 @@ fn unjudged(place: usize, row: &Row, kind: Kind) -> Option<Unjudged> {
     let first = pairs.iter().map(|(_, [a, _])| a).chain(twins.iter().flat_map(|(_, own)| own));
     let second = pairs.iter().map(|(_, [_, b])| b);
     let is_exact = kind.is_count() && !twins.is_empty() && is_one(first) && is_one(second);
-    let (quantity, grade) = match kind {
-        Kind::Time => (Quantity::Time, Grade::of(&row.doubts)),
-        Kind::Memory => (Quantity::Bytes, Grade::Sure),
-        _ => (Quantity::Count, Grade::Sure),
+    let quantity = match kind {
+        Kind::Time => Quantity::Time,
+        Kind::Memory => Quantity::Bytes,
+        _ => Quantity::Count,
     };
-    let finding = Finding {
-        kind,
-        quantity,
-        verdict: Verdict::Inconclusive(Reason::Disturbed),
-        change: None,
-        twin: None,
-        is_share,
-        is_exact,
-        figures: (!pairs.is_empty()).then_some(figures),
-        estimates: None,
-        grade,
-    };
+    let grade = if kind == Kind::Time { Grade::of(&row.doubts) } else { Grade::Sure };
+    let figures = (!pairs.is_empty()).then_some(figures);
+    let finding = Finding { is_share, is_exact, figures, grade, ..Finding::new(kind, quantity) };
     let change_of = |values: &[f64]| Contrast::mean(values).filter(|_| pairs.len() >= MIN_PAIRS);
     let twin = change_of(&twins.iter().map(change).collect::<Vec<f64>>());
     let change = change_of(&changes);
@@ -218,33 +210,30 @@ fn mean(values: &[f64]) -> f64 {
 /// Pairs that have a figure, with it: for each hop or task. Counts are in all pairs or in none; a time is missing from
 /// a round without a slice that counts.
 fn known(row: &Row, pairs: &[Pair], kind: Kind) -> Option<Vec<(Pair, [f64; 2])>> {
-    let figures = |pair: &Pair| match kind {
-        Kind::Time => pair.time.map(|time| time.iterations),
-        Kind::Memory => pair.memory,
-        Kind::Switches => pair.switches,
-        Kind::Faults => pair.faults,
-        Kind::Figure => None,
-    };
     let divisor = if kind == Kind::Memory { 1.0 } else { row.divisor };
-    let known: Vec<(Pair, [f64; 2])> = pairs
-        .iter()
-        .filter_map(|pair| Some((*pair, figures(pair)?.map(|figure| figure / divisor))))
-        .collect();
+    let known = pairs.iter().filter_map(|pair| {
+        let figures = match kind {
+            Kind::Time => pair.time?.iterations,
+            Kind::Memory => pair.memory?,
+            Kind::Switches => pair.switches?,
+            Kind::Faults => pair.faults?,
+            Kind::Figure => return None,
+        };
+        Some((*pair, figures.map(|figure| figure / divisor)))
+    });
+    let known: Vec<(Pair, [f64; 2])> = known.collect();
     let may_miss = kind == Kind::Time && row.kind == kind;
     (known.len() == pairs.len() || may_miss).then_some(known)
 }
 
-/// True if all counts are the same.
 fn is_one<'a>(counts: impl Iterator<Item = &'a f64>) -> bool {
     counts.map(|count| count.to_bits()).collect::<BTreeSet<u64>>().len() == 1
 }
 
 /// Decides before each round which rows need more pairs.
 #[derive(Debug)]
-pub struct Decider {
-    /// Largest change that counts as none, as a share.
+pub(crate) struct Decider {
     margin: f64,
-    /// Number of rows that are judged together.
     rows: usize,
     /// Decided rows by their places in the plan: true if one has changed or failed, false if it seems
     /// unchanged.
@@ -252,14 +241,13 @@ pub struct Decider {
 }
 
 impl Decider {
-    /// A decider for so many rows, of which none is decided.
-    pub fn new(margin: f64, rows: usize) -> Self {
+    pub(crate) fn new(margin: f64, rows: usize) -> Self {
         Decider { margin, rows, decided: BTreeMap::new() }
     }
 
     /// Programs that take part in a round, of each of which it gets the row and whether it is a twin. A row that
     /// seems unchanged goes on if no other needs its time.
-    pub fn choose(
+    pub(crate) fn choose(
         &mut self,
         round: u32,
         programs: &[(u32, bool)],

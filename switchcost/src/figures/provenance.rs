@@ -1,22 +1,22 @@
 //! Where records come from: machines, builds and runtimes, and how two of them differ.
 
-use std::fmt;
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use contract::units::counted;
 use facts::{Record, Run};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A fact that differs.
+use super::basis::{grouped, unique};
+
 #[derive(Clone, Debug, PartialEq, PartialOrd, Serialize)]
-pub struct Fact {
-    /// Name in a record.
-    pub name: String,
-    /// First value.
-    pub old: String,
-    /// Other value.
-    pub new: String,
+pub(crate) struct Fact {
+    pub(crate) name: String,
+    pub(crate) old: String,
+    pub(crate) new: String,
 }
 
 impl fmt::Display for Fact {
@@ -26,41 +26,23 @@ impl fmt::Display for Fact {
 }
 
 /// Runs that records are of, each once.
-pub fn runs(records: &[Record]) -> Vec<&Run> {
-    let mut runs: Vec<&Arc<Run>> = Vec::new();
-    for record in records {
-        if !runs.iter().any(|run| Arc::ptr_eq(run, &record.header)) {
-            runs.push(&record.header);
-        }
-    }
-    runs.into_iter().map(|run| &**run).collect()
+pub(crate) fn runs(records: &[Record]) -> Vec<&Run> {
+    let headers = records.iter().map(|record| (Arc::as_ptr(&record.header), &*record.header));
+    grouped(headers).into_iter().map(|(_, same)| same[0]).collect()
 }
 
 /// Texts in ascending order, each once.
-pub fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
-    let mut texts: Vec<String> = texts.collect();
-    texts.sort_unstable();
-    texts.dedup();
-    texts
+pub(crate) fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    texts.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// Machines of some records, each in a line with its facts.
-pub fn machines(records: &[Record]) -> String {
-    let mut machines: Vec<String> = Vec::new();
-    for run in runs(records) {
-        let summary = run.machine.summary();
-        if !machines.contains(&summary) {
-            machines.push(summary);
-        }
-    }
-    machines.join("; and ")
+pub(crate) fn machines(records: &[Record]) -> String {
+    unique(runs(records).into_iter().map(|run| run.machine.summary())).join("; and ")
 }
 
 /// Machine, kernel and Tokio of the first run, in a short line.
-pub fn machine(records: &[Record]) -> String {
-    let Some(first) = records.first() else {
-        return String::new();
-    };
+pub(crate) fn machine(records: &[Record]) -> String {
+    let Some(first) = records.first() else { return String::new() };
     let machine = first.machine();
     let cpu = machine.cpu_model.as_deref().unwrap_or("unknown CPU");
     let words = ["(R)", "(TM)", " Processor", " CPU"];
@@ -85,8 +67,17 @@ pub fn machine(records: &[Record]) -> String {
     format!("{cpu}{cpus}{host}, Linux {kernel}{}", distinct(tokio).concat())
 }
 
+/// Start of the first process, as in `2026-11-23T10:00:00Z`; `None` beyond the year 9999.
+pub(crate) fn started(records: &[Record]) -> Option<String> {
+    let first = records.iter().map(|record| record.started).min()?;
+    let time = UNIX_EPOCH.checked_add(Duration::from_millis(first))?;
+    let mut text = String::new();
+    write!(text, "{}", humantime::format_rfc3339_seconds(time)).ok()?;
+    Some(text)
+}
+
 /// Runtimes of records with their versions.
-pub fn runtimes(records: &[Record]) -> Vec<String> {
+pub(crate) fn runtimes(records: &[Record]) -> Vec<String> {
     let runtimes = records.iter().filter_map(|record| record.runtime.as_ref());
     distinct(runtimes.map(|runtime| {
         // Go's has its name in it.
@@ -96,40 +87,33 @@ pub fn runtimes(records: &[Record]) -> Vec<String> {
     }))
 }
 
-/// Facts of their machines by which any new run differs from the first old one.
-pub fn differing_machines(old: &[&Run], new: &[&Run]) -> Vec<Fact> {
+/// Facts of their machines by which any new run differs from an old one.
+pub(crate) fn differing_machines(old: Option<&&Run>, new: &[&Run]) -> Vec<Fact> {
     let names = |a: &Run, b: &Run| a.machine.same_machine(&b.machine);
     differing(old, new, names, |run| serde_json::to_value(&run.machine))
 }
 
-/// The same of their builds.
-pub fn differing_builds(old: &[&Run], new: &[&Run]) -> Vec<Fact> {
+pub(crate) fn differing_builds(old: Option<&&Run>, new: &[&Run]) -> Vec<Fact> {
     let names = |a: &Run, b: &Run| a.build.same_build(&b.build);
     differing(old, new, names, |run| serde_json::to_value(&run.build))
 }
 
 fn differing(
-    old: &[&Run],
+    old: Option<&&Run>,
     new: &[&Run],
-    names: impl Fn(&Run, &Run) -> Vec<&'static str>,
+    names: impl Fn(&Run, &Run) -> Vec<String>,
     facts: impl Fn(&Run) -> serde_json::Result<Value>,
 ) -> Vec<Fact> {
-    let Some(old) = old.first() else {
-        return Vec::new();
+    let Some(old) = old else { return Vec::new() };
+    let unlike =
+        new.iter().flat_map(|new| names(old, new).into_iter().map(move |name| (name, new)));
+    let fact = |(name, new): (String, Vec<&&Run>)| {
+        // A header is read from JSON, so it can be written as JSON.
+        let value = |run| facts(run).map_or(Value::Null, |mut all| all[&name].take());
+        let (old, new) = unequal_parts(value(old), value(new[0]));
+        Fact { old: shown(&old), new: shown(&new), name }
     };
-    let mut differing: Vec<Fact> = Vec::new();
-    for new in new {
-        for name in names(old, new) {
-            if differing.iter().any(|fact| fact.name == name) {
-                continue;
-            }
-            // A header is read from JSON, so it can be written as JSON.
-            let value = |run| facts(run).map_or(Value::Null, |mut all| all[name].take());
-            let (old, new) = unequal_parts(value(old), value(new));
-            differing.push(Fact { name: name.to_owned(), old: shown(&old), new: shown(&new) });
-        }
-    }
-    differing
+    grouped(unlike).into_iter().map(fact).collect()
 }
 
 /// Of two lists of named facts those that differ; anything else as it is.
@@ -147,7 +131,7 @@ fn unequal_parts(old: Value, new: Value) -> (Value, Value) {
 }
 
 /// A value of a record for people.
-pub fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     let all = |parts: Vec<String>| parts.join(", ");
     match value {
         Value::Null => "none".to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Distribution;
-pub use facts::plan::case_name;
+pub(crate) use facts::plan::case_name;
 use facts::{Ending, Metric, Place, Record, Section, Side};
 use serde::Serialize;
 use stats::Estimate;
@@ -15,22 +15,20 @@ use super::speed::{Round, Timed, round};
 /// Place of a figure: section, row, column, the value of the swept flag, and the side of a duel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
-    /// Title of the section.
-    pub section: String,
+    pub(crate) section: String,
     /// Row.
     pub row: String,
     /// Column; empty if there is one alone.
     pub column: String,
-    /// Value of the swept flag.
-    pub x: Option<u64>,
+    pub(crate) x: Option<u64>,
     /// Side of a duel; the first one of all else.
     #[serde(skip)]
-    pub side: Side,
+    pub(crate) side: Side,
 }
 
 impl Key {
     /// Name of the case: its row, and its column if there are several.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         case_name(&self.row, &self.column)
     }
 }
@@ -42,27 +40,24 @@ type Slot = (Round, Option<u64>, bool);
 #[derive(Clone, Debug)]
 pub struct Runs<'a> {
     /// Place of the case in the plan; of the first record.
-    pub place: Place<'a>,
-    /// Figure of each process.
-    pub metric: Metric,
+    pub(crate) place: Place<'a>,
+    pub(crate) metric: Metric,
     /// Position among all figures of a process, 0 for its section's own metric. Any other is a further
     /// column: it has no baseline and is compared with no row.
-    pub(super) position: usize,
+    pub(crate) position: usize,
     /// Processes that measured what they should, twins apart.
-    pub whole: Vec<&'a Record>,
+    pub(crate) whole: Vec<&'a Record>,
     /// Number of processes that failed and were not repeated with more success.
-    pub failed: usize,
+    pub(crate) failed: usize,
     /// Ending of the last process that failed.
-    pub ending: Ending<'a>,
+    pub(crate) ending: Ending<'a>,
     /// The process of each slot; if it was repeated, the later one.
     slots: BTreeMap<Slot, Timed<'a>>,
 }
 
 /// Figures of a process: of each the key, the metric and the position.
-pub(super) fn places(record: &Record) -> Vec<(Key, Metric, usize)> {
-    let Some(Place { section, case, .. }) = record.place() else {
-        return Vec::new();
-    };
+pub(crate) fn places(record: &Record) -> Vec<(Key, Metric, usize)> {
+    let Some(Place { section, case, .. }) = record.place() else { return Vec::new() };
     let key = Key {
         section: section.title.clone(),
         row: case.row.clone(),
@@ -95,14 +90,14 @@ fn swept(section: &Section, over: &str) -> Option<String> {
 }
 
 impl<'a> Runs<'a> {
-    pub(super) fn new(place: Place<'a>, metric: Metric, position: usize) -> Self {
+    pub(crate) fn new(place: Place<'a>, metric: Metric, position: usize) -> Self {
         let (whole, slots) = (Vec::new(), BTreeMap::new());
         Runs { place, metric, position, whole, failed: 0, ending: Ending::Measured, slots }
     }
 
     /// Adds a process. One that was repeated, after a failure for one, counts once; but not a good one that
     /// is followed by a failure.
-    pub(super) fn add(&mut self, timed: &Timed<'a>) {
+    pub(crate) fn add(&mut self, timed: &Timed<'a>) {
         let record = timed.record;
         let slot = (round(record), record.tasks, record.twin);
         let is_worse = |earlier: &Timed<'_>| earlier.record.is_whole() && !record.is_whole();
@@ -111,8 +106,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Sorts the processes, once all are there.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         for (&(_, _, twin), &Timed { record, .. }) in &self.slots {
             if record.outcome() != Ending::Measured {
                 // What a process measured before it failed stays in the file, but it is no sample.
@@ -129,50 +123,32 @@ impl<'a> Runs<'a> {
         self.position > 0
     }
 
-    /// Row that is subtracted in each round.
-    pub fn baseline(&self) -> Option<&'a String> {
+    pub(crate) fn baseline(&self) -> Option<&'a String> {
         self.place.case.baseline.as_ref().filter(|_| !self.is_further())
     }
 
-    /// Row that is divided by in each round.
-    pub fn versus(&self) -> Option<&'a String> {
+    pub(crate) fn versus(&self) -> Option<&'a String> {
         self.place.case.versus.as_ref().filter(|_| !self.is_further())
     }
 
     /// True if its processes were restricted to CPUs.
-    pub fn is_pinned(&self) -> bool {
+    pub(crate) fn is_pinned(&self) -> bool {
         self.whole.first().is_some_and(|record| record.cpus.is_some())
     }
 
     /// True if they depend on the machine alone, and on no scheduler's placement.
-    pub fn is_yardstick(&self) -> bool {
+    pub(crate) fn is_yardstick(&self) -> bool {
         self.place.case.yardstick && self.is_pinned()
     }
 
-    /// The last process of each round, or the last twin.
-    fn by_round(&self, twins: bool) -> BTreeMap<Round, &Timed<'a>> {
-        let rounds = self.rounds(twins).into_iter();
-        rounds.filter_map(|(round, mut own)| Some((round, own.pop()?))).collect()
+    /// Processes that measured what they should, or their twins, in the order of the rounds.
+    pub(crate) fn processes(&self, twins: bool) -> impl Iterator<Item = (Round, &Timed<'a>)> {
+        let all = self.slots.iter().map(|(&(round, _, twin), timed)| (round, twin, timed));
+        let own = all.filter(move |(_, twin, timed)| *twin == twins && timed.record.is_whole());
+        own.map(|(round, _, timed)| (round, timed))
     }
 
-    /// Processes that measured what they should, or their twins, all of each round.
-    pub(super) fn rounds(&self, twins: bool) -> BTreeMap<Round, Vec<&Timed<'a>>> {
-        let mut rounds: BTreeMap<Round, Vec<&Timed<'a>>> = BTreeMap::new();
-        for (&(round, _, twin), timed) in &self.slots {
-            if timed.record.is_whole() && twin == twins {
-                rounds.entry(round).or_default().push(timed);
-            }
-        }
-        rounds
-    }
-
-    /// Processes with their times, in the order of the rounds.
-    pub(super) fn timed(&self) -> Vec<&Timed<'a>> {
-        self.rounds(false).into_values().flatten().collect()
-    }
-
-    /// Figure of each process by round.
-    pub fn means(&self) -> BTreeMap<Round, f64> {
+    pub(crate) fn means(&self) -> BTreeMap<Round, f64> {
         self.figures(|timed| timed.iteration())
     }
 
@@ -182,9 +158,10 @@ impl<'a> Runs<'a> {
     }
 
     fn figures(&self, iteration: fn(&Timed<'_>) -> Option<f64>) -> BTreeMap<Round, f64> {
-        let processes = self.by_round(false).into_iter();
+        // Of several processes in a round the last one.
+        let last: BTreeMap<Round, &Timed<'_>> = self.processes(false).collect();
         let figure = |timed: &Timed<'_>| self.metric.figure(timed.record, iteration(timed));
-        processes.filter_map(|(round, timed)| Some((round, figure(timed)?))).collect()
+        last.into_iter().filter_map(|(round, timed)| Some((round, figure(timed)?))).collect()
     }
 
     /// Another figure of the iterations of each process, divided as their mean is, and multiplied by a factor.
@@ -193,19 +170,19 @@ impl<'a> Runs<'a> {
         figure: impl Fn(&Distribution) -> u64,
         factor: impl Fn(&Timed<'a>) -> f64,
     ) -> Vec<f64> {
-        let each = self.timed().into_iter().filter_map(|timed| {
+        let each = self.processes(false).filter_map(|(_, timed)| {
             let samples = timed.record.samples.as_ref()?;
             Some(figure(samples) as f64 * factor(timed) / self.metric.divisor(timed.record)?)
         });
         each.collect()
     }
 
-    pub(super) fn median_of(&self, figure: impl Fn(&Distribution) -> u64) -> Option<f64> {
+    pub(crate) fn median_of(&self, figure: impl Fn(&Distribution) -> u64) -> Option<f64> {
         stats::median(&self.each(figure, Timed::factor))
     }
 
     /// Distribution of the iterations, if the figure is their time.
-    pub(super) fn iterations(&self) -> Option<Iterations> {
+    pub(crate) fn iterations(&self) -> Option<Iterations> {
         Some(Iterations {
             min: self.each(|s| s.min, |_| 1.0).into_iter().reduce(f64::min)?,
             percentiles: [
@@ -217,8 +194,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// Less another case, by round.
-    pub(super) fn less(&self, baseline: &Runs<'_>) -> BTreeMap<Round, f64> {
+    pub(crate) fn less(&self, baseline: &Runs<'_>) -> BTreeMap<Round, f64> {
         joined(&self.with_errors(), &baseline.with_errors(), |own, other| own - other)
     }
 
@@ -229,14 +205,13 @@ impl<'a> Runs<'a> {
         interval.is_some_and(|interval| interval.low > 0.0)
     }
 
-    /// Divided by another case, one ratio for each round that has both.
-    pub(super) fn ratios(&self, other: &Runs<'_>) -> Vec<f64> {
-        let ratios = joined(&self.with_errors(), &other.with_errors(), |own, other| own / other);
-        ratios.into_values().collect()
+    /// Divided by another case, round by round.
+    pub(crate) fn ratio(&self, other: &Runs<'_>) -> Option<Estimate> {
+        quotient(&self.with_errors(), &other.with_errors())
     }
 
     /// Beside the machine's own time of each round: a time divided by it, a rate multiplied by it.
-    pub fn beside(&self, machine: &BTreeMap<Round, f64>) -> Vec<f64> {
+    pub(crate) fn beside(&self, machine: &BTreeMap<Round, f64>) -> Vec<f64> {
         let is_rate = self.metric.is_per_second();
         let beside = |own: f64, time: f64| if is_rate { own * time } else { own / time };
         joined(&self.with_errors(), machine, beside).into_values().collect()
@@ -244,23 +219,24 @@ impl<'a> Runs<'a> {
 
     /// Divided by its twins: nothing but noise. Of programs that took turns, slices of the same turn are
     /// divided: the slope of both is the same.
-    pub(super) fn twin_ratios(&self) -> Vec<f64> {
-        let twins = self.by_round(true);
-        let is_time = self.metric.follows_iteration();
-        let ratios = self.by_round(false).into_iter().filter_map(|(round, own)| {
+    pub(crate) fn twin_ratios(&self) -> Vec<f64> {
+        let own: BTreeMap<Round, &Timed<'_>> = self.processes(false).collect();
+        let twins: BTreeMap<Round, &Timed<'_>> = self.processes(true).collect();
+        let figure = |timed: &Timed<'_>| self.metric.figure(timed.record, timed.iteration());
+        let ratios = own.into_iter().filter_map(|(round, own)| {
             let twin = twins.get(&round)?;
-            if is_time {
-                return Some(own.log_ratio(twin)?.exp());
+            if self.metric.follows_iteration() {
+                Some(own.log_ratio(twin)?.exp())
+            } else {
+                Some(figure(own)? / figure(twin)?)
             }
-            let figure = |timed: &Timed<'_>| self.metric.figure(timed.record, timed.iteration());
-            Some(figure(own)? / figure(twin)?)
         });
         ratios.collect()
     }
 
     /// Distance of the two equal processes of each round that has two: the logarithm of the larger figure
     /// over the smaller one.
-    pub fn apart(&self) -> Vec<f64> {
+    pub(crate) fn apart(&self) -> Vec<f64> {
         let distances = self.twin_ratios().into_iter().map(|ratio| ratio.ln().abs());
         distances.filter(|distance| distance.is_finite()).collect()
     }
@@ -279,20 +255,19 @@ fn joined(
 /// Distribution of a case's iterations; divided by hops or tasks as their mean is.
 #[derive(Clone, Debug, Serialize)]
 pub struct Iterations {
-    /// The shortest iteration of all.
-    pub min: f64,
+    pub(crate) min: f64,
     /// 50th, 90th and 99th percentile of the iteration at the quiet speed, medians of the processes', and the
     /// longest iteration of all.
-    pub percentiles: [f64; 4],
+    pub(crate) percentiles: [f64; 4],
 }
 
 /// One case divided by another in the rounds that both have.
-pub(super) fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Option<Estimate> {
+pub(crate) fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Option<Estimate> {
     ratio_of(&joined(a, b, |a, b| a / b).into_values().collect::<Vec<_>>())
 }
 
 /// Estimate of ratios, one of each round.
-pub(super) fn ratio_of(ratios: &[f64]) -> Option<Estimate> {
+pub(crate) fn ratio_of(ratios: &[f64]) -> Option<Estimate> {
     Estimate::ratio(ratios, &vec![1.0; ratios.len()], CONFIDENCE)
 }
 
@@ -305,25 +280,17 @@ mod tests {
 
     #[test]
     fn a_further_curve_is_titled_by_what_its_section_holds() {
-        let hop = Metric::Hop;
+        let nine = "Time per hop over --idle, 9 tasks";
         for (title, swept, expected) in [
-            (
-                "Time per hop over --idle, 9 tasks",
-                Some("--idle, 9 tasks"),
-                "Busy CPUs over --idle, 9 tasks",
-            ),
+            (nine, Some("--idle, 9 tasks"), "Busy CPUs over --idle, 9 tasks"),
             ("It drifts over the day", None, "It drifts over the day: busy CPUs"),
             // Old records.
             ("Time per hop over --idle", None, "Busy CPUs over --idle"),
-            (
-                "Time per hop over --idle, 9 tasks",
-                None,
-                "Time per hop over --idle, 9 tasks: busy CPUs",
-            ),
+            (nine, None, "Time per hop over --idle, 9 tasks: busy CPUs"),
         ] {
             let section = title.to_owned();
             let case = Case { section, over: Some("idle".to_owned()), ..Case::default() };
-            let mut record = testing::in_case(hop.clone(), case, Process::of("p", Vec::new()));
+            let mut record = testing::in_case(Metric::Hop, case, Process::of("p", Vec::new()));
             let section = &mut std::sync::Arc::make_mut(&mut record.header).plan.sections[0];
             section.swept = swept.map(str::to_owned);
             section.also = vec![Also { name: "busy CPUs".to_owned(), metric: Metric::CpuShare }];

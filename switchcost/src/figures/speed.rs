@@ -20,12 +20,10 @@ use contract::units::counted;
 use facts::{Metric, Record, Slice};
 use serde::Serialize;
 
-mod process;
 mod slope;
 
-use process::{Case, Look, Process};
-pub use process::{Round, round};
-use slope::{cap, slopes};
+use slope::{Case, Look, Process, cap, slopes};
+pub(crate) use slope::{Round, round};
 
 /// Quantile of a CPU's probes near which its quick level is: the quickest of thousands may be a freak.
 const QUICK: f64 = 0.1;
@@ -43,25 +41,24 @@ const OTHERS: u32 = 50;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Corrected {
     /// Logarithm of its iteration at the quiet speed: the median over its slices.
-    pub log: f64,
+    pub(crate) log: f64,
     /// The part of the slope's error that comes from its round; zero in the mean over the rounds.
-    pub error: f64,
+    pub(crate) error: f64,
     /// Median correction, which is contained in `log`.
-    pub correction: f64,
+    pub(crate) correction: f64,
     /// Standard error of that correction.
-    pub uncertainty: f64,
+    pub(crate) uncertainty: f64,
     /// Logarithms of its slices that count, by turn, as measured.
     pub turns: BTreeMap<u32, f64>,
     /// True if less than half of its slices count, since the time of the others was not the program's; of latencies, if
     /// such time was in any.
-    pub is_short: bool,
+    pub(crate) is_short: bool,
 }
 
 /// A process with its corrected times; none if it took no turns, or none of its slices counts.
 #[derive(Clone, Debug)]
 pub struct Timed<'a> {
-    /// The process.
-    pub record: &'a Record,
+    pub(crate) record: &'a Record,
     /// Its times.
     pub corrected: Option<Arc<Corrected>>,
 }
@@ -69,7 +66,7 @@ pub struct Timed<'a> {
 impl Timed<'_> {
     /// Iteration in ns at the quiet speed; of a process that took no turns the mean of its samples. `None` if none
     /// of its slices counts.
-    pub fn iteration(&self) -> Option<f64> {
+    pub(crate) fn iteration(&self) -> Option<f64> {
         match &self.corrected {
             Some(corrected) => Some(corrected.log.exp()),
             None if self.record.slices.is_empty() => Some(self.record.samples.as_ref()?.mean),
@@ -78,20 +75,20 @@ impl Timed<'_> {
     }
 
     /// The same with the error of the correction: for intervals over rounds.
-    pub fn with_error(&self) -> Option<f64> {
+    pub(crate) fn with_error(&self) -> Option<f64> {
         let error = self.corrected.as_ref().map_or(0.0, |corrected| corrected.error);
         Some(self.iteration()? * error.exp())
     }
 
     /// Factor by which a time of its iterations is corrected, such as a percentile.
-    pub fn factor(&self) -> f64 {
+    pub(crate) fn factor(&self) -> f64 {
         self.corrected.as_ref().map_or(1.0, |corrected| (-corrected.correction).exp())
     }
 
     /// Logarithm of its time divided by that of another process of its case and round: the median over the turns
     /// that both have. Their slices lie next to each other and depend on the speed alike, so that it cancels: to
     /// correct them would add the noise of the probe. `None` if either has no time.
-    pub fn log_ratio(&self, other: &Timed<'_>) -> Option<f64> {
+    pub(crate) fn log_ratio(&self, other: &Timed<'_>) -> Option<f64> {
         if let (Some(own), Some(others)) = (&self.corrected, &other.corrected) {
             let both =
                 own.turns.iter().filter_map(|(turn, log)| Some(log - others.turns.get(turn)?));
@@ -107,14 +104,13 @@ impl Timed<'_> {
 /// Slices of some records, and what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Slices {
-    /// Slices.
-    pub all: usize,
+    pub(crate) all: usize,
     /// Those in which the host took time from their CPUs.
     pub stolen: usize,
     /// Those around which other programs used the CPUs.
-    pub others: usize,
+    pub(crate) others: usize,
     /// Median, over all slices, of the share by which the probe took longer than at the quick level.
-    pub slower: Option<f64>,
+    pub(crate) slower: Option<f64>,
 }
 
 /// Trial of the correction: for each case with [`stats::MIN_ROUNDS`] processes that had quiet slices and others,
@@ -123,17 +119,15 @@ pub struct Slices {
 pub struct HoldOut(pub Vec<[f64; 2]>);
 
 impl HoldOut {
-    /// Mean and root mean square of the errors, as shares: by all slices, and by those that were not quiet. `None`
-    /// without a case.
+    /// Mean and root mean square of the errors, as shares: by all slices, and by those that were not quiet.
     pub fn errors(&self) -> Option<[[f64; 2]; 2]> {
-        Some([self.errors_of(0)?, self.errors_of(1)?])
-    }
-
-    fn errors_of(&self, which: usize) -> Option<[f64; 2]> {
-        let errors: Vec<f64> = self.0.iter().map(|logs| logs[which].exp_m1()).collect();
-        let n = errors.len() as f64;
-        let square = errors.iter().map(|error| error * error).sum::<f64>() / n;
-        (n > 0.0).then(|| [errors.iter().sum::<f64>() / n, square.sqrt()])
+        let n = self.0.len() as f64;
+        let errors = |which: usize| {
+            let errors = self.0.iter().map(|logs| logs[which].exp_m1());
+            let square = errors.clone().map(|error| error * error).sum::<f64>() / n;
+            [errors.sum::<f64>() / n, square.sqrt()]
+        };
+        (n > 0.0).then(|| [errors(0), errors(1)])
     }
 }
 
@@ -161,8 +155,7 @@ pub struct Speed<'a> {
     pub timed: Vec<Timed<'a>>,
     /// What became of their slices.
     pub slices: Slices,
-    /// Trial of the correction.
-    pub held_out: HoldOut,
+    pub(crate) held_out: HoldOut,
 }
 
 /// Corrects the times of records.

@@ -40,7 +40,7 @@ pub enum Reason {
     /// The processes of either side fall into two clusters: no mean describes both.
     TwoModes,
     /// Too few pairs have a time: others' work was in every slice of the rest.
-    Disturbed,
+    FewSlices,
     /// Work that depends on the machine alone changed, or changed as much.
     Machine,
 }
@@ -50,7 +50,7 @@ impl fmt::Display for Reason {
         f.write_str(match self {
             Reason::TwinDiffers => "A against itself differs",
             Reason::FewRounds => return write!(f, "under {MIN_ROUNDS} rounds"),
-            Reason::Disturbed => "too few pairs without other work",
+            Reason::FewSlices => "too few pairs without other work",
             Reason::NoSize => "a size that may be zero",
             Reason::TwoModes => "two modes",
             Reason::Machine => "the machine changed",
@@ -60,7 +60,7 @@ impl fmt::Display for Reason {
 
 impl Verdict {
     /// The verdict on a change as a share, of which this is the whole interval.
-    pub fn of([low, high]: [f64; 2], margin: f64) -> Self {
+    pub(crate) fn of([low, high]: [f64; 2], margin: f64) -> Self {
         let reach = high.max(-low);
         if reach <= margin {
             Verdict::Within(reach)
@@ -73,8 +73,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict in a word.
-    pub fn word(self, quantity: Quantity) -> &'static str {
+    pub(crate) fn word(self, quantity: Quantity) -> &'static str {
         use Quantity::{Count, Rate, Throughput, Time};
         match (self, quantity) {
             (Verdict::More, Time) | (Verdict::Less, Rate | Throughput) => "slower",
@@ -102,8 +101,7 @@ impl Verdict {
         matches!(self, Verdict::Less | Verdict::More)
     }
 
-    /// True if nothing can be said.
-    pub fn is_open(self) -> bool {
+    pub(crate) fn is_open(self) -> bool {
         matches!(self, Verdict::Open(_) | Verdict::Inconclusive(_))
     }
 }
@@ -133,8 +131,5 @@ mod tests {
         ] {
             assert_eq!([Verdict::More, Verdict::Less].map(|v| v.word(quantity)), words);
         }
-        let few = Verdict::Inconclusive(Reason::FewRounds);
-        assert_eq!(few.in_full(Quantity::Time), "no verdict: under 5 rounds");
-        assert_eq!(Verdict::Open(16.045).in_full(Quantity::Time), "no verdict: up to 1600 %");
     }
 }

@@ -1,27 +1,23 @@
 //! Commands around the slices of a duel's second side: what changes a setting of the system, and puts it back.
 
+use std::mem;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use facts::Side;
-
 use crate::plan::lineup::Around;
 use crate::system::console;
 
-/// A side's command that failed, and how.
-pub(super) type Failed = (Side, String);
-
-/// The side whose commands stand now.
+/// Commands that stand, or do not.
 pub(super) struct Within<'a> {
     commands: &'a Around,
     timeout: Duration,
-    side: Option<Side>,
+    stand: bool,
 }
 
 impl<'a> Within<'a> {
     pub(super) fn none(commands: &'a Around, timeout: Duration) -> Self {
-        Within { commands, timeout, side: None }
+        Within { commands, timeout, stand: false }
     }
 
     /// True if there is no command.
@@ -29,17 +25,16 @@ impl<'a> Within<'a> {
         *self.commands == Around::default()
     }
 
-    /// Changes the side; true if a command was run.
-    ///
-    /// # Errors
-    /// When a command fails, with its side; no side's commands stand then.
-    pub(super) fn enter(&mut self, side: Option<Side>) -> Result<bool, Failed> {
-        if self.is_plain() || self.side == side {
+    /// Has them stand for the second side, and not for another; true if one was run. If one fails, they do not stand.
+    pub(super) fn enter(&mut self, is_second: bool) -> Result<bool, String> {
+        if self.is_plain() || self.stand == is_second {
             return Ok(false);
         }
-        self.leave()?;
-        self.side = side;
-        let entered = self.run(side, &self.commands.before);
+        if !is_second {
+            return self.leave().map(|()| true);
+        }
+        self.stand = true;
+        let entered = self.execute(self.commands.before.as_deref());
         if entered.is_err() {
             // What it did in part, the other one puts back.
             drop(self.leave());
@@ -47,21 +42,16 @@ impl<'a> Within<'a> {
         entered.map(|()| true)
     }
 
-    fn leave(&mut self) -> Result<(), Failed> {
-        let side = self.side.take();
-        self.run(side, &self.commands.after)
-    }
-
-    /// Runs a command of the second side.
-    fn run(&self, side: Option<Side>, line: &Option<String>) -> Result<(), Failed> {
-        match line {
-            Some(line) if side == Some(Side::B) => self.execute(line).map_err(|why| (Side::B, why)),
-            _ => Ok(()),
+    fn leave(&mut self) -> Result<(), String> {
+        if !mem::take(&mut self.stand) {
+            return Ok(());
         }
+        self.execute(self.commands.after.as_deref())
     }
 
     /// A group of its own: an interruption of the runner must not end what puts a setting back.
-    fn execute(&self, line: &str) -> Result<(), String> {
+    fn execute(&self, line: Option<&str>) -> Result<(), String> {
+        let Some(line) = line else { return Ok(()) };
         let mut command = Command::new("timeout");
         command.arg(self.timeout.as_secs().max(1).to_string()).args(["sh", "-c", line]);
         command.stdin(Stdio::null()).process_group(0);
@@ -77,8 +67,8 @@ impl<'a> Within<'a> {
 
 impl Drop for Within<'_> {
     fn drop(&mut self) {
-        if let Err((side, why)) = self.leave() {
-            console::say(format_args!("switchcost: {side:?}: {why}"));
+        if let Err(why) = self.leave() {
+            console::say(format_args!("switchcost: B: {why}"));
         }
     }
 }

@@ -2,17 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use contract::message::Description;
 use contract::units::{Bytes, counted};
 use facts::Record;
 
 use super::deadline::Time;
-use super::probe;
-use super::rounds::Rounds;
+use super::rounds::{Keep, Rounds};
 use super::store::{self, Contents, Store};
 use super::turns::Options;
+use super::{pacing, probe};
 use crate::plan::feasibility::Feasibility;
 use crate::plan::placement::{self, Absent};
 use crate::plan::programs::Programs;
@@ -25,19 +24,6 @@ const FEWEST_ITERATIONS: u64 = 3;
 
 /// Share of the free memory that the largest point of a curve over tasks may use.
 const SHARE_OF_MEMORY: f64 = 0.95;
-
-/// Where records go, and how they are made.
-#[derive(Debug)]
-pub struct Keep {
-    /// The file.
-    pub store: Store,
-    /// Shuffles each round; drawn from the clock if there is none.
-    pub seed: Option<u64>,
-    /// How each process is measured.
-    pub options: Options,
-    /// The records of a run that is to go on.
-    pub earlier: Contents,
-}
 
 /// The cases of a plan on this machine.
 #[derive(Debug, Default)]
@@ -55,15 +41,12 @@ pub struct Campaign {
 impl Campaign {
     /// Gives cases their CPUs, and separates those that this machine cannot run; points of curves that are too large are
     /// named on standard error. If a limit ends a curve over tasks, the largest number that it allows is a point too.
-    ///
-    /// # Errors
-    /// When the CPUs cannot be read.
     pub fn of(programs: Programs, cases: Vec<Case>) -> anyhow::Result<Self> {
         let (cases, absent) = placement::place_cases(cases)?;
         // A program that is missing or cannot be started is told of when it runs.
-        let found = programs.clone();
-        let ask = |case: &Case| probe::ask(found.of(case).ok()?, &case.flags, &case.setting).ok();
-        let mut campaign = Campaign { programs, absent, ..Campaign::default() };
+        let ask =
+            |case: &Case| probe::ask(programs.of(case).ok()?, &case.flags, &case.setting).ok();
+        let mut campaign = Campaign { absent, ..Campaign::default() };
         let mut told: Vec<String> = Vec::new();
         for curve in cases.chunk_by(|one, other| one.index == other.index) {
             if curve[0].x.is_none() {
@@ -77,7 +60,7 @@ impl Campaign {
                 }
             }
         }
-        Ok(campaign)
+        Ok(Campaign { programs, ..campaign })
     }
 
     /// Adds the points of a curve or a slope that fit. A line for each reason of the others.
@@ -163,23 +146,11 @@ impl Campaign {
     }
 
     /// Measures the cases, after those that an earlier run has measured.
-    ///
-    /// # Errors
-    /// As [`Rounds::run`], and when the earlier run is another one.
     pub fn run(self, keep: Keep, plan: &Plan, time: Time) -> anyhow::Result<Rounds> {
-        let Keep { store, seed, options, earlier } = keep;
-        let seed = earlier.runs.last().map(|run| run.seed).or(seed).unwrap_or_else(drawn_seed);
-        let path = store.path().to_owned();
-        let absent = self.absent.iter().map(|(case, _)| case);
-        let all: Vec<Case> = self.cases.iter().chain(absent).cloned().collect();
-        let mut rounds = Rounds::new(self.programs, store, seed, options, &all)?
-            .asking(plan.question.clone())
-            .resume(earlier, &all)
-            .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
-        for (case, reason) in &self.absent {
-            rounds.leave_out(case, reason)?;
-        }
-        rounds.run(self.cases, time)?;
+        let mut rounds = Rounds::new(self.programs, keep, &self.cases, &self.absent, |header| {
+            header.plan.question.clone_from(&plan.question);
+        })?;
+        rounds.run(self.cases, time, &pacing::PLAN, |_, cases, _| vec![true; cases.len()])?;
         Ok(rounds)
     }
 }
@@ -188,9 +159,11 @@ impl Campaign {
 fn describe_cut(answer: &Feasibility, cases: &[Case]) -> String {
     let case = &cases[0];
     let points: Vec<String> = cases.iter().filter_map(|case| Some(case.x?.to_string())).collect();
-    let flag = case.flags.iter().nth_back(1).map_or("", String::as_str);
-    let reason = answer.reason().unwrap_or_default();
-    format!("{} is not run at {flag} {}: {reason}", case.cell.row, points.join(", "))
+    let at = match (answer, case.flags.iter().nth_back(1)) {
+        (Feasibility::NoFlag(_), _) | (_, None) => String::new(),
+        (_, Some(flag)) => format!(" at {flag} {}", points.join(", ")),
+    };
+    format!("{} is not run{at}: {}", case.cell.row, answer.reason().unwrap_or_default())
 }
 
 /// Most tasks to try if the limits allow `largest`: others need some of what is free meanwhile.
@@ -202,9 +175,6 @@ fn most_tasks(largest: u64, answer: &Feasibility) -> u64 {
 }
 
 /// The records of a run that is to go on.
-///
-/// # Errors
-/// When it is no file of records that can be appended to.
 pub fn earlier(path: &Path) -> anyhow::Result<Contents> {
     let fault = |what: String| BadUsage::new(format!("--resume: {}: {what}", path.display()));
     if path == Path::new("-") {
@@ -223,11 +193,14 @@ pub fn earlier(path: &Path) -> anyhow::Result<Contents> {
 }
 
 /// Records of a short run of a plan, and the new file in this folder that keeps them.
-///
-/// # Errors
-/// When nothing can be kept or measured.
 pub fn quick(plan: Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
-    let store = Store::open(None)?;
+    let store = Store::open(None, "switchcost").map_err(|e| {
+        anyhow::anyhow!(
+            "cannot keep what is measured in this folder ({}): go to a folder that you may write to, or name a file of \
+             results",
+            e.root_cause()
+        )
+    })?;
     let path = store.path().to_owned();
     let plan = plan.quickened();
     let cases = plan.cases();
@@ -237,61 +210,4 @@ pub fn quick(plan: Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
         Keep { store, seed: None, options: Options::default(), earlier: Contents::default() };
     let rounds = Campaign::of(programs, cases)?.run(keep, &plan, Time::of(&plan))?;
     Ok((path, rounds.records().to_vec()))
-}
-
-/// A number that is short enough to be typed again.
-pub fn drawn_seed() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(1, |t| t.as_nanos() as u64 / 1000 % 1_000_000)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-
-    fn description(tasks: u64) -> Box<Description> {
-        let json = serde_json::json!({
-            "contract": 1, "program": "p", "version": "3", "tasks": tasks, "hops": tasks + 1,
-            "claim": "no-switch", "passes": [{"name": "main"}]
-        });
-        Box::new(serde_json::from_value(json).unwrap())
-    }
-
-    fn curve(flag: &str, values: &[u64]) -> Vec<Case> {
-        let cell = facts::Case {
-            row: "p".to_owned(),
-            over: Some(flag.trim_start_matches('-').to_owned()),
-            ..facts::Case::default()
-        };
-        let case = Case { hops: Some(100_000), cell: Arc::new(cell), ..Case::default() };
-        values.iter().map(|&x| case.at(flag, x, "")).collect()
-    }
-
-    #[test]
-    fn a_curve_over_tasks_goes_as_far_as_the_limits() {
-        let ask = |case: &Case| {
-            let (tasks, limits) = (case.x.unwrap(), vec!["open files".to_owned()]);
-            let description = description(tasks);
-            Some(match tasks {
-                ..=500 => Feasibility::Fits(description),
-                _ => Feasibility::TooMuch { description, largest: 500, limits, memory: false },
-            })
-        };
-        let mut campaign = Campaign::default();
-        let lines = campaign.add_curve(&curve("--tasks", &[9, 1000, 2000]), ask);
-        assert_eq!(
-            lines,
-            [
-                "p is not run at --tasks 1000, 2000: this system allows at most 500 tasks (open files)"
-            ]
-        );
-        let found = |case: &Case| (case.flags.join(" "), case.iters, case.warmup);
-        assert_eq!(
-            campaign.cases.iter().map(found).collect::<Vec<_>>(),
-            [("--tasks 9".to_owned(), 10_000, 1000), ("--tasks 499".to_owned(), 200, 20)]
-        );
-        assert_eq!((campaign.absent.len(), campaign.most.0), (2, 499));
-    }
 }

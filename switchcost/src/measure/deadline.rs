@@ -24,10 +24,7 @@ impl Time {
 
     /// The time that rounds fill.
     pub fn budget(self) -> Option<Duration> {
-        match self {
-            Time::Budget(budget) => Some(budget),
-            Time::Unlimited | Time::Limit(_) => None,
-        }
+        if let Time::Budget(budget) = self { Some(budget) } else { None }
     }
 
     /// Its length, if it has one.
@@ -43,42 +40,30 @@ impl Time {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Deadline {
     /// No group begins any more.
-    groups: Option<Instant>,
+    pub groups: Option<Instant>,
     /// No turn begins any more: the last group may exceed the time by what an answer may take.
-    turns: Option<Instant>,
+    pub turns: Option<Instant>,
 }
 
 impl Deadline {
     /// That of a run that began then, in which an answer may take so long.
     pub fn of(time: Time, begun: Instant, answer: Duration) -> Self {
-        let groups = match time {
-            Time::Limit(limit) => Some(begun + limit),
-            Time::Unlimited | Time::Budget(_) => None,
-        };
-        Deadline { groups, turns: time.length().map(|length| begun + length + answer) }
-    }
-
-    /// True if the time is limited.
-    pub fn is_set(self) -> bool {
-        self.turns.is_some()
-    }
-
-    /// True if groups have a limit of their own.
-    pub fn limits_groups(self) -> bool {
-        self.groups.is_some()
+        let turns = time.length().map(|length| begun + length + answer);
+        let groups = if let Time::Limit(limit) = time { Some(begun + limit) } else { None };
+        Deadline { groups, turns }
     }
 
     /// True if no group begins any more; `has_lost` if a program took longer than it may.
     pub fn is_past_groups(self, has_lost: bool) -> bool {
-        self.groups.is_some_and(is_past) || has_lost && self.is_past_turns()
+        is_past(self.groups) || has_lost && self.is_past_turns()
     }
 
     /// True if no turn begins any more.
     pub fn is_past_turns(self) -> bool {
-        self.turns.is_some_and(is_past)
+        is_past(self.turns)
     }
 }
 
-fn is_past(end: Instant) -> bool {
-    Instant::now() >= end
+fn is_past(end: Option<Instant>) -> bool {
+    end.is_some_and(|end| Instant::now() >= end)
 }

@@ -77,7 +77,7 @@ fn fitting(
         let own = block.iter().map(|&case| needs(case)).fold(Needs::default(), together);
         let room = groups.iter_mut().find(|(all, blocks)| {
             let programs: usize = blocks.iter().map(Vec::len).sum();
-            programs + block.len() <= most && limits.allow(&together(*all, own), 1)
+            programs + block.len() <= most && limits.allow(&together(*all, own), 0)
         });
         match room {
             Some((all, blocks)) => {
@@ -93,27 +93,18 @@ fn fitting(
 /// Needs of two programs at once: what the system holds adds up, what bounds a process does not.
 fn together(one: Needs, other: Needs) -> Needs {
     let most = |a: Need, b: Need| Need::new(a.fixed.max(b.fixed), 0);
-    let sum = |a: Need, b: Need| Need::new(a.fixed + b.fixed, 0);
     Needs {
         descriptors: most(one.descriptors, other.descriptors),
-        threads: sum(one.threads, other.threads),
         maps: most(one.maps, other.maps),
-        bytes: sum(one.bytes, other.bytes),
-        space: most(one.space, other.space),
+        ..one + other
     }
 }
 
-/// Needs of a program as it is described, its first thread among them, whatever the number of tasks.
+/// Needs of a program as it is described, its first thread among them; they are fixed.
 fn needs_of(description: &Description) -> Needs {
-    let all = |need: Need| Need::new(need.of(description.tasks), 0);
-    let needs = description.needs;
-    Needs {
-        descriptors: all(needs.descriptors),
-        threads: Need::new(needs.threads.of(description.tasks) + 1, 0),
-        maps: all(needs.maps),
-        bytes: all(needs.bytes),
-        space: all(needs.space),
-    }
+    let tasks = u32::try_from(description.tasks).unwrap_or(u32::MAX);
+    let first_thread = Needs { threads: Need::new(1, 0), ..Needs::default() };
+    description.needs.beside(tasks) + first_thread
 }
 
 #[cfg(test)]
@@ -126,16 +117,14 @@ mod tests {
         let cases = Plan::built_in().unwrap().cases();
         let timed: Vec<&Case> = cases.iter().filter(|case| case.x.is_none()).collect();
         let blocks = blocks(&timed);
-        let places: usize = blocks.iter().map(Vec::len).sum();
-        assert_eq!(places, timed.len());
+        assert_eq!(blocks.iter().map(Vec::len).sum::<usize>(), timed.len());
         let names = |block: &Vec<usize>| -> Vec<String> {
             block.iter().map(|&k| timed[k].cell.name()).collect()
         };
         // Both sides of the ratio, and the twin of one of them.
-        let pipes =
-            blocks.iter().map(names).find(|n| n[0] == "thread over pipes, one CPU").unwrap();
-        assert_eq!(pipes.len(), 3, "{pipes:?}");
-        assert!(pipes[1..].iter().all(|name| name == "task over pipes, one CPU"));
+        let (thread, task) = ("thread over pipes, one CPU", "task over pipes, one CPU");
+        let pipes = blocks.iter().map(names).find(|names| names[0] == thread);
+        assert_eq!(pipes.unwrap(), [thread, task, task]);
     }
 
     #[test]

@@ -15,9 +15,6 @@ use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
 
 /// Starts a program. It is ended if it takes longer than `limit` to answer.
-///
-/// # Errors
-/// When it cannot be started; names the setting that was refused.
 pub(super) fn start(
     program: &Executable,
     args: &[String],

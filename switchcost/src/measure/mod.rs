@@ -1,11 +1,11 @@
 //! Measuring: live programs that take turns, and what the machine does meanwhile. Records come out.
 
+mod alive;
 pub mod around;
 pub mod campaign;
 pub mod deadline;
 pub mod groups;
 pub(crate) mod header;
-mod known;
 pub(crate) mod launch;
 mod live;
 pub mod pacing;
@@ -15,6 +15,5 @@ pub mod rounds;
 mod seat;
 pub mod session;
 pub mod store;
-mod sums;
 pub mod turns;
 pub(crate) mod watch;

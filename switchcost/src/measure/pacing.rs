@@ -10,9 +10,6 @@ use facts::Process;
 use crate::plan::Case;
 use crate::system::console;
 
-/// Rounds that must fit: an interval needs as many.
-pub const ROUNDS: u32 = stats::MIN_ROUNDS as u32;
-
 /// Aim of a budget.
 #[derive(Clone, Copy, Debug)]
 pub struct Aim {
@@ -28,9 +25,14 @@ pub struct Aim {
     pub leaves_out: bool,
 }
 
-/// Aim of a plan.
-pub const PLAN: Aim =
-    Aim { fewest: ROUNDS, rounds: [10, 16], first: 6, turns: [6, 60], leaves_out: true };
+/// Aim of a plan: an interval needs the fewest rounds.
+pub const PLAN: Aim = Aim {
+    fewest: stats::MIN_ROUNDS as u32,
+    rounds: [10, 16],
+    first: 6,
+    turns: [6, 60],
+    leaves_out: true,
+};
 
 /// Aim of a duel, whose rows have two sides and more rounds.
 pub const DUEL: Aim =
@@ -84,14 +86,20 @@ impl Aim {
         round: u32,
     ) -> u32 {
         if round > 0 {
-            let is_paced = round + 1 < self.fewest && !self.leaves_out;
-            return if is_paced { slowed(turns, cases, walls, left, round, self) } else { turns };
+            if self.leaves_out || round + 1 >= self.fewest {
+                return turns;
+            }
+            // Fewer if the fewest rounds would not end in time, this one included: the machine became busy.
+            let rest = Aim { rounds: [self.fewest - round; 2], ..*self };
+            return turns.min(fitting(cases, walls, left, &rest));
         }
         if walls.iter().all(Option::is_none) {
             return turns;
         }
         let turns = fitting(cases, walls, left, self);
-        let least = (budget.saturating_sub(left) + least(cases, walls, round, self)).as_secs();
+        let fewest = time_of(cases, walls, f64::from(self.turns[0]), self, share);
+        let rest = Duration::from_secs_f64(fewest * f64::from(self.fewest - 1));
+        let least = (budget.saturating_sub(left) + rest).as_secs();
         let dropped =
             if self.leaves_out { retain(cases, walls, [left, budget], self) } else { vec![] };
         if !dropped.is_empty() {
@@ -108,29 +116,25 @@ impl Aim {
     }
 }
 
-/// Turns of a round: so many, or fewer if the fewest rounds would not end in time: the machine became busy.
-fn slowed(
-    turns: u32,
+/// Time in s of cases that have so many turns, each case so many times.
+fn time_of(
     cases: &[Case],
     walls: &[Option<Wall>],
-    left: Duration,
-    round: u32,
+    turns: f64,
     aim: &Aim,
-) -> u32 {
-    // This round, and those that are left.
-    let rounds = aim.fewest.saturating_sub(round).max(1);
-    turns.min(fitting(cases, walls, left, &Aim { rounds: [rounds; 2], ..*aim }))
+    times: impl Fn(&Case) -> f64,
+) -> f64 {
+    let time = |(case, wall): (&Case, &Option<Wall>)| {
+        Some(times(case) * wall.as_ref()?.within(turns, case, aim))
+    };
+    cases.iter().zip(walls).filter_map(time).sum()
 }
 
 /// Turns of a round that fill the time which is left after the first round.
 fn fitting(cases: &[Case], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> u32 {
     let left = left.as_secs_f64();
-    let needed = |turns: f64, rounds: u32| -> f64 {
-        let each = cases.iter().zip(walls).filter_map(|(case, wall)| {
-            let rounds = case.rounds.clamp(1, rounds) - 1;
-            Some(f64::from(rounds) * wall.as_ref()?.within(turns, case, aim))
-        });
-        each.sum()
+    let needed = |turns: f64, rounds: u32| {
+        time_of(cases, walls, turns, aim, |case| f64::from(case.rounds.clamp(1, rounds) - 1))
     };
     let [least, most] = aim.rounds;
     let is_half = |rounds: &u32| needed(0.0, *rounds) <= left / 2.0;
@@ -138,15 +142,6 @@ fn fitting(cases: &[Case], walls: &[Option<Wall>], left: Duration, aim: &Aim) ->
     let (none, one) = (needed(0.0, rounds), needed(1.0, rounds));
     let [fewest, most] = aim.turns.map(f64::from);
     ((left - none) / (one - none).max(1e-9)).clamp(fewest, most) as u32
-}
-
-/// Time that the fewest rounds still take after this one, with the fewest turns.
-fn least(cases: &[Case], walls: &[Option<Wall>], round: u32, aim: &Aim) -> Duration {
-    let one = |(case, wall): (&Case, &Option<Wall>)| {
-        Some(share(case) * wall.as_ref()?.within(f64::from(aim.turns[0]), case, aim))
-    };
-    let all: f64 = cases.iter().zip(walls).filter_map(one).sum();
-    Duration::from_secs_f64(all * f64::from(aim.fewest.saturating_sub(round + 1)))
 }
 
 /// Share of the rounds that a case is in: a duel has its twins in every second one.
@@ -157,11 +152,9 @@ fn share(case: &Case) -> f64 {
 /// Rounds of a duel that usually fit, and the time that the fewest take.
 pub fn forecast(cases: &[Case], budget: Duration) -> (u32, Duration) {
     let walls = vec![Some(USUAL); cases.len()];
-    let turns = f64::from(fitting(cases, &walls, budget, &DUEL));
-    let round = |turns: f64| -> f64 {
-        cases.iter().map(|case| share(case) * USUAL.within(turns, case, &DUEL)).sum()
-    };
-    let least = round(f64::from(DUEL.turns[0])) * f64::from(DUEL.fewest);
+    let round = |turns: u32| time_of(cases, &walls, f64::from(turns), &DUEL, share);
+    let least = round(DUEL.turns[0]) * f64::from(DUEL.fewest);
+    let turns = fitting(cases, &walls, budget, &DUEL);
     let rounds = (budget.as_secs_f64() / round(turns).max(1e-9)) as u32;
     (rounds.max(DUEL.fewest), Duration::from_secs_f64(least))
 }
@@ -175,17 +168,16 @@ fn retain(
     [left, budget]: [Duration; 2],
     aim: &Aim,
 ) -> Vec<String> {
-    let [left, budget] = [left, budget].map(|time| time.as_secs_f64());
-    let cost = |case: &Case, wall: &Option<Wall>| {
-        let rounds = f64::from(case.rounds.clamp(1, aim.fewest) - 1);
-        wall.as_ref().map_or(0.0, |wall| rounds * wall.within(f64::from(aim.turns[0]), case, aim))
+    let rest = |case: &Case| f64::from(case.rounds.clamp(1, aim.fewest) - 1);
+    let cost = |(case, wall): (&Case, &Option<Wall>)| {
+        wall.as_ref().map_or(0.0, |w| rest(case) * w.within(f64::from(aim.turns[0]), case, aim))
     };
-    let mut costs: Vec<f64> =
-        cases.iter().zip(walls).map(|(case, wall)| cost(case, wall)).collect();
+    let mut costs: Vec<f64> = cases.iter().zip(walls).map(cost).collect();
     let mut dropped = Vec::new();
-    while costs.iter().sum::<f64>() > left && cases.len() > 1 {
+    while costs.iter().sum::<f64>() > left.as_secs_f64() && cases.len() > 1 {
         let most = (0..costs.len()).max_by(|&a, &b| costs[a].total_cmp(&costs[b]));
-        let Some(most) = most.filter(|&most| costs[most] > LARGEST_SHARE * budget) else { break };
+        let most = most.filter(|&most| costs[most] > LARGEST_SHARE * budget.as_secs_f64());
+        let Some(most) = most else { break };
         costs.remove(most);
         let name = cases.remove(most).cell.name();
         if !dropped.contains(&name) {
@@ -225,18 +217,13 @@ mod tests {
 
     #[test]
     fn what_cannot_fit_is_left_out() {
-        let mut cases = vec![case(), case()];
-        let dropped = retain(
-            &mut cases,
-            &[wall(1.0, 0.0), wall(10.0, 0.0)],
-            [Duration::from_secs(6); 2],
-            &PLAN,
-        );
-        assert_eq!((dropped.len(), cases.len()), (1, 1));
+        let left_out = |walls: &[Option<Wall>], seconds| {
+            let mut cases = vec![case(); walls.len()];
+            retain(&mut cases, walls, [Duration::from_secs(seconds); 2], &PLAN).len()
+        };
+        assert_eq!(left_out(&[wall(1.0, 0.0), wall(10.0, 0.0)], 6), 1);
         // No single one is to blame.
-        let mut many = vec![case(); 20];
-        let dropped = retain(&mut many, &[wall(1.0, 0.0); 20], [Duration::from_secs(20); 2], &PLAN);
-        assert_eq!((dropped.len(), many.len()), (0, 20));
+        assert_eq!(left_out(&[wall(1.0, 0.0); 20], 20), 0);
     }
 
     #[test]
@@ -250,14 +237,10 @@ mod tests {
         let (rounds, least) = forecast(&many, seconds(10));
         assert!(rounds == 8 && (seconds(40)..seconds(80)).contains(&least), "{rounds} {least:?}");
 
-        let cases = row();
-        let slowed = |slice: f64, round| {
+        let slowed = |slice: f64| {
             let walls = [Some(Wall { fixed: 0.1, slice, slices: 20 }); 3];
-            super::slowed(20, &cases, &walls, seconds(10), round, &DUEL)
+            DUEL.turns_after(20, &mut row().to_vec(), &walls, [seconds(10); 2], 2)
         };
-        assert_eq!((slowed(0.01, 2), slowed(0.1, 2), slowed(10.0, 2)), (20, 5, 4));
-        let walls = [Some(Wall { fixed: 1.0, slice: 0.0, slices: 20 }); 3];
-        // Two and a half programs in each of six further rounds.
-        assert_eq!(super::least(&cases, &walls, 1, &DUEL), seconds(15));
+        assert_eq!((slowed(0.01), slowed(0.1), slowed(10.0)), (20, 5, 4));
     }
 }

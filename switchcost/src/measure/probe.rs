@@ -13,6 +13,9 @@ use crate::plan::setting::Setting;
 use crate::system::console::shortened;
 use crate::system::executable::Executable;
 
+/// Exit status of a program that was given flags it cannot follow.
+const BAD_USAGE: i32 = 2;
+
 /// Time that a program may take to describe itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -20,57 +23,49 @@ const PATIENCE: Duration = Duration::from_secs(10);
 static SILENT: Mutex<Vec<Executable>> = Mutex::new(Vec::new());
 
 /// Asks a program if it could run with these flags. Nothing is measured.
-///
-/// # Errors
-/// When it cannot be started.
 pub fn ask(
     program: &Executable,
     flags: &[String],
     setting: &Setting,
 ) -> anyhow::Result<Feasibility> {
-    Ok(feasibility(call(program, flags, setting)?, &Limits::read()))
-}
-
-/// What limits allow of an answer.
-fn feasibility(answer: Result<Description, String>, limits: &Limits) -> Feasibility {
-    let description = match answer {
+    let description = match call(program, flags, setting)? {
         Ok(description) => Box::new(description),
-        Err(why) => return Feasibility::Refused(why),
+        Err(refusal) => return Ok(refusal),
     };
+    let limits = Limits::read();
     let short = limits.too_low(&description.needs, description.tasks);
     if short.is_empty() {
-        return Feasibility::Fits(description);
+        return Ok(Feasibility::Fits(description));
     }
-    Feasibility::TooMuch {
+    Ok(Feasibility::TooMuch {
         largest: limits.tightest(&description.needs).map_or(0, |(_, most)| most),
         limits: short.iter().map(|(limit, _)| limit.name.clone()).collect(),
         memory: short.iter().any(|(limit, _)| limit.resource.is_bytes()),
         description,
-    }
+    })
 }
 
 /// Describes a command line of a program that follows the contract.
-///
-/// # Errors
-/// When it cannot be started, or refuses the flags.
 pub fn describe(
     program: &Executable,
     flags: &[String],
     setting: &Setting,
 ) -> anyhow::Result<Description> {
-    let described = call(program, flags, setting)?;
-    described.map_err(|why| anyhow!("{} --describe: {why}", program.path.display()))
+    call(program, flags, setting)?.map_err(|refusal| {
+        let why = refusal.reason().unwrap_or_default();
+        anyhow!("{} --describe: {why}", program.path.display())
+    })
 }
 
 fn call(
     program: &Executable,
     flags: &[String],
     setting: &Setting,
-) -> anyhow::Result<Result<Description, String>> {
+) -> anyhow::Result<Result<Description, Feasibility>> {
     let silence = format!("it does not describe itself within {} s", PATIENCE.as_secs());
     let silent = || SILENT.lock().unwrap_or_else(PoisonError::into_inner);
     if silent().contains(program) {
-        return Ok(Err(silence));
+        return Ok(Err(Feasibility::Refused(silence)));
     }
     let args = [flags, &["--describe".to_owned()]].concat();
     let mut running = launch::start(program, &args, setting, PATIENCE)?;
@@ -80,51 +75,49 @@ fn call(
     let ended = running.end().with_context(cannot)?;
     if ended.is_overdue {
         silent().push(program.clone());
-        return Ok(Err(silence));
+        return Ok(Err(Feasibility::Refused(silence)));
     }
     let words = ended.fault.as_ref().unwrap_or(&ended.words);
-    Ok(understand(&line, words))
+    Ok(understand(ended.status.code(), &line, words))
 }
 
-fn understand(stdout: &[u8], words: &str) -> Result<Description, String> {
+fn understand(status: Option<i32>, stdout: &[u8], words: &str) -> Result<Description, Feasibility> {
     serde_json::from_slice(stdout).map_err(|e| {
-        match words.lines().map(str::trim).find(|line| !line.is_empty()) {
+        if let (Some(BAD_USAGE), Some(flag)) = (status, unknown_flag(words)) {
+            return Feasibility::NoFlag(flag.to_owned());
+        }
+        Feasibility::Refused(match words.lines().map(str::trim).find(|line| !line.is_empty()) {
             Some(complaint) => complaint.to_owned(),
             None if stdout.is_empty() => "it does not say why".to_owned(),
             None => shortened(&format!("no description of docs/CONTRACT.md: {e}")),
-        }
+        })
     })
+}
+
+/// The flag that a command-line parser complains of, as clap and Go's flag package word it.
+fn unknown_flag(stderr: &str) -> Option<&str> {
+    if let Some((_, rest)) = stderr.split_once("unexpected argument '") {
+        return rest.split('\'').next();
+    }
+    let (_, rest) = stderr.split_once("flag provided but not defined: ")?;
+    rest.split_whitespace().next()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn understood(stdout: &[u8], words: &str) -> Feasibility {
-        feasibility(understand(stdout, words), &Limits::read())
-    }
-
     #[test]
-    fn answers_are_understood() {
-        let describe = |tasks: u64, bytes: u64| {
-            let description = serde_json::json!({
-                "contract": 1, "program": "p", "version": "3", "tasks": tasks, "hops": 5,
-                "claim": "no-switch", "passes": [{"name": "main"}],
-                "needs": {"bytes": {"fixed": 0, "each": bytes}}
-            });
-            description.to_string().into_bytes()
-        };
-        assert!(matches!(understood(&describe(1, 1), ""), Feasibility::Fits(_)));
-        let much = understood(&describe(1 << 40, 1 << 20), "");
-        let reason = much.reason().unwrap();
-        assert!(reason.starts_with("this system allows at most "), "{reason}");
-        let reason = understood(&describe(1, 1 << 60), "").reason().unwrap();
-        assert!(reason.starts_with("this system does not allow that ("), "{reason}");
-        assert_eq!(
-            understood(b"", "\nb: --placement: no\n more").reason(),
-            Some("b: --placement: no".to_owned())
-        );
-        let silent = Feasibility::Refused("it does not say why".to_owned());
-        assert_eq!(understood(b"", ""), silent);
+    fn refusals_are_understood() {
+        let no_flag = |flag: &str| Feasibility::NoFlag(flag.to_owned());
+        let refused = |why: &str| Feasibility::Refused(why.to_owned());
+        for (status, words, refusal) in [
+            (2, "error: unexpected argument '--x' found\n\nUsage: b\n", no_flag("--x")),
+            (2, "flag provided but not defined: -x\nUsage of b:\n", no_flag("-x")),
+            (2, "\nb: --placement: no\n more", refused("b: --placement: no")),
+            (1, "", refused("it does not say why")),
+        ] {
+            assert_eq!(understand(Some(status), b"", words), Err(refusal));
+        }
     }
 }

@@ -52,27 +52,14 @@ pub(crate) struct ProcessGroup {
     stderr: Option<ChildStderr>,
     /// Start of a line whose newline is still to come.
     partial: Vec<u8>,
-    /// The end of its standard error.
     words: Vec<u8>,
     patience: Patience,
     kills: oom_killer::Kills,
     is_over: bool,
 }
 
-/// Thing that the runner sleeps for, besides the end of a program.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Awaited {
-    End,
-    Output,
-    /// Room for a request.
-    Room,
-}
-
 impl ProcessGroup {
     /// Starts a command whose standard output and standard error go there: to this runner if they are piped.
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub(crate) fn spawn(
         mut command: Command,
         [stdout, stderr]: [Stdio; 2],
@@ -136,7 +123,7 @@ impl ProcessGroup {
                 Err(e) if e.kind() == ErrorKind::BrokenPipe => break,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    if self.wait(Awaited::Room)? {
+                    if self.wait(true)? {
                         break;
                     }
                 }
@@ -146,7 +133,6 @@ impl ProcessGroup {
         Ok(())
     }
 
-    /// Its process.
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id() as i32)
     }
@@ -171,9 +157,6 @@ impl ProcessGroup {
     }
 
     /// The next line of its standard output, the last one with or without its newline; `None` if it has ended.
-    ///
-    /// # Errors
-    /// A line that is too long, and what the system reports.
     pub(crate) fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut has_ended = false;
         while let Some(stdout) = &mut self.stdout {
@@ -189,22 +172,20 @@ impl ProcessGroup {
                         "it printed a line of more than {most} MiB"
                     )));
                 }
-                Ok(_) => break,
+                Ok(_) => self.stdout = None,
                 // Others of the group may hold the pipe open.
                 Err(e) if e.kind() == ErrorKind::WouldBlock && has_ended => break,
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    has_ended = self.wait(Awaited::Output)?
-                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => has_ended = self.wait(false)?,
                 Err(e) => return Err(e),
             }
         }
-        while !self.wait(Awaited::End)? {}
+        while !self.wait(false)? {}
         Ok(Some(std::mem::take(&mut self.partial)).filter(|rest| !rest.is_empty()))
     }
 
-    /// Sleeps until the program has ended (true), or until it may have what is awaited. Ends it when its time is up,
-    /// or when the runner is to stop.
-    fn wait(&mut self, awaited: Awaited) -> io::Result<bool> {
+    /// Sleeps until the program has ended (true), or until it may have output, or room for a request. Ends it when its
+    /// time is up, or when the runner is to stop.
+    fn wait(&mut self, for_room: bool) -> io::Result<bool> {
         // In this order: a request that comes after the look leaves its byte in the pipe.
         signals::drain();
         let due = self.patience.press(signals::requests())?;
@@ -215,15 +196,11 @@ impl ProcessGroup {
         let mut fds = vec![readable(self.pidfd.as_fd())];
         fds.extend(self.stderr.as_ref().map(|pipe| readable(pipe.as_fd())));
         fds.extend(signals::descriptor().map(readable));
-        match awaited {
-            Awaited::End => {}
-            Awaited::Output => {
-                fds.extend(self.stdout.as_ref().map(|pipe| readable(pipe.get_ref().as_fd())))
-            }
-            Awaited::Room => {
-                let room = |pipe| PollFd::new(pipe, PollFlags::POLLOUT);
-                fds.extend(self.stdin.as_ref().map(|pipe| room(pipe.as_fd())));
-            }
+        if for_room {
+            let room = |pipe| PollFd::new(pipe, PollFlags::POLLOUT);
+            fds.extend(self.stdin.as_ref().map(|pipe| room(pipe.as_fd())));
+        } else {
+            fds.extend(self.stdout.as_ref().map(|pipe| readable(pipe.get_ref().as_fd())));
         }
         match poll(&mut fds, left) {
             Ok(_) => {}
@@ -283,14 +260,11 @@ impl ProcessGroup {
     }
 
     /// Closes its standard input, waits for its end, and ends whatever it has left behind.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(crate) fn end(&mut self) -> io::Result<Ended> {
         self.patience.renew();
         self.close_input();
         let mut bytes = [0; 1 << 16];
-        while !self.wait(Awaited::Output)? {
+        while !self.wait(false)? {
             let Some(stdout) = &mut self.stdout else { continue };
             match stdout.read(&mut bytes) {
                 // It has closed its output and goes on.

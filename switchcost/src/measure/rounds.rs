@@ -2,6 +2,8 @@
 //! cannot, such as a size, runs alone.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,26 +14,41 @@ use humantime::format_duration;
 
 use crate::measure::deadline::Time;
 use crate::measure::groups::{Group, groups_of};
-use crate::measure::header::{self, command_line};
-use crate::measure::pacing::{self, Aim, Wall};
+use crate::measure::header;
+use crate::measure::pacing::{Aim, Wall};
 use crate::measure::probe;
-use crate::measure::store::Store;
+use crate::measure::store::{Contents, Store};
 use crate::measure::turns::{self, Measured, Options, Seat};
+use crate::plan::placement::Absent;
 use crate::plan::programs::{Missing, Programs};
 use crate::plan::{Case, Identity, Point};
-use crate::system::lock::RunnerLock;
+use crate::system::console::BadUsage;
 use crate::system::progress::Progress;
-use crate::system::signals;
+use crate::system::{lock, signals};
 
 mod conclude;
 mod resume;
+
+/// Where records go, and how they are made.
+#[derive(Debug)]
+pub struct Keep {
+    /// The file.
+    pub store: Store,
+    /// Shuffles each round; drawn from the clock if there is none.
+    pub seed: Option<u64>,
+    /// How each process is measured.
+    pub options: Options,
+    /// The records of a run that is to go on.
+    pub earlier: Contents,
+}
 
 /// A run of a plan: what it writes to, and what it has so far.
 #[derive(Debug)]
 pub struct Rounds {
     programs: Programs,
     store: Store,
-    header: Arc<Run>,
+    /// What all records share.
+    pub header: Arc<Run>,
     begun: Instant,
     records: Vec<Record>,
     /// Processes of an earlier run: the round of each, and what it measured.
@@ -46,31 +63,31 @@ pub struct Rounds {
     sizes: BTreeMap<Identity, u64>,
     /// Slices of each program in a round, if a budget decides.
     turns: Option<u32>,
-    /// True if a group of programs has begun.
     has_begun: bool,
     /// Kept, and not looked at.
-    turn: Option<RunnerLock>,
-    /// Error that ended it early.
+    lock: Option<File>,
     failure: Option<anyhow::Error>,
 }
 
 impl Rounds {
-    /// A run of these cases that begins now.
-    ///
-    /// # Errors
-    /// When signals cannot be taken over.
+    /// A run that begins now, or goes on where an earlier one ended, which is bad usage if it was another one. Absent
+    /// cases are stored with the reason; `tell` puts more into the header.
     pub fn new(
         programs: Programs,
-        store: Store,
-        seed: u64,
-        options: Options,
+        keep: Keep,
         cases: &[Case],
+        absent: &[Absent],
+        tell: impl FnOnce(&mut Run),
     ) -> anyhow::Result<Self> {
         signals::install()?;
-        let machine = facts::machine::read();
-        let header =
-            Run::begin(command_line(), seed, machine, programs.build(), header::plan(cases));
-        Ok(Rounds {
+        let Keep { store, seed, options, earlier } = keep;
+        let all: Vec<Case> =
+            cases.iter().chain(absent.iter().map(|(case, _)| case)).cloned().collect();
+        let seed = earlier.runs.last().map(|run| run.seed).or(seed);
+        let mut header = header::begin(seed, programs.build(), &all);
+        tell(&mut header);
+        let path = store.path().display().to_string();
+        let mut rounds = Rounds {
             programs,
             store,
             header: Arc::new(header),
@@ -84,28 +101,21 @@ impl Rounds {
             sizes: BTreeMap::new(),
             turns: None,
             has_begun: false,
-            turn: None,
+            lock: None,
             failure: None,
-        })
-    }
-
-    /// The same, which answers this question.
-    #[must_use]
-    pub fn asking(mut self, question: Option<String>) -> Self {
-        Arc::make_mut(&mut self.header).plan.question = question;
-        self
-    }
-
-    /// The same as a duel of these two sides; `margin` is the largest change that counts as none.
-    #[must_use]
-    pub fn between(mut self, sides: [String; 2], margin: f64) -> Self {
-        let header = Arc::make_mut(&mut self.header);
-        (header.sides, header.margin) = (Some(sides), Some(margin));
-        self
+        };
+        rounds
+            .resume(earlier, &all)
+            .map_err(|e| BadUsage::new(format!("--resume: {path}: {e}")))?;
+        for (case, reason) in absent {
+            rounds.leave_out(case, reason)?;
+        }
+        Ok(rounds)
     }
 
     /// Waits until no other runner measures on this machine, which costs nothing of the time, and keeps
-    /// others from it as long as this run lives. Then runs all rounds of the cases.
+    /// others from it as long as this run lives. Then runs all rounds of the cases: `wanted` says before each which of
+    /// them take part in it; without any it ends.
     ///
     /// Where there is a budget, rounds go on for about so long: the first one sizes the others, so that enough
     /// of them fit, and cases that do not fit are left out and named. What has run together is
@@ -114,23 +124,14 @@ impl Rounds {
     /// # Errors
     /// When nothing was measured; if something was, [`Rounds::conclude`] tells the error, when that
     /// is printed. A program that fails is a record with an error.
-    pub fn run(&mut self, cases: Vec<Case>, time: Time) -> anyhow::Result<()> {
-        let all = |_: u32, cases: &[Case], _: &[Record]| vec![true; cases.len()];
-        self.run_some(cases, time, &pacing::PLAN, all)
-    }
-
-    /// The same, but `wanted` says before each round which cases take part in it; without any it ends.
-    ///
-    /// # Errors
-    /// As [`Rounds::run`].
-    pub fn run_some(
+    pub fn run(
         &mut self,
         cases: Vec<Case>,
         time: Time,
         aim: &Aim,
         wanted: impl FnMut(u32, &[Case], &[Record]) -> Vec<bool>,
     ) -> anyhow::Result<()> {
-        self.turn = RunnerLock::acquire();
+        self.lock = lock::acquire();
         let outcome = self.run_all(cases, time, aim, wanted).and_then(|()| self.store.sync());
         if self.records.is_empty() {
             outcome?;
@@ -148,14 +149,12 @@ impl Rounds {
         mut wanted: impl FnMut(u32, &[Case], &[Record]) -> Vec<bool>,
     ) -> anyhow::Result<()> {
         let begun = Instant::now();
-        self.options = self.options.clone().within(time, begun);
+        self.options.set_end(time, begun);
         self.leave_out_what_is_missing(&mut cases)?;
         let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
-        let all: usize = cases.iter().map(|case| case.rounds as usize).sum();
-        let mut progress = match time.budget() {
-            Some(budget) => Progress::until(begun + budget),
-            None => Progress::new(all.saturating_sub(self.done.len()), last),
-        };
+        let all = cases.iter().map(|case| case.rounds).fold(0, u32::saturating_add);
+        let left = all.saturating_sub(self.done.len() as u32);
+        let mut progress = Progress::new(left, last, time.budget().map(|budget| begun + budget));
         self.describe(&cases);
         let slices = self.records.iter().flat_map(|record| &record.slices);
         let earlier = slices.map(|slice| slice.turn + 1).max();
@@ -200,12 +199,11 @@ impl Rounds {
 
     /// Removes cases whose program is not there, and stores why.
     fn leave_out_what_is_missing(&mut self, cases: &mut Vec<Case>) -> anyhow::Result<()> {
-        let missing = cases.extract_if(.., |case| self.programs.of(case).is_err());
-        for case in missing.collect::<Vec<Case>>() {
-            match self.programs.of(&case) {
-                Ok(_) => {}
-                Err(Missing::Unavailable(why)) => self.leave_out(&case, &why)?,
-                Err(Missing::Failed(why)) => {
+        for case in mem::take(cases) {
+            match self.programs.of(&case).err() {
+                None => cases.push(case),
+                Some(Missing::Unavailable(why)) => self.leave_out(&case, &why)?,
+                Some(Missing::Failed(why)) => {
                     let process = Process { error: Some(why), ..process_of(&case) };
                     self.keep(&case, process, 0, 0)?;
                 }
@@ -231,18 +229,16 @@ impl Rounds {
 
     /// Asks the programs that can take turns what they need.
     fn describe(&mut self, cases: &[Case]) {
-        let mut known: BTreeMap<_, Option<Description>> = BTreeMap::new();
         for case in cases.iter().filter(|case| !case.is_alone()) {
-            let setting = case.setting.to_string();
-            let line = (case.side, case.program.clone(), case.flags.clone(), setting);
-            let program = self.programs.of(case);
-            let description = known.entry(line).or_insert_with(|| {
-                // What it refuses is told when it runs.
-                signals::received()
-                    .is_none()
-                    .then(|| probe::describe(program.ok()?, &case.flags, &case.setting).ok())?
-            });
-            self.described.extend(description.clone().map(|found| (case.into(), found)));
+            if signals::received().is_some() {
+                return;
+            }
+            // What it refuses is told when it runs.
+            if let Ok(program) = self.programs.of(case)
+                && let Ok(description) = probe::describe(program, &case.flags, &case.setting)
+            {
+                self.described.insert(case.into(), description);
+            }
         }
     }
 
@@ -267,7 +263,7 @@ impl Rounds {
         let due: Vec<usize> = (0..cases.len()).filter(is_due).collect();
         let mut groups = groups_of(cases, &due, |k| self.described.get(&(&cases[k]).into()));
         rng.shuffle(&mut groups);
-        if self.options.deadline.limits_groups() && round == 0 {
+        if self.options.deadline.groups.is_some() && round == 0 {
             groups.sort_by_key(|group| group.iter().flatten().map(|&k| cases[k].x).max());
         }
         let mut order = 0;
@@ -290,7 +286,7 @@ impl Rounds {
                 let case = &cases[place];
                 if lost.is_none() {
                     walls[place] = Some(Wall::of(&process, fixed / members.len() as u32));
-                } else if self.options.deadline.is_set() {
+                } else if self.options.deadline.turns.is_some() {
                     self.given_up.insert(case.point());
                 }
                 self.sizes.extend(largest_slice(&process).map(|size| (case.into(), size)));
@@ -343,7 +339,7 @@ impl Rounds {
         order: u32,
     ) -> anyhow::Result<()> {
         if self.records.is_empty() {
-            self.store.begin(&self.header)?;
+            self.store.append(&*self.header)?;
         }
         process.run = self.header.id;
         process.case = case.index;
@@ -356,13 +352,7 @@ impl Rounds {
     }
 
     /// Stores that a case is not run, and why, so that the file tells what is missing.
-    ///
-    /// # Errors
-    /// When it cannot be stored.
-    pub fn leave_out(&mut self, case: &Case, reason: &str) -> anyhow::Result<()> {
-        if self.failure.is_some() {
-            return Ok(());
-        }
+    fn leave_out(&mut self, case: &Case, reason: &str) -> anyhow::Result<()> {
         let process = Process { not_run: Some(reason.to_owned()), ..process_of(case) };
         self.keep(case, process, 0, 0)
     }
@@ -378,12 +368,10 @@ impl Rounds {
     }
 }
 
-/// Iterations of the largest slice.
 fn largest_slice(process: &Process) -> Option<u64> {
     process.slices.iter().map(|slice| slice.iterations).max()
 }
 
-/// A process that never ran.
 fn process_of(case: &Case) -> Process {
     Process::of(&case.program, case.flags.clone())
 }

@@ -42,14 +42,12 @@ impl Options {
         self.timeout.unwrap_or(USUAL)
     }
 
-    /// The same for a run that began then and has so much time: unless it is given, an answer may take a quarter of
-    /// that, since an interval takes five rounds, and 10 s in any case.
-    #[must_use]
-    pub fn within(self, time: Time, begun: Instant) -> Self {
+    /// For a run that began then and has so much time: unless it is given, an answer may take a quarter of that, since
+    /// an interval takes five rounds, and 10 s in any case.
+    pub fn set_end(&mut self, time: Time, begun: Instant) {
         let share = |length: Duration| (length / 4).max(Duration::from_secs(10)).min(USUAL);
-        let timeout = self.timeout.or(time.length().map(share));
-        let deadline = Deadline::of(time, begun, timeout.unwrap_or(USUAL));
-        Options { timeout, deadline, ..self }
+        self.timeout = self.timeout.or(time.length().map(share));
+        self.deadline = Deadline::of(time, begun, self.limit());
     }
 }
 

@@ -18,7 +18,6 @@ use crate::system::signals;
 /// Time by which samples are no longer than their answer took: clocks differ, but not so much.
 const IMPOSSIBLE: Duration = Duration::from_secs(1);
 
-/// What a number is called that is too large.
 const CANNOT_BE: &str = "what it says cannot be true";
 
 /// Processes whose CPUs are compared.
@@ -103,15 +102,10 @@ impl Session {
 
     /// Takes the first answer, and makes sure that the program follows the contract as this runner does, and
     /// that it is what it was described to be.
-    ///
-    /// # Errors
-    /// Says what it is or does instead.
     pub fn ready(&mut self, described: Option<&Description>) -> Result<Ready, Fault> {
-        let (pids, setup_ns, first_ns, description) = match self.success()? {
-            Answer::Ready { pids, setup_ns, first_ns, description } => {
-                (pids, setup_ns, first_ns, description)
-            }
-            other => return Err(self.unexpected("ready", &other)),
+        let answer = self.success()?;
+        let Answer::Ready { pids, setup_ns, first_ns, description } = answer else {
+            return Err(self.unexpected("ready", &answer));
         };
         if description.contract != VERSION {
             return Err(Fault::Told(format!(
@@ -139,35 +133,27 @@ impl Session {
     }
 
     /// Has it iterate; fewer times if it was asked to end.
-    ///
-    /// # Errors
-    /// Says what it does instead.
     pub fn run(&mut self, iterations: u64, pass: Option<&String>) -> Result<Ran, Fault> {
         let begun = Instant::now();
-        match self.ask(&Request::Run(iterations, pass.cloned()))? {
-            Answer::Ran { samples_ns, .. } if !is_due(samples_ns.len() as u64, iterations) => {
-                Err(Fault::Told(format!(
-                    "it answered `run {iterations}` with {} samples",
-                    samples_ns.len()
-                )))
-            }
-            Answer::Ran { samples_ns: samples, usage, extra } => {
-                let (ran, took) = (Ran { samples, usage, extra }, begun.elapsed());
-                match self.impossible(&ran, took + IMPOSSIBLE) {
-                    Some(what) => Err(Fault::Told(format!(
-                        "{CANNOT_BE}: it answered `run {iterations}` within {took:.0?} with {what}"
-                    ))),
-                    None => Ok(ran),
-                }
-            }
-            other => Err(self.unexpected("ran", &other)),
+        let answer = self.ask(&Request::Run(iterations, pass.cloned()))?;
+        let Answer::Ran { samples_ns: samples, usage, extra } = answer else {
+            return Err(self.unexpected("ran", &answer));
+        };
+        let (count, took) = (samples.len() as u64, begun.elapsed());
+        if count > iterations || count < iterations && signals::received().is_none() {
+            let what = format!("it answered `run {iterations}` with {count} samples");
+            return Err(Fault::Told(what));
+        }
+        let ran = Ran { samples, usage, extra };
+        match self.impossible(&ran, took + IMPOSSIBLE) {
+            Some(what) => Err(Fault::Told(format!(
+                "{CANNOT_BE}: it answered `run {iterations}` within {took:.0?} with {what}"
+            ))),
+            None => Ok(ran),
         }
     }
 
     /// Has it rest with all tasks alive; its processes.
-    ///
-    /// # Errors
-    /// Says what it does instead.
     pub fn hold(&mut self) -> Result<Vec<i32>, Fault> {
         match self.ask(&Request::Hold)? {
             Answer::Held { pids } => self.own(pids),
@@ -177,9 +163,6 @@ impl Session {
 
     /// Makes sure that its processes may use the CPUs that they might use when it was ready: taskset(1), or another
     /// cpuset, changes what is measured.
-    ///
-    /// # Errors
-    /// Both sets of CPUs.
     pub fn ensure_placed(&self) -> Result<(), Fault> {
         let moved = self.cpus.iter().find_map(|(pid, cpus)| {
             let now = Cpus::allowed_to(*pid).ok().filter(|now| now != cpus)?;
@@ -200,9 +183,6 @@ impl Session {
     }
 
     /// Has it take its tasks down and verify their work: time of teardown in ns, and what else it measured.
-    ///
-    /// # Errors
-    /// Says what it does instead.
     pub fn take_down(&mut self) -> Result<(Option<u64>, Extra), Fault> {
         let begun = Instant::now();
         match self.ask(&Request::End)? {
@@ -215,9 +195,6 @@ impl Session {
     }
 
     /// Next answer, whichever it is.
-    ///
-    /// # Errors
-    /// Quotes a line that is none.
     pub fn answer(&mut self) -> Result<Answer, Fault> {
         let line = self.group.line()?.ok_or(Fault::Ended)?;
         serde_json::from_slice(&line).map_err(|e| {
@@ -245,9 +222,6 @@ impl Session {
 
     /// Closes its standard input, waits for its end, and ends whatever it has left behind. After a fault that
     /// it told, it has but a while.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(crate) fn end(&mut self, fault: Option<&Fault>) -> io::Result<Ended> {
         if let Some(Fault::Told(_)) = fault {
             self.group.give_up();
@@ -297,9 +271,4 @@ fn ensure_within(name: &str, ns: Option<u64>, took: Duration) -> Result<(), Faul
         Some(ns) => Err(Fault::Told(format!("{CANNOT_BE}: {name} of {ns} within {took:.0?}"))),
         None => Ok(()),
     }
-}
-
-/// Whether so many samples are an answer: all of them, or fewer if it was asked to end.
-fn is_due(samples: u64, iterations: u64) -> bool {
-    samples == iterations || samples < iterations && signals::received().is_some()
 }

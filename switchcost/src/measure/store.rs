@@ -1,14 +1,13 @@
 //! A file of records, one JSON line each, appended to as they come.
 
-use std::fmt;
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::{Context, anyhow, bail, ensure};
-use facts::{Process, Run};
+use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 
 use crate::system::{lock, replace, write};
@@ -27,49 +26,28 @@ pub struct Store {
     file: File,
     /// True if the file was not there before.
     made: bool,
-    /// Length that it has at least, since nobody takes away what is in it.
-    end: u64,
 }
 
 impl Store {
-    /// Opens a file for appending; if none is named, makes a new one in this folder, called by
-    /// the date.
-    ///
-    /// # Errors
-    /// When it cannot be opened for writing.
-    pub fn open(path: Option<&Path>) -> anyhow::Result<Self> {
-        Store::open_or_dated(path, "switchcost")
-    }
-
-    /// The same if a new file is called otherwise.
-    ///
-    /// # Errors
-    /// As [`Store::open`].
-    pub fn open_or_dated(path: Option<&Path>, name: &str) -> anyhow::Result<Self> {
-        match path {
-            Some(path) => Store::append_to(path),
-            None => Store::dated(name),
+    /// Opens a file for appending; if none is named, makes a new one in this folder, called by the date.
+    pub fn open(path: Option<&Path>, name: &str) -> anyhow::Result<Self> {
+        if let Some(path) = path {
+            return Store::append_to(path);
         }
-    }
-
-    fn dated(name: &str) -> anyhow::Result<Self> {
-        let now = date(SystemTime::now())?;
+        let mut now = String::new();
+        // Nobody writes the date of a clock beyond the year 9999.
+        let _ = write!(now, "{}", humantime::format_rfc3339_seconds(SystemTime::now()));
+        let now = now.replace(':', "-");
         let mut path = PathBuf::from(format!("{name}-{now}.jsonl"));
         // Two runs may begin in the same second.
         for number in 2.. {
-            let mut new = OpenOptions::new();
-            match new.append(true).create_new(true).open(&path) {
-                Ok(file) => {
-                    let made = true;
-                    return Store { path, file, made, end: 0 }.locked();
-                }
+            match OpenOptions::new().append(true).create_new(true).open(&path) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                     path = PathBuf::from(format!("{name}-{now}-{number}.jsonl"));
                 }
-                Err(e) => {
-                    let what =
-                        format!("cannot make {}: name another file by --out", path.display());
-                    return Err(e).context(what);
+                made => {
+                    let file = made.with_context(|| cannot_write(&path))?;
+                    return Store { path, file, made: true }.locked();
                 }
             }
         }
@@ -77,17 +55,13 @@ impl Store {
     }
 
     /// Opens a file for appending, and makes it if it is not there.
-    ///
-    /// # Errors
-    /// When it cannot be opened for writing.
     pub fn append_to(path: &Path) -> anyhow::Result<Self> {
         let (file, made) = replace::append(path).with_context(|| cannot_write(path))?;
         let is_given = replace::is_stdout(path);
         let path = if is_given { Path::new("/dev/stdout") } else { path };
-        let path = path.to_owned();
-        let mut store = Store { path, file, made, end: 0 }.locked()?;
+        let mut store = Store { path: path.to_owned(), file, made }.locked()?;
         if !is_given {
-            end_last_line(&mut store.file).with_context(|| cannot_write(&store.path))?;
+            end_last_line(&mut store.file).with_context(|| cannot_write(path))?;
         }
         Ok(store)
     }
@@ -112,10 +86,7 @@ impl Store {
         }
     }
 
-    /// Makes sure that the records are still in the file of that name.
-    ///
-    /// # Errors
-    /// When it was removed, or another file has taken its name.
+    /// Makes sure that the file was not removed, and that no other one has taken its name.
     pub fn ensure_kept(&self) -> anyhow::Result<()> {
         let Ok(ours) = self.file.metadata() else {
             return Ok(());
@@ -127,11 +98,6 @@ impl Store {
             "{} was removed or replaced during the run: its records are lost",
             self.path.display()
         );
-        ensure!(
-            self.length().is_none_or(|length| length >= self.end),
-            "{} was cut during the run: records are lost",
-            self.path.display()
-        );
         Ok(())
     }
 
@@ -140,24 +106,9 @@ impl Store {
         &self.path
     }
 
-    /// Appends a process in one write, so that a reader never sees a part of it unless the machine
-    /// stops. Where the disk is full, what fitted is taken back.
-    ///
-    /// # Errors
-    /// Errors of the system; a line longer than any that is read.
-    pub fn append(&mut self, process: &Process) -> anyhow::Result<()> {
-        self.write(process)
-    }
-
-    /// Appends the header of a run, as [`Store::append`] does a process.
-    ///
-    /// # Errors
-    /// Errors of the system.
-    pub fn begin(&mut self, run: &Run) -> anyhow::Result<()> {
-        self.write(run)
-    }
-
-    fn write(&mut self, content: &impl Serialize) -> anyhow::Result<()> {
+    /// Appends a process, or the header of a run, in one write, so that a reader never sees a part of it unless the
+    /// machine stops. Where the disk is full, what fitted is taken back.
+    pub fn append(&mut self, content: &impl Serialize) -> anyhow::Result<()> {
         let mut line = serde_json::to_vec(content)?;
         line.push(b'\n');
         let size = line.len() as u64;
@@ -169,9 +120,6 @@ impl Store {
         );
         let before = self.length();
         let written = write::all(&self.file, &line);
-        if written.is_ok() {
-            self.end = self.end.max(before.unwrap_or(0)) + line.len() as u64;
-        }
         if let (Err(_), Some(before)) = (&written, before) {
             // Where this fails too, whoever opens the file next ends the line.
             let _ = self.file.set_len(before);
@@ -187,18 +135,10 @@ impl Store {
     /// Waits until the records are on the disk. A crash of this process loses no record that was
     /// appended; one of the machine may lose those since the last call. Not after each record: the
     /// next case must not begin beside a disk at work.
-    ///
-    /// # Errors
-    /// What the system reports, a disk that turns out to be full among it.
     pub fn sync(&self) -> anyhow::Result<()> {
-        match self.length() {
-            // A device or a pipe has nothing to wait for.
-            None => Ok(()),
-            Some(_) => self
-                .file
-                .sync_data()
-                .with_context(|| format!("cannot write {} to the disk", self.path.display())),
-        }
+        // A device or a pipe has nothing to wait for.
+        let synced = self.length().map_or(Ok(()), |_| self.file.sync_data());
+        synced.with_context(|| format!("cannot write {} to the disk", self.path.display()))
     }
 
     /// The length of a plain file.
@@ -213,82 +153,24 @@ impl Drop for Store {
     fn drop(&mut self) {
         let is_empty = |file: &File| file.metadata().is_ok_and(|m| m.is_file() && m.len() == 0);
         if self.made && is_empty(&self.file) {
-            // An empty file is a small nuisance; whatever ended the run is told already.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// A time as RFC 3339 writes it, in whole seconds of UTC; `None` outside the years 1970 to 9999.
-pub(crate) fn utc(time: SystemTime) -> Option<String> {
-    time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    let mut text = String::new();
-    fmt::Write::write_fmt(&mut text, format_args!("{}", humantime::format_rfc3339_seconds(time)))
-        .ok()?;
-    Some(text)
-}
-
-/// The time as a part of a file's name.
-fn date(now: SystemTime) -> anyhow::Result<String> {
-    let date = utc(now).ok_or_else(|| {
-        anyhow!(
-            "the system clock is not within the years 1970 to 9999: set it, or name a file by --out"
-        )
-    })?;
-    Ok(date.replace(':', "-"))
-}
-
 /// Ends a line that a full disk or a stopped machine has cut short, so that the next record does
 /// not continue it.
 fn end_last_line(file: &mut File) -> io::Result<()> {
-    let mut last = [b'\n'];
     // A device or a pipe cannot be read backwards, and has no last line.
-    if file.metadata()?.len() > 0 {
-        file.seek(SeekFrom::End(-1))?;
-        file.read_exact(&mut last)?;
+    if file.metadata()?.len() == 0 {
+        return Ok(());
     }
-    if last != [b'\n'] {
-        file.write_all(b"\n")?;
-    }
-    Ok(())
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    if last == *b"\n" { Ok(()) } else { file.write_all(b"\n") }
 }
 
 fn cannot_write(path: &Path) -> String {
     format!("cannot write {}: name another file by --out", path.display())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
-
-    use super::*;
-
-    #[test]
-    fn a_clock_that_no_date_can_show_is_named() {
-        let at = |seconds| date(UNIX_EPOCH + Duration::from_secs(seconds));
-        assert_eq!(at(1_700_000_000).unwrap(), "2023-11-14T22-13-20Z");
-        let error = at(400_000_000_000).unwrap_err().to_string();
-        assert!(error.contains("clock") && error.contains("--out"), "{error}");
-    }
-
-    #[test]
-    fn a_file_that_is_removed_or_replaced_is_missed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out.jsonl");
-        let store = Store::append_to(&path).unwrap();
-        store.ensure_kept().unwrap();
-        fs::remove_file(&path).unwrap();
-        let error = store.ensure_kept().unwrap_err().to_string();
-        assert!(error.contains("out.jsonl was removed"), "{error}");
-        fs::write(&path, "another").unwrap();
-        assert!(store.ensure_kept().is_err());
-        let mut store = Store::append_to(&path).unwrap();
-        store.append(&Process::default()).unwrap();
-        store.ensure_kept().unwrap();
-        fs::write(&path, "cut").unwrap();
-        store.append(&Process::default()).unwrap();
-        let error = store.ensure_kept().unwrap_err().to_string();
-        assert!(error.contains("out.jsonl was cut"), "{error}");
-        Store::append_to(Path::new("/dev/null")).unwrap().ensure_kept().unwrap();
-    }
 }

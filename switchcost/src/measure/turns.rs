@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use super::around::Within;
 use super::deadline::Deadline;
-use super::live::{Live, Turns, Waiting};
+use super::live::{Live, Turns};
 pub use super::seat::{Measured, Options, SLICE, Seat};
 use super::watch::{Look, Watch, drawn};
 use crate::plan::scheduling::Cpus;
@@ -21,9 +21,9 @@ use crate::system::signals;
 /// CPUs that this process might use when it began to measure.
 static FIRST: OnceLock<Option<Cpus>> = OnceLock::new();
 
-/// Measures a group whose programs are all alive: `blocks` names the seats that are compared. Records come
-/// in the seats' order, without those for which no time was left. Whatever fails is an error of its process, and the others go on; a signal leaves what
-/// was measured marked as partial.
+/// Measures a group whose programs are all alive: `blocks` names the seats that are compared. Records come in the seats'
+/// order, without those for which no time was left. Whatever fails is an error of its process, and the others go on; a
+/// signal leaves what was measured marked as partial.
 pub fn measure(
     seats: &[Seat<'_>],
     blocks: &[Vec<usize>],
@@ -33,39 +33,34 @@ pub fn measure(
     mut tell: impl FnMut(u32, u32),
 ) -> Vec<Option<Measured>> {
     let allowed = ensure_same_cpus();
-    let waiting: Vec<Waiting<'_>> =
-        seats.iter().map(|seat| Waiting::new(seat, allowed.as_ref().ok())).collect();
-    let mut lines = cache_lines(&waiting);
+    let mut lives: Vec<Live<'_>> =
+        seats.iter().map(|seat| Live::new(seat, allowed.as_ref().ok())).collect();
+    let mut lines = cache_lines(&lives);
     let mut within = Within::none(&options.around, options.limit());
-    let mut waiting: Vec<(usize, Waiting<'_>)> = waiting.into_iter().enumerate().collect();
-    rng.shuffle(&mut waiting);
+    let mut order: Vec<usize> = (0..lives.len()).collect();
+    rng.shuffle(&mut order);
     if !within.is_plain() {
-        waiting.sort_by_key(|(k, _)| seats[*k].case.side);
+        order.sort_by_key(|&k| lives[k].side());
     }
-    let mut lives: Vec<Live<'_>> = Vec::new();
-    let places: Vec<usize> = waiting.iter().map(|(k, _)| *k).collect();
-    for (k, waiting) in waiting {
-        let live = if let Err(why) = &allowed {
-            waiting.skip(Some(why))
+    for k in order {
+        if let Err(why) = &allowed {
+            lives[k].fail(why);
         } else if is_over(&lives, options.deadline) || signals::received().is_some() {
-            waiting.skip(None)
-        } else {
-            match enter(&mut lives, seats[k].case.side, &mut within) {
-                Ok(_) => waiting.start(options),
-                Err(why) => waiting.skip(Some(&why)),
+            lives[k].skip();
+        } else if !lives[k].has_failed() {
+            let side = lives[k].side();
+            match enter(&mut lives, side, &mut within) {
+                Ok(_) => lives[k].start(options),
+                Err(why) => lives[k].fail(&why),
             }
-        };
-        lives.push(live);
+        }
     }
-    let mut lives: Vec<(usize, Live<'_>)> = places.into_iter().zip(lives).collect();
-    lives.sort_by_key(|(k, _)| *k);
-    let mut lives: Vec<Live<'_>> = lives.into_iter().map(|(_, live)| live).collect();
     let mut watch = Watch::new(begun, lives.iter().flat_map(|live| live.cpus.clone()));
-    let before = interference::totals();
+    let before = interference::waits();
     let are_short =
         take_turns(&mut lives, blocks, options.deadline, &mut watch, &mut within, rng, &mut tell);
     drop(within);
-    let interference = interference::totals().since(before);
+    let interference = interference::waits().since(before);
     lines.iter_mut().for_each(cache_line::measure_again);
     let turns = Turns { are_short, interference, account: watch.account(), lines };
     lives.into_iter().map(|live| live.end(options, &turns)).collect()
@@ -92,30 +87,25 @@ fn ensure_same_cpus() -> Result<Cpus, String> {
     Err(format!("the CPUs of switchcost were changed, from {first} to {now}"))
 }
 
-/// Has the commands of a side stand; true if one was run. A side whose command fails has its programs ended.
+/// Has the commands of a side stand; true if one was run. If one fails, the programs of the second side are ended.
 fn enter(
     lives: &mut [Live<'_>],
     side: Option<Side>,
     within: &mut Within<'_>,
 ) -> Result<bool, String> {
-    loop {
-        let (failed, why) = match within.enter(side) {
-            Ok(has_run) => return Ok(has_run),
-            Err(failed) => failed,
-        };
-        let own = lives.iter_mut().filter(|live| live.side() == Some(failed));
-        own.for_each(|live| live.fail(&why));
-        if side == Some(failed) {
-            return Err(why);
-        }
-    }
+    let is_second = side == Some(Side::B);
+    let entered = within.enter(is_second);
+    let Err(why) = &entered else { return entered };
+    let own = lives.iter_mut().filter(|live| live.side() == Some(Side::B));
+    own.for_each(|live| live.fail(why));
+    if is_second { entered } else { Ok(true) }
 }
 
 /// Round trips of a cache line between CPUs in use, measured once for programs with the same CPUs.
-fn cache_lines(waiting: &[Waiting<'_>]) -> Vec<CacheLine> {
+fn cache_lines(lives: &[Live<'_>]) -> Vec<CacheLine> {
     let mut pairs: Vec<[usize; 2]> = Vec::new();
-    for program in waiting {
-        if let [one, other, ..] = *program.cpus()
+    for live in lives {
+        if let [one, other, ..] = live.cpus[..]
             && !pairs.contains(&[one as usize, other as usize])
         {
             pairs.push([one as usize, other as usize]);
@@ -158,7 +148,8 @@ fn take_turns(
             if is_over(lives, end) {
                 return true;
             }
-            match enter(lives, lives[k].side(), within) {
+            let side = lives[k].side();
+            match enter(lives, side, within) {
                 Ok(false) => {}
                 Ok(true) => last = None,
                 Err(_) => continue,
@@ -196,6 +187,3 @@ fn order(slices: &[u32], blocks: &[Vec<usize>], turn: u32, rng: &mut fastrand::R
     };
     blocks.into_iter().flat_map(shuffled).filter(is_due).collect()
 }
-
-#[cfg(test)]
-mod tests;

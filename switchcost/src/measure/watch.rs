@@ -17,6 +17,7 @@ const WINDOW: Duration = Duration::from_millis(250);
 const MOST_PROBED: usize = 4;
 
 /// The machine at one moment between two slices.
+#[derive(Clone)]
 pub(crate) struct Look {
     at: Instant,
     times: BTreeMap<u32, CpuTime>,
@@ -26,25 +27,19 @@ pub(crate) struct Look {
     interrupts: Option<Interference>,
 }
 
-/// A slice of the window that is open.
-struct Open {
-    /// The session and its slice.
-    place: (usize, usize),
-    /// Share of its CPUs that neither it nor the runner used, in parts per thousand.
-    rest: u32,
-}
-
 /// Observer of a group of sessions.
 pub(crate) struct Watch {
     begun: Instant,
     home: Option<CpuSet>,
     /// CPUs in use.
     cpus: BTreeSet<u32>,
-    /// Start of the window that is open: the time, the CPUs and the runner's CPU time.
-    window: Option<(Instant, BTreeMap<u32, CpuTime>, u64)>,
+    /// Start of the window that is open.
+    window: Option<Look>,
     /// CPU time of the programs in it, in ns.
     own: u64,
-    open: Vec<Open>,
+    /// Its slices: session and number, and the share of its CPUs that neither it nor the runner used, in parts per
+    /// thousand.
+    open: Vec<((usize, usize), u32)>,
     account: Option<Account>,
 }
 
@@ -130,10 +125,8 @@ impl Watch {
         // watched.
         let all = window.as_nanos() as u64 * cpus.len().max(1) as u64;
         let rest = all.saturating_sub(own) * 1000 / all.max(1);
-        self.open.push(Open { place, rest: if used.is_some() { rest as u32 } else { 1000 } });
-        if self.window.is_none() {
-            self.window = Some((before.at, before.times.clone(), before.own));
-        }
+        self.open.push((place, if used.is_some() { rest as u32 } else { 1000 }));
+        self.window.get_or_insert_with(|| before.clone());
         let interrupts = match (before.interrupts, after.interrupts) {
             (Some(then), Some(now)) => now.since(then),
             _ => Interference::default(),
@@ -144,33 +137,33 @@ impl Watch {
     /// Closes the window that is open if it is long enough: each slice of it with the share of the CPU time that
     /// others used, in parts per thousand.
     pub(crate) fn close(&mut self, now: &Look) -> Vec<((usize, usize), u32)> {
-        let Some((begun, then, runner)) = &self.window else { return Vec::new() };
-        let wall = now.at.duration_since(*begun);
+        let Some(then) = &self.window else { return Vec::new() };
+        let wall = now.at.duration_since(then.at);
         if wall < WINDOW {
             return Vec::new();
         }
         let mut closed = Vec::new();
         let both: Option<Vec<(&CpuTime, &CpuTime)>> =
-            self.cpus.iter().map(|cpu| Some((then.get(cpu)?, now.times.get(cpu)?))).collect();
+            self.cpus.iter().map(|cpu| Some((then.times.get(cpu)?, now.times.get(cpu)?))).collect();
         if let Some(both) = both {
             let sum = |of: fn(&CpuTime) -> u64| {
                 both.iter().map(|(then, now)| of(now).saturating_sub(of(then))).sum::<u64>()
             };
             let account = Account {
-                at: micros(begun.duration_since(self.begun)),
+                at: micros(then.at.duration_since(self.begun)),
                 all: wall.as_nanos() as u64 * both.len() as u64,
                 idle: sum(|cpu| cpu.idle),
                 busy: sum(|cpu| cpu.busy),
                 stolen: sum(|cpu| cpu.stolen),
-                own: self.own + now.own.saturating_sub(*runner),
+                own: self.own + now.own.saturating_sub(then.own),
             };
             let others = account.busy.saturating_sub(account.own) * 1000 / account.all.max(1);
             // CPU time that the program used itself was not used by others.
-            let share = |open: &Open| (open.place, open.rest.min(others as u32));
-            closed = self.open.iter().map(share).collect();
+            let others = others as u32;
+            closed = self.open.iter().map(|&(place, rest)| (place, rest.min(others))).collect();
             self.account = Some(self.account.map_or(account, |all| all.plus(account)));
         }
-        self.window = Some((now.at, now.times.clone(), now.own));
+        self.window = Some(now.clone());
         self.own = 0;
         self.open.clear();
         closed

@@ -21,7 +21,9 @@ pub enum Feasibility {
         /// True if memory is among them.
         memory: bool,
     },
-    /// The program does not take the flags.
+    /// The program has no such flag.
+    NoFlag(String),
+    /// The program does not take the flags for another reason.
     Refused(String),
 }
 
@@ -38,7 +40,7 @@ impl Feasibility {
             Feasibility::Fits(description) | Feasibility::TooMuch { description, .. } => {
                 Some(description)
             }
-            Feasibility::Refused(_) => None,
+            Feasibility::NoFlag(_) | Feasibility::Refused(_) => None,
         }
     }
 
@@ -56,6 +58,7 @@ impl Feasibility {
                     }
                 })
             }
+            Feasibility::NoFlag(flag) => Some(format!("it has no flag {flag}")),
             Feasibility::Refused(reason) => Some(reason.clone()),
         }
     }

@@ -106,11 +106,7 @@ impl FromStr for Cpus {
 
 impl fmt::Display for Cpus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ranges = self.0.chunk_by(|one, next| one + 1 == *next).map(|range| match range {
-            [first, .., last] => format!("{first}-{last}"),
-            one => one.iter().map(u32::to_string).collect(),
-        });
-        f.write_str(&ranges.collect::<Vec<_>>().join(","))
+        f.write_str(&facts::machine::cpu_ranges(&self.0))
     }
 }
 

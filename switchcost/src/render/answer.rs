@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use contract::units::counted;
 use stats::MIN_ROUNDS;
 
-use super::layout::wrapped;
+use super::grid::{ABSENT, Grid};
+use super::layout::lines;
 use super::markdown::escaped;
-use super::{ABSENT, Grid, verdicts};
+use super::verdicts;
 use crate::figures::known::Beside;
 use crate::figures::number::{number, range};
 use crate::figures::verdict::Verdict;
@@ -60,55 +61,50 @@ pub(super) fn quotient(answer: &Answer) -> String {
     }
 }
 
-/// Writes the answer for a terminal of so many columns. Doubts come before what the figures matter for. `more` is
-/// the command that prints the tables of its records, if it can be typed.
+/// Writes the answer for a terminal of so many columns. Doubts come first, those that void the figures always and
+/// others as far as there is room. `more` is the command that prints the tables of its records, if it can be typed.
 pub fn text(
     answer: &Answer,
     more: Option<&str>,
     width: usize,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut all = body(answer, width, answer.matters.len())?;
-    let least = body(answer, width, FEWEST.min(answer.matters.len()))?;
-    let width = width.min(WIDEST);
-    let more = more.map_or(String::new(), |more| format!(": {more}"));
-    // A command stays in one line, to be copied.
-    let last = String::from_utf8_lossy(&least).lines().last().map_or(0, |l| l.chars().count());
-    let fits = last + " More".len() + more.chars().count() <= width;
-    let own_line = usize::from(!fits && !more.is_empty());
-    let (mut head, is_cut) = head(answer, &more, width, lines(&least), own_line)?;
-    let own_line = if is_cut { 0 } else { own_line };
-    if lines(&head) + lines(&all) + own_line > TALLEST {
-        all = least;
-    }
-    if !is_cut && !more.is_empty() {
-        if own_line == 0 {
-            all.pop();
-            all.push(b' ');
-        }
-        writeln!(all, "More{more}")?;
-    }
-    head.append(&mut all);
-    out.write_all(&head)
-}
-
-/// The machine, the rows, some sentences on when they matter, and how far to trust them.
-fn body(answer: &Answer, width: usize, matters: usize) -> io::Result<Vec<u8>> {
-    let mut body = Vec::new();
-    let prose = width.min(WIDEST);
-    wrapped(&answer.origin(), 0, prose, &mut body)?;
-    writeln!(body)?;
+    let wrap = |line: &String| lines(line, 0, width.min(WIDEST));
+    let mut body = wrap(&answer.origin());
+    body.push(String::new());
+    let mut table = Vec::new();
     // Its few columns stay abreast; without room for the verdicts the ratios have to do.
-    grid(answer).without_last_beyond(width).write_text(width.max(100), &mut body)?;
-    writeln!(body)?;
-    for line in missing(answer) {
-        wrapped(&line, 0, prose, &mut body)?;
+    grid(answer).without_last_beyond(width).write_text(width.max(100), &mut table)?;
+    body.extend(String::from_utf8_lossy(&table).lines().map(str::to_owned));
+    body.push(String::new());
+    body.extend(missing(answer).iter().flat_map(wrap));
+    let (first, others) = answer.matters.split_at(FEWEST.min(answer.matters.len()));
+    body.extend(first.iter().flat_map(wrap));
+    let mut last: Vec<String> = last(answer).iter().flat_map(wrap).collect();
+
+    let mut head: Vec<String> = answer.beside.iter().flat_map(|of| wrap(&of.alarm())).collect();
+    let room = TALLEST.saturating_sub(body.len() + last.len());
+    // A command stays in one line, to be copied.
+    let mut command = more.map(|more| format!("More: {more}"));
+    for (index, doubt) in answer.doubts.iter().enumerate() {
+        let text = wrap(&doubt.with_names(1));
+        let left = answer.doubts.len() - index;
+        // An empty line follows, and one for what is left or for the command.
+        let rest = 1 + usize::from(left > 1 || command.is_some());
+        if !doubt.voids() && head.len() + text.len() + rest > room {
+            let more = command.take().and(more).map_or(String::new(), |more| format!(": {more}"));
+            head.push(counted(left, "more doubt") + &more);
+            break;
+        }
+        head.extend(text);
     }
-    let last = last(answer);
-    for line in answer.matters[..matters].iter().chain(&last) {
-        wrapped(line, 0, prose, &mut body)?;
+    head.extend((!head.is_empty()).then(String::new));
+    let others: Vec<String> = others.iter().flat_map(wrap).collect();
+    if head.len() + others.len() + usize::from(command.is_some()) <= room {
+        body.extend(others);
     }
-    Ok(body)
+    last.extend(command);
+    [head, body, last].concat().iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// Rows that the answer lacks, each with its reason.
@@ -139,44 +135,6 @@ pub(super) fn last(answer: &Answer) -> Vec<String> {
         }
     });
     lines
-}
-
-/// What precedes an answer of so many lines: how its machine differs from known ones, and as many doubts as there
-/// is room for, the loudest first. Those that void its figures always have room. True if some are left out: then the
-/// command that prints them stands here, and not in a line of its own at the end.
-fn head(
-    answer: &Answer,
-    more: &str,
-    width: usize,
-    body: usize,
-    own_line: usize,
-) -> io::Result<(Vec<u8>, bool)> {
-    let mut head = Vec::new();
-    let mut is_cut = false;
-    if let Some(beside) = &answer.beside {
-        wrapped(&beside.alarm(), 0, width, &mut head)?;
-    }
-    for (index, stated) in answer.doubts.iter().enumerate() {
-        let left = answer.doubts.len() - index;
-        let mut doubt = Vec::new();
-        wrapped(&stated.with_names(1), 0, width, &mut doubt)?;
-        // An empty line follows, and one for what is left.
-        let rest = 1 + if left > 1 { 1 } else { own_line };
-        if !stated.doubt.voids() && lines(&head) + lines(&doubt) + rest + body > TALLEST {
-            writeln!(head, "{}{more}", counted(left, "more doubt"))?;
-            is_cut = true;
-            break;
-        }
-        head.extend(doubt);
-    }
-    if !head.is_empty() {
-        writeln!(head)?;
-    }
-    Ok((head, is_cut))
-}
-
-fn lines(text: &[u8]) -> usize {
-    text.iter().filter(|byte| **byte == b'\n').count()
 }
 
 /// Writes the answer as Markdown.

@@ -1,14 +1,13 @@
 //! Curves as tables, with a line for each that says what it does.
 
 use contract::units;
-use facts::Quantity;
 
 use super::document::Section;
-use super::{ABSENT, Grid, tables};
-use crate::figures::curves::{Held, Overtaking};
-use crate::figures::doubt::Doubt;
+use super::grid::{ABSENT, Grid};
+use super::tables;
+use crate::figures::curves::Overtaking;
+use crate::figures::doubt::Kind;
 use crate::figures::doubts::names;
-use crate::figures::number::short;
 use crate::figures::{Figure, grouped};
 use crate::views::tables::{Curve, Series};
 
@@ -27,7 +26,6 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
     lines.extend(tried.iter().filter_map(|series| calls(series)));
     lines.extend(tables::gaps(points(curve), |gaps| names(gaps).join("; ")));
     lines.extend(contradictions(curve));
-    lines.extend(curve.held.iter().map(held));
     Section { title: curve.title.to_owned(), grid: grid(curve, &tried, &xs), lines }
 }
 
@@ -44,7 +42,7 @@ fn grid(curve: &Curve<'_>, series: &[&Series<'_>], xs: &[u64]) -> Grid {
             body.push(line);
         }
     }
-    Grid::of(head, body)
+    Grid::new(head, body)
 }
 
 /// A figure, bare if it has no interval.
@@ -115,7 +113,7 @@ fn points<'a>(curve: &'a Curve<'_>) -> impl Iterator<Item = &'a Figure<'a>> {
 /// Contradictions of the counters, with the points that they are about.
 fn contradictions(curve: &Curve<'_>) -> Vec<String> {
     let all = points(curve).flat_map(|figure| figure.doubts.iter().map(move |d| (d, figure)));
-    let found = grouped(all.filter(|(doubt, _)| matches!(doubt, Doubt::Contradicted(_))));
+    let found = grouped(all.filter(|(doubt, _)| doubt.kind == Kind::Contradicted));
     found.iter().map(|(doubt, figures)| format!("{doubt} {}", names(figures).join("; "))).collect()
 }
 
@@ -136,100 +134,68 @@ fn end(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
     ))
 }
 
-/// User memory of a program's tasks, and where it fills the caches.
-fn held(held: &Held) -> String {
-    let size = Quantity::Bytes.show(held.per_task.round());
-    let mut text = format!("{}: {size} of user memory for each task", held.name);
-    for full in &held.full {
-        let size = short(Quantity::Bytes, full.bytes as f64);
-        text +=
-            &format!(", {} ({size}) would be full at about {:.0} tasks", full.cache, full.tasks);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use facts::{Case, Metric, Process, Samples};
+    use facts::{Case, Metric, Process, Record, Samples};
 
     use super::*;
     use crate::figures::Figures;
     use crate::testing;
     use crate::views::tables::Tables;
 
-    #[test]
-    fn a_point_that_was_not_run_is_named_with_its_reason() {
-        let case = Case { row: "a".to_owned(), over: Some("tasks".to_owned()), ..Case::default() };
-        let process = |x| Process { x: Some(x), hops: Some(1), ..Process::of("p", Vec::new()) };
-        let not_run = Some("at most 99 tasks\nand more".to_owned());
-        let processes = [
-            Process { samples: Samples::of(&[100; 9]), ..process(2) },
-            Process { not_run, ..process(2000) },
-        ];
-        let mut records =
-            processes.map(|process| testing::in_case(Metric::Hop, case.clone(), process));
-        records[1].header = records[0].header.clone();
-        let figures = Figures::of(&records);
-        let Section { grid, lines, .. } = section(&Tables::of(&figures).curves[0]);
-        assert_eq!(grid.body, [["2", "100.0ns"]]);
-        assert_eq!(lines, ["a, --tasks 2000 not run: at most 99 tasks."]);
+    /// Records of a curve over chains: their number, the round, and the time of an iteration.
+    fn records(metric: Metric, points: &[(u64, u32, u64)]) -> Vec<Record> {
+        let case = Case { row: "a".to_owned(), over: Some("chains".to_owned()), ..Case::default() };
+        let records = points.iter().map(|&(x, round, ns)| {
+            let process = Process {
+                x: Some(x),
+                round,
+                chains: x,
+                hops: Some(if metric == Metric::Hop { 1 } else { 2 * x }),
+                tasks: Some(1),
+                cpus: Some("0-1".to_owned()),
+                samples: Samples::of(&[ns; 9]),
+                ..Process::of("p", Vec::new())
+            };
+            testing::in_case(metric.clone(), case.clone(), process)
+        });
+        let mut records: Vec<Record> = records.collect();
+        let header = records[0].header.clone();
+        records.iter_mut().for_each(|record| record.header = header.clone());
+        records
+    }
+
+    fn shown(records: &[Record]) -> Section {
+        let figures = Figures::of(records);
+        section(&Tables::of(&figures).curves[0])
     }
 
     #[test]
     fn the_end_of_a_curve_is_divided_by_its_beginning_in_each_round() {
-        let case = Case { row: "a".to_owned(), over: Some("chains".to_owned()), ..Case::default() };
-        let process = |x, round: u32, ns| Process {
-            x: Some(x),
-            round,
-            hops: Some(1),
-            samples: Samples::of(&[ns; 9]),
-            ..Process::of("p", Vec::new())
-        };
         // It rises and falls. A round is ten times as long as another, and so are all of its points.
-        let points = |round| {
+        let points = (0..6).flat_map(|round| {
             [(1, 100), (2, 50), (4, 80)]
                 .map(|(x, ns)| (x, round, ns * (1 + 9 * u64::from(round % 2))))
-        };
-        let all = (0..6).flat_map(points).map(|(x, round, ns)| process(x, round, ns));
-        let mut records: Vec<facts::Record> =
-            all.map(|process| testing::in_case(Metric::Hop, case.clone(), process)).collect();
-        for record in 1..records.len() {
-            records[record].header = records[0].header.clone();
-        }
-        let lines = |records: &[facts::Record]| {
-            let figures = Figures::of(records);
-            section(&Tables::of(&figures).curves[0]).lines
-        };
-        assert_eq!(lines(&records), ["a: 0.80 times [0.80, 0.80] as much at 4 chains as at 1"]);
-        // Without an interval nothing is said, nor without the last point.
-        assert_eq!(lines(&records[..12]), [""; 0]);
-        records.iter_mut().filter(|record| record.x == Some(4)).for_each(|record| {
-            record.error = Some("gone".to_owned());
         });
-        assert_eq!(lines(&records), ["a, --chains 4 failed: gone."]);
+        let mut records = records(Metric::Hop, &points.collect::<Vec<_>>());
+        let end = "a: 0.80 times [0.80, 0.80] as much at 4 chains as at 1";
+        assert_eq!(shown(&records).lines, [end]);
+        // Without an interval nothing is said, nor without the last point, whose reason is.
+        assert_eq!(shown(&records[..12]).lines, [""; 0]);
+        records.iter_mut().filter(|record| record.x == Some(4)).for_each(|record| {
+            record.not_run = Some("at most 3\nand more".to_owned());
+            record.samples = None;
+        });
+        let section = shown(&records);
+        assert_eq!(section.lines, ["a, --chains 4 not run: at most 3."]);
+        assert_eq!(section.grid.body.len(), 2);
     }
 
     #[test]
     fn a_rate_per_cpu_has_its_efficiency() {
-        let case = Case { row: "a".to_owned(), over: Some("chains".to_owned()), ..Case::default() };
-        let process = |x, ns| Process {
-            x: Some(x),
-            chains: x,
-            hops: Some(2 * x),
-            tasks: Some(1),
-            cpus: Some("0-1".to_owned()),
-            samples: Samples::of(&[ns; 9]),
-            ..Process::of("p", Vec::new())
-        };
         // Two chains on two CPUs take as long as one; four take three times as long.
-        let processes = [process(1, 100), process(2, 100), process(4, 300)];
-        let mut records =
-            processes.map(|process| testing::in_case(Metric::HopRatePerCpu, case.clone(), process));
-        for record in 1..records.len() {
-            records[record].header = records[0].header.clone();
-        }
-        let figures = Figures::of(&records);
-        let lines = section(&Tables::of(&figures).curves[0]).lines;
+        let records = records(Metric::HopRatePerCpu, &[(1, 0, 100), (2, 0, 100), (4, 0, 300)]);
+        let lines = shown(&records).lines;
         assert_eq!(lines[0], "a: efficiency 100 % at 2 chains, 67 % at 4 chains");
     }
 }

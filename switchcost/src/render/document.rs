@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::Grid;
+use super::grid::Grid;
 use super::layout::wrapped;
 use super::markdown::escaped;
 

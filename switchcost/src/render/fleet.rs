@@ -1,20 +1,23 @@
 //! Answers of several files side by side.
 
 use super::answer::line;
-use super::document::Section;
-use super::{ABSENT, Document, verdicts};
+use super::document::{Document, Section};
+use super::grid::ABSENT;
+use super::verdicts;
 use crate::views::answer::{AnswerRow, THREAD_AND_TASK};
 use crate::views::fleet::{Fleet, Machine};
 
 /// The files with their facts, and for each question a line for each of them.
-pub fn document(fleet: &Fleet) -> Document {
+pub(super) fn document(fleet: &Fleet) -> Document {
     let mut head = Vec::new();
     let mut foot = vec![
         "Compare ratios between machines; a time or a size is of one machine. In brackets: 95 % intervals from whole processes as samples."
             .to_owned(),
     ];
-    for Machine { name, file, facts, doubts, trust, absent, .. } in &fleet.machines {
-        head.extend([facts].into_iter().chain(doubts).map(|line| format!("{name}: {line}")));
+    for Machine { name, file, facts, date, doubts, trust, absent } in &fleet.machines {
+        let date = date.as_ref().map_or(String::new(), |date| format!(", {date}"));
+        head.push(format!("{name}: {facts}{date}"));
+        head.extend(doubts.iter().map(|line| format!("{name}: {line}")));
         foot.extend(trust.iter().map(|line| format!("{name}: {line}")));
         if !absent.is_empty() {
             foot.push(format!("{name}: Not in {file}: {}.", absent.join("; ")));

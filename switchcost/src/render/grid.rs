@@ -7,6 +7,9 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 use super::markdown::escaped;
 use crate::system::console::brief;
 
+/// A cell with nothing in it.
+pub(super) const ABSENT: &str = "-";
+
 /// A table as people see it: each line has the name of a row, or of what is derived from it and
 /// then indented, and one text for each column.
 #[derive(Clone, Debug, Default)]
@@ -15,8 +18,6 @@ pub struct Grid {
     pub(super) head: Vec<String>,
     /// Lines, each as long as the head.
     pub(super) body: Vec<Vec<String>>,
-    /// True if the last two columns are read together.
-    ends_in_pair: bool,
 }
 
 /// A table without frames: only its head is underlined.
@@ -28,19 +29,13 @@ const MARGIN: usize = 3;
 
 impl Grid {
     /// A grid with these headings.
-    pub(super) fn new<const N: usize>(head: [&str; N], body: Vec<Vec<String>>) -> Self {
-        Grid::of(head.map(str::to_owned).to_vec(), body)
-    }
-
-    /// The same with headings that are made.
-    pub(super) fn of(head: Vec<String>, body: Vec<Vec<String>>) -> Self {
+    pub(super) fn new(
+        head: impl IntoIterator<Item = impl Into<String>>,
+        body: Vec<Vec<String>>,
+    ) -> Self {
+        let head = head.into_iter().map(|cell| brief(&cell.into())).collect();
         let line = |cells: Vec<String>| cells.iter().map(|cell| brief(cell)).collect();
-        Grid { head: line(head), body: body.into_iter().map(line).collect(), ends_in_pair: false }
-    }
-
-    /// The same, with its last two columns side by side in any width that has room for both.
-    pub(super) fn ending_in_pair(self) -> Self {
-        Grid { ends_in_pair: true, ..self }
+        Grid { head, body: body.into_iter().map(line).collect() }
     }
 
     /// The same without its last column, if not all of it fits in `width` characters.
@@ -70,7 +65,7 @@ impl Grid {
         let mut used = 0;
         for column in 1..self.head.len() {
             match parts.last_mut() {
-                Some(part) if used + self.needed(column, width) <= width + 1 => part.push(column),
+                Some(part) if used + self.width(column) <= width + 1 => part.push(column),
                 _ => {
                     parts.push(vec![0, column]);
                     used = self.width(0);
@@ -79,16 +74,6 @@ impl Grid {
             used += self.width(column);
         }
         parts.iter().map(|columns| self.part(columns)).collect()
-    }
-
-    /// Width that a column needs, with the one that it stands beside if a part has room for both.
-    fn needed(&self, column: usize, width: usize) -> usize {
-        let own = self.width(column);
-        if !self.ends_in_pair || column + 2 != self.head.len() {
-            return own;
-        }
-        let both = own + self.width(column + 1);
-        if self.width(0) + both <= width + 1 { both } else { own }
     }
 
     /// Width of a column with the space around it.
@@ -105,7 +90,7 @@ impl Grid {
         };
         let body = self.body.iter().map(cells);
         let body = body.filter(|line| line[1..].iter().any(|cell| !cell.is_empty()));
-        Grid { head: cells(&self.head), body: body.collect(), ends_in_pair: false }
+        Grid { head: cells(&self.head), body: body.collect() }
     }
 
     fn table(&self) -> Table {
@@ -135,28 +120,4 @@ fn write_markdown_line(cells: &[String], out: &mut impl Write) -> io::Result<()>
         write!(out, "| {indent}{} ", escaped(cell.trim_start()))?;
     }
     writeln!(out, "|")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pair_of_columns_stays_together() {
-        let line = ["a name", "no verdict", "+1.0 % [+0.5, +1.5]", "12.45µs", "18.68µs"];
-        let grid = Grid::new(
-            ["", "verdict", "change", "old", "new"],
-            vec![line.map(str::to_owned).to_vec()],
-        );
-        let is_split = |grid: &Grid, width| {
-            let mut out = Vec::new();
-            grid.write_text(width, &mut out).unwrap();
-            let text = String::from_utf8(out).unwrap();
-            text.lines().any(|line| line.contains("old") && !line.contains("new"))
-        };
-        assert!(is_split(&grid, 54));
-        let grid = grid.ending_in_pair();
-        // Without room for both they stand below each other.
-        assert!(!is_split(&grid, 54) && is_split(&grid, 20));
-    }
 }

@@ -2,19 +2,18 @@
 //! else folded.
 
 use std::io::{self, Write};
-use std::time::{Duration, UNIX_EPOCH};
 
 use contract::units::counted;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use serde_json::json;
 
+use super::figures::{foot, origin};
+use super::grid::Grid;
 use super::plot::{self, Plot};
-use super::tables::Shades;
-use super::{Grid, curves, foot, origin, tables};
+use super::{curves, tables};
 use crate::figures::conditions::all_doubts;
-use crate::figures::doubt::Stated;
-use crate::figures::{Figures, doubts, provenance};
-use crate::measure::store::utc;
+use crate::figures::doubt::{self, Doubt};
+use crate::figures::{Figures, provenance};
 use crate::system::console::{brief, paragraph};
 use crate::views::answer::Answer;
 use crate::views::conclusion;
@@ -25,7 +24,8 @@ const CSS: &str = include_str!("page.css");
 pub(super) const TITLE: &str = "What a thread and an async task cost";
 
 /// Policy that keeps the page from running or loading anything, should an escape ever be forgotten.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src ";
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 /// Most doubts that stand open above the answer.
 const BANNERS: usize = 3;
@@ -77,7 +77,7 @@ pub fn html(
             }
         }
     } };
-    page(&title, &body, "", "'none'", out)
+    page(&title, &body, out)
 }
 
 /// The question of the plan, if all is of one.
@@ -94,24 +94,18 @@ fn title(figures: &Figures<'_>, answer: Option<&Answer>) -> String {
     }
 }
 
-/// Writes a page around its body, with further styles. `scripts` names those that may run: `'none'`, or a hash.
-pub(super) fn page(
-    title: &str,
-    body: &Markup,
-    css: &str,
-    scripts: &str,
-    out: &mut impl Write,
-) -> io::Result<()> {
+/// Writes a page around its body.
+pub(super) fn page(title: &str, body: &Markup, out: &mut impl Write) -> io::Result<()> {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content={ (POLICY) (scripts) };
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(plot::THEME)) (PreEscaped(plot::CSS)) (PreEscaped(CSS)) (PreEscaped(css)) }
+                style { (PreEscaped(plot::THEME)) (PreEscaped(plot::CSS)) (PreEscaped(CSS)) }
             }
             body { (body) }
         }
@@ -121,8 +115,6 @@ pub(super) fn page(
 
 /// Doubts, the answer with its plot, and when it was measured.
 fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup {
-    let started = figures.records.iter().map(|record| record.started).min();
-    let at = started.and_then(|ms| utc(UNIX_EPOCH.checked_add(Duration::from_millis(ms))?));
     let [doubts, _] = doubts(answer, figures);
     html! {
         header {
@@ -142,15 +134,14 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
             @for line in conclusion::of(figures, answer) { p.lead { (line) } }
             @if let Some(answer) = answer {
                 p.where { (answer.origin()) }
-                (table(&super::answer::grid(answer), "The answer", None))
+                (table(&super::answer::grid(answer), "The answer"))
                 @for line in &answer.matters { p { (line) } }
                 @for line in super::answer::missing(answer).into_iter().chain(super::answer::last(answer)) { p { (line) } }
                 (figure(Some(plot::answer(answer))))
-                (figure(plot::times(figures, answer)))
             } @else {
                 @for line in origin(figures) { p.where { (line) } }
             }
-            @if let Some(at) = at { p.where { "Measured " (at) "." } }
+            @if let Some(at) = provenance::started(figures.records) { p.where { "Measured " (at) "." } }
         }
     }
 }
@@ -158,28 +149,21 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
 /// Doubts of all figures: those that the answer has, or all if there is none, and the others. Each stands once.
 fn doubts(answer: Option<&Answer>, figures: &Figures<'_>) -> [Vec<String>; 2] {
     let own = answer.map_or(Vec::new(), |answer| answer.doubts.clone());
-    let is_own = |of: &Stated| {
-        answer.is_none() || own.iter().any(|stated| stated.doubt.kind() == of.doubt.kind())
-    };
-    let all = doubts::merged(own.iter().cloned().chain(all_doubts(figures)));
-    let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|stated| is_own(stated));
+    let is_own = |doubt: &Doubt| answer.is_none() || own.iter().any(|known| known.is_same(doubt));
+    let all = doubt::merged(own.iter().cloned().chain(all_doubts(figures)));
+    let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|doubt| is_own(doubt));
     [own, others].map(|doubts| doubts.into_iter().map(ToString::to_string).collect())
 }
 
 /// Titles and bodies of the folded parts.
 fn sections(answer: Option<&Answer>, figures: &Figures<'_>) -> Vec<(String, Markup)> {
     let shown = Tables::of(figures);
-    let tables = shown
-        .tables
-        .iter()
-        .map(|table| (tables::section(table), tables::shades(table), plot::strip(table)));
-    let curves =
-        shown.curves.iter().map(|curve| (curves::section(curve), None, plot::curve(curve)));
+    let tables = shown.tables.iter().map(|table| (tables::section(table), plot::strip(table)));
+    let curves = shown.curves.iter().map(|curve| (curves::section(curve), plot::curve(curve)));
     let mut sections = Vec::new();
-    for (section, shades, plot) in tables.chain(curves) {
+    for (section, plot) in tables.chain(curves) {
         let body = html! {
-            (table(&section.grid, &section.title, shades.as_ref()))
-            @if shades.is_some() { p.where { "The darker, the longer (log scale)." } }
+            (table(&section.grid, &section.title))
             (figure(plot))
             (list(section.lines))
         };
@@ -198,12 +182,8 @@ fn sections(answer: Option<&Answer>, figures: &Figures<'_>) -> Vec<(String, Mark
 }
 
 /// A table that scrolls by itself if it is too wide, and then shows that it does; one of many columns keeps its
-/// names in sight. `shades` are those of its rows.
-fn table(grid: &Grid, title: &str, shades: Option<&Shades<'_>>) -> Markup {
-    let shade = |name: &str, column: usize| {
-        let share = (*shades?.get(name)?.get(column)?)?;
-        Some(format!("--shade:{:.0}%", 55.0 * share))
-    };
+/// names in sight.
+pub(super) fn table(grid: &Grid, title: &str) -> Markup {
     html! {
         div.scroll.wide[grid.head.len() > 3] tabindex="0" role="region" aria-label=(title) {
             table {
@@ -215,9 +195,7 @@ fn table(grid: &Grid, title: &str, shades: Option<&Shades<'_>>) -> Markup {
                 tbody { @for line in &grid.body { @if let Some((name, cells)) = line.split_first() {
                     tr.derived[name.starts_with(' ')] {
                         th scope="row" { (name.trim_start()) }
-                        @for (column, cell) in cells.iter().enumerate() {
-                            td style=[shade(name, column)] { (cell) }
-                        }
+                        @for cell in cells { td { (cell) } }
                     }
                 } } }
             }

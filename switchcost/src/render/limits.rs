@@ -84,7 +84,7 @@ fn table(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Resul
         }
         body.push(cells);
     }
-    let mut grid = Grid::of(head.collect(), body);
+    let mut grid = Grid::new(head, body);
     grid.head[3..].iter_mut().for_each(|name| *name = name.replace('-', "\n"));
     grid.write_text(width, out)?;
     notes.iter().try_for_each(|note| writeln!(out, "{note}"))?;

@@ -6,11 +6,11 @@ use std::slice;
 use contract::units::counted;
 use facts::Quantity;
 use facts::machine::cpu_map::{CpuMap, Relation};
+use facts::machine::cpu_ranges;
 
+use super::grid::{ABSENT, Grid};
 use super::layout::{named, wrapped};
-use super::{ABSENT, Grid};
 use crate::figures::number::short;
-use crate::plan::scheduling::Cpus;
 use crate::views::machine::{CpuPair, MachineReport};
 
 /// Widest line.
@@ -56,10 +56,11 @@ fn write_arrangement(map: &CpuMap, allowed: &[u32], out: &mut impl Write) -> io:
     write_line("of this process", &listed(&[allowed.to_vec()]), out)?;
     write_line("sockets", &groups(&map.sockets, map), out)?;
     write_line("NUMA nodes", &groups(&map.numa_nodes, map), out)?;
-    for cache in map.caches.iter().rev().filter(|cache| cache.kind != "Instruction") {
+    for cache in map.caches.iter().rev().filter(|c| c.kind.as_deref() != Some("Instruction")) {
         let size = cache.size_bytes.map(|size| short(Quantity::Bytes, size as f64));
-        let kind = if cache.kind == "Data" { "d" } else { "" };
-        let name = format!("L{}{kind} {}", cache.level, size.unwrap_or_default());
+        let kind = if cache.kind.as_deref() == Some("Data") { "d" } else { "" };
+        let level = cache.level.unwrap_or(0);
+        let name = format!("L{level}{kind} {}", size.unwrap_or_default());
         write_line(&name, &groups(&cache.groups, map), out)?;
     }
     let siblings: Vec<_> = map.cores.iter().filter(|core| core.len() > 1).cloned().collect();
@@ -87,7 +88,7 @@ fn listed(groups: &[Vec<u32>]) -> String {
         return "unknown".to_owned();
     }
     let shown = groups.iter().take(MOST_GROUPS);
-    let mut lists: Vec<String> = shown.map(|cpus| Cpus::of(cpus.clone()).to_string()).collect();
+    let mut lists: Vec<String> = shown.map(|cpus| cpu_ranges(cpus)).collect();
     if groups.len() > MOST_GROUPS {
         lists.push(format!("and {} more", groups.len() - MOST_GROUPS));
     }
@@ -98,7 +99,7 @@ fn listed(groups: &[Vec<u32>]) -> String {
 fn matrix(report: &MachineReport) -> Grid {
     let cpus = &report.cpus;
     let columns = cpus[..cpus.len() - 1].iter().map(u32::to_string);
-    let head = [String::new()].into_iter().chain(columns).collect();
+    let head = [String::new()].into_iter().chain(columns);
     let mut body = Vec::new();
     for (k, &cpu) in cpus.iter().enumerate().skip(1) {
         let mut row = vec![format!("CPU {cpu}")];
@@ -110,13 +111,12 @@ fn matrix(report: &MachineReport) -> Grid {
         row.resize(cpus.len(), String::new());
         body.push(row);
     }
-    Grid::of(head, body)
+    Grid::new(head, body)
 }
 
 /// Relations that were measured, the nearest first and the unknown last: the median of the pairs'
 /// medians, and the least and greatest of all passes.
 fn by_relation(pairs: &[CpuPair]) -> Grid {
-    let head = ["", "pairs", "median", "all passes"].map(str::to_owned).to_vec();
     let mut body = Vec::new();
     for relation in Relation::ALL.into_iter().map(Some).chain([None]) {
         let pairs = || pairs.iter().filter(|pair| pair.relation == relation);
@@ -133,7 +133,7 @@ fn by_relation(pairs: &[CpuPair]) -> Grid {
             format!("{least:.0} to {greatest:.0}"),
         ]);
     }
-    Grid::of(head, body)
+    Grid::new(["", "pairs", "median", "all passes"], body)
 }
 
 #[cfg(test)]
@@ -182,15 +182,5 @@ mod tests {
         ] {
             assert!(words.contains(expected), "{expected}\n{text}");
         }
-    }
-
-    #[test]
-    fn what_is_unknown_says_so() {
-        let text = shown(CpuMap { online: vec![0, 1], ..CpuMap::default() }, &[0, 1]);
-        assert_eq!(text.matches(" unknown\n").count(), 3, "{text}");
-        assert!(text.contains("unknown relation"), "{text}");
-        let one = CpuMap { online: vec![0], cores: vec![vec![0]], ..CpuMap::default() };
-        let text = shown(one, &[0]);
-        assert!(text.contains("SMT siblings     none") && text.contains("One CPU"), "{text}");
     }
 }

@@ -10,9 +10,6 @@ use crate::figures::doubts;
 use crate::figures::evidence::Verdict;
 use crate::system::console::{plain_line, shell_line, shortened};
 
-/// Most distributions of the program's own.
-const MOST_EXTRA: usize = 20;
-
 /// Width of the names before the lines.
 const INDENT: usize = 13;
 
@@ -33,16 +30,12 @@ pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> 
     ];
     let known = known.into_iter().filter_map(|(name, line)| Some((name, line?)));
     let mut lines: Vec<(&str, String)> = known.collect();
-    for (name, values) in record.extra.iter().take(MOST_EXTRA) {
+    for (name, values) in record.extra.iter() {
         let quantity = Metric::Extra { name: name.clone(), stat: Stat::P50 }.quantity();
         let [p50, p99, max] =
             [values.p50, values.p99, values.max].map(|value| quantity.show(value as f64));
         lines.push((name, format!("p50 {p50}, p99 {p99}, max {max} (of {})", values.count)));
     }
-    let left = record.extra.len().saturating_sub(MOST_EXTRA);
-    lines.extend((left > 0).then(|| {
-        ("left out", format!("{}: --format json has all", counted(left, "more distribution")))
-    }));
     let absent = record.counters.iter().flat_map(|counters| &counters.absent);
     lines.extend(absent.map(|absent| ("not counted", absent.to_string())));
     lines.extend(doubts::of_process(record).iter().map(|doubt| ("note", doubt.to_string())));

@@ -1,16 +1,15 @@
 //! Tables of figures as text, with the sentences below them.
 
-use std::collections::BTreeMap;
-
 use contract::units::Bytes;
 use facts::Quantity;
+use stats::Estimate;
 
 use super::document::Section;
-use super::{ABSENT, Grid};
+use super::grid::{ABSENT, Grid};
 use crate::figures::evidence::{Evidence, FEW};
 use crate::figures::grade::Graded;
 use crate::figures::memory::{Fit, Slopes};
-use crate::figures::number::{bracketed, factor, factor_in, net, number, value};
+use crate::figures::number::{bracketed, factor, net, number, value};
 use crate::figures::{Figure, Outcome, Reading, grouped};
 use crate::views::tables::{Table, TableRow};
 
@@ -19,12 +18,6 @@ const NO_NET: &str = "none: one of them is not above its I/O in every round";
 
 /// Cell of a size that huge pages make meaningless.
 const VOID: &str = "void (huge pages)";
-
-/// Shades of the figures by row.
-pub(super) type Shades<'a> = BTreeMap<&'a str, Vec<Option<f64>>>;
-
-/// Fewest rows and columns of a matrix.
-const LEAST_OF_A_MATRIX: usize = 3;
 
 /// A figure, or what became of it; the lines below the table say why.
 pub(super) fn cell(figure: Option<&Figure<'_>>) -> String {
@@ -76,7 +69,7 @@ fn reading_grid(table: &Table<'_>) -> Grid {
         body.push([row.name.to_owned()].into_iter().chain(figures).collect());
         body.extend(derived_lines(table, row));
     }
-    Grid::of(head, body)
+    Grid::new(head, body)
 }
 
 /// A figure, or two if it has two modes, with what is to be said of its processes. Of a further column it is
@@ -100,34 +93,6 @@ fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
         text += &format!(", {} failed", reading.failed);
     }
     text
-}
-
-/// Shades of a table's figures by row, from 0 for the least to 1 for the greatest on a log scale; `None` for a
-/// table that is no matrix of times.
-pub(super) fn shades<'a>(table: &Table<'a>) -> Option<Shades<'a>> {
-    let is_own = |figure: &&&Figure<'_>| !figure.runs.is_further();
-    let own: Vec<f64> = table.figures().filter(|f| is_own(&f)).filter_map(time).collect();
-    let columns = table.columns.iter().filter(|(_, is_further)| !is_further).count();
-    let (low, high) = own.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
-    if columns < LEAST_OF_A_MATRIX
-        || table.rows.len() < LEAST_OF_A_MATRIX
-        || low <= 0.0
-        || low >= high
-    {
-        return None;
-    }
-    let shade = |value: f64| (value / low).ln() / (high / low).ln();
-    let rows = table.rows.iter().map(|row| {
-        let cells = row.cells.iter().map(|f| Some(shade(time(f.filter(|f| is_own(&f))?)?)));
-        (row.name, cells.collect())
-    });
-    Some(rows.collect())
-}
-
-/// A figure that is a time.
-fn time(figure: &Figure<'_>) -> Option<f64> {
-    let is_time = figure.quantity() == Quantity::Time;
-    figure.reading().filter(|_| is_time).map(|reading| reading.mean.value)
 }
 
 /// Lines below a row's figures, derived from those of the section's own metric.
@@ -239,7 +204,7 @@ fn memory_grid(table: &Table<'_>) -> Grid {
             if let (Some(versus), Some(ratio)) = (row.versus, &slopes.ratio) {
                 body.push(vec![
                     format!("  ÷ {versus}"),
-                    ratio.grade.mark(&factor_in(ratio.estimate.estimate, Some(ratio))),
+                    ratio.grade.mark(&factor(&Estimate::from(ratio.estimate))),
                 ]);
             }
         }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use contract::units::counted;
 use stats::Interval;
 
-use super::document::Section;
+use super::document::{Document, Section};
+use super::grid::{ABSENT, Grid};
 use super::tables::first_line;
-use super::{ABSENT, Document, Grid, sizes};
 use crate::figures::finding::{Fault, Finding, Kind, Row};
 use crate::figures::grouped;
 use crate::figures::number::{self, bracketed, capitalised, change_in_percent, percent};
@@ -26,7 +26,7 @@ const TALLIES: [(Kind, &str); 5] = [
 /// Table of verdicts: each line has a row's name, both figures, their ratio or change, and what can be said of it.
 pub(super) fn grid([first, second, ratio]: [&str; 3], lines: Vec<[String; 5]>) -> Grid {
     let body = lines.into_iter().map(Vec::from).collect();
-    Grid::new(["", first, second, ratio, "verdict"], body).ending_in_pair()
+    Grid::new(["", first, second, ratio, "verdict"], body)
 }
 
 /// A comparison: a tally, then a table for each section with a line for each figure. What changed comes first.
@@ -66,7 +66,8 @@ fn tally(kind: Kind, name: &str, rows: &[&Row]) -> Option<String> {
         word.or(has_fault.then(|| fault(row).0))
     });
     let counts = grouped(words.map(|word| (word, ())));
-    (!counts.is_empty()).then(|| format!("{name}{}", sizes(counts)))
+    let sizes = counts.iter().map(|(word, group)| format!("{} {word}", group.len()));
+    (!counts.is_empty()).then(|| format!("{name}{}", sizes.collect::<Vec<_>>().join(", ")))
 }
 
 /// Reason why a row has no findings: a word, and a sentence.

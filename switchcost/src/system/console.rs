@@ -89,17 +89,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_reads_a_command_line_back() {
-        let words = ["run", "--filter=a b", "it's", "$HOME", "\"x\"", "", "*", "tokio@1.50.0"];
-        let words = words.map(str::to_owned);
-        let line = shell_line(&words);
-        assert_eq!(line, r#"run '--filter=a b' 'it'\''s' '$HOME' '"x"' '' '*' tokio@1.50.0"#);
-        let script = format!("printf '%s\\n' {line}");
-        let read = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
-        assert_eq!(String::from_utf8(read.stdout).unwrap(), words.join("\n") + "\n");
-    }
-
-    #[test]
     fn long_texts_lose_their_middle() {
         let long = format!("begin {} end\nnext", "ж".repeat(100_000));
         for (short, length) in [(shortened(&long), 500), (brief(&long), 200)] {

@@ -1,6 +1,6 @@
 //! A program as it is started: file, first arguments, folder.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// File of a program and how it is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,11 +18,5 @@ pub struct Executable {
 impl From<PathBuf> for Executable {
     fn from(path: PathBuf) -> Self {
         Executable { path, args: Vec::new(), folder: None, name: None }
-    }
-}
-
-impl From<&Path> for Executable {
-    fn from(path: &Path) -> Self {
-        path.to_owned().into()
     }
 }

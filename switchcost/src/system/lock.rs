@@ -23,31 +23,21 @@ const USUAL: &str = "/tmp/switchcost.lock";
 /// Pause between two attempts to get the lock: too few to disturb who has it.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// The turn to measure, given up when it is dropped. Children do not inherit it. Without a file there
-/// is no lock, and everybody may measure.
-#[derive(Debug)]
-pub(crate) struct RunnerLock(#[expect(dead_code, reason = "it holds the lock")] Option<File>);
-
-impl RunnerLock {
-    /// Waits for the turn; `None` if a signal ended the wait. A lock that cannot be had is reported, and
-    /// does not stop the run.
-    pub(crate) fn acquire() -> Option<RunnerLock> {
-        let path = match env::var_os(VARIABLE) {
-            None => PathBuf::from(USUAL),
-            Some(name) if name.is_empty() || name == "none" => return Some(RunnerLock(None)),
-            Some(name) => PathBuf::from(name),
-        };
-        match open(&path).and_then(lock) {
-            Ok(file) => Some(RunnerLock(Some(file?))),
-            Err(e) => {
-                let path = path.display();
-                console::say(format_args!(
-                    "switchcost: cannot lock {path}: {e}; make sure that no other switchcost measures now, or name another file by {VARIABLE}"
-                ));
-                Some(RunnerLock(None))
-            }
-        }
-    }
+/// Waits for the turn to measure, which lasts until the file is dropped; children do not inherit it. `None` if a signal
+/// ended the wait, or if there is no lock: one that cannot be had is reported, and does not stop the run.
+pub(crate) fn acquire() -> Option<File> {
+    let path = match env::var_os(VARIABLE) {
+        None => PathBuf::from(USUAL),
+        Some(name) if name.is_empty() || name == "none" => return None,
+        Some(name) => PathBuf::from(name),
+    };
+    open(&path).and_then(lock).unwrap_or_else(|e| {
+        let path = path.display();
+        console::say(format_args!(
+            "switchcost: cannot lock {path}: {e}; make sure that no other switchcost measures now, or name another file by {VARIABLE}"
+        ));
+        None
+    })
 }
 
 /// Opens the file, and makes it if it is not there. Reading is enough for flock(2), so the file may be

@@ -36,15 +36,3 @@ impl Kills {
         ))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_counter_that_has_grown_is_told() {
-        let kills = |count| Kills(vec![("f".to_owned(), 1), ("g".to_owned(), count)]);
-        assert!(kills(3).since(kills(2)).unwrap().contains("(g: oom_kill 2 -> 3)"));
-        assert_eq!(kills(3).since(kills(3)), None);
-    }
-}

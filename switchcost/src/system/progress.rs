@@ -10,44 +10,34 @@ use terminal_size::{Width, terminal_size_of};
 /// Progress of the runs of a plan, in a line that is cleared when it is dropped.
 pub(crate) struct Progress {
     begun: Instant,
-    left: Left,
-    done: usize,
-}
-
-/// What is left to do.
-enum Left {
-    /// Runs and rounds in all.
-    Runs(usize, u32),
-    /// Rounds until then.
-    Until(Instant),
+    /// Runs in all, and those that are over.
+    runs: u32,
+    done: u32,
+    rounds: u32,
+    /// End of a budget, which further rounds fill.
+    end: Option<Instant>,
 }
 
 impl Progress {
-    /// Of `runs` in at most `rounds`.
-    pub(crate) fn new(runs: usize, rounds: u32) -> Self {
-        Progress { begun: Instant::now(), left: Left::Runs(runs, rounds), done: 0 }
-    }
-
-    /// Of rounds until `end`.
-    pub(crate) fn until(end: Instant) -> Self {
-        Progress { begun: Instant::now(), left: Left::Until(end), done: 0 }
+    /// Of so many runs in so many rounds, or of rounds until `end`.
+    pub(crate) fn new(runs: u32, rounds: u32, end: Option<Instant>) -> Self {
+        Progress { begun: Instant::now(), runs, done: 0, rounds, end }
     }
 
     /// Says which case is run next.
     pub(crate) fn show(&self, round: u32, case: &str) {
-        let (of, left) = match self.left {
-            Left::Runs(runs, rounds) => {
-                let each = self.begun.elapsed().as_secs_f64() / self.done as f64;
-                let left = each * runs.saturating_sub(self.done) as f64;
-                (format!(" of {rounds}"), (self.done > 0).then_some(left as u64))
-            }
-            Left::Until(end) => {
-                let left = end.saturating_duration_since(Instant::now());
-                (String::new(), Some(left.as_secs()))
-            }
+        let of = self.end.map_or_else(|| format!(" of {}", self.rounds), |_| String::new());
+        let left = match self.end {
+            Some(end) => Some(end.saturating_duration_since(Instant::now())),
+            // Unknown before the first is over.
+            None => self
+                .begun
+                .elapsed()
+                .checked_div(self.done)
+                .map(|each| each.saturating_mul(self.runs.saturating_sub(self.done))),
         };
-        let left = left.map_or(String::new(), |left| format!(", about {} s left", left + 1));
-        draw(&format!("round {}{of}{left}: {case}", round + 1));
+        let left = left.map(|left| format!(", about {} s left", left.as_secs() + 1));
+        draw(&format!("round {}{of}{}: {case}", round + 1, left.unwrap_or_default()));
     }
 
     /// One more is done.
@@ -56,49 +46,21 @@ impl Progress {
     }
 }
 
-/// Replaces the last line of the terminal on standard error, if it is one.
-pub(crate) fn draw(line: &str) {
-    if !obeys_escapes(&io::stderr()) {
-        return;
-    }
-    // A terminal that does not tell its size has the usual one.
-    let columns = terminal_size_of(io::stderr()).map_or(80, |(Width(columns), _)| columns);
-    let line = cut(line, usize::from(columns));
-    // A terminal that has gone away is no reason to stop measuring.
-    let _ = write::all(io::stderr(), format!("\r\x1b[K{line}").as_bytes());
-}
-
-/// A line that does not wrap: some terminals do so behind the last column.
-fn cut(line: &str, columns: usize) -> String {
-    let line = plain_line(line);
-    let width = columns.saturating_sub(1);
-    if line.chars().count() <= width {
-        return line.into_owned();
-    }
-    line.chars().take(width.saturating_sub(1)).chain(['…']).take(width).collect()
-}
-
 impl Drop for Progress {
     fn drop(&mut self) {
         draw("");
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_no_wider_than_the_terminal() {
-        let line = "round 1 of 2: a";
-        for (line, columns, shown) in [
-            (line, 16, line),
-            (line, 15, "round 1 of 2:…"),
-            ("abc", 2, "…"),
-            ("abc", 0, ""),
-            ("a\x1b[2J\nb", 80, "a\\u001b[2J\\nb"),
-        ] {
-            assert_eq!(cut(line, columns), shown, "{columns}");
-        }
+/// Replaces the last line of the terminal on standard error, if it is one.
+pub(crate) fn draw(line: &str) {
+    if !obeys_escapes(&io::stderr()) {
+        return;
     }
+    // A terminal that does not tell its size has the usual one; some wrap behind the last column.
+    let columns = terminal_size_of(io::stderr()).map_or(80, |(Width(columns), _)| columns);
+    let line: String =
+        plain_line(line).chars().take(usize::from(columns).saturating_sub(1)).collect();
+    // A terminal that has gone away is no reason to stop measuring.
+    let _ = write::all(io::stderr(), format!("\r\x1b[K{line}").as_bytes());
 }

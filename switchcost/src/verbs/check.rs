@@ -12,7 +12,7 @@ use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
 use crate::system::console::{self, BadUsage, plain_line, shortened};
-use crate::system::lock::RunnerLock;
+use crate::system::lock;
 use crate::system::{progress, signals};
 use crate::verbs::args::{ProgramArgs, TextOrJson};
 
@@ -44,7 +44,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.command.split()?;
     let candidate = args.candidate(program, flags)?;
     signals::install()?;
-    let _lock = RunnerLock::acquire();
+    let _lock = lock::acquire();
     let checks = args.checks(&candidate)?;
     let count = checks.len();
     let passed = checks.iter().filter(|c| c.result == Conformity::Passed).count();

@@ -11,9 +11,8 @@ use super::output;
 use crate::figures::finding::Row;
 use crate::figures::pairs::{self, Decider, MIN_PAIRS};
 use crate::figures::verdict::MARGIN;
-use crate::measure::campaign::drawn_seed;
 use crate::measure::deadline::Time;
-use crate::measure::rounds::Rounds;
+use crate::measure::rounds::{Keep, Rounds};
 use crate::measure::turns::Options;
 use crate::measure::{pacing, probe};
 use crate::plan::change::Change;
@@ -115,8 +114,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 /// Measures and prints; returns the rows with their findings.
 fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let (store, earlier) = args.keep.open("duel")?;
-    let seed = earlier.runs.last().map(|run| run.seed);
-    let seed = seed.or(args.keep.seed).unwrap_or_else(drawn_seed);
     let plan = args.selection.plan()?.with_three_counts();
     let mut cases = plan.cases();
     args.selection.retain(&mut cases, false)?;
@@ -130,23 +127,19 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
     let path = store.path().to_owned();
-    let all: Vec<Case> =
-        cases.iter().chain(left_out.iter().map(|(case, _)| case)).cloned().collect();
     let options = Options { around: around.clone(), ..args.keep.measure.options() };
-    let mut rounds = Rounds::new(programs, store, seed, options, &all)?
-        .between(names, margin)
-        .resume(earlier, &all)
-        .map_err(|e| BadUsage::new(format!("--resume: {}: {e}", path.display())))?;
-    for (case, why) in &left_out {
-        rounds.leave_out(case, why)?;
-    }
+    let keep = Keep { store, seed: args.keep.seed, options, earlier };
+    let mut rounds = Rounds::new(programs, keep, &cases, &left_out, |header| {
+        (header.sides, header.margin) = (Some(names), Some(margin));
+    })?;
     let s = if rows == 1 { " takes" } else { "s take" };
     let budget = args.keep.budget.unwrap_or(BUDGET);
+    let seed = rounds.header.seed;
     console::say(format_args!("{rows} row{s} turns for {} s, seed {seed}", budget.as_secs_f64()));
     let mut decider = Decider::new(margin, rows);
     let most = args.pairs.unwrap_or(u32::MAX);
     say_what_fits(&cases, budget, most, rows);
-    rounds.run_some(cases, Time::Budget(budget), &pacing::DUEL, |round, cases, records| {
+    rounds.run(cases, Time::Budget(budget), &pacing::DUEL, |round, cases, records| {
         let programs: Vec<(u32, bool)> = cases.iter().map(|case| (case.index, case.twin)).collect();
         if round < most { decider.choose(round, &programs, records) } else { Vec::new() }
     })?;

@@ -12,12 +12,12 @@ use ::limits::Limits;
 use anyhow::{Context, bail};
 use contract::message::Needs;
 use contract::units::Span;
-use facts::service::{self, Service, Watched};
+use facts::service::{self, Service};
 use facts::{Link, Machine};
 
 use self::found::{Results, Source};
 use super::args::TextOrJson;
-use super::output::json;
+use super::output;
 use crate::measure::probe;
 use crate::measure::process_group::ProcessGroup;
 use crate::plan::setting::Setting;
@@ -26,13 +26,13 @@ use crate::plan::{Plan, programs};
 use crate::render;
 use crate::system::console::{self, BadUsage};
 use crate::system::{signals, tools};
-use crate::views::estimate::{Advice, Load, Scheduler};
+use crate::views::estimate::{Advice, Load, is_usual};
 use crate::views::limits::Asked;
 
 mod found;
 
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("load").args(["switches", "tasks", "connections", "link", "cpus", "runtime"]).multiple(true))]
+#[command(group = clap::ArgGroup::new("load").args(["switches", "tasks", "connections", "link", "cpus"]).multiple(true))]
 pub(crate) struct Args {
     /// Switches a second, such as 20k/s, 1.5M or 20,000: how often a task has to wait and is woken
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = rate)]
@@ -54,18 +54,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     cpus: Option<u32>,
 
-    /// Scheduler of the tasks
-    #[arg(long, value_enum, default_value = "multi")]
-    runtime: Scheduler,
-
-    /// Watch this process and its threads, and tell what their switches cost; of several, such as a master and
-    /// its workers, 12,34,56
+    /// Watch this process and all that it starts, and tell what their switches cost; or several: 12,34
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), value_delimiter = ',', conflicts_with = "load")]
     pid: Vec<i32>,
-
-    /// Watch the processes of a control group, by its folder, such as /sys/fs/cgroup/system.slice/x.service
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["load", "pid"])]
-    cgroup: Option<PathBuf>,
 
     /// How long to watch, such as 30s
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = span)]
@@ -82,7 +73,7 @@ pub(crate) struct Args {
 
     /// Start this command, and watch it and all that it starts for as long, or until it ends; then it is ended. What
     /// it prints goes to standard error as it is
-    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["load", "pid", "cgroup"])]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["load", "pid"])]
     command: Vec<OsString>,
 }
 
@@ -102,53 +93,43 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let service = args.service()?;
-    if service.is_none() && args.switches.is_none() && args.tasks.or(args.connections).is_none() {
+    let is_service = args.is_service()?;
+    let mut load = args.load(is_service)?;
+    if !is_service && load.switches.is_none() && load.tasks.is_none() {
         return Err(BadUsage::new(
-            "nothing is to be estimated: give --switches, --tasks or --connections, or a service by --pid, --cgroup or \
+            "nothing is to be estimated: give --switches, --tasks or --connections, or a service by --pid or \
              `-- COMMAND`",
         ));
     }
-    let mut load = args.load(service.is_some())?;
     // What is refused is refused before anything is measured, and nothing is watched meanwhile.
     let needs = load.tasks.map(|_| needs(&load)).transpose()?;
     let results = Results::open(args.results.as_deref())?;
-    let is_switching = service.is_some() || load.switches.is_some();
+    let is_switching = is_service || load.switches.is_some();
     let costs = is_switching.then(|| results.costs(&load)).transpose()?;
     let sizes = needs.is_some().then(|| results.sizes()).transpose()?;
-    let sources: Vec<&Source> =
-        costs.iter().map(|(_, of)| of).chain(sizes.iter().map(|(_, of)| of)).collect();
-    let source = *sources.first().context("there is nothing to estimate")?;
-    load.measured_cpus = cpus(&source.machine).unwrap_or(load.cpus);
-    let watched = service.map(|service| args.watch(service)).transpose()?;
-    let holding = sizes.as_ref().zip(needs).and_then(|((each, of), needs)| {
-        load.holding(*each, needs, &Limits::read(), of.machine.memory_total_bytes)
-    });
-    let advice = Advice::new(load, costs.as_ref().map(|(costs, _)| *costs), holding, watched);
-    console::print(|out| match args.format {
-        TextOrJson::Json => json(&advice, out),
-        TextOrJson::Text => {
-            let by = format!("By {}: {}.", names(&sources), source.title);
-            render::estimate::text(&advice, &by, out)
+    let mut sources: Vec<&Source> =
+        [&costs, &sizes].into_iter().flatten().map(|of| &of.1).collect();
+    let machine = &sources.first().context("there is nothing to estimate")?.machine;
+    load.measured_cpus = cpus(machine).unwrap_or(load.cpus);
+    sources.dedup_by_key(|source| &source.path);
+    let names: Vec<String> = sources.iter().map(ToString::to_string).collect();
+    let by = format!("By {}: {}.", names.join(" and "), sources[0].title);
+    let advice = match &costs {
+        Some((costs, _)) if is_service => Advice::of_service(load, *costs, args.watch()?),
+        _ => {
+            let holding = sizes.as_ref().zip(needs).and_then(|((each, of), needs)| {
+                load.holding(*each, needs, &Limits::read(), of.machine.memory_total_bytes)
+            });
+            Advice::of_load(load, costs.as_ref().map(|(costs, _)| *costs), holding)
         }
-    })
-    .context("cannot print")
+    };
+    output::print_as(args.format, &advice, |out| render::estimate::text(&advice, &by, out))
 }
 
 /// Number of CPUs that records of a machine are of.
 fn cpus(machine: &Machine) -> Option<f64> {
     let list = machine.affinity.as_deref().or(machine.cpus_online.as_deref())?;
     Some(facts::machine::cpu_list(list)?.len() as f64)
-}
-
-/// Files in words: one, or that of the switches and that of the memory.
-fn names(sources: &[&Source]) -> String {
-    match sources {
-        [switches, memory] if switches.path != memory.path => {
-            format!("{switches} (switches) and {memory} (memory)")
-        }
-        sources => sources.first().map_or(String::new(), ToString::to_string),
-    }
 }
 
 /// Needs of a thread and of a task that wait on the load's link, as the programs of the plans describe them.
@@ -164,9 +145,9 @@ fn needs(load: &Load) -> anyhow::Result<[Asked; 2]> {
             // The other end of each is somebody else's.
             needs.descriptors.each = 1;
         }
-        let kind = match description.runtime.as_ref().map(Scheduler::of) {
+        let kind = match &description.runtime {
             None => &mut threads,
-            Some(scheduler) if scheduler == load.scheduler => &mut tasks,
+            Some(runtime) if is_usual(runtime) => &mut tasks,
             Some(_) => continue,
         };
         kind.get_or_insert(needs);
@@ -186,62 +167,43 @@ impl Args {
             tasks: self.tasks.or(self.connections),
             are_connections: self.connections.is_some(),
             link: (!is_of_service).then_some(self.link.unwrap_or(usual)),
-            scheduler: self.runtime,
             cpus: self.cpus.map_or(thread::available_parallelism()?.get() as f64, f64::from),
             measured_cpus: 1.0,
         })
     }
 
-    /// Processes that are to be watched, or to be started and watched; `None` if a load is given.
-    fn service(&self) -> anyhow::Result<Option<Watched>> {
-        if let Some(command) = self.command.first() {
+    /// True if a service is to be watched, and can be.
+    fn is_service(&self) -> anyhow::Result<bool> {
+        if let Some(command) = self.command.first().filter(|command| !tools::can_start(command)) {
             let name = command.display();
-            return if tools::can_start(command) {
-                Ok(Some(Watched::StartedBy(std::process::id() as i32)))
-            } else {
-                Err(BadUsage::new(format!("cannot start {name}: there is no such program")))
-            };
+            return Err(BadUsage::new(format!("cannot start {name}: there is no such program")));
         }
-        for pid in &self.pid {
-            service::ensure_watchable(*pid)
-                .map_err(|why| BadUsage::new(format!("--pid: {why}")))?;
+        if let Some(pid) = self.pid.iter().find(|pid| !service::exists(**pid)) {
+            return Err(BadUsage::new(format!(
+                "--pid: there is no process {pid} here: it has ended, is in another pid namespace, or /proc hides it \
+                 (hidepid)"
+            )));
         }
-        let Some(folder) = &self.cgroup else {
-            return Ok((!self.pid.is_empty()).then(|| Watched::Processes(self.pid.clone())));
-        };
-        let (watched, shown) = (Watched::Group(folder.clone()), folder.display());
-        match watched.pids() {
-            Ok(pids) if pids.is_empty() => {
-                Err(BadUsage::new(format!("--cgroup: {shown} has no process")))
-            }
-            Ok(_) => Ok(Some(watched)),
-            Err(e) => Err(BadUsage::new(format!("--cgroup: {shown}/cgroup.procs: {e}"))),
-        }
+        Ok(!self.pid.is_empty() || !self.command.is_empty())
     }
 
-    /// Watches them, or the command and all that it starts.
-    fn watch(&self, watched: Watched) -> anyhow::Result<Service> {
+    /// Watches processes, or the command and all that it starts.
+    fn watch(&self) -> anyhow::Result<Service> {
         signals::install()?;
         let mut started = self.start()?;
-        let seen = service::watch(&watched, self.length, || signals::received().is_some());
-        let elapsed = seen.as_ref().map_or(0.0, |seen| seen.elapsed_ns as f64 / 1e9);
+        let own = [std::process::id() as i32];
+        let roots = if started.is_some() { &own } else { &self.pid[..] };
+        let seen = service::watch(roots, self.length, || signals::received().is_some());
         if let Some(group) = &mut started {
             group.terminate();
             let status = group.end()?.status;
             let has_failed = status.code().is_some_and(|code| code != 0);
             if has_failed && seen.as_ref().is_some_and(|seen| seen.has_ended) {
-                let command = self.command[0].display();
-                bail!(
-                    "{command} failed after {elapsed:.1} s ({status}): nothing can be said of it"
-                );
+                bail!("{} failed ({status}): nothing can be said of it", self.command[0].display());
             }
         }
-        match (&seen, signals::received().is_some()) {
-            (Some(_), true) => {
-                console::say(format_args!("interrupted after {elapsed:.1} s of watching"));
-            }
-            (None, true) => bail!("interrupted before anything was seen"),
-            (_, false) => {}
+        if signals::received().is_some() {
+            console::say(format_args!("interrupted while it watched"));
         }
         seen.context(
             "it ended before it was seen twice: watch a process that lives for some seconds",

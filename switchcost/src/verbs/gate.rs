@@ -116,7 +116,7 @@ mod tests {
             grade: Grade::Sure,
         };
         let findings = vec![
-            found(Kind::Time, Verdict::Inconclusive(Reason::Disturbed), 0.0),
+            found(Kind::Time, Verdict::Inconclusive(Reason::FewSlices), 0.0),
             found(Kind::Switches, Verdict::of([switches; 2], 0.05), switches),
         ];
         let findings = if fault.is_some() { Vec::new() } else { findings };

@@ -8,9 +8,10 @@ use humantime::format_duration;
 
 use super::args::Measure;
 use super::output::{self, Format};
-use crate::measure::campaign::{Campaign, Keep, earlier};
+use crate::measure::campaign::{Campaign, earlier};
 use crate::measure::deadline::Time;
 use crate::measure::probe;
+use crate::measure::rounds::Keep;
 use crate::measure::store::{Contents, Store};
 use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;
@@ -59,7 +60,7 @@ impl Kept {
     pub(super) fn open(&self, name: &str) -> anyhow::Result<Opened> {
         let earlier = self.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
         let path = self.out.as_deref().or(self.resume.as_deref());
-        Ok((Store::open_or_dated(path, name)?, earlier))
+        Ok((Store::open(path, name)?, earlier))
     }
 
     /// Measures what the limits allow of a sweep, whose programs all have these flags, and names the rest.

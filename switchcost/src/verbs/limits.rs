@@ -1,9 +1,7 @@
 //! `switchcost limits`: what every limit of this system allows, and what raises it.
 
-use std::io::Write;
-
 use ::limits::Limits;
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use contract::message::Description;
 use contract::units::counted;
 
@@ -13,9 +11,9 @@ use crate::plan::setting::Setting;
 use crate::plan::values;
 use crate::plan::{BUILT_IN, built_in_tables};
 use crate::render;
-use crate::system::console::{self, BadUsage};
 use crate::system::executable::Executable;
 use crate::verbs::args::{TextOrJson, shows_help};
+use crate::verbs::output;
 use crate::views::limits::{self, Asked, ProgramRow};
 
 #[derive(Debug, clap::Args)]
@@ -45,20 +43,15 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             if shows_help(executable, flags)? {
                 return Ok(());
             }
-            let description = describe(executable, &numbers(flags)?, args.tasks)?;
+            let description = describe(executable, flags, args.tasks)?;
             let asked = (description.program, Ok(description.needs));
             (vec![asked], Some(description.tasks))
         }
     };
     let report = limits::check(&limits, &asked, tasks);
-    console::print(|out| match args.format {
-        TextOrJson::Text => render::limits::text(&report, render::layout::width(), out),
-        TextOrJson::Json => {
-            serde_json::to_writer(&mut *out, &report)?;
-            writeln!(out)
-        }
-    })
-    .context("cannot print the limits")?;
+    output::print_as(args.format, &report, |out| {
+        render::limits::text(&report, render::layout::width(), out)
+    })?;
     let Some(tasks) = tasks else {
         return Ok(());
     };
@@ -103,23 +96,6 @@ fn ask(name: String, programs: &Programs) -> Asked {
         .and_then(|program| Ok(probe::describe(program, &[], &Setting::default())?.needs))
         .map_err(|e| format!("{e:#}"));
     (name, needs)
-}
-
-/// Flags of a program, with its number of tasks in digits.
-fn numbers(flags: &[String]) -> anyhow::Result<Vec<String>> {
-    let number = |text: &str| {
-        let number = values::tasks(text).map_err(|e| BadUsage::new(format!("--tasks: {e}")))?;
-        anyhow::Ok(number.to_string())
-    };
-    let mut flags = flags.to_vec();
-    for place in 0..flags.len() {
-        if let Some(text) = flags[place].strip_prefix("--tasks=") {
-            flags[place] = format!("--tasks={}", number(text)?);
-        } else if place > 0 && flags[place - 1] == "--tasks" {
-            flags[place] = number(&flags[place])?;
-        }
-    }
-    Ok(flags)
 }
 
 /// Description of a program's command line, with `tasks` in front of its flags if it is given.

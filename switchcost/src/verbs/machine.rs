@@ -1,6 +1,5 @@
 //! `switchcost machine`: the arrangement of the CPUs, and what a cache line takes between them.
 
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -9,10 +8,11 @@ use facts::machine::cpu_map::CpuMap;
 
 use crate::plan::scheduling::Cpus;
 use crate::render;
-use crate::system::console::{self, BadUsage};
-use crate::system::lock::RunnerLock;
+use crate::system::console::BadUsage;
+use crate::system::lock;
 use crate::system::signals;
 use crate::verbs::args::TextOrJson;
+use crate::verbs::output;
 use crate::views::machine::{CpuPair, MOST_CPUS, MachineReport};
 
 #[derive(Debug, clap::Args)]
@@ -39,7 +39,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let map = CpuMap::read();
     let cpus = args.cpus(&map, &allowed)?;
     signals::install()?;
-    let _lock = RunnerLock::acquire();
+    let _lock = lock::acquire();
     let report = MachineReport {
         machine: facts::machine::read(),
         allowed: allowed.list().to_vec(),
@@ -47,14 +47,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         cpus,
         map,
     };
-    console::print(|out| match args.format {
-        TextOrJson::Text => render::machine::text(&report, out),
-        TextOrJson::Json => {
-            serde_json::to_writer(&mut *out, &report)?;
-            writeln!(out)
-        }
-    })
-    .context("cannot print the machine")
+    output::print_as(args.format, &report, |out| render::machine::text(&report, out))
 }
 
 impl Args {

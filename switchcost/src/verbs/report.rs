@@ -1,17 +1,16 @@
 //! `switchcost report`: what files of records say, as tables, as a page, as data.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use facts::Record;
 
-use super::output::{self, Format, comparisons_json, figures_json, json};
+use super::output::{self, Format};
 use crate::figures::Figures;
 use crate::measure::store;
-use crate::render;
-use crate::render::layout::width;
+use crate::render::{self, Found};
 use crate::system::console::{self, BadUsage};
 use crate::system::replace;
 use crate::views::answer::Answer;
@@ -31,7 +30,7 @@ pub(crate) struct Args {
     full: bool,
 
     /// Output format
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_enum, default_value = "text", conflicts_with_all = ["html", "svg", "splice"])]
     format: Format,
 
     /// Write a page with the answer, the tables and plots, or of several files a page of machines; it needs no other
@@ -39,23 +38,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Write the tables for a README
-    #[arg(long = "export-markdown", value_name = "FILE")]
-    markdown: Option<PathBuf>,
-
-    /// Write one line for each case, unrounded: times in ns, sizes in bytes, rates per second
-    #[arg(long = "export-csv", value_name = "FILE")]
-    csv: Option<PathBuf>,
-
-    /// Write the estimates for programs, unrounded
-    #[arg(long = "export-json", value_name = "FILE")]
-    json: Option<PathBuf>,
-
     /// Make this folder, and write each plot into it as a file of its own: `answer.svg` and others
     #[arg(long, value_name = "FOLDER")]
     svg: Option<PathBuf>,
 
-    /// Put the tables as Markdown into this file, between the lines
+    /// Put the answer as Markdown into this file, or the tables if there is none, between the lines
     /// `<!-- switchcost:begin -->` and `<!-- switchcost:end -->`, and the plot of the answer into
     /// `docs/answer.svg` beside it, or `answer.svg` if there is no such folder
     #[arg(long, value_name = "FILE")]
@@ -68,11 +55,8 @@ const END: &str = "<!-- switchcost:end -->";
 /// No file is longer that the tables are put into, in bytes.
 const LONGEST_PAGE: u64 = 16 << 20;
 
-/// Files to write, made before any of them is written.
-type Outputs<'a> = Vec<(&'a Path, Vec<u8>)>;
-
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    args.ensure_distinct_outputs()?;
+    args.ensure_distinct_files()?;
     let mut files = Vec::new();
     for file in &args.files {
         let contents = store::read(file)?;
@@ -95,7 +79,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
 }
 
-/// Prints or writes all of one file.
+/// Prints or writes all of one machine's records.
 fn report(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
     let figures = Figures::of(records);
     ensure!(
@@ -104,34 +88,42 @@ fn report(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
         file.display()
     );
     let answer = Answer::of(&figures);
-    let picture = args.splice.as_deref().map(picture);
-    let mut outputs = Outputs::new();
-    outputs.extend(made(&args.html, |out| render::html(&figures, answer.as_ref(), out))?);
-    outputs.extend(made(&args.markdown, |out| render::document(&figures).markdown(out))?);
-    outputs.extend(made(&args.csv, |out| render::csv(&figures, out))?);
-    outputs.extend(made(&args.json, |out| figures_json(&figures, answer.as_ref(), out))?);
+    let more = output::in_full(&args.files);
+    let found =
+        Found::Figures { figures: &figures, answer: answer.as_ref(), full: args.full, more };
+    if args.html.is_none() && args.svg.is_none() && args.splice.is_none() {
+        return output::print_found(&found, args.format);
+    }
+    // All are made before any is written.
+    let mut outputs: Vec<(PathBuf, Vec<u8>)> = Vec::new();
+    if let Some(path) = &args.html {
+        let mut page = Vec::new();
+        render::html(&figures, answer.as_ref(), &mut page)?;
+        outputs.push((path.clone(), page));
+    }
     if let Some(path) = &args.splice {
-        let shown = picture.as_ref().zip(answer.as_ref());
-        let link = shown.map(|((_, link), _)| *link);
-        if let Some(((picture, _), answer)) = shown {
+        let (picture, link) = picture(path);
+        let mut block = Vec::new();
+        if let Some(answer) = &answer {
             outputs.push((picture, render::plot::answer_file(answer).into()));
+            writeln!(block, "![Cost of an OS thread, as a multiple of an async task's]({link})\n")?;
+            render::answer::markdown(answer, &mut block)?;
+        } else {
+            render::document(&figures).markdown(&mut block)?;
         }
-        outputs.push((path, spliced(path, link, &figures, answer.as_ref())?));
+        outputs.push((path.clone(), spliced(path, &block)?));
     }
     if let Some(folder) = &args.svg {
         let plots = render::plot::files(&figures, answer.as_ref());
         ensure!(!plots.is_empty(), "nothing here can be plotted");
         replace::folder(folder)?;
-        for (name, svg) in &plots {
+        for (name, svg) in plots {
             let file = folder.join(name);
             replace::file(&file, svg.as_bytes())?;
             console::say(format_args!("switchcost: wrote {}", file.display()));
         }
     }
-    if outputs.is_empty() && args.svg.is_none() {
-        return output::print_figures(&figures, answer, &args.files, args.format, args.full);
-    }
-    write(outputs)
+    outputs.iter().try_for_each(|(path, bytes)| write(path, bytes))
 }
 
 /// Puts the answers of several files side by side.
@@ -140,121 +132,84 @@ fn side_by_side(
     files: &[(&Path, Vec<Record>)],
     answers: &[Option<Answer>],
 ) -> anyhow::Result<()> {
-    args.allow(
-        &["--html", "--export-markdown", "--export-json"],
+    args.refuse(
+        &["--full", "--svg", "--splice"],
         "it does not work with files of several machines: name files of one machine",
     )?;
     let Some(fleet) = Fleet::of(files, answers) else {
         bail!("none of these files holds an answer: name results of the default plan, or one file");
     };
-    let document = render::fleet::document(&fleet);
-    let mut outputs = Outputs::new();
-    outputs.extend(made(&args.html, |out| render::machines(&fleet, out))?);
-    outputs.extend(made(&args.markdown, |out| document.markdown(out))?);
-    outputs.extend(made(&args.json, |out| json(&fleet, out))?);
-    if !outputs.is_empty() {
-        return write(outputs);
-    }
-    console::print(|out| match args.format {
-        Format::Text => document.text(width(), out),
-        Format::Markdown => document.markdown(out),
-        Format::Json => json(&fleet, out),
-    })
-    .context("cannot print the tables")
+    let Some(path) = &args.html else {
+        return output::print_found(&Found::Fleet(&fleet), args.format);
+    };
+    let mut page = Vec::new();
+    render::machines(&fleet, &mut page)?;
+    write(path, &page)
 }
 
 fn is_of_duel(record: &Record) -> bool {
     record.side.is_some()
 }
 
-/// Prints or writes the verdicts of each duel of a file.
+/// Prints the verdicts of each duel of a file.
 fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
-    args.allow(
-        &["--export-json"],
-        "these are the records of a duel, which has verdicts and no tables: print them, or write them by \
-         --export-json",
+    args.refuse(
+        &["--full", "--html", "--svg", "--splice"],
+        "these are the records of a duel, which has verdicts and no tables: --format prints them",
     )?;
-    if let Some(other) = runs(records).find(|run| !run.iter().all(is_of_duel)) {
-        let (path, id) = (file.display(), other[0].header.id);
-        bail!(
-            "{path} holds a duel and other results: part them, such as by \
-             `jq -c 'select(.id == {id} or .run == {id})' {path}`"
-        );
-    }
-    let duels: Vec<Comparison> = runs(records).map(Comparison::of_duel).collect();
-    if let Some(output) = made(&args.json, |out| comparisons_json(&duels, out))? {
-        return write(vec![output]);
-    }
+    let runs = || records.chunk_by(|one, next| one.header.id == next.header.id);
+    ensure!(
+        runs().all(|run| run.iter().all(is_of_duel)),
+        "{} holds a duel and other results: part them by their `run`",
+        file.display()
+    );
+    let duels: Vec<Comparison> = runs().map(Comparison::of_duel).collect();
     output::print_comparisons(&duels, args.format)
 }
 
-/// Records of each run of a file.
-fn runs(records: &[Record]) -> impl Iterator<Item = &[Record]> {
-    records.chunk_by(|one, next| one.header.id == next.header.id)
-}
-
-/// Writes what was made, each to its place.
-fn write(outputs: Outputs<'_>) -> anyhow::Result<()> {
-    for (path, bytes) in outputs {
-        if path == Path::new("-") {
-            console::print(|out| out.write_all(&bytes)).context("cannot print")?;
-        } else {
-            replace::file(path, &bytes)?;
-        }
+/// Writes what was made to its place.
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if path == Path::new("-") {
+        return console::print(|out| out.write_all(bytes)).context("cannot print");
     }
-    Ok(())
+    replace::file(path, bytes)
 }
 
 impl Args {
-    /// Files that are written, with their flags.
-    fn outputs(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let outputs = [
-            ("--html", &self.html),
-            ("--export-markdown", &self.markdown),
-            ("--export-csv", &self.csv),
-            ("--export-json", &self.json),
-            ("--svg", &self.svg),
-            ("--splice", &self.splice),
+    /// Refuses these flags: records of this kind have no such output.
+    fn refuse(&self, flags: &[&str], why: &str) -> anyhow::Result<()> {
+        let given = [
+            ("--full", self.full),
+            ("--html", self.html.is_some()),
+            ("--svg", self.svg.is_some()),
+            ("--splice", self.splice.is_some()),
         ];
-        outputs.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?)))
-    }
-
-    /// Refuses all outputs but these: records of this kind have no other.
-    fn allow(&self, flags: &[&str], why: &str) -> anyhow::Result<()> {
-        let full = self.full.then_some("--full");
-        let mut given = full.into_iter().chain(self.outputs().map(|(flag, _)| flag));
-        match given.find(|flag| !flags.contains(flag)) {
-            Some(flag) => Err(BadUsage::new(format!("{flag}: {why}"))),
+        match given.into_iter().find(|(flag, is_given)| *is_given && flags.contains(flag)) {
+            Some((flag, _)) => Err(BadUsage::new(format!("{flag}: {why}"))),
             None => Ok(()),
         }
     }
 
-    /// Refuses to write two outputs into one file, or one into the records themselves.
-    fn ensure_distinct_outputs(&self) -> anyhow::Result<()> {
+    /// Refuses to write two outputs into one file, or one into the records themselves, and to read standard input
+    /// twice.
+    fn ensure_distinct_files(&self) -> anyhow::Result<()> {
         let stdin = Path::new("-");
         if self.files.iter().filter(|path| *path == stdin).count() > 1 {
             return Err(BadUsage::new("standard input can be read once: name - once"));
         }
+        let mut known: Vec<PathBuf> = self.files.iter().filter_map(|path| place(path)).collect();
         let picture = self.splice.as_deref().map(|path| picture(path).0);
-        let picture = picture.as_deref().map(|path| ("--splice", path));
-        let files = self.outputs().chain(picture).filter(|(flag, _)| *flag != "--svg");
-        let mut written: Vec<(&str, PathBuf)> = Vec::new();
-        for (flag, path) in files {
+        let outputs = [("--html", &self.html), ("--splice", &self.splice), ("--splice", &picture)];
+        for (flag, path) in outputs {
             // Devices such as /dev/null may be written twice.
-            let Some(place) = place(path) else { continue };
-            if let Some((other, _)) = written.iter().find(|(_, known)| *known == place) {
-                let path = path.display();
+            let Some(place) = path.as_deref().and_then(place) else { continue };
+            if known.contains(&place) {
                 return Err(BadUsage::new(format!(
-                    "{flag}: {path} is the output of {other}: name another file"
+                    "{flag}: {} holds the records, or is another output: name another file",
+                    place.display()
                 )));
             }
-            if self.files.iter().any(|input| fs::canonicalize(input).is_ok_and(|p| p == place)) {
-                let path = path.display();
-                return Err(BadUsage::new(format!(
-                    "{flag}: {path} holds the records and would be lost: name another file"
-                )));
-            }
-            written.push((flag, place));
+            known.push(place);
         }
         Ok(())
     }
@@ -270,17 +225,6 @@ fn place(path: &Path) -> Option<PathBuf> {
     Some(folder.join(path.file_name()?))
 }
 
-/// An output that is asked for.
-fn made(
-    path: &Option<PathBuf>,
-    write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
-) -> io::Result<Option<(&Path, Vec<u8>)>> {
-    let Some(path) = path else { return Ok(None) };
-    let mut bytes = Vec::new();
-    write(&mut bytes)?;
-    Ok(Some((path, bytes)))
-}
-
 /// Path of the answer's picture for a spliced file, and the link to it.
 fn picture(file: &Path) -> (PathBuf, &'static str) {
     let folder = file.parent().unwrap_or(Path::new(""));
@@ -288,13 +232,8 @@ fn picture(file: &Path) -> (PathBuf, &'static str) {
     (folder.join(link), link)
 }
 
-/// A file's text with what stands between the two marks replaced, the picture of the answer first.
-fn spliced(
-    file: &Path,
-    picture: Option<&str>,
-    figures: &Figures<'_>,
-    answer: Option<&Answer>,
-) -> anyhow::Result<Vec<u8>> {
+/// A file's text with a block of Markdown in the place of what stands between the two marks.
+fn spliced(file: &Path, block: &[u8]) -> anyhow::Result<Vec<u8>> {
     let text = replace::read(file, LONGEST_PAGE)
         .with_context(|| format!("cannot read {}", file.display()))?;
     // The end is looked for behind the beginning: prose may mention both.
@@ -304,16 +243,5 @@ fn spliced(
     else {
         bail!("{} has no lines {} and {END}", file.display(), BEGIN.trim_end());
     };
-    let mut spliced = before.as_bytes().to_vec();
-    spliced.extend_from_slice(BEGIN.as_bytes());
-    if let Some(link) = picture {
-        writeln!(spliced, "![Cost of an OS thread, as a multiple of an async task's]({link})\n")?;
-    }
-    match answer {
-        Some(answer) => render::answer::markdown(answer, &mut spliced)?,
-        None => render::document(figures).markdown(&mut spliced)?,
-    }
-    spliced.extend_from_slice(END.as_bytes());
-    spliced.extend_from_slice(after.as_bytes());
-    Ok(spliced)
+    Ok([before.as_bytes(), BEGIN.as_bytes(), block, END.as_bytes(), after.as_bytes()].concat())
 }

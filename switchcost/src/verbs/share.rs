@@ -1,10 +1,10 @@
 //! `switchcost share`: an answer without what is private, ready for a pull request. Nothing is sent.
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use contract::units::counted;
 
 use super::args::newest_first;
@@ -68,8 +68,8 @@ fn share(name: &str, args: &Args) -> anyhow::Result<()> {
         let taken = target.display();
         return Err(BadUsage::new(format!("{taken} exists: take another name, or remove it")));
     }
-    let bytes = read(&file)?;
-    let contents = store::parse(&bytes[..]).with_context(|| format!("cannot read {from}"))?;
+    let text = read(&file)?;
+    let contents = store::parse(text.as_bytes()).with_context(|| format!("cannot read {from}"))?;
     let mut obstacles = published::obstacles(&contents, args.allow_doubts);
     if !obstacles.is_empty() {
         if !args.allow_doubts && published::obstacles(&contents, true).is_empty() {
@@ -78,7 +78,7 @@ fn share(name: &str, args: &Args) -> anyhow::Result<()> {
         obstacles.iter().for_each(|obstacle| console::say(format_args!("{from}: {obstacle}")));
         return Err(BadUsage::new(format!("{from} cannot be shared")));
     }
-    let records = Published::of(&bytes)?;
+    let records = Published::of(text.as_bytes())?;
     if let Some((field, text)) = records.private.iter().next() {
         return Err(BadUsage::new(format!(
             "{from} cannot be shared: {field} holds '{text}', which looks private"
@@ -108,13 +108,13 @@ fn share(name: &str, args: &Args) -> anyhow::Result<()> {
 fn check(args: &Args) -> anyhow::Result<()> {
     let mut faulty = 0;
     for file in &args.check {
-        let bytes = read(file)?;
-        let contents =
-            store::parse(&bytes[..]).with_context(|| format!("cannot read {}", file.display()))?;
+        let text = read(file)?;
+        let contents = store::parse(text.as_bytes())
+            .with_context(|| format!("cannot read {}", file.display()))?;
         let mut obstacles = published::obstacles(&contents, args.allow_doubts);
         // A line that is no record is named already.
         if contents.faults.is_empty() {
-            let records = Published::of(&bytes)?;
+            let records = Published::of(text.as_bytes())?;
             obstacles.extend(records.left_out.iter().map(|field| format!("{field} is private")));
             let private = records.private.iter();
             obstacles.extend(private.map(|(field, text)| format!("{field} holds '{text}'")));
@@ -130,19 +130,8 @@ fn check(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let of_file = || format!("cannot read {}", file.display());
-    File::open(file)
-        .and_then(|opened| opened.take(LONGEST + 1).read_to_end(&mut bytes))
-        .with_context(of_file)?;
-    ensure!(
-        bytes.len() as u64 <= LONGEST,
-        "{} is longer than {} MiB, as no answer is",
-        file.display(),
-        LONGEST >> 20
-    );
-    Ok(bytes)
+fn read(file: &Path) -> anyhow::Result<String> {
+    replace::read(file, LONGEST).with_context(|| format!("cannot read {}", file.display()))
 }
 
 /// The newest results in this folder that hold an answer.

@@ -1,6 +1,5 @@
 //! `switchcost stat`: one run of one program, with all that can be observed.
 
-use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,10 +18,11 @@ use crate::plan::scheduling::{self, Cpus, Policy};
 use crate::plan::setting::Setting;
 use crate::plan::{Case, built_in_tables, ensure_no_runner_flags};
 use crate::render;
-use crate::system::console::{self, BadUsage, brief};
-use crate::system::lock::RunnerLock;
+use crate::system::console::{BadUsage, brief};
+use crate::system::lock;
 use crate::system::signals;
 use crate::verbs::args::{Measure, ProgramArgs, TextOrJson, shows_help};
+use crate::verbs::output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -75,7 +75,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     args.measure.ensure_can_keep(std::slice::from_ref(&case))?;
     signals::install()?;
-    let _lock = RunnerLock::acquire();
+    let _lock = lock::acquire();
     if signals::received().is_some() {
         bail!("interrupted before it began");
     }
@@ -98,8 +98,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             "{flag}: options of `switchcost stat` stand before {program}"
         )));
     }
-    let (machine, plan) = (facts::machine::read(), header::plan(std::slice::from_ref(&case)));
-    let run = Run::begin(header::command_line(), 0, machine, programs.build(), plan);
+    let run = header::begin(Some(0), programs.build(), std::slice::from_ref(&case));
     process.run = run.id;
     let record = Record::new(Arc::new(run), process).map_err(anyhow::Error::msg)?;
     print(&record, args.format)?;
@@ -165,13 +164,6 @@ fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
 fn print(record: &Record, format: TextOrJson) -> anyhow::Result<()> {
     let verdict = Evidence::of(&[record], &Metric::Hop).map(|evidence| evidence.verdict);
     let notes = doubts::of_process(record).iter().map(ToString::to_string).collect();
-    console::print(|out| match format {
-        TextOrJson::Text => render::stat::text(record, verdict, out),
-        TextOrJson::Json => {
-            let report = Report { run: &record.header, process: &record.process, verdict, notes };
-            serde_json::to_writer(&mut *out, &report)?;
-            writeln!(out)
-        }
-    })
-    .context("cannot print the result")
+    let report = Report { run: &record.header, process: &record.process, verdict, notes };
+    output::print_as(format, &report, |out| render::stat::text(record, verdict, out))
 }

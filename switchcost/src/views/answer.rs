@@ -10,14 +10,14 @@ use stats::{Estimate, Interval};
 
 use super::estimate::Range;
 use crate::figures::conditions::Conditions;
-use crate::figures::doubt::{Doubt, Stated};
+use crate::figures::doubt::Doubt;
 use crate::figures::doubts;
 use crate::figures::grade::{Grade, Graded};
 use crate::figures::known::{self, Beside};
 use crate::figures::number::{capitalised, number, short, shown};
 use crate::figures::runs::case_name;
 use crate::figures::verdict::{MARGIN, Reason, Verdict};
-use crate::figures::{Figure, Figures, Outcome, grouped, provenance};
+use crate::figures::{Figure, Figures, grouped, provenance, unique};
 
 /// The answer of one or several runs of a plan.
 #[derive(Clone, Debug, Serialize)]
@@ -25,8 +25,7 @@ pub struct Answer {
     /// Yardstick that takes longer than on bare metal.
     pub(crate) beside: Option<Beside>,
     /// What makes its records, and the figures of its rows, less sure: the loudest first.
-    pub(crate) doubts: Vec<Stated>,
-    /// Machine, kernel and runtimes.
+    pub(crate) doubts: Vec<Doubt>,
     pub(crate) machine: String,
     /// Schedulers that its tasks ran on, a sentence; `None` if no record names one.
     pub(crate) schedulers: Option<String>,
@@ -38,19 +37,15 @@ pub struct Answer {
     pub(crate) missing: Vec<(String, Vec<String>)>,
     /// Sessions that they are made of: of one, its processes are the samples.
     pub(crate) sessions: usize,
-    /// Earlier answers of this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) earlier: Option<Earlier>,
     /// When the figures matter, a sentence each.
     pub(crate) matters: Vec<String>,
-    /// What the machine did meanwhile.
     pub(crate) conditions: Conditions,
 }
 
-/// Earlier answers of a machine.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Earlier {
-    /// Sessions.
     pub(crate) sessions: usize,
     /// For each row of the answer the least and the greatest ratio; `None` if no session has it.
     pub(crate) ratios: Vec<Option<[f64; 2]>>,
@@ -71,12 +66,17 @@ pub struct AnswerRow {
     pub(crate) range: Option<[f64; 2]>,
     /// Rows of the plan that it divides by each other, if they are not threads and tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) sides: Option<[String; 2]>,
+    pub(crate) sides: Option<[String; 2]>,
     /// True if a size is that of the process alone, since the kernel's share is unknown.
-    pub(super) is_alone: bool,
+    pub(crate) is_alone: bool,
 }
 
 impl AnswerRow {
+    /// What tells it from the other rows of an answer.
+    pub(crate) fn key(&self) -> (&str, &Metric) {
+        (&self.name, &self.metric)
+    }
+
     /// Interval of its ratio; of too few sessions for one, their range; or the ratio alone.
     pub(crate) fn bounds(&self) -> Option<[f64; 2]> {
         self.ratio.interval.map(|interval| [interval.low, interval.high]).or(self.range)
@@ -105,11 +105,9 @@ impl AnswerRow {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Cost {
     pub(crate) value: f64,
-    /// Its 95 % interval.
     pub(crate) interval: Option<Interval>,
     /// Two clusters of processes, if one figure would tell of neither.
     pub(crate) modes: Option<[f64; 2]>,
-    /// Worth of it.
     pub(crate) grade: Grade,
 }
 
@@ -140,7 +138,6 @@ impl Cost {
         self.modes.unwrap_or([self.value; 2])
     }
 
-    /// The same with their worth.
     fn graded(&self) -> Graded<Range> {
         Graded { estimate: self.ends(), grade: self.grade }
     }
@@ -158,6 +155,11 @@ impl Answer {
     pub(crate) fn sizes(&self) -> Option<([Range; 2], Grade)> {
         let sizes = ranges(&self.rows, is_size)?;
         Some((sizes.map(|size| size.estimate), sizes[0].grade.max(sizes[1].grade)))
+    }
+
+    /// One row.
+    pub(crate) fn row(&self, key: (&str, &Metric)) -> Option<&AnswerRow> {
+        self.rows.iter().find(|row| row.key() == key)
     }
 
     /// True if all of its rows are of threads and tasks.
@@ -179,11 +181,11 @@ impl Answer {
 
     /// True if a doubt voids its figures.
     pub(crate) fn is_void(&self) -> bool {
-        self.doubts.iter().any(|stated| stated.doubt.voids())
+        self.doubts.iter().any(Doubt::voids)
     }
 
     /// The answer of one session, or of several as if they were one.
-    pub(super) fn of_session(figures: &Figures<'_>) -> Option<Answer> {
+    pub(crate) fn of_session(figures: &Figures<'_>) -> Option<Answer> {
         let rows = figures.iter().filter_map(|figure| Some((figure, row(figures, figure)?)));
         let (of, rows): (Vec<&Figure<'_>>, Vec<AnswerRow>) = rows.unzip();
         if rows.is_empty() {
@@ -192,27 +194,21 @@ impl Answer {
         let conditions = Conditions::of(figures);
         let mut about = conditions.doubts(figures);
         let alone = rows.iter().filter(|row| row.is_alone);
-        about.extend(alone.map(|row| Doubt::NoKernelShare(row.name.clone())));
+        about.extend(alone.map(|row| doubts::no_kernel_share(&row.name)));
         let of_threads = of.iter().zip(&rows).filter(|(_, row)| row.is_of_threads());
-        let schedulers = schedulers(figures, of_threads.map(|(figure, _)| *figure));
-        let chains = chains(&of);
-        let of = of.into_iter().flat_map(|figure| [Some(figure), figures.versus(figure)]);
-        let doubts = doubts::of_all(figures.records, doubts::named(of.flatten()), about);
-        let matters = matters(figures, &rows);
-        let machine = provenance::machine(figures.records);
-        let beside = known::outside(figures);
+        let both = of.iter().flat_map(|figure| [Some(*figure), figures.versus(figure)]);
         Some(Answer {
-            beside,
-            doubts,
-            machine,
-            schedulers,
-            chains,
-            rows,
+            beside: known::outside(figures),
+            doubts: doubts::of_all(figures.records, doubts::named(both.flatten()), about),
+            machine: provenance::machine(figures.records),
+            schedulers: schedulers(figures, of_threads.map(|(figure, _)| *figure)),
+            chains: chains(&of),
             missing: missing(figures),
             sessions: 1,
             earlier: None,
-            matters,
+            matters: matters(figures, &rows),
             conditions,
+            rows,
         })
     }
 }
@@ -242,33 +238,26 @@ fn schedulers<'a>(
 fn chains(threads: &[&Figure<'_>]) -> Option<String> {
     let hops = threads.iter().filter(|figure| *figure.metric() == Metric::Hop);
     let records = hops.flat_map(|hop| &hop.runs.whole);
-    let tasks = grouped(records.filter_map(|record| Some((record.tasks?, ()))));
-    match tasks[..] {
-        [(tasks, _)] => Some(format!("A hop is one step through a chain of {tasks} tasks.")),
+    match unique(records.filter_map(|record| record.tasks))[..] {
+        [tasks] => Some(format!("A hop is one step through a chain of {tasks} tasks.")),
         _ => None,
     }
 }
 
 /// When figures matter, a sentence each.
-pub(super) fn matters(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
-    let mut matters = Vec::new();
-    matters.extend(switches(rows));
-    matters.extend(waiting(rows));
-    matters.extend(everyday(figures, rows));
-    matters
+pub(crate) fn matters(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
+    let counted = [switches(rows), waiting(rows)].into_iter().flatten();
+    counted.chain(everyday(figures, rows)).collect()
 }
 
 /// Names of rows that the answer lacks, by why.
 fn missing(figures: &Figures<'_>) -> Vec<(String, Vec<String>)> {
     let own = figures.iter().filter(|figure| !figure.runs.is_further());
-    let names = own.filter_map(|figure| {
+    let without = own.filter(|figure| row(figures, figure).is_none());
+    let names = without.filter_map(|figure| {
         let name = figure.runs.place.case.answer.as_ref()?;
-        let versus = figures.versus(figure);
-        let outcome = [Some(figure), versus].into_iter().flatten().map(|of| &of.outcome);
-        let reason = match row(figures, figure) {
-            Some(_) => return None,
-            None => outcome.filter_map(Outcome::reason).next(),
-        };
+        let both = [Some(figure), figures.versus(figure)];
+        let reason = both.into_iter().flatten().find_map(|of| of.outcome.reason());
         let reason = reason.unwrap_or("too few processes were measured").to_owned();
         Some((reason, case_name(name, &figure.key.column)))
     });
@@ -278,30 +267,29 @@ fn missing(figures: &Figures<'_>) -> Vec<(String, Vec<String>)> {
 /// Row of a figure that the answer names.
 fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
     let name = figure.runs.place.case.answer.as_ref()?;
-    let name = case_name(name, &figure.key.column);
     let versus = figures.versus(figure)?;
-    let metric = figure.metric().clone();
+    let mut is_alone = false;
+    let ([thread, task], ratio) = match (figure.slopes(), versus.slopes()) {
+        (Some(own), Some(other)) => {
+            is_alone = own.lacks_kernel() || other.lacks_kernel();
+            // A part of a size is not a sure one.
+            let least = if is_alone { Grade::Disturbed } else { Grade::Sure };
+            let (ratio, [thread, task]) = own.ratio.zip(own.divided)?;
+            let size = |slope: Interval, of: &Figure<'_>| Cost {
+                value: slope.estimate,
+                interval: Some(slope),
+                modes: None,
+                grade: of.grade.max(least),
+            };
+            let estimate = Estimate::from(ratio.estimate);
+            let ratio = Graded { estimate, grade: ratio.grade.max(least) };
+            ([size(thread, figure), size(task, versus)], ratio)
+        }
+        _ => ([Cost::of(figure)?, Cost::of(versus)?], figure.reading()?.ratio?),
+    };
+    let (name, metric) = (case_name(name, &figure.key.column), figure.metric().clone());
     let sides = sides(figure, versus);
-    if let (Some(thread), Some(task)) = (figure.slopes(), versus.slopes()) {
-        let (ratio, sizes) = thread.ratio.zip(thread.divided)?;
-        let whole = Estimate { value: ratio.estimate.estimate, n: ratio.n, interval: Some(*ratio) };
-        let is_alone = thread.lacks_kernel() || task.lacks_kernel();
-        // A part of a size is not a sure one.
-        let least = if is_alone { Grade::Disturbed } else { Grade::Sure };
-        let ratio = Graded { estimate: whole, grade: ratio.grade.max(least) };
-        let [thread, task] = sizes;
-        let [thread, task] = [(thread, figure), (task, versus)].map(|(slope, of)| Cost {
-            value: slope.estimate,
-            interval: Some(slope),
-            modes: None,
-            grade: of.grade.max(least),
-        });
-        return Some(AnswerRow { name, metric, thread, task, ratio, range: None, sides, is_alone });
-    }
-    // Thread ÷ task, of times: `figures` formed it round by round.
-    let ratio = figure.reading()?.ratio?;
-    let (thread, task) = (Cost::of(figure)?, Cost::of(versus)?);
-    Some(AnswerRow { name, metric, thread, task, ratio, range: None, sides, is_alone: false })
+    Some(AnswerRow { name, metric, thread, task, ratio, range: None, sides, is_alone })
 }
 
 /// Rows of the plan, unless the one claims the kernel's switches and the other a runtime's.

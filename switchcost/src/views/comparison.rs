@@ -4,43 +4,40 @@ use facts::Record;
 use serde::Serialize;
 
 use crate::figures::conditions::Conditions;
-use crate::figures::doubt::Stated;
+use crate::figures::doubt::Doubt;
 use crate::figures::finding::Row;
 use crate::figures::verdict::MARGIN;
 use crate::figures::{Figures, doubts, pairs, provenance};
 
-pub mod files;
+pub(crate) mod files;
 
 /// A comparison as it is printed and written.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// What the sides are called, and what they were made of.
-    pub sides: [String; 2],
-    /// Machine, kernel and runtimes of a duel.
+    pub(crate) sides: [String; 2],
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub machine: String,
+    pub(crate) machine: String,
     /// Seed of all orders of a duel.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
-    /// Confidence of all intervals together.
-    pub confidence: f64,
+    pub(crate) seed: Option<u64>,
+    pub(crate) confidence: f64,
     /// Largest change that counts as none, as a share.
-    pub margin: f64,
+    pub(crate) margin: f64,
     /// What makes its findings less sure, loudest first.
-    pub doubts: Vec<Stated>,
+    pub(crate) doubts: Vec<Doubt>,
     /// How files differ in more than their figures, a sentence each, and what is to be known of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
     /// True if both sides are of one model of CPU.
     #[serde(skip)]
-    pub is_one_cpu: bool,
+    pub(crate) is_one_cpu: bool,
     /// Rows with their findings, in the plan's order.
     pub rows: Vec<Row>,
 }
 
 impl Comparison {
-    /// Judges the records of a duel.
-    pub fn of_duel(records: &[Record]) -> Self {
+    pub(crate) fn of_duel(records: &[Record]) -> Self {
         let header = records.first().map(|record| &record.header);
         let margin = header.and_then(|run| run.margin).unwrap_or(MARGIN);
         let figures = Figures::of(records);

@@ -81,7 +81,6 @@ fn parts_of(figures: &Figures<'_>, row: &TableRow<'_>) -> Option<String> {
     Some(format!("{name} = {}.", parts.collect::<Vec<_>>().join(" + ")))
 }
 
-/// A figure with its worth.
 fn graded(figure: &Figure<'_>) -> Option<Graded<f64>> {
     let estimate = match figure.slopes() {
         Some(slopes) => slopes.headline().line.slope.estimate,

@@ -2,7 +2,6 @@
 //! tasks, or those of a service that was watched.
 
 use ::limits::{LimitStatus, Limits};
-use clap::ValueEnum;
 use contract::message::Runtime;
 use facts::service::Service;
 use facts::{Link, Metric, Record};
@@ -10,7 +9,7 @@ use serde::Serialize;
 use stats::Estimate;
 
 use super::limits::{self, Asked, LimitsReport, ProgramRow};
-use crate::figures::grade::Grade;
+use crate::figures::grade::{Grade, Graded};
 use crate::figures::{CONFIDENCE, Figure, Figures};
 
 /// Share of the CPUs, or of the memory, up to which threads will do.
@@ -28,26 +27,9 @@ const MUCH: f64 = 0.5;
 /// A range: the least and the greatest.
 pub(crate) type Range = [f64; 2];
 
-/// Scheduler of tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Scheduler {
-    /// one thread
-    CurrentThread,
-    /// a worker for each CPU
-    Multi,
-}
-
-/// Costs of one kind of hand-over, from the least of any placement to the greatest, intervals included.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Cost {
-    /// Time, in ns.
-    pub(crate) time: Range,
-    /// CPU time, user and system, in ns.
-    pub(crate) cpu: Range,
-    /// Worth of the worst of its figures.
-    pub(crate) grade: Grade,
-}
+/// What a thread costs and what a task costs, from the least of any placement to the greatest, intervals included, and
+/// the worth of the worst figure.
+pub(crate) type Costs = ([Range; 2], Grade);
 
 /// A load, and where it runs.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -60,7 +42,6 @@ pub(crate) struct Load {
     pub(crate) are_connections: bool,
     /// `None` of a service, whose links nobody knows.
     pub(crate) link: Option<Link>,
-    pub(crate) scheduler: Scheduler,
     /// CPUs that it may use.
     pub(crate) cpus: f64,
     /// CPUs of the machine that the figures are of.
@@ -80,8 +61,10 @@ pub(crate) struct Advice {
 /// What switches cost, as threads and as tasks.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Switching {
-    /// A hand-over between threads and between tasks.
-    pub(crate) each: [Cost; 2],
+    /// CPU time of a hand-over between threads and between tasks, user and system, in ns.
+    pub(crate) each: [Range; 2],
+    /// Worth of the worst of the costs.
+    pub(crate) grade: Grade,
     /// CPUs that all of them take; those of a service's threads are no more than it used.
     pub(crate) cpus: [Range; 2],
     /// Share of the CPUs that its threads may use, and of those that its tasks can.
@@ -133,63 +116,46 @@ pub(crate) enum Verdict {
     TooMuch,
 }
 
-impl Scheduler {
-    /// That of a runtime.
-    pub(crate) fn of(runtime: &Runtime) -> Self {
-        match runtime.flavor.as_str() {
-            "current-thread" => Scheduler::CurrentThread,
-            _ => Scheduler::Multi,
-        }
-    }
+/// True if tasks of this runtime have a worker for each CPU, as Tokio's have by default.
+pub(crate) fn is_usual(runtime: &Runtime) -> bool {
+    runtime.flavor != "current-thread"
 }
 
-impl Cost {
-    fn joined(self, other: Cost) -> Cost {
-        let joined = |a: Range, b: Range| [a[0].min(b[0]), a[1].max(b[1])];
-        Cost {
-            time: joined(self.time, other.time),
-            cpu: joined(self.cpu, other.cpu),
-            grade: self.grade.max(other.grade),
-        }
-    }
-
-    /// That of a figure whose row declares its link, if its program ran as it does by default.
-    fn of(figure: &Figure<'_>) -> Option<Self> {
-        let first = figure.runs.whole.first()?;
-        let is_plain = first.policy.is_none() && first.setting.is_none() && first.tokens == 1;
-        let is_free = first.cpus.is_none() || first.cpu_count() == Some(1);
-        if !is_plain || !is_free || figure.key.x.is_some() {
-            return None;
-        }
-        let each = figure.runs.whole.iter().map(|record| {
-            let usage = record.usage?;
-            Some((usage.user_ns + usage.system_ns) as f64 / record.timed()?.0 as f64)
-        });
-        let cpu = Estimate::geometric_mean(&each.collect::<Option<Vec<_>>>()?, CONFIDENCE)?;
-        let [time, cpu] = [&figure.reading()?.mean, &cpu].map(|estimate| {
-            estimate.interval.map_or([estimate.value; 2], |interval| [interval.low, interval.high])
-        });
-        Some(Cost { time, cpu, grade: figure.grade })
-    }
-}
-
-/// Costs between threads, and between tasks, over these links; `None` if records lack one of them.
-pub(crate) fn costs(records: &[Record], links: &[Link], scheduler: Scheduler) -> Option<[Cost; 2]> {
+/// CPU time of a hand-over between threads, and between tasks, over these links; `None` if records lack one of them.
+pub(crate) fn costs(records: &[Record], links: &[Link]) -> Option<Costs> {
     let figures = Figures::of(records);
-    let cost = |link: Link, scheduler: Option<Scheduler>| {
+    let cost = |link: Link, is_task: bool| {
         let hops = figures.iter().filter(|figure| {
-            let case = &figure.runs.place.case;
             let runtime = figure.runs.whole.first().and_then(|first| first.runtime.as_ref());
             *figure.metric() == Metric::Hop
-                && case.link == Some(link)
-                && runtime.map(Scheduler::of) == scheduler
+                && figure.runs.place.case.link == Some(link)
+                && runtime.is_some() == is_task
+                && runtime.is_none_or(is_usual)
         });
-        hops.filter_map(Cost::of).reduce(Cost::joined)
+        hops.filter_map(cpu_time).reduce(Graded::joined)
     };
-    let threads: Option<Vec<Cost>> = links.iter().map(|link| cost(*link, None)).collect();
+    let threads: Option<Vec<_>> = links.iter().map(|link| cost(*link, false)).collect();
+    let threads = threads?.into_iter().reduce(Graded::joined)?;
     // Of several links tasks need one: the usual plan has each scheduler over one of them.
-    let tasks = links.iter().filter_map(|link| cost(*link, Some(scheduler)));
-    Some([threads?.into_iter().reduce(Cost::joined)?, tasks.reduce(Cost::joined)?])
+    let tasks = links.iter().filter_map(|link| cost(*link, true)).reduce(Graded::joined)?;
+    Some(([threads.estimate, tasks.estimate], threads.grade.max(tasks.grade)))
+}
+
+/// CPU time of a hop, in ns, if its program ran as it does by default.
+fn cpu_time(figure: &Figure<'_>) -> Option<Graded<Range>> {
+    let first = figure.runs.whole.first()?;
+    let is_plain = first.policy.is_none() && first.setting.is_none() && first.tokens == 1;
+    let is_free = first.cpus.is_none() || first.cpu_count() == Some(1);
+    if !is_plain || !is_free || figure.key.x.is_some() {
+        return None;
+    }
+    let each = figure.runs.whole.iter().map(|record| {
+        let usage = record.usage?;
+        Some((usage.user_ns + usage.system_ns) as f64 / record.timed()?.0 as f64)
+    });
+    let mean = Estimate::geometric_mean(&each.collect::<Option<Vec<_>>>()?, CONFIDENCE)?;
+    let range = mean.interval.map_or([mean.value; 2], |interval| [interval.low, interval.high]);
+    Some(Graded { estimate: range, grade: figure.grade })
 }
 
 impl Verdict {
@@ -204,15 +170,6 @@ impl Verdict {
 }
 
 impl Load {
-    /// The same with the switches and the CPUs of a service.
-    fn of_service(self, watched: &Watched) -> Self {
-        let Watched { service, seen, .. } = watched;
-        let counted: u64 = service.groups.iter().map(|group| group.voluntary).sum();
-        // What the other threads did, which came and went between two looks, is taken to be like it.
-        let rate = counted as f64 / (service.elapsed_ns as f64 / 1e9) / seen;
-        Load { switches: Some(rate), cpus: service.cpus, ..self }
-    }
-
     /// Links that its hand-overs may be over.
     pub(crate) fn links(&self) -> &[Link] {
         self.link.as_ref().map_or(&[Link::Pipe, Link::Memory], std::slice::from_ref)
@@ -221,7 +178,7 @@ impl Load {
     /// The links that it names, in words.
     pub(crate) fn over(&self) -> &'static str {
         match self.link {
-            Some(Link::Tcp) => "TCP",
+            Some(Link::Tcp) => "TCP (loopback)",
             Some(Link::Memory) => "channels in memory",
             Some(Link::Pipe) => "pipes",
             None => "pipes and in memory",
@@ -230,16 +187,13 @@ impl Load {
 
     /// CPUs that its tasks can use: one runtime is no faster on more than were measured (docs/findings/cores.md).
     pub(crate) fn cpus_of_tasks(&self) -> f64 {
-        match self.scheduler {
-            Scheduler::CurrentThread => self.cpus.min(1.0),
-            Scheduler::Multi => self.cpus.min(self.measured_cpus),
-        }
+        self.cpus.min(self.measured_cpus)
     }
 
     /// Costs of its switches, if it has any. They may be more elsewhere than all that a service used.
-    fn switching(&self, each: [Cost; 2], most: f64) -> Option<Switching> {
+    fn switching(&self, (each, grade): Costs, most: f64) -> Option<Switching> {
         let rate = self.switches?;
-        let of_one = each.map(|cost| cost.cpu.map(|ns| ns / 1e9));
+        let of_one = each.map(|cost| cost.map(|ns| ns / 1e9));
         let [threads, tasks] = of_one.map(|cost| cost.map(|one| one * rate));
         let cpus = [threads.map(|used| used.min(most)), tasks];
         let share =
@@ -248,13 +202,13 @@ impl Load {
         let verdict = if is_too_much { Verdict::TooMuch } else { Verdict::of(share[0]) };
         let [low, high] = of_one[0];
         let turns = [LITTLE * self.cpus / high, MUCH * self.cpus / low];
-        Some(Switching { each, cpus, share, verdict, turns })
+        Some(Switching { each, grade, cpus, share, verdict, turns })
     }
 
     /// What its tasks hold, if it has any, by what one of them holds and needs as a thread and as a task.
     pub(crate) fn holding(
         &self,
-        (each, grade): ([Range; 2], Grade),
+        (each, grade): Costs,
         needs: [Asked; 2],
         limits: &Limits,
         memory: Option<u64>,
@@ -295,44 +249,36 @@ impl Advice {
         Some(self.switching.as_ref()?.verdict.max(self.holding.as_ref()?.verdict))
     }
 
-    /// What a load costs, by the costs of a hand-over and what its tasks hold, or what the switches of a service do.
-    pub(crate) fn new(
-        load: Load,
-        each: Option<[Cost; 2]>,
-        holding: Option<Holding>,
-        service: Option<Service>,
-    ) -> Self {
-        let mut watched = service.map(Watched::of);
-        let load = watched.as_ref().map_or(load, |watched| load.of_service(watched));
-        let most = watched.as_ref().map_or(f64::INFINITY, |watched| watched.used);
-        let mut switching = each.and_then(|each| load.switching(each, most));
-        if let (Some(switching), Some(watched)) = (&mut switching, &mut watched) {
-            watched.judge(switching);
-        }
-        Advice { load, switching, holding, watched }
+    /// What a load costs, by the costs of a hand-over and what its tasks hold.
+    pub(crate) fn of_load(load: Load, each: Option<Costs>, holding: Option<Holding>) -> Self {
+        let switching = each.and_then(|each| load.switching(each, f64::INFINITY));
+        Advice { load, switching, holding, watched: None }
     }
-}
 
-impl Watched {
-    fn of(service: Service) -> Self {
+    /// What the switches of a service cost. Those of threads that came and went between two looks are taken to be like
+    /// the others.
+    pub(crate) fn of_service(load: Load, each: Costs, service: Service) -> Self {
+        let seconds = service.elapsed_ns as f64 / 1e9;
         let cpu: u64 = service.groups.iter().map(|group| group.cpu_ns).sum();
         let seen = if cpu == 0 { 1.0 } else { (cpu as f64 / service.cpu_ns as f64).min(1.0) };
         let used = service.cpu_ns as f64 / service.elapsed_ns as f64;
-        Watched { service, used, seen, of_its_time: [0.0; 2] }
-    }
-
-    /// Judges its switches by its own CPU time as well.
-    fn judge(&mut self, switching: &mut Switching) {
-        if self.used > 0.0 {
-            self.of_its_time = switching.cpus[0].map(|cpus| cpus / self.used);
+        let counted: u64 = service.groups.iter().map(|group| group.voluntary).sum();
+        let switches = Some(counted as f64 / seconds / seen);
+        let load = Load { switches, cpus: service.cpus, ..load };
+        let mut switching = load.switching(each, used);
+        let mut of_its_time = [0.0; 2];
+        if let Some(switching) = &mut switching {
+            if used > 0.0 {
+                of_its_time = switching.cpus[0].map(|cpus| cpus / used);
+            }
+            switching.verdict = match of_its_time {
+                _ if seen < LEAST_SEEN => Verdict::Unclear,
+                [_, high] if high < LITTLE_OF_ITS_TIME => Verdict::Little,
+                _ => Verdict::of(switching.share[0]),
+            };
         }
-        switching.verdict = if self.seen < LEAST_SEEN {
-            Verdict::Unclear
-        } else if self.of_its_time[1] < LITTLE_OF_ITS_TIME {
-            Verdict::Little
-        } else {
-            Verdict::of(switching.share[0])
-        };
+        let watched = Some(Watched { service, used, seen, of_its_time });
+        Advice { load, switching, holding: None, watched }
     }
 }
 

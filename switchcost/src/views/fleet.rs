@@ -3,20 +3,17 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::{Duration, UNIX_EPOCH};
 
 use facts::Record;
 use serde::Serialize;
 
 use super::answer::{Answer, AnswerRow};
 use crate::figures::known::Beside;
-use crate::figures::provenance;
-use crate::measure::store::utc;
+use crate::figures::{provenance, unique};
 
 /// Files side by side.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fleet {
-    /// Files, in the order given.
     pub(crate) machines: Vec<Machine>,
     /// Rows of all answers, in the order of the first that has each; one item for each file.
     pub(crate) rows: Vec<Vec<Option<AnswerRow>>>,
@@ -28,16 +25,10 @@ pub(crate) struct Machine {
     /// Name that tells it from the others.
     pub(crate) name: String,
     pub(crate) file: String,
-    /// Machine, kernel and runtimes.
     pub(crate) facts: String,
-    /// Model of its CPU.
-    pub(crate) cpu: Option<String>,
-    /// Release of its kernel.
-    pub(crate) kernel: Option<String>,
     /// Day of its first process.
     pub(crate) date: Option<String>,
     pub(crate) doubts: Vec<String>,
-    /// How far to trust it, a sentence each.
     pub(crate) trust: Vec<String>,
     /// Rows of other files that it does not have.
     pub(crate) absent: Vec<String>,
@@ -46,17 +37,13 @@ pub(crate) struct Machine {
 impl Fleet {
     /// Joins the answers of these files; `None` if no file has one.
     pub(crate) fn of(files: &[(&Path, Vec<Record>)], answers: &[Option<Answer>]) -> Option<Fleet> {
-        let is_same = |one: &AnswerRow, other: &AnswerRow| {
-            (&one.name, &one.metric) == (&other.name, &other.metric)
-        };
-        let mut rows: Vec<Vec<Option<AnswerRow>>> = Vec::new();
-        for row in answers.iter().flatten().flat_map(|answer| &answer.rows) {
-            if !rows.iter().flatten().flatten().any(|known| is_same(known, row)) {
-                let own =
-                    |answer: &Answer| answer.rows.iter().find(|own| is_same(own, row)).cloned();
-                rows.push(answers.iter().map(|answer| answer.as_ref().and_then(own)).collect());
-            }
-        }
+        let all = answers.iter().flatten().flat_map(|answer| &answer.rows);
+        let keys = unique(all.map(AnswerRow::key));
+        let own = |key, answer: &Option<Answer>| answer.as_ref()?.row(key).cloned();
+        let rows: Vec<Vec<Option<AnswerRow>>> = keys
+            .iter()
+            .map(|key| answers.iter().map(|answer| own(*key, answer)).collect())
+            .collect();
         if rows.is_empty() {
             return None;
         }
@@ -66,31 +53,21 @@ impl Fleet {
             let (path, records) = &files[index];
             let answer = answers[index].as_ref();
             let doubts = answer.into_iter().flat_map(|answer| &answer.doubts);
-            let beside = answer.into_iter().filter_map(|answer| answer.beside.as_ref());
-            let absent = rows.iter().filter(|row| row[index].is_none());
-            let absent = absent.filter_map(|row| Some(row.iter().flatten().next()?.name.clone()));
-            let machine = records.first().map(Record::machine);
+            let beside = answer.and_then(|answer| answer.beside.as_ref()).map(Beside::alarm);
+            let absent = rows.iter().zip(&keys).filter(|(row, _)| row[index].is_none());
+            let started = provenance::started(records);
             machines.push(Machine {
                 name,
                 file: path.display().to_string(),
                 facts: provenance::machine(records),
-                cpu: machine.and_then(|machine| machine.cpu_model.clone()),
-                kernel: machine.and_then(|machine| machine.kernel_release.clone()),
-                date: date(records),
-                doubts: beside.map(Beside::alarm).chain(doubts.map(ToString::to_string)).collect(),
+                date: started.and_then(|time| Some(time.split_once('T')?.0.to_owned())),
+                doubts: beside.into_iter().chain(doubts.map(ToString::to_string)).collect(),
                 trust: answer.iter().map(|answer| answer.conditions.to_string()).collect(),
-                absent: absent.collect(),
+                absent: absent.map(|(_, (name, _))| (*name).to_owned()).collect(),
             });
         }
         Some(Fleet { machines, rows })
     }
-}
-
-/// Day of the first process, as in `2026-11-23`.
-fn date(records: &[Record]) -> Option<String> {
-    let started = records.iter().map(|record| record.started).min()?;
-    let time = utc(UNIX_EPOCH.checked_add(Duration::from_millis(started))?)?;
-    Some(time.split_once('T')?.0.to_owned())
 }
 
 /// Names of files: their own without the ending; if some are equal, their folders', as in
@@ -104,21 +81,4 @@ fn names(paths: &[&Path]) -> Vec<String> {
         }
     }
     paths.iter().map(|path| path.display().to_string()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_tell_files_apart() {
-        for (paths, expected) in [
-            (["a/x.jsonl", "y.jsonl"], ["x", "y"]),
-            (["r/epyc/answer.jsonl", "r/arm/answer.jsonl"], ["epyc", "arm"]),
-            (["x.jsonl", "a/x.jsonl"], ["x.jsonl", "a/x.jsonl"]),
-            (["-", "x"], ["-", "x"]),
-        ] {
-            assert_eq!(names(&paths.map(Path::new)), expected);
-        }
-    }
 }

@@ -69,7 +69,7 @@ pub type Asked = (String, Result<Needs, String>);
 pub fn check(limits: &Limits, asked: &[Asked], tasks: Option<u64>) -> LimitsReport {
     let programs: Vec<ProgramRow> =
         asked.iter().map(|one| program_row(limits, one, tasks)).collect();
-    let statuses = limits.statuses().iter();
+    let statuses = limits.statuses.iter();
     let raises = statuses.clone().filter_map(|limit| raise(limits, limit, &programs, tasks));
     let raises = raises.collect();
     let mut rows: Vec<LimitRow> = statuses
@@ -82,7 +82,7 @@ pub fn check(limits: &Limits, asked: &[Asked], tasks: Option<u64>) -> LimitsRepo
         })
         .collect();
     rows.sort_by_key(|row| (row.most.is_empty(), row.status.state != LimitState::Binds));
-    LimitsReport { tasks, rights: *limits.rights(), limits: rows, programs, raises }
+    LimitsReport { tasks, rights: limits.rights, limits: rows, programs, raises }
 }
 
 fn program_row(limits: &Limits, (program, needs): &Asked, tasks: Option<u64>) -> ProgramRow {

@@ -5,32 +5,27 @@ use facts::machine::cpu_map::{CpuMap, Relation};
 use serde::Serialize;
 
 /// Most CPUs of a matrix: it stays narrow, and its pairs are measured in seconds.
-pub const MOST_CPUS: usize = 12;
+pub(crate) const MOST_CPUS: usize = 12;
 
 /// What `switchcost machine` finds.
 #[derive(Clone, Debug, Serialize)]
 pub struct MachineReport {
-    /// Facts of the machine.
-    pub machine: Machine,
-    /// CPUs online, and what they share.
-    pub map: CpuMap,
-    /// CPUs that this process may use.
-    pub allowed: Vec<u32>,
+    pub(crate) machine: Machine,
+    pub(crate) map: CpuMap,
+    pub(crate) allowed: Vec<u32>,
     /// CPUs between which a cache line was sent.
-    pub cpus: Vec<u32>,
-    /// Pairs of these.
-    pub pairs: Vec<CpuPair>,
+    pub(crate) cpus: Vec<u32>,
+    pub(crate) pairs: Vec<CpuPair>,
 }
 
 /// Round trips of a cache line between two CPUs.
 #[derive(Clone, Debug, Serialize)]
-pub struct CpuPair {
-    /// The CPUs, ascending.
-    pub cpus: [u32; 2],
+pub(crate) struct CpuPair {
+    pub(crate) cpus: [u32; 2],
     /// What they share; `None` if the kernel does not tell.
-    pub relation: Option<Relation>,
+    pub(crate) relation: Option<Relation>,
     /// Median of the passes, in ns; `None` if a CPU did not answer in time.
-    pub median_ns: Option<f64>,
+    pub(crate) median_ns: Option<f64>,
     /// Time of each pass, itself a median of batches, in ns.
-    pub round_trips_ns: Vec<f64>,
+    pub(crate) round_trips_ns: Vec<f64>,
 }

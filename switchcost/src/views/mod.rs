@@ -9,4 +9,4 @@ pub mod limits;
 pub mod machine;
 pub(crate) mod published;
 pub(crate) mod sessions;
-pub mod tables;
+pub(crate) mod tables;

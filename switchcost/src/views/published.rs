@@ -49,8 +49,8 @@ fn publish_run(run: &mut Run) {
     } private { rustflags });
     publish_all! {
         Topology { sockets cores threads_per_core }
-        Cache { level kind size_bytes shared_cpu_list }
-        StartPressure { cpu memory io }
+        Cache { level kind size_bytes groups }
+        StartPressure { cpu }
         Plan { question sections cases }
         Section { title metric also swept }
         Also { name metric }
@@ -82,7 +82,7 @@ fn publish_process(process: &mut Process) {
         }
         MemoryChange { before held }
         Memory {
-            resident pss anonymous huge page_tables pipe_pages peak_resident system_kernel_stacks system_page_tables
+            resident anonymous huge page_tables pipe_pages peak_resident system_kernel_stacks system_page_tables
             system_slab
         }
         CacheLine { cpus before after }
@@ -93,11 +93,16 @@ fn publish_process(process: &mut Process) {
 const MAPS: [&str; 2] = ["machine.mitigations", "extra"];
 
 /// Where older files hold what is not read any more.
-const RETIRED: [&str; 12] = [
+const RETIRED: [&str; 17] = [
     "interference.idle",
+    "memory.before.pss",
+    "memory.held.pss",
     "machine.architecture",
     "machine.smt_active",
     "machine.numa_nodes",
+    "machine.caches.shared_cpu_list",
+    "machine.pressure.memory",
+    "machine.pressure.io",
     "machine.base_frequency_khz",
     "machine.max_frequency_khz",
     "machine.clock_read_ns",
@@ -113,10 +118,8 @@ const LONGEST: usize = 200;
 /// Lines that are no records, as many as are named.
 const MOST_FAULTS: usize = 3;
 
-/// A file of records as it is published.
 #[derive(Debug, Default)]
 pub(crate) struct Published {
-    /// Its lines.
     pub(crate) text: String,
     pub(crate) processes: usize,
     /// Texts that are kept, by their fields.
@@ -249,7 +252,7 @@ pub(crate) fn obstacles(contents: &Contents, allows_doubts: bool) -> Vec<String>
         obstacles.push("it holds no answer: share results of the default plan".to_owned());
         return obstacles;
     };
-    let doubts = answer.doubts.iter().filter(|stated| !allows_doubts || stated.doubt.voids());
+    let doubts = answer.doubts.iter().filter(|doubt| !allows_doubts || doubt.voids());
     obstacles.extend(doubts.map(ToString::to_string));
     obstacles
 }

@@ -1,19 +1,18 @@
 //! Sessions: several runs of one plan on one machine. An interval over the processes of one holds for that session
 //! alone, since sessions differ by more; what is said of a machine takes each as a sample.
 
-use facts::{Record, Run};
+use facts::Record;
 use stats::Estimate;
 
 use super::answer::{Answer, AnswerRow, Cost, Earlier, matters};
-use crate::figures::doubts;
 use crate::figures::grade::{Grade, Graded};
-use crate::figures::{CONFIDENCE, Figures, provenance};
+use crate::figures::{CONFIDENCE, Figures, doubt, doubts, provenance};
 
 impl Earlier {
     /// Ratios of earlier answers for each row of this one; `None` without any.
     pub(crate) fn of(answer: &Answer, earlier: &[Answer]) -> Option<Self> {
         let ratios = answer.rows.iter().map(|row| {
-            let same = earlier.iter().filter_map(|earlier| same(row, earlier));
+            let same = earlier.iter().filter_map(|earlier| earlier.row(row.key()));
             extremes(same.map(|row| row.ratio.value))
         });
         let sessions = earlier.iter().map(|answer| answer.sessions).sum();
@@ -29,18 +28,15 @@ impl Answer {
         if sessions.len() < 2 {
             return Answer::of_session(figures);
         }
-        let answers: Vec<Answer> = sessions
-            .into_iter()
-            .filter_map(|records| Answer::of_session(&Figures::of(records)))
-            .collect();
+        let answers = sessions.into_iter().map(|records| Answer::of_session(&Figures::of(records)));
+        let answers: Vec<Answer> = answers.flatten().collect();
         let sessions = answers.len();
         if sessions < 2 {
             return answers.into_iter().next();
         }
         let rows = rows(&answers);
         let all = answers.into_iter().flat_map(|answer| answer.doubts);
-        let of_records = doubts::of_all(figures.records, std::iter::empty(), Vec::new());
-        let doubts = doubts::merged(of_records.into_iter().chain(all));
+        let doubts = doubt::merged(doubts::of_records(figures.records).into_iter().chain(all));
         let whole = Answer::of_session(figures)?;
         Some(Answer { doubts, sessions, matters: matters(figures, &rows), rows, ..whole })
     }
@@ -61,9 +57,8 @@ pub(crate) fn joined(files: &[&[Record]]) -> Option<Vec<Record>> {
             }
         }
     }
-    let runs: Vec<&Run> = all.iter().map(|record| &*record.header).collect();
-    let first = &runs[..runs.len().min(1)];
-    let is_one = provenance::differing_machines(first, &runs).is_empty()
+    let runs = provenance::runs(&all);
+    let is_one = provenance::differing_machines(runs.first(), &runs).is_empty()
         && !all.iter().any(|record| record.side.is_some());
     is_one.then_some(all)
 }
@@ -72,7 +67,8 @@ pub(crate) fn joined(files: &[&[Record]]) -> Option<Vec<Record>> {
 fn rows(answers: &[Answer]) -> Vec<AnswerRow> {
     let names = answers.iter().max_by_key(|answer| answer.rows.len());
     let rows = names.into_iter().flat_map(|answer| &answer.rows).filter_map(|row| {
-        let all: Vec<&AnswerRow> = answers.iter().filter_map(|answer| same(row, answer)).collect();
+        let all: Vec<&AnswerRow> =
+            answers.iter().filter_map(|answer| answer.row(row.key())).collect();
         let ratio = over(&all, |row| row.ratio.value)?;
         let grade = grade(all.iter().map(|row| row.ratio.grade));
         let cost = |cost: fn(&AnswerRow) -> Cost| {
@@ -94,11 +90,6 @@ fn rows(answers: &[Answer]) -> Vec<AnswerRow> {
         .filter(|_| 2 * all.len() > answers.len())
     });
     rows.collect()
-}
-
-/// The same row of another answer.
-fn same<'a>(row: &AnswerRow, answer: &'a Answer) -> Option<&'a AnswerRow> {
-    answer.rows.iter().find(|own| (&own.name, &own.metric) == (&row.name, &row.metric))
 }
 
 /// Median of a figure over sessions, with Student's t interval on their logarithms from five sessions on.

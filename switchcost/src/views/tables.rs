@@ -4,31 +4,27 @@ use contract::message::Claim;
 use facts::Metric;
 use serde::Serialize;
 
-use crate::figures::curves::{Held, Overtaking};
+use crate::figures::curves::Overtaking;
 use crate::figures::grade::Graded;
 use crate::figures::{Figure, Figures, Outcome, grouped, ratio};
 
 /// Tables and curves of some figures, in the plan's order.
 #[derive(Debug)]
-pub struct Tables<'a> {
+pub(crate) struct Tables<'a> {
     /// A table for each section that sweeps nothing.
     pub(crate) tables: Vec<Table<'a>>,
-    /// A curve for each other one.
     pub(crate) curves: Vec<Curve<'a>>,
 }
 
-/// One section's figures.
 #[derive(Debug)]
 pub(crate) struct Table<'a> {
     pub(crate) title: &'a str,
-    /// The section's own metric.
     pub(crate) metric: &'a Metric,
     /// Headings of the columns, and whether each is a further one, of another metric.
     pub(crate) columns: Vec<(&'a str, bool)>,
     pub(crate) rows: Vec<TableRow<'a>>,
 }
 
-/// One row's figures.
 #[derive(Debug)]
 pub(crate) struct TableRow<'a> {
     pub(crate) name: &'a str,
@@ -47,10 +43,7 @@ pub(crate) struct Curve<'a> {
     pub(crate) metric: &'a Metric,
     /// Flag that is swept, as it is typed.
     pub(crate) over: String,
-    /// One for each row and column.
     pub(crate) series: Vec<Series<'a>>,
-    /// Memory that the tasks hold, one for each row, if the number of tasks is swept.
-    pub(crate) held: Vec<Held>,
     /// Points from which one series takes less time than another in the same column, which took less before. Of
     /// hops, those of threads and of tasks.
     pub(crate) overtakings: Vec<Overtaking>,
@@ -59,7 +52,6 @@ pub(crate) struct Curve<'a> {
 /// One line of a curve.
 #[derive(Debug, Serialize)]
 pub(crate) struct Series<'a> {
-    /// Name of the row and the column.
     pub(crate) name: String,
     /// Points in ascending order: the flag's value, and what was measured there.
     #[serde(skip)]
@@ -71,8 +63,7 @@ pub(crate) struct Series<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// Projects figures.
-    pub fn of(figures: &'a Figures<'a>) -> Self {
+    pub(crate) fn of(figures: &'a Figures<'a>) -> Self {
         let mut all = Tables { tables: Vec::new(), curves: Vec::new() };
         let sections =
             figures.iter().map(|f| ((&f.key.section, f.swept().map(|(over, _)| over)), f));
@@ -124,19 +115,10 @@ impl<'a> Curve<'a> {
         let metric = figures[0].metric();
         let is_time =
             matches!(metric, Metric::Hop | Metric::Task | Metric::Iteration | Metric::Samples(_));
-        let mut held = Vec::new();
-        // Caches matter to what is done over and over.
-        if over == "--tasks" && is_time {
-            for (row, figures) in grouped(figures.iter().map(|f| (&f.key.row, *f))) {
-                let runs = figures.iter().flat_map(|figure| &figure.runs.whole).copied();
-                held.extend(Held::of(row, &runs.collect::<Vec<_>>()));
-            }
-        }
         let series = grouped(figures.iter().map(|f| (f.key.name(), *f)));
         Curve {
             title: &figures[0].key.section,
             metric,
-            held,
             overtakings: if is_time { overtakings(figures) } else { Vec::new() },
             over,
             series: series.into_iter().map(|(name, figures)| Series::new(name, &figures)).collect(),
@@ -194,7 +176,6 @@ impl<'a> Series<'a> {
         Series { name, points, end, efficiency: ratios }
     }
 
-    /// True if anything was tried.
     pub(crate) fn was_tried(&self) -> bool {
         let mut points = self.points.iter();
         points.any(|(_, f)| !matches!(f.outcome, Outcome::Absent | Outcome::NotRun { .. }))

@@ -42,12 +42,12 @@ fn an_export_has_no_markup_and_no_formula_of_the_records() {
     let reported = |flags: &str| {
         switchcost("report -").flags(flags).input(&hostile()).finish().expect(0).stdout
     };
-    let markdown = reported("--export-markdown -");
+    let markdown = reported("--format markdown --full");
     assert!(!markdown.contains('<'), "{markdown}");
     for text in ["&lt;img src=x", "**время**", "\\|\\`**"] {
         assert!(markdown.contains(text), "{text}: {markdown}");
     }
-    let csv = reported("--export-csv -");
+    let csv = reported("--format csv");
     assert!(csv.lines().count() > 4);
     for line in csv.lines().skip(1) {
         let is_formula = line.starts_with(['=', '+', '-', '@']) || line.contains(",=");
@@ -74,7 +74,7 @@ fn a_splice_does_not_grow_and_its_picture_is_replaced_safely() {
     assert!(picture.contains("&lt;b&gt;") && !picture.contains("<b>"), "{picture}");
     // Another output is no picture.
     let clash = splice().arg("--html").arg(path("answer.svg"));
-    clash.finish().expect_refusal(2, &["--splice", "--html", "name another file"]);
+    clash.finish().expect_refusal(2, &["--splice", "name another file"]);
     // Beside a folder for documents it is in there; a link is never written through.
     fs::create_dir(path("docs")).unwrap();
     fs::write(path("victim"), "kept").unwrap();

@@ -1,24 +1,18 @@
-//! Events that are counted, and what is opened for each.
+//! Events that are counted, what is opened for each, and the reasons why one cannot be counted.
 
-use std::fs;
+use std::{fmt, fs, io};
 
 use perf_event::Builder;
 use perf_event::events::{Hardware, Software, Tracepoint};
+use serde::{Deserialize, Serialize};
 
-use super::reason::{self, Reason};
+use crate::source::Source;
 
-/// One event.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Event {
-    Software(Software),
-    /// In user mode only, or in the kernel only.
-    Hardware {
-        event: Hardware,
-        in_kernel: bool,
-    },
-    /// Tracepoints whose counts are added up.
-    Calls(&'static [&'static str]),
-}
+const SOFTWARE: [(&str, Software); 3] = [
+    ("context_switches", Software::CONTEXT_SWITCHES),
+    ("cpu_migrations", Software::CPU_MIGRATIONS),
+    ("page_faults", Software::PAGE_FAULTS),
+];
 
 /// Each is counted in user mode and in the kernel apart.
 const HARDWARE: [(&str, Hardware); 4] = [
@@ -28,69 +22,139 @@ const HARDWARE: [(&str, Hardware); 4] = [
     ("cache_misses", Hardware::CACHE_MISSES),
 ];
 
-const EPOLL_WAITS: [&str; 3] = [
-    "syscalls/sys_enter_epoll_wait",
-    "syscalls/sys_enter_epoll_pwait",
-    "syscalls/sys_enter_epoll_pwait2",
+/// Tracepoints whose counts are added up.
+const CALLS: [(&str, &[&str]); 3] = [
+    ("io_uring_enters", &["syscalls/sys_enter_io_uring_enter"]),
+    (
+        "epoll_waits",
+        &[
+            "syscalls/sys_enter_epoll_wait",
+            "syscalls/sys_enter_epoll_pwait",
+            "syscalls/sys_enter_epoll_pwait2",
+        ],
+    ),
+    ("system_calls", &["raw_syscalls/sys_enter"]),
 ];
 
 /// Mount points of tracefs, today's and the former one.
 const TRACING: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// All events by name.
-pub(super) fn events() -> Vec<(String, Event)> {
-    let mut events = vec![
-        ("context_switches".to_owned(), Event::Software(Software::CONTEXT_SWITCHES)),
-        ("cpu_migrations".to_owned(), Event::Software(Software::CPU_MIGRATIONS)),
-        ("page_faults".to_owned(), Event::Software(Software::PAGE_FAULTS)),
-    ];
-    for (name, event) in HARDWARE {
-        for (mode, in_kernel) in [("user", false), ("kernel", true)] {
-            events.push((format!("{name}_{mode}"), Event::Hardware { event, in_kernel }));
-        }
+/// Events that could not be counted for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Absent {
+    /// Names of the events.
+    pub events: Vec<String>,
+    /// Cause.
+    pub reason: String,
+    /// Command or change that would allow them; absent if nothing would.
+    pub remedy: Option<String>,
+}
+
+impl Absent {
+    /// A reason, of no event so far.
+    pub(super) fn because(reason: impl Into<String>, remedy: Option<&str>) -> Self {
+        Absent { events: Vec::new(), reason: reason.into(), remedy: remedy.map(str::to_owned) }
     }
-    events.extend([
-        ("io_uring_enters".to_owned(), Event::Calls(&["syscalls/sys_enter_io_uring_enter"])),
-        ("epoll_waits".to_owned(), Event::Calls(&EPOLL_WAITS)),
-        ("system_calls".to_owned(), Event::Calls(&["raw_syscalls/sys_enter"])),
-    ]);
+
+    /// Adds an event that is missing for this reason to a list.
+    pub(super) fn add(self, event: &str, all: &mut Vec<Absent>) {
+        let is_same = |one: &Absent| one.reason == self.reason && one.remedy == self.remedy;
+        let index = all.iter().position(is_same).unwrap_or_else(|| {
+            all.push(self);
+            all.len() - 1
+        });
+        all[index].events.push(event.to_owned());
+    }
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.events.join(", "), self.reason)?;
+        self.remedy.as_ref().map_or(Ok(()), |remedy| write!(f, ": {remedy}"))
+    }
+}
+
+/// Counters to open for an event, or why there are none.
+type Parts = Result<Vec<Builder<'static>>, Absent>;
+
+/// All events by name.
+pub(super) fn events() -> Vec<(String, Parts)> {
+    let mut events = Vec::new();
+    for (name, event) in SOFTWARE {
+        events.push((name.to_owned(), Ok(vec![with_kernel(Builder::new(event))])));
+    }
+    for (name, event) in HARDWARE {
+        events.push((format!("{name}_user"), Ok(vec![Builder::new(event)])));
+        let mut kernel = with_kernel(Builder::new(event));
+        kernel.exclude_user(true);
+        events.push((format!("{name}_kernel"), Ok(vec![kernel])));
+    }
+    events.extend(CALLS.map(|(name, calls)| (name.to_owned(), tracepoints(calls))));
     events
 }
 
-impl Event {
-    /// Counters to open, or why there are none.
-    pub(super) fn parts(self) -> Result<Vec<Builder<'static>>, Reason> {
-        let mut builders = match self {
-            Event::Software(event) => vec![Builder::new(event)],
-            Event::Hardware { event, in_kernel } => {
-                let mut builder = Builder::new(event);
-                if !in_kernel {
-                    return Ok(vec![builder]);
-                }
-                builder.exclude_user(true);
-                vec![builder]
-            }
-            Event::Calls(names) => {
-                let ids = tracepoints(names)?.into_iter();
-                ids.map(|id| Builder::new(Tracepoint::with_id(id))).collect()
-            }
-        };
-        for builder in &mut builders {
-            builder.include_kernel();
-        }
-        Ok(builders)
-    }
+fn with_kernel(mut builder: Builder<'static>) -> Builder<'static> {
+    builder.include_kernel();
+    builder
 }
 
-/// Numbers of those tracepoints that the kernel has: one at least.
-fn tracepoints(names: &[&str]) -> Result<Vec<u64>, Reason> {
+/// Those tracepoints that the kernel has: one at least.
+fn tracepoints(names: &[&str]) -> Parts {
     for folder in TRACING {
         let files = names.iter().map(|name| format!("{folder}/events/{name}/id"));
         let ids = files.filter_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok());
-        let ids: Vec<u64> = ids.collect();
-        if !ids.is_empty() {
-            return Ok(ids);
+        let parts = ids.map(|id| with_kernel(Builder::new(Tracepoint::with_id(id))));
+        let parts: Vec<_> = parts.collect();
+        if !parts.is_empty() {
+            return Ok(parts);
         }
     }
-    Err(reason::tracefs())
+    Err(Absent::because(
+        "tracefs (/sys/kernel/tracing) shows no system calls: it is not mounted, or for root alone",
+        Some("sudo mount -t tracefs nodev /sys/kernel/tracing, and run it as root"),
+    ))
+}
+
+/// Reason for an error of perf_event_open(2), of a thread or of a whole CPU, or of a later call on its descriptor.
+pub(super) fn reason(error: &io::Error, by_cpu: bool) -> Absent {
+    // perf_allow_kernel and perf_allow_cpu in include/linux/perf_event.h.
+    match error.raw_os_error() {
+        Some(libc::EACCES) if by_cpu => Absent::because(
+            "this user may not count by CPU, as it takes for so many threads, or for those that begin meanwhile",
+            Some("sudo sysctl -w kernel.perf_event_paranoid=0, run it as root, or raise ulimit -n"),
+        ),
+        Some(libc::EACCES) => {
+            no_right(Source::system().number("/proc/sys/kernel/perf_event_paranoid").ok())
+        }
+        Some(libc::EPERM) => Absent::because(
+            "perf_event_open(2) is forbidden, as by the system-call filter of a container",
+            Some("run it outside of the container"),
+        ),
+        Some(libc::ENOSYS) => Absent::because(
+            "there is no perf_event_open(2): a kernel without CONFIG_PERF_EVENTS, or a system-call filter",
+            None,
+        ),
+        Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) => Absent::because(
+            "this machine or its kernel has no such event, as most virtual machines have no hardware counters",
+            None,
+        ),
+        Some(libc::EMFILE | libc::ENFILE) => {
+            Absent::because("no descriptors are left", Some("raise ulimit -n"))
+        }
+        _ => Absent::because(format!("perf_event_open(2): {error}"), None),
+    }
+}
+
+fn no_right(paranoid: Option<i32>) -> Absent {
+    match paranoid {
+        Some(level @ 2..) => Absent::because(
+            format!("kernel.perf_event_paranoid is {level}"),
+            Some("sudo sysctl -w kernel.perf_event_paranoid=1, or CAP_PERFMON"),
+        ),
+        _ => Absent::because(
+            "CAP_PERFMON is missing, or a security module forbids it",
+            Some("run it as root"),
+        ),
+    }
 }

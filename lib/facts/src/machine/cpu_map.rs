@@ -32,20 +32,7 @@ pub struct CpuMap {
     /// Cores. CPUs of one are SMT siblings.
     pub cores: Groups,
     /// Caches, those nearest to a core first.
-    pub caches: Vec<CacheGroups>,
-}
-
-/// Caches of one kind and size.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CacheGroups {
-    /// 1 is nearest to the core.
-    pub level: u8,
-    /// `Data`, `Instruction` or `Unified`.
-    pub kind: String,
-    /// Size of one in bytes.
-    pub size_bytes: Option<u64>,
-    /// CPUs that share one.
-    pub groups: Groups,
+    pub caches: Vec<Cache>,
 }
 
 /// Relation of two CPUs: the nearest thing that they share.
@@ -76,16 +63,6 @@ impl Relation {
             Relation::OtherSocket => "another socket",
         }
     }
-
-    /// Reason why a machine has no CPUs so related.
-    fn absence(self) -> &'static str {
-        match self {
-            Relation::SmtSibling => "this machine has no SMT siblings",
-            Relation::SameCache => "no two cores of this machine share their last cache",
-            Relation::OtherCache => "the CPUs of a socket of this machine share one last cache",
-            Relation::OtherSocket => "this machine has one socket",
-        }
-    }
 }
 
 /// Number of sockets, cores and hardware threads, of the CPUs online.
@@ -100,7 +77,7 @@ pub struct Topology {
     pub threads_per_core: Option<u32>,
 }
 
-/// One cache of a CPU.
+/// Caches of one kind and size.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cache {
@@ -109,10 +86,11 @@ pub struct Cache {
     /// `Data`, `Instruction` or `Unified`.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// Size in bytes.
+    /// Size of one in bytes.
     pub size_bytes: Option<u64>,
-    /// CPUs that share it, as a list.
-    pub shared_cpu_list: Option<String>,
+    /// CPUs that share one; none in the facts of a machine.
+    #[serde(skip_serializing_if = "Groups::is_empty")]
+    pub groups: Groups,
 }
 
 impl CpuMap {
@@ -123,25 +101,27 @@ impl CpuMap {
 
     /// Reads the arrangement found in `/sys` below a root folder.
     pub fn read_under(root: &Path) -> Self {
-        Self::read_from(&Source::new(root))
-    }
-
-    pub(super) fn read_from(source: &Source) -> Self {
+        let source = &Source::new(root);
         let list = |file: &str| source.text(file).and_then(|list| cpu_list(&list));
         let online = list(&format!("{CPUS}/online")).unwrap_or_default();
         let mut cores = Groups::new();
         let mut packages: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
-        let mut caches: BTreeMap<(u8, String, Option<u64>), Groups> = BTreeMap::new();
+        let mut caches: BTreeMap<_, Groups> = BTreeMap::new();
         for &cpu in &online {
             let topology = format!("{CPUS}/cpu{cpu}/topology");
             let siblings = list(&format!("{topology}/thread_siblings_list"));
             add(&mut cores, siblings.unwrap_or_default());
             let package = source.number(&format!("{topology}/physical_package_id"));
             packages.entry(package.unwrap_or(-1)).or_default().push(cpu);
-            for cache in read_caches(source, cpu) {
-                let group = cache.shared_cpu_list.and_then(|list| cpu_list(&list));
-                if let (Some(level), Some(kind), Some(group)) = (cache.level, cache.kind, group) {
-                    add(caches.entry((level, kind, cache.size_bytes)).or_default(), group);
+            let folders = (0..MOST_CACHES).map(|k| format!("{CPUS}/cpu{cpu}/cache/index{k}"));
+            for folder in folders.take_while(|folder| source.exists(folder)) {
+                let level = source.number::<u8>(&format!("{folder}/level")).ok();
+                let kind = source.text(&format!("{folder}/type"));
+                let size = source.text(&format!("{folder}/size"));
+                let size = size.and_then(|size| size_in_bytes(&size));
+                let group = list(&format!("{folder}/shared_cpu_list"));
+                if let (Some(_), Some(_), Some(group)) = (level, &kind, group) {
+                    add(caches.entry((level, kind, size)).or_default(), group);
                 }
             }
         }
@@ -155,7 +135,7 @@ impl CpuMap {
         }
         let node = |node| list(&format!("{NODES}/node{node}/cpulist"));
         let nodes = list(&format!("{NODES}/has_cpu")).unwrap_or_default();
-        let caches = caches.into_iter().map(|((level, kind, size_bytes), groups)| CacheGroups {
+        let caches = caches.into_iter().map(|((level, kind, size_bytes), groups)| Cache {
             level,
             kind,
             size_bytes,
@@ -180,10 +160,16 @@ impl CpuMap {
         }
     }
 
+    /// Caches of a CPU.
+    pub(super) fn caches_of(&self, cpu: u32) -> Vec<Cache> {
+        let own = self.caches.iter().filter(|cache| group_of(&cache.groups, cpu).is_some());
+        own.map(|cache| Cache { groups: Groups::new(), ..cache.clone() }).collect()
+    }
+
     /// Last cache of a CPU: its kind, and its number among those.
     fn last_cache(&self, cpu: u32) -> Option<(usize, usize)> {
         let caches = self.caches.iter().enumerate().rev();
-        let mut caches = caches.filter(|(_, cache)| cache.kind != "Instruction");
+        let mut caches = caches.filter(|(_, cache)| cache.kind.as_deref() != Some("Instruction"));
         caches.find_map(|(kind, cache)| Some((kind, group_of(&cache.groups, cpu)?)))
     }
 
@@ -220,8 +206,11 @@ impl CpuMap {
             ));
         }
         let is_unknown = self.cores.is_empty() || self.caches.is_empty() || self.sockets.is_empty();
-        let unknown = "the kernel does not tell which CPUs share a core, a cache or a socket";
-        Err(if is_unknown { unknown } else { relation.absence() }.to_owned())
+        Err(if is_unknown {
+            "the kernel does not tell which CPUs share a core, a cache or a socket".to_owned()
+        } else {
+            format!("no two CPUs of this machine are so related: {}", relation.name())
+        })
     }
 
     fn pairs_of(&self, relation: Relation, cpus: &[u32]) -> Vec<[u32; 2]> {
@@ -263,23 +252,6 @@ fn add(groups: &mut Groups, group: Vec<u32>) {
     }
 }
 
-/// Caches of a CPU.
-pub(super) fn read_caches(source: &Source, cpu: u32) -> Vec<Cache> {
-    (0..MOST_CACHES)
-        .map(|index| format!("{CPUS}/cpu{cpu}/cache/index{index}"))
-        .take_while(|folder| source.exists(folder))
-        .map(|folder| Cache {
-            level: source.number(&format!("{folder}/level")).ok(),
-            kind: source.text(&format!("{folder}/type")),
-            size_bytes: source
-                .text(&format!("{folder}/size"))
-                .and_then(|size| size_in_bytes(&size)),
-            shared_cpu_list: source.text(&format!("{folder}/shared_cpu_list")),
-        })
-        .filter(|cache| *cache != Cache::default())
-        .collect()
-}
-
 /// Bytes of a size such as `48K` or `1M`.
 fn size_in_bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(['K', 'M', 'G']);
@@ -307,6 +279,24 @@ pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
         cpus.extend(first..=last);
     }
     Some(cpus)
+}
+
+/// The list of some CPUs, in ascending order.
+pub fn cpu_ranges(cpus: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, end)) if *end + 1 == cpu => *end = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let texts =
+        ranges.iter().map(
+            |(start, end)| {
+                if start == end { start.to_string() } else { format!("{start}-{end}") }
+            },
+        );
+    texts.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -366,13 +356,7 @@ mod tests {
         assert!(reason(&map, Relation::SmtSibling, &[0, 1]).contains("CPUs 0 and 8 are such"));
         assert!(reason(&map, Relation::SameCache, &[3]).contains("CPU 3 alone"));
         map.online = vec![0, 1];
-        for (relation, words) in [
-            (Relation::SmtSibling, "no SMT siblings"),
-            (Relation::OtherCache, "share one last cache"),
-            (Relation::OtherSocket, "one socket"),
-        ] {
-            assert!(reason(&map, relation, &[0, 1]).contains(words));
-        }
+        assert!(reason(&map, Relation::OtherSocket, &[0, 1]).contains("no two CPUs"));
         map.caches.clear();
         assert!(reason(&map, Relation::SameCache, &[0, 1]).contains("does not tell"));
     }

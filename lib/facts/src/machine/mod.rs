@@ -2,12 +2,10 @@
 
 mod cpu;
 pub mod cpu_map;
-mod quota;
 #[cfg(test)]
 mod tests;
-mod virt;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
@@ -15,17 +13,20 @@ use contract::units::counted;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::ControlGroups;
-use crate::differ;
+use crate::differing;
 use crate::interference::pressure;
 use crate::source::{Source, word_after};
 
-pub use cpu_map::{Cache, Topology, cpu_list};
-pub use quota::CpuQuota;
+pub use cpu_map::{Cache, Topology, cpu_list, cpu_ranges};
 
-use cpu_map::CpuMap;
+use cpu_map::{CPUS, CpuMap};
 
 /// Readings of the clock, from which its step is taken.
 const READINGS: u32 = 2100;
+
+/// Facts that belong to a run, or that follow from others, and so are not compared.
+const NOT_COMPARED: [&str; 6] =
+    ["topology", "caches", "clock_step_ns", "memory_total_bytes", "load_average", "pressure"];
 
 /// Facts of a machine and of the circumstances when a run started.
 ///
@@ -38,11 +39,9 @@ pub struct Machine {
     pub kernel_release: Option<String>,
     /// `uname -v`.
     pub kernel_version: Option<String>,
-    /// `PREEMPT...` word of the version string, or `none or voluntary` if it has none: the kernel
-    /// names neither of those.
+    /// `PREEMPT...` word of the version string, or `none or voluntary` if it has none.
     pub preemption: Option<String>,
-    /// Mode in force under `PREEMPT_DYNAMIC` (`none`, `voluntary`, `full`, `lazy`), from debugfs,
-    /// which usually only root can read.
+    /// Mode in force under `PREEMPT_DYNAMIC`, from debugfs, which usually only root can read.
     pub preemption_mode: Option<String>,
     /// `preempt=` of the kernel's command line, or `default` if it has none.
     pub preemption_boot: Option<String>,
@@ -66,8 +65,7 @@ pub struct Machine {
     pub boost: Option<bool>,
     /// Cpuidle driver: how deeply an idle CPU sleeps is part of what a wake-up costs.
     pub idle_driver: Option<String>,
-    /// Hypervisor (`KVM`, `Xen`, ...), `unnamed` if there is one that nothing names, `none` if
-    /// the CPU's flags show none.
+    /// Hypervisor (`KVM`, `Xen`, ...), `unnamed` or `none`.
     pub virtualisation: Option<String>,
     /// Maker and product of the machine as its firmware tells them (DMI).
     pub hardware: Option<String>,
@@ -93,7 +91,7 @@ pub struct Machine {
     pub memory_total_bytes: Option<u64>,
     /// Load averages over 1, 5 and 15 minutes.
     pub load_average: Option<[f64; 3]>,
-    /// Pressure on CPU, memory and I/O.
+    /// Pressure on the CPUs.
     pub pressure: StartPressure,
 }
 
@@ -103,10 +101,33 @@ pub struct Machine {
 pub struct StartPressure {
     /// Runnable, with no CPU to run on.
     pub cpu: Option<f64>,
-    /// Waiting for memory.
-    pub memory: Option<f64>,
-    /// Waiting for block I/O.
-    pub io: Option<f64>,
+}
+
+/// CPU time that a control group may use. In JSON `"unlimited"` or an object with two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuQuota {
+    /// No control group in sight limits it.
+    Unlimited,
+    /// Tightest limit found.
+    #[serde(untagged)]
+    Limited {
+        /// CPU time in each period, in µs.
+        quota_us: u64,
+        /// Period in µs.
+        #[serde(deserialize_with = "contract::message::positive")]
+        period_us: u64,
+    },
+}
+
+impl CpuQuota {
+    /// Number of CPUs; `None` if there is no limit.
+    pub fn cpus(self) -> Option<f64> {
+        match self {
+            Self::Unlimited => None,
+            Self::Limited { quota_us, period_us } => Some(quota_us as f64 / period_us as f64),
+        }
+    }
 }
 
 impl Machine {
@@ -142,46 +163,10 @@ impl Machine {
     }
 
     /// Names of the facts that differ in a way that voids a comparison, if both sides know them.
-    ///
-    /// Load and pressure belong to a run and are not compared.
-    pub fn same_machine(&self, other: &Self) -> Vec<&'static str> {
-        macro_rules! differing {
-            ($($fact:ident),* $(,)?) => {
-                [$((stringify!($fact), differ(&self.$fact, &other.$fact))),*]
-            };
-        }
-        let facts = differing![
-            cpu_model,
-            cpus_online,
-            affinity,
-            virtualisation,
-            hardware,
-            distribution,
-            kernel_release,
-            kernel_version,
-            preemption,
-            preemption_mode,
-            preemption_boot,
-            frequency_driver,
-            governor,
-            boost,
-            idle_driver,
-            clock_source,
-            thp_enabled,
-            thp_defrag,
-            sched_autogroup,
-            timer_slack_ns,
-            seccomp,
-            cpu_quota,
-        ];
-        let mitigations = !self.mitigations.is_empty()
-            && !other.mitigations.is_empty()
-            && self.mitigations != other.mitigations;
-        facts
-            .into_iter()
-            .chain([("mitigations", mitigations)])
-            .filter_map(|(name, differs)| differs.then_some(name))
-            .collect()
+    pub fn same_machine(&self, other: &Self) -> Vec<String> {
+        let mut names = differing(self, other);
+        names.retain(|name| !NOT_COMPARED.contains(&name.as_str()));
+        names
     }
 }
 
@@ -206,15 +191,17 @@ fn clock_step() -> Option<u64> {
 /// Reads the facts found in `/proc`, `/sys` and `/etc` below a root folder.
 pub fn read_under(root: &Path) -> Machine {
     let source = &Source::new(root);
-    let info = cpu::Info::read(source);
-    let dmi = virt::Dmi::read(source);
+    let info = source.text("/proc/cpuinfo").unwrap_or_default();
+    let [vendor, product] = ["sys_vendor", "product_name"]
+        .map(|name| source.text(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default());
+    let hardware = format!("{vendor} {product}").trim().to_owned();
     let kernel_version = source.text("/proc/sys/kernel/version");
     let status = source.text("/proc/self/status").unwrap_or_default();
     let memory = source.text("/proc/meminfo").unwrap_or_default();
     let huge_pages = |file: &str| {
         source.chosen(&format!("/sys/kernel/mm/transparent_hugepage/{file}"), '[', ']')
     };
-    let waiting = |resource| pressure(source, resource, "avg10=").and_then(finite);
+    let map = CpuMap::read_under(root);
     Machine {
         kernel_release: source.text("/proc/sys/kernel/osrelease"),
         preemption: kernel_version.as_deref().map(preemption_model),
@@ -222,50 +209,72 @@ pub fn read_under(root: &Path) -> Machine {
         preemption_mode: source.chosen("/sys/kernel/debug/sched/preempt", '(', ')'),
         preemption_boot: source.text("/proc/cmdline").map(|line| preemption_boot(&line)),
         distribution: distribution(source),
-        cpu_model: info.model(),
-        cpus_online: source.text("/sys/devices/system/cpu/online"),
+        cpu_model: cpu::model(&info),
+        cpus_online: source.text(&format!("{CPUS}/online")),
         affinity: word_after(&status, "Cpus_allowed_list:"),
-        topology: CpuMap::read_from(source).topology(),
-        caches: cpu_map::read_caches(source, 0),
-        frequency_driver: source.text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"),
-        governor: cpu::governor(source),
-        boost: cpu::boost(source),
-        idle_driver: source.text("/sys/devices/system/cpu/cpuidle/current_driver"),
-        virtualisation: virt::hypervisor(source, &info, &dmi),
-        hardware: dmi.hardware(),
-        mitigations: cpu::mitigations(source),
-        clock_source: source
-            .text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        topology: map.topology(),
+        caches: map.caches_of(0),
+        frequency_driver: source.text(&format!("{CPUS}/cpu0/cpufreq/scaling_driver")),
+        governor: governor(source),
+        boost: boost(source),
+        idle_driver: source.text(&format!("{CPUS}/cpuidle/current_driver")),
+        virtualisation: cpu::hypervisor(source, &info, &vendor, &product).map(str::to_owned),
+        hardware: (!hardware.is_empty()).then_some(hardware),
+        mitigations: mitigations(source),
+        clock_source: source.text(&format!("{}/current_clocksource", cpu::CLOCKS)),
         clock_step_ns: None,
         thp_enabled: huge_pages("enabled"),
         thp_defrag: huge_pages("defrag"),
         sched_autogroup: source.flag("/proc/sys/kernel/sched_autogroup_enabled"),
         timer_slack_ns: source.number("/proc/self/timerslack_ns").ok(),
         seccomp: word_after(&status, "Seccomp:").map(|mode: u8| mode > 0),
-        cpu_quota: quota::cpu_quota(source, &ControlGroups::read(source)),
+        cpu_quota: cpu_quota(source, &ControlGroups::read(source)),
         memory_total_bytes: word_after::<u64>(&memory, "MemTotal:")
             .and_then(|kib| kib.checked_mul(1024)),
         load_average: source.text("/proc/loadavg").and_then(|text| load(&text)),
-        pressure: StartPressure {
-            cpu: waiting("cpu"),
-            memory: waiting("memory"),
-            io: waiting("io"),
-        },
+        pressure: StartPressure { cpu: pressure(source, "cpu", "avg10=").and_then(finite) },
     }
+}
+
+/// Tightest quota of the process's group and its ancestors. A group without the file has no limit.
+fn cpu_quota(source: &Source, groups: &ControlGroups) -> Option<CpuQuota> {
+    let groups = groups.own(source, "cpu")?;
+    let mut tightest = CpuQuota::Unlimited;
+    for folder in &groups.folders {
+        let quota = if groups.version == 2 {
+            // `max 100000` or `50000 100000`.
+            source.text(&format!("{folder}/cpu.max"))
+        } else {
+            let quota = source.text(&format!("{folder}/cpu.cfs_quota_us"));
+            let period = source.text(&format!("{folder}/cpu.cfs_period_us"));
+            quota.zip(period).map(|(quota, period)| format!("{quota} {period}"))
+        };
+        if let Some(text) = quota {
+            let quota = text.split_once(' ').and_then(|(quota, period)| limited(quota, period))?;
+            let is_tighter =
+                quota.cpus().is_some_and(|cpus| tightest.cpus().is_none_or(|t| cpus < t));
+            tightest = if is_tighter { quota } else { tightest };
+        }
+    }
+    Some(tightest)
+}
+
+/// A quota and its period; `max` and -1 are no limit.
+fn limited(quota: &str, period: &str) -> Option<CpuQuota> {
+    if ["max", "-1"].contains(&quota) {
+        return Some(CpuQuota::Unlimited);
+    }
+    Some(CpuQuota::Limited {
+        quota_us: quota.parse().ok()?,
+        period_us: period.parse().ok().filter(|&period| period > 0)?,
+    })
 }
 
 /// CPUs that the control groups of a process grant it; `None` without a limit.
 pub(crate) fn cpu_quota_of(pid: i32) -> Option<f64> {
     let source = Source::system();
     let groups = ControlGroups::of_process(&source, &pid.to_string());
-    quota::cpu_quota(&source, &groups)?.cpus()
-}
-
-/// Folder of a process's control group, unless it is the topmost in sight, which has far more than that.
-pub(crate) fn group(pid: i32) -> Option<String> {
-    let source = Source::system();
-    let groups = ControlGroups::of_process(&source, &pid.to_string()).own(&source, "cpu")?;
-    groups.folders.first().filter(|_| groups.folders.len() > 1).cloned()
+    cpu_quota(&source, &groups)?.cpus()
 }
 
 /// `PRETTY_NAME` of os-release(5), without its quotes.
@@ -286,6 +295,27 @@ fn preemption_model(version: &str) -> String {
 fn preemption_boot(line: &str) -> String {
     let mode = line.split_whitespace().rev().find_map(|word| word.strip_prefix("preempt="));
     mode.unwrap_or("default").to_owned()
+}
+
+fn governor(source: &Source) -> Option<String> {
+    let policies = source.names(&format!("{CPUS}/cpufreq")).into_iter();
+    let governors: BTreeSet<String> = policies
+        .filter_map(|name| source.text(&format!("{CPUS}/cpufreq/{name}/scaling_governor")))
+        .collect();
+    cpu::joined(governors, ",")
+}
+
+fn boost(source: &Source) -> Option<bool> {
+    let no_turbo = || source.flag(&format!("{CPUS}/intel_pstate/no_turbo"));
+    source.flag(&format!("{CPUS}/cpufreq/boost")).or_else(|| no_turbo().map(|forbidden| !forbidden))
+}
+
+fn mitigations(source: &Source) -> BTreeMap<String, String> {
+    let folder = format!("{CPUS}/vulnerabilities");
+    let names = source.names(&folder).into_iter();
+    names
+        .filter_map(|name| Some((name.clone(), source.text(&format!("{folder}/{name}"))?)))
+        .collect()
 }
 
 fn load(text: &str) -> Option<[f64; 3]> {

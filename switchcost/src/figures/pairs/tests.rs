@@ -1,5 +1,5 @@
 use super::*;
-use crate::figures::verdict::MARGIN;
+use crate::figures::verdict::{MARGIN, Reason};
 
 /// Pairs as they were seen on a virtual machine: a bias of each pair of 2 to 3 %, with heavy tails.
 struct Machine(fastrand::Rng);
@@ -57,20 +57,6 @@ fn a_delay_is_found_and_equal_builds_are_not_called_different() {
         alarms += equal.iter().filter(|finding| finding.verdict.has_changed()).count();
     }
     assert!(found >= 190 && alarms <= 6 && voided <= 6, "{found} {alarms} {voided}");
-}
-
-#[test]
-fn many_rows_are_corrected_together() {
-    let mut machine = machine();
-    let mut alarms = 0;
-    for _ in 0..100 {
-        let mut rows: Vec<Row> = (0..20).map(|_| machine.row(0.0, 8)).collect();
-        rows.push(machine.row(0.5, 8));
-        judge(&mut rows, MARGIN);
-        assert_eq!(rows[20].findings[0].verdict, Verdict::More);
-        alarms += usize::from(rows[..20].iter().any(|row| row.findings[0].verdict.has_changed()));
-    }
-    assert!(alarms <= 4, "{alarms}");
 }
 
 /// Every interval is shown and decides: in 99.4 % of duels all of them hold the truth, and of a change just
@@ -137,18 +123,13 @@ fn a_count_is_exact_if_every_twin_gave_the_same() {
     let mut uneven = row.clone();
     uneven.pairs[2].switches = Some([501.0, 1002.001]);
     assert!(!judged(uneven)[1].is_exact);
-    row.twins[1].switches = Some([501.0, 502.0]);
-    assert!(!judged(row)[1].is_exact);
-}
-
-#[test]
-fn rounding_is_no_change_and_more_than_nothing_is_beyond_any_limit() {
-    let mut row = machine().row(0.0, 8);
     for pair in &mut row.pairs {
         (pair.switches, pair.faults) = (Some([501.0, 501.01]), Some([0.0, 0.5]));
     }
+    row.twins[1].switches = Some([501.0, 502.0]);
+    // Rounding is no change, and more than nothing is beyond any limit.
     let [_, switches, faults] = judged(row);
-    assert_eq!(switches.verdict, Verdict::Within(0.0));
+    assert_eq!((switches.verdict, switches.is_exact), (Verdict::Within(0.0), false));
     assert!(!faults.is_share && faults.is_worse_than(10.0));
 }
 
@@ -188,7 +169,7 @@ fn a_row_without_times_has_no_verdict_on_its_time() {
         row.pairs[timed..].iter_mut().for_each(|pair| pair.time = None);
         let [time, switches, _] = judged(row);
         assert_eq!(time.kind, Kind::Time);
-        assert_eq!(time.verdict, Verdict::Inconclusive(Reason::Disturbed));
+        assert_eq!(time.verdict, Verdict::Inconclusive(Reason::FewSlices));
         assert_eq!((time.figures.is_some(), time.change), (timed > 0, None));
         assert_eq!(switches.verdict, Verdict::Within(0.0));
     }

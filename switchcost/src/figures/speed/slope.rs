@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::process::{Case, Process, Round};
+use facts::Record;
 
 /// Share of the residuals that is left out at each end of a fit: slices with a pause of their own.
 const TRIM: f64 = 0.05;
@@ -23,17 +23,52 @@ const PULL: f64 = 0.9;
 /// Steepest slope: no program depends on a CPU's units twice as much as the probe.
 const STEEPEST: f64 = 2.0;
 
+/// Round of a run.
+pub(crate) type Round = (u64, u64, u32);
+
+/// A case of a plan, in all runs: section, row, column and the swept value.
+pub(crate) type Case<'a> = (&'a str, &'a str, &'a str, Option<u64>);
+
+/// A slice as the fit sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    pub(crate) turn: u32,
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    /// True if no probe was slower than those of a quiet CPU.
+    pub(crate) is_quiet: bool,
+}
+
+/// A process as the fit sees it.
+pub(crate) struct Process<'a> {
+    pub(crate) index: usize,
+    pub(crate) case: Case<'a>,
+    pub(crate) group: (bool, bool),
+    pub(crate) round: Round,
+    pub(crate) cpus: usize,
+    /// All slices, and those that count.
+    pub(crate) all: Vec<Look>,
+    pub(crate) looks: Vec<Look>,
+    /// True if too few of them count.
+    pub(crate) is_short: bool,
+}
+
+/// Round of a record.
+pub(crate) fn round(record: &Record) -> Round {
+    (record.run, record.header.seed, record.round)
+}
+
 /// A slope with what is known of its error.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Slope {
-    pub(super) value: f64,
-    pub(super) error: f64,
+pub(crate) struct Slope {
+    pub(crate) value: f64,
+    pub(crate) error: f64,
     /// Its influence by round: what the slope owes to each.
-    pub(super) by_round: BTreeMap<Round, f64>,
+    pub(crate) by_round: BTreeMap<Round, f64>,
 }
 
 /// The cap that leaves the least of the times of programs with so many CPUs unexplained.
-pub(super) fn cap(processes: &[Process<'_>], cpus: usize) -> f64 {
+pub(crate) fn cap(processes: &[Process<'_>], cpus: usize) -> f64 {
     let own: Vec<&Process<'_>> = processes.iter().filter(|process| process.cpus == cpus).collect();
     let all: Vec<f64> = own.iter().flat_map(|p| &p.looks).map(|look| look.x).collect();
     let highest = stats::quantile(&all, 0.99).unwrap_or(0.0);
@@ -110,7 +145,7 @@ impl Fit {
 }
 
 /// Slopes of all cases: each drawn towards their mean as far as it is unsure.
-pub(super) fn slopes<'a>(
+pub(crate) fn slopes<'a>(
     processes: &[Process<'a>],
     caps: &BTreeMap<usize, f64>,
 ) -> BTreeMap<Case<'a>, Slope> {

@@ -39,14 +39,6 @@ fn slices_whose_time_others_had_do_not_count() {
     }
 }
 
-#[test]
-fn a_process_without_slices_has_the_mean_of_its_samples() {
-    let records = [of(Vec::new())];
-    let timed = correct(&records).timed.remove(0);
-    assert_eq!((timed.iteration(), timed.with_error()), (Some(100.0), Some(100.0)));
-    assert_eq!(timed.factor(), 1.0);
-}
-
 /// Programs, and how far they follow the speed of the machine.
 const ROWS: [(&str, f64); 4] = [("a", 0.4), ("b", 0.6), ("c", 0.9), ("d", 1.1)];
 

@@ -7,13 +7,11 @@ use crate::system::console::shortened;
 /// End of a program: its status and its words.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Its status.
     pub(crate) status: ExitStatus,
     /// True if its time was up.
     pub(crate) is_overdue: bool,
     /// Cause from outside, such as a timeout.
     pub(crate) fault: Option<String>,
-    /// End of its standard error.
     pub(crate) words: String,
     /// Names of processes that it, or one alive beside it, left running.
     pub(crate) left: Option<String>,

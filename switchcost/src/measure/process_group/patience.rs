@@ -25,7 +25,6 @@ enum Stage {
     Overdue,
 }
 
-/// Time that a program has.
 #[derive(Debug)]
 pub(super) struct Patience {
     limit: Duration,
@@ -47,7 +46,6 @@ impl Patience {
         }
     }
 
-    /// Time until the next step.
     pub(super) fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
@@ -89,7 +87,6 @@ impl Patience {
         self.stage == Stage::Overdue
     }
 
-    /// Whether the runner has given it up.
     pub(super) fn is_given_up(&self) -> bool {
         self.stage == Stage::GivenUp
     }

@@ -1,15 +1,16 @@
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::super::launch;
 use super::*;
+use crate::plan::Case;
+use crate::plan::scheduling::Cpus;
 use crate::plan::setting::Setting;
 
-fn sh(script: &str, timeout: Duration) -> ProcessGroup {
+fn sh(script: &str, setting: &Setting) -> ProcessGroup {
     let args = ["-c".to_owned(), script.to_owned()];
-    launch::start(&Path::new("/bin/sh").into(), &args, &Setting::default(), timeout).unwrap()
+    let program = PathBuf::from("/bin/sh").into();
+    launch::start(&program, &args, setting, Duration::from_secs(60)).unwrap()
 }
-
-const LONG: Duration = Duration::from_secs(60);
 
 fn line(group: &mut ProcessGroup) -> Option<String> {
     let line = group.line().unwrap()?;
@@ -17,24 +18,8 @@ fn line(group: &mut ProcessGroup) -> Option<String> {
 }
 
 #[test]
-fn lines_go_back_and_forth() {
-    let mut echo =
-        sh("while read x; do echo got $x; done; printf last; echo bye >&2; exit 3", LONG);
-    echo.write(b"one\n").unwrap();
-    assert_eq!(line(&mut echo).as_deref(), Some("got one"));
-    echo.write(b"two\n").unwrap();
-    assert_eq!(line(&mut echo).as_deref(), Some("got two"));
-    echo.close_input();
-    assert_eq!(line(&mut echo).as_deref(), Some("last"));
-    assert_eq!(line(&mut echo), None);
-    let ended = echo.end().unwrap();
-    assert_eq!((ended.status.code(), ended.fault.as_ref()), (Some(3), None));
-    assert!(ended.reason().starts_with("bye ("), "{}", ended.reason());
-}
-
-#[test]
 fn what_has_ended_while_others_hold_its_output_is_seen() {
-    let mut child = sh("sleep 1000 & echo x", LONG);
+    let mut child = sh("sleep 1000 & echo x", &Setting::default());
     assert_eq!(line(&mut child).as_deref(), Some("x"));
     assert_eq!(line(&mut child), None);
     assert!(child.end().unwrap().status.success());
@@ -42,21 +27,15 @@ fn what_has_ended_while_others_hold_its_output_is_seen() {
 
 #[test]
 fn a_line_without_end_is_refused() {
-    let mut child = sh("exec tr '\\0' x </dev/zero", LONG);
+    let mut child = sh("exec tr '\\0' x </dev/zero", &Setting::default());
     assert!(child.line().unwrap_err().to_string().contains("16 MiB"));
 }
 
 #[test]
-fn a_start_that_a_limit_refuses_names_it() {
-    for (errno, limit) in [
-        (Errno::EMFILE, Some("`ulimit -n`")),
-        (Errno::ENFILE, Some("fs.file-max")),
-        (Errno::EAGAIN, Some("`ulimit -u`")),
-        (Errno::ENOENT, None),
-    ] {
-        let error = refused(errno.into());
-        assert!(limit.is_none_or(|limit| error.to_string().contains(limit)), "{error}");
-        // The settings of a case explain it further.
-        assert!(error.downcast_ref::<io::Error>().is_some());
-    }
+fn a_pinned_case_runs_on_one_cpu() {
+    let allowed = Cpus::allowed().unwrap();
+    let setting = Case { pin: true, ..Case::default() }.setting_among(Some(&allowed));
+    let mut child = sh("grep Cpus_allowed_list /proc/self/status", &setting);
+    let cpus = format!("Cpus_allowed_list:\t{}", allowed.list()[0]);
+    assert_eq!(line(&mut child), Some(cpus));
 }

@@ -32,7 +32,6 @@ impl Rounds {
             .filter_map(|((case, _), _)| Some(self.header.plan.get(*case)?.1.name()))
             .collect();
         let all = has_failed.len();
-        ensure!(failed.len() < all || all == 0, "every case failed; the records say why");
         ensure!(
             failed.is_empty(),
             "{} of {all} cases failed: {}; the records say why",
@@ -43,9 +42,6 @@ impl Rounds {
     }
 
     /// The same if failures are verdicts of their own.
-    ///
-    /// # Errors
-    /// When the file has gone, or what has ended the run before its time.
     pub fn conclude_any(&mut self) -> anyhow::Result<()> {
         if signals::received().is_some() {
             let runs = counted(self.records.len(), "run");

@@ -12,14 +12,10 @@ use crate::plan::{Case, Identity, Point};
 use crate::system::console::shell_line;
 
 impl Rounds {
-    /// A run that goes on where a file ends. Processes that were interrupted or failed are run again.
-    ///
-    /// # Errors
-    /// When it was made by another plan or with other options, on another machine or by another build.
-    pub fn resume(mut self, earlier: Contents, cases: &[Case]) -> anyhow::Result<Self> {
-        let Some(header) = earlier.runs.last() else {
-            return Ok(self);
-        };
+    /// Goes on where a file ends, if that was made by the same plan, options and build, and on the same machine.
+    /// Processes that were interrupted or failed are run again.
+    pub(super) fn resume(&mut self, earlier: Contents, cases: &[Case]) -> anyhow::Result<()> {
+        let Some(header) = earlier.runs.last() else { return Ok(()) };
         ensure!(earlier.runs.len() == 1, "it holds several runs");
         header::ensure_same(header, &self.header)?;
         let known: HashMap<Point, &Case> =
@@ -40,6 +36,6 @@ impl Rounds {
         let since = Duration::from_millis(now.saturating_sub(header.started));
         self.begun = self.begun.checked_sub(since).unwrap_or(self.begun);
         self.records = earlier.records;
-        Ok(self)
+        Ok(())
     }
 }

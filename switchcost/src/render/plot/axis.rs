@@ -85,13 +85,6 @@ impl Axis {
         axis
     }
 
-    /// A logarithmic axis for costs, all of them above zero.
-    pub(super) fn costs(values: impl Iterator<Item = f64>, quantity: Quantity) -> Self {
-        let (low, high) = extremes(values.filter(|v| *v > 0.0));
-        let low = if low > 0.0 { low } else { high / 10.0 };
-        Axis::logarithmic(low, if high > low { high } else { low * 2.0 }, quantity)
-    }
-
     /// An axis for the values of a flag, which have the labels: logarithmic if it can be. A 0 is at
     /// its left end, as far from the next value as that is from the one after it.
     pub(super) fn swept(values: impl Iterator<Item = f64>) -> Self {

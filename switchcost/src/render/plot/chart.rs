@@ -1,7 +1,7 @@
 //! Plots with points over a horizontal axis: sweeps.
 
 use super::axis::Axis;
-use super::{Plot, color};
+use super::drawing::{Plot, color};
 use crate::views::tables::Curve;
 
 const CAPTION: &str =
@@ -12,7 +12,7 @@ const HEIGHT: u32 = 260;
 
 /// A sweep: a line for each series, with intervals, and the counts at which a cache would be full; `None` if
 /// nothing was measured.
-pub(in crate::render) fn curve(curve: &Curve<'_>) -> Option<Plot> {
+pub(crate) fn curve(curve: &Curve<'_>) -> Option<Plot> {
     let points = |index: usize| {
         let points = curve.series[index].points.iter();
         points.filter_map(|(x, figure)| Some((*x as f64, figure.reading()?, figure.grade)))
@@ -39,12 +39,6 @@ pub(in crate::render) fn curve(curve: &Curve<'_>) -> Option<Plot> {
         plot.text(label, (0.13, 0), y(*value), "end", "muted");
     }
     plot.foot(&x_axis, x, bottom, &curve.over);
-    // Whose cache it is stands below the plot.
-    for (index, full) in curve.held.iter().flat_map(|held| &held.full).enumerate() {
-        plot.line((x(full.tasks), top), (x(full.tasks), bottom), "rule");
-        let height = top + 8 + 14 * (index as u32 % 3);
-        plot.text(&full.cache, (x(full.tasks), 4), height, "start", "muted");
-    }
     for index in 0..curve.series.len() {
         let class = format!("line {}", color(index));
         let line: Vec<_> = points(index).map(|(at, r, _)| (x(at), y(r.mean.value))).collect();

@@ -1,22 +1,19 @@
 //! Plots with a row for each case: its name, its figure and its marks on one common axis.
 
-use facts::Quantity;
 use maud::html;
 
 use super::axis::Axis;
-use super::{Plot, color};
+use super::drawing::Plot;
+use crate::figures::Reading;
 use crate::figures::grade::Grade;
 use crate::figures::number::number;
-use crate::figures::{Figures, Reading};
 use crate::render::answer::{name, quotient, sides};
 use crate::system::console::brief;
-use crate::views::answer::{Answer, AnswerRow, Cost, THREAD_AND_TASK};
+use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
+use crate::views::fleet::Machine;
 use crate::views::tables::Table;
 
 const ANSWER: &str = "Bars: 95 % intervals of the ratios. Open marks: figures that are not sure.";
-
-const TIMES: &str =
-    "From the shortest to the longest, log scale. Open marks: figures that are not sure.";
 
 const STRIP: &str = "Sorted by the mean; beside the name, its multiple of the least. Each point is the mean of one \
                      process, the first on top. Vertical stroke: the mean, or the centres of two groups of \
@@ -44,7 +41,7 @@ impl Plot {
 }
 
 /// The answer: for each row a thread's figure as a multiple of a task's.
-pub(in crate::render) fn answer(answer: &Answer) -> Plot {
+pub(crate) fn answer(answer: &Answer) -> Plot {
     let sides = sides(answer);
     let title = match sides {
         THREAD_AND_TASK => "Cost of an OS thread, as a multiple of an async task's".to_owned(),
@@ -54,8 +51,20 @@ pub(in crate::render) fn answer(answer: &Answer) -> Plot {
     ratios(&title, sides, &rows, &quotient(answer))
 }
 
+/// Ratios of the machines that answer a question.
+pub(crate) fn of_machines(
+    question: &str,
+    machines: &[Machine],
+    rows: &[Option<AnswerRow>],
+) -> Option<Plot> {
+    let named = machines.iter().zip(rows);
+    let rows: Vec<_> =
+        named.filter_map(|(machine, row)| Some((machine.name.clone(), row.as_ref()?))).collect();
+    Some(ratios(question, rows.first()?.1.sides(), &rows, "thread ÷ task"))
+}
+
 /// Ratios of two sides, a row each, with what both cost.
-pub(in crate::render) fn ratios(
+fn ratios(
     title: &str,
     [one, other]: [&str; 2],
     rows: &[(String, &AnswerRow)],
@@ -90,54 +99,13 @@ pub(in crate::render) fn ratios(
     plot
 }
 
-/// Times from the shortest to the longest on one scale: everyday work, tasks and threads; `None` if there is no
-/// such work to set them against.
-pub(in crate::render) fn times(figures: &Figures<'_>, answer: &Answer) -> Option<Plot> {
-    let work = figures.iter().filter(|figure| figure.runs.place.case.everyday);
-    let work = work.filter_map(|figure| Some((figure.key.name(), 2, Cost::of(figure)?)));
-    let mut times: Vec<(String, usize, Cost)> = work.collect();
-    if times.is_empty() {
-        return None;
-    }
-    for row in answer.rows.iter().filter(|row| row.metric.quantity() == Quantity::Time) {
-        let [one, other] = match row.sides() {
-            THREAD_AND_TASK => ["thread", "task"],
-            sides => sides,
-        };
-        times.push((format!("{other}: {}", row.name), 0, row.task));
-        times.push((format!("{one}: {}", row.name), 1, row.thread));
-    }
-    times.sort_by(|a, b| a.2.value.total_cmp(&b.2.value));
-    let axis = Axis::costs(times.iter().flat_map(|(.., time)| time.ends()), Quantity::Time);
-    // A figure stands at the end of its bar.
-    let place = |value: f64| 0.015 + 0.7 * axis.place(value);
-    let mut plot = Plot::new("How long things take", TIMES);
-    let [one, other] = sides(answer);
-    plot.legend([other, one, "everyday work"].into_iter());
-    let top = plot.height;
-    for (name, series, time) in &times {
-        let y = plot.row(name, "") - 9;
-        let [low, high] = time.ends();
-        plot.line((place(0.0), y), (place(high), y), &format!("line {}", color(*series)));
-        plot.mark((place(low), y), *series, time.grade);
-        if high > low {
-            plot.mark((place(high), y), *series, time.grade);
-        }
-        plot.text(&time.show(Quantity::Time), (place(high), 12), y, "start", "");
-        plot.height -= 14;
-    }
-    plot.height += 4;
-    plot.foot(&axis, place, top, "time");
-    Some(plot)
-}
-
 /// Interval of a row's ratio, or the ratio alone.
 fn bounds(row: &AnswerRow) -> [f64; 2] {
     row.bounds().unwrap_or([row.ratio.value; 2])
 }
 
 /// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables.
-pub(in crate::render) fn strip(table: &Table<'_>) -> Option<Plot> {
+pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
     let columns = table.columns.iter().enumerate().filter(|(_, (_, is_further))| !is_further);
     let columns: Vec<(usize, &str)> = columns.map(|(index, (name, _))| (index, *name)).collect();
     let mut cases: Vec<(String, usize, Grade, &Reading)> = Vec::new();

@@ -2,13 +2,11 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, ensure};
 use facts::{Link, Machine, Record};
 
-use crate::figures::grade::Grade;
 use crate::figures::{Figures, provenance};
 use crate::measure::campaign::quick;
 use crate::measure::store;
@@ -17,7 +15,7 @@ use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::verbs::args::newest_first;
 use crate::views::answer::Answer;
-use crate::views::estimate::{Cost, Load, Range, Scheduler, costs};
+use crate::views::estimate::{Costs, Load, costs};
 
 /// Most files of a folder that are looked into.
 const MOST_FILES: usize = 12;
@@ -50,12 +48,6 @@ impl Results {
     /// Reads the file that is named, if one is.
     pub(super) fn open(named: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = named else { return Ok(Results::Folder) };
-        if !path.exists() && path.to_string_lossy().ends_with("/s") {
-            return Err(BadUsage::new(format!(
-                "there is no file {}: a rate is one word, such as --switches 30000/s",
-                path.display()
-            )));
-        }
         let contents = store::read(path)?;
         store::tell(path, &contents);
         if !is_here(&contents.records) {
@@ -66,27 +58,27 @@ impl Results {
     }
 
     /// Costs of a hand-over between threads and between tasks.
-    pub(super) fn costs(&self, load: &Load) -> anyhow::Result<([Cost; 2], Source)> {
+    pub(super) fn costs(&self, load: &Load) -> anyhow::Result<(Costs, Source)> {
         self.find(
             &format!("hand-overs over {}", load.over()),
-            || plan(load.link, load.scheduler),
-            |records| costs(records, load.links(), load.scheduler),
+            || plan(load.link),
+            |records| costs(records, load.links()),
         )
     }
 
     /// Bytes of a waiting thread and of a task.
-    pub(super) fn sizes(&self) -> anyhow::Result<(([Range; 2], Grade), Source)> {
+    pub(super) fn sizes(&self) -> anyhow::Result<(Costs, Source)> {
         self.find("memory", Plan::sizes, |records| Answer::of(&Figures::of(records))?.sizes())
     }
 
     /// Finds figures in the file that is named, or in the newest of this folder that has them and is of this machine,
     /// or by a short run of a plan, which is kept there.
-    fn find<T>(
+    fn find(
         &self,
         what: &str,
         plan: impl FnOnce() -> anyhow::Result<Plan>,
-        take: impl Fn(&[Record]) -> Option<T>,
-    ) -> anyhow::Result<(T, Source)> {
+        take: impl Fn(&[Record]) -> Option<Costs>,
+    ) -> anyhow::Result<(Costs, Source)> {
         let found = |path: &Path, is_new: bool, records: &[Record]| {
             let (path, machine) = (path.to_owned(), records.first()?.machine().clone());
             let title = provenance::machine(records);
@@ -116,8 +108,23 @@ impl Results {
                 return Ok(found);
             }
         }
-        let (path, records) = measured(what, plan()?)?;
-        found(&path, true, &records).ok_or_else(|| none_of(what, &records))
+        console::say(format_args!(
+            "no results in this folder have figures of {what} on this machine: measuring them, in 15 s or in five \
+             rounds if these take longer"
+        ));
+        let (path, records) = quick(plan()?)?;
+        ensure!(
+            signals::received().is_none(),
+            "interrupted while it measured: the part is kept in {}, and used if it is named",
+            path.display()
+        );
+        found(&path, true, &records).ok_or_else(|| {
+            let figures = Figures::of(&records);
+            let reason = figures.iter().find_map(|figure| figure.outcome.reason());
+            let reason =
+                reason.unwrap_or("a short run was not enough, `switchcost run` takes longer");
+            anyhow!("there are no figures of {what}: {reason}")
+        })
     }
 }
 
@@ -133,54 +140,11 @@ fn is_part(records: &[Record]) -> bool {
     records.iter().any(|record| record.partial && !whole.contains(&place(record)))
 }
 
-/// Records of a short run of a plan, and their file.
-fn measured(what: &str, plan: Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
-    console::say(format_args!(
-        "no results in this folder have figures of {what} on this machine: measuring them, in 15 s or in five rounds \
-         if these take longer"
-    ));
-    let measured = quick(plan).map_err(|e| match e.downcast_ref::<io::Error>() {
-        Some(cause) if is_refused(cause) => anyhow!(
-            "cannot keep them in this folder ({cause}): go to a folder that you may write to, or name a file of results"
-        ),
-        _ => e,
-    });
-    if signals::received().is_none() {
-        return measured;
-    }
-    let part = measured.map(|(path, _)| {
-        format!(": the part is kept in {}, and used if it is named", path.display())
-    });
-    bail!("interrupted while it measured{}", part.unwrap_or_default())
-}
-
-/// True if a folder takes no new file.
-fn is_refused(error: &io::Error) -> bool {
-    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
-    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
-}
-
-/// Why a run has no figures: a limit refused a row, say.
-fn none_of(what: &str, records: &[Record]) -> anyhow::Error {
-    let figures = Figures::of(records);
-    let mut causes = figures
-        .iter()
-        .filter_map(|figure| Some((figure.key.name(), figure.outcome.reason()?.to_owned())));
-    match causes.next() {
-        Some((row, reason)) => anyhow!("there are no figures of {what}: {row}: {reason}"),
-        None => anyhow!(
-            "a short run was not enough for {what}: `switchcost run`, or with --plan links, takes longer"
-        ),
-    }
-}
-
 /// Plan that has the hand-overs of threads and of tasks over a link, in one session; of a service's, the default one.
-fn plan(link: Option<Link>, scheduler: Scheduler) -> anyhow::Result<Plan> {
-    match (link, scheduler) {
-        (None, _)
-        | (Some(Link::Pipe), Scheduler::Multi)
-        | (Some(Link::Memory), Scheduler::CurrentThread) => Plan::built_in(),
-        (Some(link), _) => Plan::links(link),
+fn plan(link: Option<Link>) -> anyhow::Result<Plan> {
+    match link {
+        None | Some(Link::Pipe) => Plan::built_in(),
+        Some(link) => Plan::links(link),
     }
 }
 
@@ -191,21 +155,12 @@ mod tests {
     #[test]
     fn the_plan_of_a_load_has_its_threads_and_its_tasks() {
         for link in [Link::Pipe, Link::Tcp, Link::Memory] {
-            for scheduler in [Scheduler::Multi, Scheduler::CurrentThread] {
-                let plan = plan(Some(link), scheduler).unwrap();
-                let rows = plan.sections.iter().flat_map(|section| &section.rows);
-                let kinds: Vec<Option<Scheduler>> = rows
-                    .filter(|row| row.link == Some(link))
-                    .map(|row| match row.variant.flags.last().map(String::as_str) {
-                        Some("current-thread") => Some(Scheduler::CurrentThread),
-                        Some("multi-thread") => Some(Scheduler::Multi),
-                        _ if row.program().starts_with("thread") => None,
-                        _ if row.program() == "async-mem-brigade" => Some(Scheduler::CurrentThread),
-                        _ => Some(Scheduler::Multi),
-                    })
-                    .collect();
-                let has_both = kinds.contains(&None) && kinds.contains(&Some(scheduler));
-                assert!(has_both, "{link:?} {kinds:?}");
+            let plan = plan(Some(link)).unwrap();
+            let rows = plan.sections.iter().flat_map(|section| &section.rows);
+            let programs = rows.filter(|row| row.link == Some(link)).map(|row| row.program());
+            let programs: Vec<&str> = programs.collect();
+            for kind in ["thread", "async"] {
+                assert!(programs.iter().any(|name| name.starts_with(kind)), "{programs:?}");
             }
         }
     }

@@ -23,7 +23,7 @@ use crate::figures::provenance::{self, Fact};
 use crate::figures::runs::Key;
 use crate::figures::speed::Round;
 use crate::figures::verdict::{Reason, Verdict};
-use crate::figures::{CONFIDENCE, Figure, Figures, Outcome};
+use crate::figures::{CONFIDENCE, Figure, Figures, Outcome, Reading};
 use crate::system::console::shell_line;
 
 /// Parts of a case of memory.
@@ -33,10 +33,9 @@ const PARTS: [&str; 2] = [", user", ", with kernel"];
 enum Side<'a> {
     /// The file does not have it.
     Absent,
-    /// It was not measured.
     Failed(&'a str),
     /// One value for each process.
-    Figure(&'a Figure<'a>),
+    Figure(&'a Figure<'a>, &'a Reading),
     /// Bytes for each task.
     Slope(&'a Line),
 }
@@ -44,7 +43,6 @@ enum Side<'a> {
 /// The machine's own time in each round of both files: the geometric mean of its yardsticks.
 struct Machine {
     times: [BTreeMap<Round, f64>; 2],
-    /// New divided by old.
     change: Option<Estimate>,
     /// Most by which the change of a yardstick differs from it, as a logarithm.
     apart: f64,
@@ -55,13 +53,12 @@ impl Comparison {
     pub fn of_files(names: [&str; 2], figures: [&Figures<'_>; 2], margin: f64) -> Self {
         let [old, new] = figures;
         let machine = Machine::of(figures);
-        let (mut rows, mut all) = (Vec::new(), Vec::new());
+        let (mut rows, mut all, mut yardsticks) = (Vec::new(), Vec::new(), Vec::new());
         for figure in old.iter().chain(new.iter().filter(|of| old.get(&of.key).is_none())) {
             let parts = if figure.metric().is_slope() { &PARTS[..] } else { &[""] };
             for part in parts {
-                let sides = figures.map(|figures| Side::of(figures.get(&figure.key), part));
-                let name = figure.name() + part;
-                let metric = figure.metric().clone();
+                let both = figures.map(|figures| figures.get(&figure.key));
+                let sides = both.map(|figure| Side::of(figure, part));
                 let fault = match &sides {
                     [Side::Absent, Side::Absent] => continue,
                     [Side::Failed(why), _] => Some(Fault::Failed(format!("A: {why}"))),
@@ -71,20 +68,28 @@ impl Comparison {
                     [Side::Absent, _] => Some(Fault::LeftOut("not in A".to_owned())),
                     _ => None,
                 };
-                if fault.is_none() {
-                    let row = rows.len();
-                    all.extend(unjudged(row, figure, &sides, machine.as_ref()));
-                }
+                let grade = both.into_iter().flatten().map(|figure| figure.grade).max();
+                let one = unjudged(figure, sides, machine.as_ref()).map(|one| Unjudged {
+                    row: rows.len(),
+                    finding: Finding { grade: grade.unwrap_or_default(), ..one.finding },
+                    ..one
+                });
+                all.extend(one);
+                yardsticks.extend(figure.runs.is_yardstick().then_some(rows.len()));
+                let (name, metric) = (figure.name() + part, figure.metric().clone());
                 let row = Row::new(&figure.key.section, name, metric, Kind::Figure);
                 rows.push(Row { fault, ..row });
             }
         }
         finding::judge(&mut rows, all, 1.0 - CONFIDENCE, margin);
-        blame_machine(&mut rows, old);
-        let marks = provenance::differing_machines(
-            &provenance::runs(old.records),
-            &provenance::runs(new.records),
-        );
+        // Work that depends on the machine alone is never to blame.
+        for row in yardsticks {
+            for finding in rows[row].findings.iter_mut().filter(|own| own.verdict.has_changed()) {
+                finding.verdict = Verdict::Inconclusive(Reason::Machine);
+            }
+        }
+        let runs = figures.map(|figures| provenance::runs(figures.records));
+        let marks = provenance::differing_machines(runs[0].first(), &runs[1]);
         Comparison {
             sides: [(names[0], old), (names[1], new)].map(|(name, figures)| side(name, figures)),
             machine: String::new(),
@@ -111,7 +116,7 @@ impl<'a> Side<'a> {
         match &figure.outcome {
             Outcome::Absent => Side::Absent,
             Outcome::Failed { reason } | Outcome::NotRun { reason } => Side::Failed(reason),
-            Outcome::Measured(_) => Side::Figure(figure),
+            Outcome::Measured(reading) => Side::Figure(figure, reading),
             Outcome::Slope(slopes) if slopes.void() => {
                 Side::Failed("transparent huge pages void the slope")
             }
@@ -122,65 +127,40 @@ impl<'a> Side<'a> {
             }
         }
     }
-
-    fn figure(&self) -> Option<&'a Figure<'a>> {
-        match self {
-            Side::Figure(figure) => Some(figure),
-            _ => None,
-        }
-    }
 }
 
-/// A case that both files have; `None` if the same name is a time in one and a size in the other.
-fn unjudged(
-    row: usize,
-    of: &Figure<'_>,
-    sides: &[Side<'_>; 2],
-    machine: Option<&Machine>,
-) -> Option<Unjudged> {
+/// A case that both files have; `None` if either lacks it, or the same name is a time in one and a size in the other.
+fn unjudged(of: &Figure<'_>, sides: [Side<'_>; 2], machine: Option<&Machine>) -> Option<Unjudged> {
     let mut slack = 0.0;
     let (estimates, change) = match sides {
-        [Side::Figure(a), Side::Figure(b)] => {
-            let (old, new) = (a.reading()?, b.reading()?);
-            if old.modes.is_some() || new.modes.is_some() {
-                (None, Err(Reason::TwoModes))
-            } else {
-                let is_timed =
-                    matches!(of.quantity(), Quantity::Time | Quantity::Rate | Quantity::Throughput);
-                let machine = machine.filter(|_| is_timed && !of.runs.is_yardstick());
-                let beside = machine.and_then(|machine| Some((machine.beside([a, b])?, machine)));
-                slack = beside.map_or(0.0, |(_, machine)| machine.apart);
-                let change = match beside {
-                    Some((change, _)) => Ok(change),
-                    None => log_ratio(&new.samples, &old.samples),
-                };
-                (Some([old.mean, new.mean]), change)
-            }
+        [Side::Figure(_, old), Side::Figure(_, new)]
+            if old.modes.is_some() || new.modes.is_some() =>
+        {
+            (None, Err(Reason::TwoModes))
+        }
+        [Side::Figure(a, old), Side::Figure(b, new)] => {
+            let is_timed =
+                matches!(of.quantity(), Quantity::Time | Quantity::Rate | Quantity::Throughput);
+            let machine = machine.filter(|_| is_timed && !of.runs.is_yardstick());
+            let beside = machine.and_then(|machine| Some((machine.beside([a, b])?, machine.apart)));
+            slack = beside.map_or(0.0, |(_, apart)| apart);
+            let change = beside
+                .map_or_else(|| log_ratio(&new.samples, &old.samples), |(change, _)| Ok(change));
+            (Some([old.mean, new.mean]), change)
         }
         [Side::Slope(old), Side::Slope(new)] => {
             let change = stats::log_slope_ratio(new, old).ok_or(Reason::NoSize);
-            let whole = |line: &Line| {
-                let interval = line.slope;
-                Estimate { value: interval.estimate, n: interval.n, interval: Some(interval) }
-            };
-            (Some([whole(old), whole(new)]), change)
+            (Some([old, new].map(|line| Estimate::from(line.slope))), change)
         }
         _ => return None,
     };
-    let grades = sides.iter().filter_map(|side| Some(side.figure()?.grade));
     let finding = Finding {
-        kind: Kind::Figure,
-        quantity: of.quantity(),
         verdict: Verdict::Inconclusive(change.err().unwrap_or(Reason::FewRounds)),
-        change: None,
-        twin: None,
-        is_share: true,
-        is_exact: false,
         figures: estimates.map(|both| both.map(|estimate| estimate.value)),
         estimates,
-        grade: grades.max().unwrap_or_default(),
+        ..Finding::new(Kind::Figure, of.quantity())
     };
-    Some(Unjudged { row, finding, change: change.ok(), twin: None, slack, level: None })
+    Some(Unjudged { row: 0, finding, change: change.ok(), twin: None, slack, level: None })
 }
 
 /// Logarithm of new divided by old.
@@ -189,20 +169,6 @@ fn log_ratio(new: &[f64], old: &[f64]) -> Result<Contrast, Reason> {
         return Err(Reason::FewRounds);
     }
     Contrast::log_ratio(new, old).ok_or(Reason::NoSize)
-}
-
-/// Work that depends on the machine alone is never to blame.
-fn blame_machine(rows: &mut [Row], old: &Figures<'_>) {
-    for figure in old.iter().filter(|figure| figure.runs.is_yardstick()) {
-        let own = rows
-            .iter_mut()
-            .filter(|row| row.section == figure.key.section && row.name == figure.name());
-        for finding in own.flat_map(|row| &mut row.findings) {
-            if finding.verdict.has_changed() {
-                finding.verdict = Verdict::Inconclusive(Reason::Machine);
-            }
-        }
-    }
 }
 
 impl Machine {
@@ -216,7 +182,7 @@ impl Machine {
         let [old, new] = figures;
         let shared = old.iter().filter(|of| is_one(of) && new.get(&of.key).is_some_and(is_one));
         let keys: Vec<&Key> = shared.map(|figure| &figure.key).collect();
-        let times = figures.map(|figures| {
+        let times: [BTreeMap<Round, f64>; 2] = figures.map(|figures| {
             let all = keys.iter().filter_map(|key| figures.get(key));
             let mut logs: BTreeMap<Round, Vec<f64>> = BTreeMap::new();
             for (round, time) in all.flat_map(|figure| figure.runs.with_errors()) {
@@ -226,9 +192,7 @@ impl Machine {
             let mean = |own: Vec<f64>| (own.iter().sum::<f64>() / own.len() as f64).exp();
             logs.into_iter().map(|(round, own)| (round, mean(own))).collect()
         });
-        let [a, b] = times
-            .each_ref()
-            .map(|times: &BTreeMap<Round, f64>| times.values().copied().collect::<Vec<f64>>());
+        let [a, b] = times.each_ref().map(|own| own.values().copied().collect::<Vec<f64>>());
         let change = Estimate::unpaired_ratio(&b, &a, CONFIDENCE);
         let mut machine = Machine { times, change, apart: 0.0 };
         let apart = keys
@@ -252,7 +216,7 @@ fn notes(
     machine: Option<&Machine>,
 ) -> Vec<String> {
     let [old, new] = figures.map(|figures| provenance::runs(figures.records));
-    let builds = provenance::differing_builds(&old, &new);
+    let builds = provenance::differing_builds(old.first(), &new);
     let marks = [
         ("MACHINE OR SETTINGS", machines),
         ("BUILD", builds),
@@ -278,19 +242,18 @@ fn notes(
     notes
 }
 
-/// Cases of which the command differs; the first of them.
+/// The first case of which the command differs.
 fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Fact> {
     let own = old.iter().filter(|figure| !figure.runs.is_further());
-    let commands = own.filter_map(|figure| {
+    let mut commands = own.filter_map(|figure| {
         let (old, new) = (command(figure)?, command(new.get(&figure.key)?)?);
         (old != new).then(|| Fact { name: figure.key.name(), old, new })
     });
-    let mut commands: Vec<Fact> = commands.collect();
-    if commands.len() > 1 {
-        commands[0].name = format!("'{}' and {} more", commands[0].name, commands.len() - 1);
-        commands.truncate(1);
+    let Some(first) = commands.next() else { return Vec::new() };
+    match commands.count() {
+        0 => vec![first],
+        more => vec![Fact { name: format!("'{}' and {more} more", first.name), ..first }],
     }
-    commands
 }
 
 /// Command line of a case, its CPUs and its scheduling policy. The same name promises the same question.
@@ -302,11 +265,8 @@ fn command(figure: &Figure<'_>) -> Option<String> {
         // A slope is made of processes with different counts.
         args.drain(at..args.len().min(at + 2));
     }
-    let mut command = shell_line([&record.program].into_iter().chain(&args));
-    for (name, value) in [("CPUs", &record.cpus), ("policy", &record.policy)] {
-        if let Some(value) = value {
-            command += &format!(", {name} {value}");
-        }
-    }
-    Some(command)
+    let command = shell_line([&record.program].into_iter().chain(&args));
+    let cpus = record.cpus.iter().map(|cpus| format!(", CPUs {cpus}"));
+    let policy = record.policy.iter().map(|policy| format!(", policy {policy}"));
+    Some(command + &cpus.chain(policy).collect::<String>())
 }

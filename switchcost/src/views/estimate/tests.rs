@@ -12,18 +12,12 @@ const LOAD: Load = Load {
     tasks: Some(1000),
     are_connections: false,
     link: Some(Link::Pipe),
-    scheduler: Scheduler::Multi,
     cpus: 2.0,
     measured_cpus: 2.0,
 };
 
-fn each(threads: Range, tasks: Range) -> Option<[Cost; 2]> {
-    Some([threads, tasks].map(|cpu| Cost { time: cpu, cpu, grade: Grade::Sure }))
-}
-
 /// Advice on a service whose one group of threads switched so often in a second.
-fn advice(voluntary: u64, cpu_ns: [u64; 2], cpus: f64) -> Advice {
-    let [seen, all] = cpu_ns;
+fn advice(voluntary: u64, [seen, all]: [u64; 2], cpus: f64) -> Advice {
     let service = Service {
         elapsed_ns: 1_000_000_000,
         groups: vec![ThreadGroup { voluntary, cpu_ns: seen, ..ThreadGroup::default() }],
@@ -31,7 +25,7 @@ fn advice(voluntary: u64, cpu_ns: [u64; 2], cpus: f64) -> Advice {
         cpus,
         ..Service::default()
     };
-    Advice::new(LOAD, each([8e3, 1e4], [1e3, 1e3]), None, Some(service))
+    Advice::of_service(LOAD, ([[8e3, 1e4], [1e3, 1e3]], Grade::Sure), service)
 }
 
 #[test]
@@ -50,8 +44,8 @@ fn a_row_declares_its_link_and_a_runtime_makes_it_one_of_tasks() {
         testing::in_case(Metric::Hop, Case { link, row, ..Case::default() }, process)
     };
     let multi = record(Some(Link::Pipe), Some("multi-thread"));
-    let found = |records: &[Record]| costs(records, &[Link::Pipe], Scheduler::Multi).is_some();
-    // Threads and tasks are needed, over this link and by this scheduler.
+    let found = |records: &[Record]| costs(records, &[Link::Pipe]).is_some();
+    // Threads and tasks are needed, over this link.
     assert!(!found(std::slice::from_ref(&multi)));
     for (link, flavor, expected) in [
         (Some(Link::Pipe), None, true),
@@ -66,30 +60,20 @@ fn a_row_declares_its_link_and_a_runtime_makes_it_one_of_tasks() {
 
 #[test]
 fn a_share_of_the_cpus_decides() {
-    for (rate, verdict) in [
-        (9_000.0, Verdict::Little),
-        (30_000.0, Verdict::Unclear),
-        (200_000.0, Verdict::Much),
-        (5_000_000.0, Verdict::TooMuch),
+    for (rate, cpus, measured_cpus, verdict) in [
+        (9_000.0, 2.0, 2.0, Verdict::Little),
+        (30_000.0, 2.0, 2.0, Verdict::Unclear),
+        (200_000.0, 2.0, 2.0, Verdict::Much),
+        (5_000_000.0, 2.0, 2.0, Verdict::TooMuch),
+        // One runtime has no more CPUs than were measured.
+        (5_000_000.0, 64.0, 2.0, Verdict::TooMuch),
+        (5_000_000.0, 64.0, 64.0, Verdict::Unclear),
     ] {
-        let load = Load { switches: Some(rate), ..LOAD };
-        let advice = Advice::new(load, each([5e3, 1e4], [500.0, 1e3]), None, None);
-        let switching = advice.switching.unwrap();
-        assert_eq!(switching.verdict, verdict, "{rate}");
-        assert_eq!(switching.turns.map(f64::round), [1e4, 2e5]);
-    }
-}
-
-#[test]
-fn one_runtime_has_no_more_cpus_than_were_measured() {
-    for (scheduler, measured_cpus, verdict) in [
-        (Scheduler::Multi, 2.0, Verdict::TooMuch),
-        (Scheduler::Multi, 64.0, Verdict::Unclear),
-        (Scheduler::CurrentThread, 64.0, Verdict::TooMuch),
-    ] {
-        let load = Load { switches: Some(5e6), cpus: 64.0, scheduler, measured_cpus, ..LOAD };
-        let advice = Advice::new(load, each([1e3; 2], [500.0; 2]), None, None);
-        assert_eq!(advice.switching.unwrap().verdict, verdict);
+        let load = Load { switches: Some(rate), cpus, measured_cpus, ..LOAD };
+        let each = ([[5e3, 1e4], [500.0, 1e3]], Grade::Sure);
+        let switching = Advice::of_load(load, Some(each), None).switching.unwrap();
+        assert_eq!(switching.verdict, verdict, "{rate} {cpus}");
+        assert_eq!(switching.turns.map(f64::round), [5e3 * cpus, 1e5 * cpus]);
     }
 }
 
@@ -150,11 +134,8 @@ fn a_service_is_judged_by_the_cpus_that_it_could_use() {
         // No more than was used.
         assert!(switching.cpus[0][1] <= watched.used && watched.of_its_time[1] <= 1.0);
     }
-}
-
-#[test]
-fn what_came_and_went_counts_by_its_cpu_time() {
-    // The clocks of a process and of its threads are read one after the other: 24.
+    // What came and went counts by its CPU time. The clocks of a process and of its threads are read one after the
+    // other: 24.
     for (all, rate) in [(100, 120.0), (25, 30.0), (24, 30.0)] {
         assert_eq!(advice(30, [25, all], 1.0).load.switches, Some(rate));
     }

@@ -4,24 +4,22 @@
 //! switched on and off at each context switch, which makes a hop up to 20 times as expensive.
 
 mod event;
-mod reason;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
-use std::{fmt, io};
 
-use contract::message::Usage;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Pid;
 use perf_event::{Builder, Counter};
 use serde::{Deserialize, Serialize};
 
-use crate::interference::{self, Interference};
 use crate::source::{Source, word_after};
 use crate::stat::threads;
-use event::{Event, events};
-use reason::Reason;
+use event::events;
+
+pub use event::Absent;
 
 /// Events counted from before the first iteration of a further `run` until after its last one,
 /// settling included.
@@ -30,18 +28,10 @@ use reason::Reason;
 pub struct Counters {
     /// Number of timed iterations.
     pub iterations: u64,
-    /// Sum of their times, in ns. It contains the cost of counting.
-    pub time: u64,
-    /// CPU time, switches and faults of the timed iterations.
-    pub usage: Option<Usage>,
-    /// Growth of the system's totals.
-    pub interference: Interference,
     /// Calls that read, as read(2): `syscr` of /proc/PID/io. Receiving from a socket is none.
     pub reads: Option<u64>,
     /// Calls that write, as write(2): `syscw` of /proc/PID/io.
     pub writes: Option<u64>,
-    /// Threads or CPUs that were counted; absent if none were.
-    pub scope: Option<Scope>,
     /// Perf events by name:
     /// - `context_switches`, `cpu_migrations`, `page_faults`: of threads;
     /// - `cycles_user`, `cycles_kernel`, `instructions_user`, `instructions_kernel`: of the CPU;
@@ -51,41 +41,8 @@ pub struct Counters {
     /// - `epoll_waits`: epoll_wait, epoll_pwait and epoll_pwait2 among them;
     /// - `io_uring_enters`: io_uring_enter among them.
     pub events: BTreeMap<String, u64>,
-    /// Smallest share of the time in which a hardware counter was on. A CPU with too few counters
-    /// switches between them, and the counts are scaled to the whole time.
-    pub share: Option<f64>,
     /// Events that are missing from `events`.
     pub absent: Vec<Absent>,
-}
-
-/// Threads or CPUs that were counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scope {
-    /// Each thread of the program and of its children.
-    Threads,
-    /// Whatever ran on the CPUs that the program may use, since it has more threads than descriptors
-    /// for their counters.
-    Cpus,
-}
-
-/// Events that could not be counted for one reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Absent {
-    /// Names of the events.
-    pub events: Vec<String>,
-    /// Cause.
-    pub reason: String,
-    /// Command or change that would allow them; absent if nothing would.
-    pub remedy: Option<String>,
-}
-
-impl fmt::Display for Absent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.events.join(", "), self.reason)?;
-        self.remedy.as_ref().map_or(Ok(()), |remedy| write!(f, ": {remedy}"))
-    }
 }
 
 /// Counters of a thread or CPU, and descriptors that stay free.
@@ -112,12 +69,10 @@ impl Target {
 
 /// Counters that are on.
 pub struct Counting {
-    scope: Scope,
     /// Those of each event.
     open: Vec<(String, Vec<Counter>)>,
-    absent: Vec<(String, Reason)>,
-    /// Totals before, which the system keeps all the time.
-    interference: Interference,
+    absent: Vec<Absent>,
+    /// Calls before, which the system counts all the time.
     calls: Option<[u64; 2]>,
     pids: Vec<i32>,
 }
@@ -128,82 +83,65 @@ pub fn attach(pids: &[i32], begins_threads: bool) -> Counting {
     let threads: Vec<i32> = pids.iter().flat_map(|&pid| threads(pid)).collect();
     let soft = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
     let needed = COUNTERS * threads.len() + RESERVE;
-    let scope = if begins_threads || needed as u64 > soft { Scope::Cpus } else { Scope::Threads };
-    let targets: Vec<Target> = match scope {
-        Scope::Threads => threads.into_iter().map(Target::Thread).collect(),
-        Scope::Cpus => cpus(pids).into_iter().map(Target::Cpu).collect(),
+    let targets: Vec<Target> = if begins_threads || needed as u64 > soft {
+        cpus(pids).into_iter().map(Target::Cpu).collect()
+    } else {
+        threads.into_iter().map(Target::Thread).collect()
     };
-    let (mut open, mut absent) = (Vec::new(), Vec::new());
-    for (name, event) in events() {
-        match open_all(event, &targets) {
-            Ok(counters) => open.push((name, counters)),
-            Err(why) => absent.push((name, why)),
+    let (calls, pids) = (calls(pids), pids.to_owned());
+    let mut counting = Counting { open: Vec::new(), absent: Vec::new(), calls, pids };
+    for (name, parts) in events() {
+        match parts.and_then(|parts| open_all(&parts, &targets)) {
+            Ok(counters) => counting.open.push((name, counters)),
+            Err(why) => why.add(&name, &mut counting.absent),
         }
     }
-    let interference = interference::totals();
-    let (calls, pids) = (calls(pids), pids.to_owned());
-    let mut counting = Counting { scope, open, absent, interference, calls, pids };
     counting.each(Counter::enable);
     counting
 }
 
 /// Opens the counters of one event for every target, or none.
-fn open_all(event: Event, targets: &[Target]) -> Result<Vec<Counter>, Reason> {
-    let parts = event.parts()?;
-    let is_hardware = matches!(event, Event::Hardware { .. });
+fn open_all(parts: &[Builder<'static>], targets: &[Target]) -> Result<Vec<Counter>, Absent> {
     let mut counters = Vec::with_capacity(parts.len() * targets.len());
-    for (target, part) in targets.iter().flat_map(|target| parts.iter().map(move |p| (target, p))) {
-        match target.open(part) {
-            Ok(counter) => counters.push(counter),
-            // It has ended since it was listed.
-            Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
-            Err(e)
-                if e.raw_os_error() == Some(libc::EACCES) && matches!(target, Target::Cpu(_)) =>
-            {
-                return Err(reason::by_cpu());
+    for target in targets {
+        for part in parts {
+            match target.open(part) {
+                Ok(counter) => counters.push(counter),
+                // It has ended since it was listed.
+                Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(e) => return Err(event::reason(&e, matches!(target, Target::Cpu(_)))),
             }
-            Err(e) => return Err(reason::of(&e, is_hardware)),
         }
     }
-    if counters.is_empty() { Err(reason::no_threads()) } else { Ok(counters) }
+    if counters.is_empty() {
+        return Err(Absent::because("the program has no thread that can be seen in /proc", None));
+    }
+    Ok(counters)
 }
 
 impl Counting {
     /// Does the same with each counter. An event of which one fails would be too low, and is left out.
     fn each(&mut self, mut call: impl FnMut(&mut Counter) -> io::Result<()>) {
-        self.open.retain_mut(|(name, counters)| {
+        let Counting { open, absent, .. } = self;
+        open.retain_mut(|(name, counters)| {
             let done = counters.iter_mut().try_for_each(&mut call);
-            let failed = done.map_err(|e| self.absent.push((name.clone(), reason::of(&e, false))));
-            failed.is_ok()
+            done.map_err(|e| event::reason(&e, false).add(name, absent)).is_ok()
         });
     }
 
-    /// Switches the counters off and reads them. The caller adds the iterations, their time and the
-    /// usage.
+    /// Switches the counters off and reads them. The caller adds the iterations.
     pub fn finish(mut self) -> Counters {
         self.each(Counter::disable);
         let after = calls(&self.pids);
         let calls = |k: usize| after?[k].checked_sub(self.calls?[k]);
-        let mut counters = Counters {
-            interference: interference::totals().since(self.interference),
-            reads: calls(0),
-            writes: calls(1),
-            ..Counters::default()
-        };
-        for (name, each) in self.open {
-            match sum(each) {
-                Ok((count, share)) => {
-                    counters.events.insert(name, count);
-                    if share < 1.0 {
-                        counters.share = Some(counters.share.map_or(share, |s| s.min(share)));
-                    }
-                }
-                Err(why) => self.absent.push((name, why)),
+        let (reads, writes, mut events) = (calls(0), calls(1), BTreeMap::new());
+        for (name, counters) in self.open {
+            match sum(counters) {
+                Ok(count) => drop(events.insert(name, count)),
+                Err(why) => why.add(&name, &mut self.absent),
             }
         }
-        counters.scope = (!counters.events.is_empty()).then_some(self.scope);
-        counters.absent = by_reason(self.absent);
-        counters
+        Counters { iterations: 0, reads, writes, events, absent: self.absent }
     }
 }
 
@@ -218,29 +156,31 @@ fn calls(pids: &[i32]) -> Option<[u64; 2]> {
     (!pids.is_empty()).then_some(sums)
 }
 
-/// Count of one event over its counters, scaled to the whole time, and the share of it in which they
-/// were on.
-fn sum(counters: Vec<Counter>) -> Result<(u64, f64), Reason> {
+/// Count of one event over its counters, scaled to the whole time.
+fn sum(counters: Vec<Counter>) -> Result<u64, Absent> {
     let (mut count, mut enabled, mut running) = (0, 0, 0);
     for mut counter in counters {
-        let data = counter.read_full().map_err(|e| reason::of(&e, false))?;
+        let data = counter.read_full().map_err(|e| event::reason(&e, false))?;
         let ns = |time: Option<Duration>| time.unwrap_or_default().as_nanos() as u64;
         count += data.count();
         enabled += ns(data.time_enabled());
         running += ns(data.time_running());
     }
-    scaled(count, enabled, running).ok_or_else(reason::never_on)
+    scaled(count, enabled, running).ok_or_else(|| {
+        let cause = "the CPU has too few counters: this one was never on";
+        Absent::because(cause, Some("count more iterations"))
+    })
 }
 
-/// A count scaled to the time in which it was to be on, and the share of that in which it was; times in
-/// ns. `None` if it never was.
-fn scaled(count: u64, enabled: u64, running: u64) -> Option<(u64, f64)> {
+/// A count scaled to the time in which it was to be on: a CPU with too few counters switches between them. Times are
+/// in ns. `None` if it never was on.
+fn scaled(count: u64, enabled: u64, running: u64) -> Option<u64> {
     // If no thread has run, both times are 0.
     if running >= enabled {
-        return Some((count, 1.0));
+        return Some(count);
     }
     let scaled = (u128::from(count) * u128::from(enabled)).checked_div(u128::from(running))?;
-    Some((u64::try_from(scaled).ok()?, running as f64 / enabled as f64))
+    u64::try_from(scaled).ok()
 }
 
 /// CPUs that the first process may use.
@@ -248,19 +188,6 @@ fn cpus(pids: &[i32]) -> Vec<usize> {
     let set = pids.first().and_then(|&pid| sched_getaffinity(Pid::from_raw(pid)).ok());
     let is_allowed = |cpu: &usize| set.is_some_and(|set| set.is_set(*cpu) == Ok(true));
     (0..CpuSet::count()).filter(is_allowed).collect()
-}
-
-/// Events of one reason together.
-fn by_reason(absent: Vec<(String, Reason)>) -> Vec<Absent> {
-    let mut all: Vec<Absent> = Vec::new();
-    for (name, why) in absent {
-        let same = |one: &&mut Absent| one.reason == why.cause && one.remedy == why.remedy;
-        match all.iter_mut().find(same) {
-            Some(one) => one.events.push(name),
-            None => all.push(Absent { events: vec![name], reason: why.cause, remedy: why.remedy }),
-        }
-    }
-    all
 }
 
 #[cfg(test)]
@@ -273,9 +200,9 @@ mod tests {
     #[test]
     fn a_counter_that_was_off_at_times_is_scaled() {
         for (count, enabled, running, scaled) in [
-            (10, 100, 100, Some((10, 1.0))),
-            (10, 100, 25, Some((40, 0.25))),
-            (0, 0, 0, Some((0, 1.0))),
+            (10, 100, 100, Some(10)),
+            (10, 100, 25, Some(40)),
+            (0, 0, 0, Some(0)),
             (0, 100, 0, None),
         ] {
             assert_eq!(super::scaled(count, enabled, running), scaled);
@@ -316,13 +243,7 @@ mod tests {
                 assert!(reads >= 49 && writes >= 49, "{counters:?}");
             }
         }
-    }
-
-    #[test]
-    fn a_process_that_has_ended_is_no_failure() {
-        // Beyond the largest pid_max.
-        let counters = attach(&[1 << 23], false).finish();
-        assert!(counters.events.is_empty() && counters.scope.is_none());
-        assert_eq!((counters.reads, counters.writes), (None, None));
+        // One that has ended is no failure. The number is beyond the largest pid_max.
+        assert!(attach(&[1 << 23], false).finish().events.is_empty());
     }
 }

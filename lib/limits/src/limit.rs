@@ -1,4 +1,4 @@
-//! A limit: its value, the amount in use, and whether it binds.
+//! A limit: its value, the amount in use, whether it binds, and what raises it.
 
 use std::fmt;
 
@@ -71,8 +71,8 @@ pub enum LimitState {
 /// Method of raising a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RaiseMethod {
-    /// A kernel parameter, which takes at most `most`.
-    Sysctl { key: &'static str, most: u64 },
+    /// A kernel parameter, which takes at most so much.
+    Sysctl(u64),
     /// A resource limit, which programs inherit: option of prlimit(1), letter of the shell's ulimit, its unit, and
     /// the hard limit, up to which no privilege is needed.
     Rlimit { option: &'static str, flag: char, unit: u64, hard: u64 },
@@ -105,10 +105,21 @@ pub struct LimitStatus {
     pub(crate) raise: RaiseMethod,
 }
 
+/// Command that raises a limit, or what else helps. Displays as one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Remedy {
+    /// Command for a shell; absent if none helps. It raises limits of a process for the shell that runs it.
+    pub command: Option<String>,
+    /// What helps in place of a command.
+    pub advice: Option<String>,
+    /// The command takes root.
+    pub needs_root: bool,
+}
+
 impl LimitStatus {
     /// A limit with its value and the amount in use, or the reason why one of them is unknown.
     pub(crate) fn new(
-        name: String,
+        name: &str,
         source: &str,
         resource: Resource,
         (value, in_use): (Result<u64, String>, Result<Option<u64>, String>),
@@ -120,13 +131,13 @@ impl LimitStatus {
             (Ok(value), Ok(in_use)) => (LimitState::Binds, Some(value), in_use, None),
         };
         let room = value.map(|value| value.saturating_sub(in_use.unwrap_or(0)));
-        let source = source.to_owned();
+        let (name, source) = (name.to_owned(), source.to_owned());
         LimitStatus { name, source, resource, state, value, in_use, room, remark, raise }
     }
 
-    /// The same limit, which this process may pass.
-    pub(crate) fn passed(mut self) -> Self {
-        if self.state == LimitState::Binds {
+    /// The same limit, which this process may pass if it has the right to.
+    pub(crate) fn passed_if(mut self, passes: bool) -> Self {
+        if passes && self.state == LimitState::Binds {
             (self.state, self.room) = (LimitState::Free, None);
             self.remark = Some("this process may pass it".to_owned());
         }
@@ -137,10 +148,68 @@ impl LimitStatus {
     pub fn is_of_group(&self) -> bool {
         self.raise == RaiseMethod::Group
     }
+
+    /// What raises it to the needed value, for root or for another user.
+    pub(crate) fn remedy(&self, needed: u64, is_root: bool) -> Remedy {
+        let advice = |advice| Remedy { command: None, advice: Some(advice), needs_root: false };
+        // A container often has no sudo, and root needs none.
+        let sudo = if is_root { "" } else { "sudo " };
+        let name = &self.name;
+        let command = match self.raise {
+            RaiseMethod::Nothing(help) => return advice(help.to_owned()),
+            RaiseMethod::Sysctl(most) if needed > most => {
+                return advice(format!("{name} goes to {most} and no further"));
+            }
+            RaiseMethod::Sysctl(most) => {
+                format!("{sudo}sysctl -w {name}={}", rounded(needed).min(most))
+            }
+            RaiseMethod::Rlimit { flag, unit, hard, .. } if needed <= hard => {
+                let target = rounded(needed).min(hard);
+                let command = format!("ulimit -S -{flag} {}", target.div_ceil(unit));
+                return Remedy { command: Some(command), advice: None, needs_root: false };
+            }
+            RaiseMethod::Rlimit { option, .. } => {
+                // Nobody else uses its descriptors, and fs.nr_open may allow no more than these.
+                let is_exact = self.resource == Resource::Descriptors;
+                let target = if is_exact { needed } else { rounded(needed) };
+                format!("{sudo}prlimit --pid $$ --{option}={target}:{target}")
+            }
+            RaiseMethod::Group => {
+                let file = self.source.replace('\'', r"'\''");
+                format!("echo {} | {sudo}tee '{file}'", rounded(needed))
+            }
+        };
+        Remedy { command: Some(command), advice: None, needs_root: true }
+    }
 }
 
 impl fmt::Display for LimitStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_of_group() { &self.source } else { &self.name })
+    }
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.command.as_ref().or(self.advice.as_ref()).map_or("", String::as_str))
+    }
+}
+
+/// Needed value with 3 to 9 % of slack, rounded up to few binary digits: the use by others changes.
+fn rounded(needed: u64) -> u64 {
+    let with_slack = needed.saturating_add(needed / 32);
+    let step = with_slack.checked_next_power_of_two().map_or(1 << 59, |power| power / 16).max(1);
+    with_slack.div_ceil(step).saturating_mul(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slack_never_overflows() {
+        for (needed, expected) in [(0, 0), (250_000, 262_144), (u64::MAX, u64::MAX)] {
+            assert_eq!(rounded(needed), expected);
+        }
     }
 }

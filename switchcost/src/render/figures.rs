@@ -1,0 +1,73 @@
+//! Figures in full: all tables and curves, with what is to be known of them.
+
+use contract::units::counted;
+
+use super::document::Document;
+use super::{curves, tables};
+use crate::figures::conditions::{Conditions, all_doubts};
+use crate::figures::{Figures, known, provenance};
+use crate::views::tables::Tables;
+use crate::views::{conclusion, sessions};
+
+/// Figures in full.
+pub fn document(figures: &Figures<'_>) -> Document {
+    let shown = Tables::of(figures);
+    let mut head: Vec<String> = all_doubts(figures).iter().map(ToString::to_string).collect();
+    head.extend(conclusion::parts(figures, &shown));
+    head.extend(origin(figures));
+    let Tables { tables, curves } = shown;
+    let tables = tables.iter().map(tables::section);
+    Document {
+        head,
+        sections: tables.chain(curves.iter().map(curves::section)).collect(),
+        foot: foot(figures),
+    }
+}
+
+/// Where the records come from.
+pub(super) fn origin(figures: &Figures<'_>) -> [String; 2] {
+    let records = figures.records;
+    let runs = provenance::runs(records);
+    let rounds = records.iter().map(|record| record.round.saturating_add(1)).max().unwrap_or(1);
+    let runtimes = provenance::runtimes(records).into_iter().map(|name| format!(", {name}"));
+    let from = format!(
+        "{} in {} (seed {}), {}{}",
+        counted(records.len(), "run"),
+        counted(rounds, "round"),
+        runs.first().map_or(0, |run| run.seed),
+        runs.iter()
+            .find_map(|run| run.build.rustc.as_deref())
+            .unwrap_or("rustc of unknown version"),
+        runtimes.collect::<String>(),
+    );
+    [provenance::machines(records), from]
+}
+
+/// Remarks on all tables: how to read them, and doubts about them.
+pub(super) fn foot(figures: &Figures<'_>) -> Vec<String> {
+    let mut lines = vec![
+        "In brackets: 95 % intervals from whole processes as samples. Times are at the machine's quiet speed. ~ marks a disturbed figure, ! one that its counters contradict."
+            .to_owned(),
+    ];
+    let known = known::measured(figures);
+    let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+    lines.extend(
+        (!known.is_empty()).then(|| format!("Beside known machines: {}.", known.join("; "))),
+    );
+    let held_out = &figures.held_out;
+    lines.extend((!held_out.0.is_empty()).then(|| format!("Correction: {held_out}.")));
+    let conditions = Conditions::of(figures);
+    lines.push(conditions.to_string());
+    if sessions::of(figures.records).len() > 1 {
+        lines.push(
+            "Sessions are pooled in the tables: only the answer takes each as a sample.".to_owned(),
+        );
+    }
+    lines.extend(figures.noise_floor().map(|(name, floor)| {
+        format!(
+            "Noise: two equal runs differ by up to {:.1} % ({name}); a smaller difference is noise.",
+            floor * 100.0
+        )
+    }));
+    lines
+}

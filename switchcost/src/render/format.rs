@@ -1,0 +1,78 @@
+//! What a verb prints, and the interface of the formats that it is printed in.
+
+use std::fmt;
+use std::io;
+
+use super::document::Document;
+use super::{figures, fleet, verdicts};
+use crate::figures::Figures;
+use crate::views::answer::Answer;
+use crate::views::comparison::Comparison;
+use crate::views::fleet::Fleet;
+
+/// What a verb prints.
+pub enum Found<'a> {
+    /// Figures of records.
+    Figures {
+        /// The figures.
+        figures: &'a Figures<'a>,
+        /// Their answer; `None` if they are of a plan of tables alone.
+        answer: Option<&'a Answer>,
+        /// True if people see all tables, and not the answer alone.
+        full: bool,
+        /// The command that prints all tables, if it can be typed.
+        more: Option<String>,
+    },
+    /// Answers of several machines.
+    Fleet(&'a Fleet),
+    /// Duels, or two files.
+    Comparisons(&'a [Comparison]),
+}
+
+impl Found<'_> {
+    /// The answer, if people see it alone, with the command that prints more.
+    pub(super) fn answer(&self) -> Option<(&Answer, Option<&str>)> {
+        match self {
+            Found::Figures { answer: Some(answer), full: false, more, .. } => {
+                Some((answer, more.as_deref()))
+            }
+            _ => None,
+        }
+    }
+
+    /// All tables, with sentences around them.
+    pub(super) fn documents(&self) -> Vec<Document> {
+        match self {
+            Found::Figures { figures, .. } => vec![figures::document(figures)],
+            Found::Fleet(fleet) => vec![fleet::document(fleet)],
+            Found::Comparisons(all) => all.iter().map(verdicts::document).collect(),
+        }
+    }
+}
+
+/// Output format: a file in `formats`, which has one as its constant, and its line in the list of `formats/mod.rs`.
+#[derive(Clone, Copy)]
+pub struct Format {
+    /// Name on the command line.
+    pub(super) name: &'static str,
+    /// What it is for.
+    pub(super) about: &'static str,
+    /// Writes what was found.
+    pub(super) write: fn(&Found<'_>, &mut Vec<u8>) -> io::Result<()>,
+}
+
+impl Format {
+    /// Writes what was found.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(self, found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        (self.write)(found, out)
+    }
+}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

@@ -1,0 +1,196 @@
+//! Comma-separated values, unrounded, for a spreadsheet or a data frame.
+
+use std::io;
+
+use serde_json::{Value, json};
+use stats::Interval;
+
+use crate::figures::grade::Grade;
+use crate::figures::memory::Slopes;
+use crate::figures::{Figure, Figures};
+use crate::render::format::{Format, Found};
+use crate::views::comparison::Comparison;
+use crate::views::fleet::Fleet;
+
+pub(super) const FORMAT: Format = Format {
+    name: "csv",
+    about: "for a spreadsheet: a line for each figure, unrounded, times in ns, sizes in bytes",
+    write,
+};
+
+/// Columns: the names of a line's first cells, then the others and where each is in what JSON has.
+type Columns = (&'static [&'static str], &'static [(&'static str, &'static str)]);
+
+/// A line: its first cells, and what JSON has of it.
+type Line = (Vec<String>, Value);
+
+/// A line for each case, and for each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per
+/// second, and counts of the evidence per hop; what is unknown is left empty.
+const FIGURES: Columns = (
+    &["section", "row", "column", "metric", "x"],
+    &[
+        ("n", "/mean/n"),
+        ("failed", "/failed"),
+        ("mean", "/mean/value"),
+        ("low", "/mean/interval/low"),
+        ("high", "/mean/interval/high"),
+        ("median", "/median"),
+        ("min", "/min"),
+        ("p50", "/percentiles/0"),
+        ("p90", "/percentiles/1"),
+        ("p99", "/percentiles/2"),
+        ("max", "/percentiles/3"),
+        ("outliers", "/outliers"),
+        ("net", "/net/value"),
+        ("net_low", "/net/interval/low"),
+        ("net_high", "/net/interval/high"),
+        ("ratio", "/ratio/value"),
+        ("ratio_low", "/ratio/interval/low"),
+        ("ratio_high", "/ratio/interval/high"),
+        ("noise_low", "/noise/low"),
+        ("noise_high", "/noise/high"),
+        ("switches", "/evidence/switches"),
+        ("preemptions", "/evidence/preemptions"),
+        ("wakeups", "/evidence/wakeups"),
+        ("calls", "/evidence/calls"),
+        ("hops_per_wait", "/evidence/hops_per_wait"),
+        ("grade", "/grade"),
+        ("ratio_grade", "/ratio/grade"),
+    ],
+);
+
+/// A line for each machine and question.
+const FLEET: Columns = (
+    &["machine"],
+    &[
+        ("row", "/name"),
+        ("metric", "/metric"),
+        ("thread", "/thread/value"),
+        ("task", "/task/value"),
+        ("ratio", "/ratio/value"),
+        ("ratio_low", "/ratio/interval/low"),
+        ("ratio_high", "/ratio/interval/high"),
+        ("ratio_grade", "/ratio/grade"),
+    ],
+);
+
+/// A line for each finding.
+const COMPARISON: Columns = (
+    &["section", "row", "verdict"],
+    &[
+        ("kind", "/kind"),
+        ("a", "/figures/0"),
+        ("b", "/figures/1"),
+        ("change", "/change/estimate"),
+        ("low", "/change/low"),
+        ("high", "/change/high"),
+        ("is_share", "/is_share"),
+        ("grade", "/grade"),
+    ],
+);
+
+fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    match found {
+        Found::Figures { figures, .. } => write_lines(FIGURES, of_figures(figures), out),
+        Found::Fleet(fleet) => write_lines(FLEET, of_fleet(fleet), out),
+        Found::Comparisons(all) => write_lines(COMPARISON, of_comparisons(all), out),
+    }
+}
+
+fn write_lines((names, columns): Columns, lines: Vec<Line>, out: &mut Vec<u8>) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(names.iter().chain(columns.iter().map(|(name, _)| name)))?;
+    for (cells, values) in lines {
+        let found =
+            columns.iter().map(|(_, path)| values.pointer(path).map_or(String::new(), shown));
+        writer.write_record(cells.iter().map(|cell| defused(cell)).chain(found))?;
+    }
+    writer.flush()
+}
+
+/// A case of memory has up to three lines: its metric is `memory-user`, `memory-kernel` or, for both together,
+/// `memory`.
+fn of_figures(figures: &Figures<'_>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for figure in figures.iter() {
+        let key = &figure.key;
+        for (part, values) in values(figure) {
+            let names = [&key.section, &key.row, &key.column].map(String::clone).into_iter();
+            let metric = format!("{}{part}", figure.metric());
+            let x = key.x.map_or(String::new(), |x| x.to_string());
+            lines.push((names.chain([metric, x]).collect(), values));
+        }
+    }
+    lines
+}
+
+fn of_fleet(fleet: &Fleet) -> Vec<Line> {
+    let line = |(machine, row)| Some((vec![machine], json!(Option::as_ref(row)?)));
+    let names = || fleet.machines.iter().map(|machine| machine.name.clone());
+    fleet.rows.iter().flat_map(|rows| names().zip(rows).filter_map(line)).collect()
+}
+
+fn of_comparisons(all: &[Comparison]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for row in all.iter().flat_map(|comparison| &comparison.rows) {
+        for finding in &row.findings {
+            let verdict = finding.verdict.word(finding.quantity).to_owned();
+            lines.push((vec![row.section.clone(), row.name.clone(), verdict], json!(finding)));
+        }
+    }
+    lines
+}
+
+/// Values of a figure as JSON has them, each with the end of its metric's name.
+fn values(figure: &Figure<'_>) -> Vec<(&'static str, Value)> {
+    if let Some(slopes) = figure.slopes() {
+        return sizes(slopes, figure.grade);
+    }
+    let Some(reading) = figure.reading() else {
+        return vec![("", json!({"mean": {"n": 0}, "failed": figure.runs.failed}))];
+    };
+    let mut values = json!(reading);
+    values["grade"] = json!(figure.grade);
+    vec![("", values)]
+}
+
+/// Slopes in the form of means. The ratio is that of the whole, if it is known, or else of user memory.
+fn sizes(slopes: &Slopes, grade: Grade) -> Vec<(&'static str, Value)> {
+    let estimate = |slope: &Interval| json!({"value": slope.estimate, "interval": slope});
+    let mut ratio = slopes.ratio.as_ref().map(|ratio| {
+        let mut value = estimate(&ratio.estimate);
+        value["grade"] = json!(ratio.grade);
+        value
+    });
+    let all = slopes.all.as_ref().map(|fit| ("", fit));
+    let kernel = slopes.kernel.as_ref().map(|fit| ("-kernel", fit));
+    let fits = all.into_iter().chain([("-user", &slopes.user)]).chain(kernel);
+    let values = fits.map(|(part, fit)| {
+        let mut mean = estimate(&fit.line.slope);
+        mean["n"] = fit.line.n.into();
+        (
+            part,
+            json!({"mean": mean, "ratio": ratio.take(), "failed": slopes.failed, "grade": grade}),
+        )
+    });
+    values.collect()
+}
+
+/// A value as a field; nothing if it is unknown.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        // Whole numbers without a point.
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().map_or(String::new(), |number| number.to_string())
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A name that a spreadsheet does not take for a formula: an apostrophe precedes it if it begins like one.
+fn defused(name: &str) -> String {
+    let is_formula = name.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
+    if is_formula { format!("'{name}") } else { name.to_owned() }
+}

@@ -1,0 +1,47 @@
+//! JSON: all that is known, unrounded, as one object and a newline.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::figures::conditions::all_doubts;
+use crate::figures::doubt::Doubt;
+use crate::figures::{Figure, Figures};
+use crate::render::format::{Format, Found};
+use crate::views::answer::Answer;
+use crate::views::tables::{Curve, Tables};
+
+pub(super) const FORMAT: Format =
+    Format { name: "json", about: "for programs: the estimates, unrounded", write };
+
+/// Everything that records say.
+#[derive(Serialize)]
+struct All<'a> {
+    records: usize,
+    doubts: Vec<Doubt>,
+    figures: Vec<&'a Figure<'a>>,
+    curves: Vec<Curve<'a>>,
+    answer: Option<&'a Answer>,
+}
+
+fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    match found {
+        Found::Figures { figures, answer, .. } => {
+            serde_json::to_writer(&mut *out, &all(figures, *answer))?;
+        }
+        Found::Fleet(fleet) => serde_json::to_writer(&mut *out, fleet)?,
+        Found::Comparisons([one]) => serde_json::to_writer(&mut *out, one)?,
+        Found::Comparisons(several) => serde_json::to_writer(&mut *out, several)?,
+    }
+    writeln!(out)
+}
+
+fn all<'a>(figures: &'a Figures<'a>, answer: Option<&'a Answer>) -> All<'a> {
+    All {
+        records: figures.records.len(),
+        doubts: all_doubts(figures),
+        figures: figures.iter().collect(),
+        curves: Tables::of(figures).curves,
+        answer,
+    }
+}
