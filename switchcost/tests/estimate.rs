@@ -63,37 +63,6 @@ fn a_running_service_is_watched_and_told_what_its_switches_cost() {
     assert_eq!(cost["switching"]["verdict"], "little");
 }
 
-#[test]
-fn all_that_a_command_starts_is_watched_and_ended() {
-    let script = "setsid sh -c 'while :; do sleep 0.02; done' & sleep 0.1; exit 0";
-    let command = ["--for", "1s", "--format", "json", ANSWER, "--", "sh", "-c", script];
-    let json = estimate(&command).start().finish_all().expect(0).stdout;
-    let cost: Value = serde_json::from_str(&json).unwrap();
-    let service = &cost["watched"]["service"];
-    assert!(service["groups"][0]["voluntary"].as_u64() > Some(0), "{cost}");
-    assert_eq!(service["has_ended"], false);
-}
-
-/// As services do, it takes its files with it.
-#[test]
-fn a_command_is_ended_by_sigterm_and_an_interrupt_is_told() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("pid");
-    // What it says would fill a pipe.
-    let script = "trap 'rm \"$0\"; exit' TERM; yes | head -c 300000; yes | head -c 300000 >&2; \
-                  echo $$ >\"$0\"; while :; do sleep 0.02; done";
-    let path = file.to_string_lossy();
-    let flags = |time| ["--for", time, ANSWER, "--", "sh", "-c", script, &path];
-    let run = estimate(&flags("1s")).start().finish_all().expect(0);
-    assert!(run.stderr.len() >= 600_000, "{}", run.stderr.len());
-    assert!(!file.exists());
-    let run = estimate(&flags("1000s")).start();
-    until("it runs", || file.exists());
-    run.signal(Signal::SIGTERM);
-    run.finish_all().expect(143).expect_complaint(&["interrupted"]);
-    assert!(!file.exists());
-}
-
 /// In /sys not even root makes a file.
 #[test]
 fn a_folder_that_takes_no_results_is_named() {

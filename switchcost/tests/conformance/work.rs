@@ -13,7 +13,6 @@ fn a_stream_comes_out_in_order() {
     for (program, flags) in [
         ("thread-mem-brigade", "--transport futex"),
         ("thread-mem-brigade", "--transport mpsc"),
-        ("thread-mem-brigade", "--transport condvar"),
         ("async-mem-brigade", "--transport mpsc"),
         ("async-mem-brigade", "--transport unbounded"),
         ("async-mem-brigade", "--transport async-channel"),
