@@ -49,7 +49,8 @@ fn inputs(cases: u32) -> ProptestConfig {
 /// One of the texts with a few of its words replaced: most of what is wrong is nearly right.
 fn mutated<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> impl Strategy<Value = String> {
     let texts: Vec<String> = texts.into_iter().map(Into::into).collect();
-    let short = ["", "0", "-1", "NaN", "1e999", "0.1", "null", "max", "\"", "'", "=", "\0", "..", "[[[["];
+    let short =
+        ["", "0", "-1", "NaN", "1e999", "0.1", "null", "max", "\"", "'", "=", "\0", "..", "[[[["];
     let others = ["\u{1b}[2J", "\n\n", "4294967296", "18446744073709551616"];
     let known: Vec<&str> = short.into_iter().chain(others).collect();
     let word = prop_oneof![
@@ -112,7 +113,8 @@ pub(crate) fn unpacked(text: &str) -> TempDir {
 fn systems() -> Vec<String> {
     let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
     let names = |folder: &'static str| {
-        let entries = fs::read_dir(format!("{}/tests/fixtures/{folder}", env!("CARGO_MANIFEST_DIR")));
+        let entries =
+            fs::read_dir(format!("{}/tests/fixtures/{folder}", env!("CARGO_MANIFEST_DIR")));
         entries.unwrap().map(move |entry| format!("{folder}/{}", name(entry.unwrap())))
     };
     let mut names: Vec<String> = names("kernels").chain(names("systems")).collect();

@@ -13,7 +13,8 @@ fn each_command_line_ends_as_it_should() {
         let (command, expected) = line.split_once(" => ").unwrap();
         let (status, words) = expected.split_once(' ').unwrap_or((expected, ""));
         let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts");
-        let other = concat!(env!("CARGO_MANIFEST_DIR"), "/../results/epyc5-2vcpu-6.18/answer.jsonl");
+        let other =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../results/epyc5-2vcpu-6.18/answer.jsonl");
         let command = command.replace("{answer}", ANSWER).replace("{other}", other);
         let command = command.replace("{scripts}", scripts);
         let command = shlex::split(&command).unwrap();

@@ -5,7 +5,6 @@ use std::fs;
 use super::renamed;
 use crate::support::switchcost;
 
-
 /// Titles that are markup, a formula, the end mark of a splice, and no ASCII.
 const TITLES: [&str; 4] = [
     "=HYPERLINK(\"http://x\") <img src=x onerror=alert(1)>",

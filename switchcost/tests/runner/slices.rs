@@ -32,7 +32,8 @@ fn percentiles_are_those_of_all_samples() {
     let metrics = "'samples.p99'\nalso = [{ name = 'tail', metric = 'samples.p99.9' }]";
     house.set_plan(&house.plan().replace("'hop'", metrics));
     // One of a hundred lengths after the other.
-    let lengths = r#"for (k = 1; k <= n; k++) printf "%s%d", (k > 1 ? "," : ""), (k % 100 + 1) * 1000"#;
+    let lengths =
+        r#"for (k = 1; k <= n; k++) printf "%s%d", (k > 1 ? "," : ""), (k % 100 + 1) * 1000"#;
     let samples = format!("$(awk -v n=$n 'BEGIN {{ {lengths} }}')");
     let answer = r#"printf '{"at":"ran","samples_ns":[%s]}\n'"#;
     for program in TWO {
@@ -41,8 +42,7 @@ fn percentiles_are_those_of_all_samples() {
     let run = house.run("--format json").finish().expect(0);
     let answer: Value = serde_json::from_str(&run.stdout).unwrap();
     let figures = answer["figures"].as_array().unwrap().iter();
-    let found: Vec<f64> =
-        figures.map(|figure| figure["mean"]["value"].as_f64().unwrap()).collect();
+    let found: Vec<f64> = figures.map(|figure| figure["mean"]["value"].as_f64().unwrap()).collect();
     assert_eq!(found.len(), 4, "{run}");
     assert!(found.iter().all(|ns| (98_900.0..=100_001.0).contains(ns)), "{found:?}");
 }

@@ -36,7 +36,8 @@ fn within(preparation: &str, name: &str, flags: &str) -> Run {
 #[test]
 fn a_tool_that_is_missing_is_named() {
     // Links to these are all of PATH.
-    let link = "for tool in bash env dirname readlink grep cat; do ln -s $(command -v $tool) .; done";
+    let link =
+        "for tool in bash env dirname readlink grep cat; do ln -s $(command -v $tool) .; done";
     let folder = tempfile::tempdir().unwrap();
     Run::of("sh").arg("-c").arg(link).folder(folder.path()).finish().expect(0);
     let path = format!(r#"PATH='{}' exec "$0" "$@""#, folder.path().display());
