@@ -81,7 +81,7 @@ fn publish_process(process: &mut Process) {
         }
         MemoryChange { before held }
         Memory {
-            resident anonymous huge page_tables pipe_pages peak_resident system_kernel_stacks system_page_tables
+            resident anonymous huge pipe_pages peak_resident system_kernel_stacks system_page_tables
             system_slab
         }
         CacheLine { cpus before after }
@@ -92,10 +92,12 @@ fn publish_process(process: &mut Process) {
 const MAPS: [&str; 2] = ["machine.mitigations", "extra"];
 
 /// Where older files hold what is not read any more.
-const RETIRED: [&str; 17] = [
+const RETIRED: [&str; 19] = [
     "interference.idle",
     "memory.before.pss",
     "memory.held.pss",
+    "memory.before.page_tables",
+    "memory.held.page_tables",
     "machine.architecture",
     "machine.smt_active",
     "machine.numa_nodes",
@@ -145,7 +147,7 @@ impl Published {
                 publish_run(&mut run);
                 serde_json::to_string(&run)?
             } else {
-                let mut process = Process::deserialize(&value)?.modernised();
+                let mut process = Process::deserialize(&value)?;
                 if matches!(process.outcome(), Ending::NotRun(_)) {
                     published.left_out.insert("not_run".to_owned());
                     continue;
