@@ -77,10 +77,10 @@ fn build<R: Receiver, E: Executor>(
 ) -> Result<Driver<R>> {
     let mut backlog = flags.chain.backlog();
     let tokens = Tokens::new(&flags.chain, trips, backlog.clone());
-    let faults = flags.fault.in_chain(chain, flags.flags.tasks);
-    let latch = StartLatch::new(flags.flags.tasks);
+    let faults = flags.chain.fault.in_chain(chain, flags.chain.tasks());
+    let latch = StartLatch::new(flags.chain.tasks());
     let link = || Ok(R::link(flags.capacity()));
-    let mut builder = ChainBuilder::new(flags.flags.tasks, flags.chain.shuffle, link)?;
+    let mut builder = ChainBuilder::new(flags.chain.tasks(), flags.chain.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
         let (place, from, to) = (station.place, station.upstream, station.downstream);
         let fault = faults.of(place);
@@ -96,7 +96,7 @@ fn build<R: Receiver, E: Executor>(
     }
     await_start(executor, chain, latch)?;
     let (last, first) = builder.driver_ends();
-    Ok(Driver { last, first, tokens, tasks: flags.flags.tasks })
+    Ok(Driver { last, first, tokens, tasks: flags.chain.tasks() })
 }
 
 /// A task of any kind: spawning it is compiled once, and not for each link.

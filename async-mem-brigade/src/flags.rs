@@ -1,32 +1,24 @@
 //! Flags of a brigade of async tasks in memory.
 
-use chain::{ChainsFlags, FaultFlags, MemoryFlags};
+use chain::{ChainsFlags, MemoryFlags};
 use clap::ValueEnum;
+use contract::BadUsage;
 use contract::message::{Claim, Description};
-use contract::{BadUsage, Flags};
 
 /// Flags of a brigade, whatever executor runs its tasks.
 #[derive(Clone, Debug, clap::Args)]
 pub struct BrigadeFlags {
-    /// Flags of every program.
+    /// Size and tokens.
     #[command(flatten)]
-    pub flags: Flags,
+    pub chain: MemoryFlags,
 
     /// Kind of the links
     #[arg(long, value_enum, default_value = "mpsc")]
     pub transport: Transport,
 
-    /// Tokens.
-    #[command(flatten)]
-    pub chain: MemoryFlags,
-
     /// Tokens that a link holds, with --transport mpsc or async-channel [default: 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub capacity: Option<u32>,
-
-    /// Fault that a test asks for.
-    #[command(flatten)]
-    pub fault: FaultFlags,
 }
 
 /// Kind of a link.
@@ -60,7 +52,6 @@ impl BrigadeFlags {
 
     /// Description of the brigade, without its runtime; a [`BadUsage`] error if flags do not go together.
     pub fn describe(&self, program: &str, chains: ChainsFlags) -> anyhow::Result<Description> {
-        self.fault.check(self.flags.tasks, chains.chains)?;
         self.check_room()?;
         let link = match self.transport {
             // All places are made with the channel: a token and a turn each.
@@ -68,7 +59,7 @@ impl BrigadeFlags {
             _ => TASK_BYTES,
         };
         let needs = self.chain.needs(link);
-        self.chain.describe(program, &self.flags, chains, Claim::UserSwitch, needs)
+        self.chain.describe(program, chains, Claim::UserSwitch, needs)
     }
 
     /// A driver that puts all tokens in waits for ever if the links have no room for them.
@@ -83,7 +74,7 @@ impl BrigadeFlags {
             return Ok(());
         }
         let remedy = if is_bounded { "raise --capacity or --tasks" } else { "raise --tasks" };
-        let most = (u64::from(self.flags.tasks) + 1) * u64::from(self.capacity());
+        let most = (u64::from(self.chain.tasks()) + 1) * u64::from(self.capacity());
         self.chain.check_room(most, remedy)
     }
 }

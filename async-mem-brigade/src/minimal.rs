@@ -124,26 +124,6 @@ mod tests {
     use super::*;
     use crate::Executor as _;
     use std::future::{pending, poll_fn};
-    use std::sync::{Arc, Mutex};
-    use tokio::task::yield_now;
-
-    #[test]
-    fn tasks_run_first_in_first_out() {
-        let order = Arc::new(Mutex::new(Vec::new()));
-        let executor = Executor::new();
-        let tasks = [0, 1, 2].map(|k| {
-            let order = Arc::clone(&order);
-            executor.spawn(0, async move {
-                for _ in 0..3 {
-                    order.lock().unwrap().push(k);
-                    yield_now().await;
-                }
-                Ok(k)
-            })
-        });
-        assert_eq!(tasks.map(|task| executor.join(0, task).unwrap()), [0, 1, 2]);
-        assert_eq!(*order.lock().unwrap(), [0, 1, 2, 0, 1, 2, 0, 1, 2]);
-    }
 
     #[test]
     fn a_task_that_panics_or_waits_for_ever_does_so_alone() {

@@ -107,7 +107,7 @@ impl Cli {
 
 impl Program for Cli {
     fn flags(&self) -> &Flags {
-        &self.brigade.flags
+        &self.brigade.chain.flags
     }
 
     fn describe(&self) -> anyhow::Result<Description> {

@@ -186,6 +186,6 @@ def goroutines: claims(
     ["... busy CPUs", "7.09, of about 8", (million("goroutine"; "1,000,000: busy CPUs") | mean), "cannot be tried here: two CPUs"],
     ["... peak, each", "2 KB", "\(million("goroutine"; "1,000,000: peak per body") | mean); gated \(million("goroutine"; "1,000,000, gate: peak per body") | mean)", "gated it is more"],
     ["Go's virtual memory", "2 GB", "records hold resident memory", "cannot be tried here"],
-    ["limits: `vm.max_map_count`, `kernel.threads-max`", "4,000,000; 2e9", "and `kernel.pid_max`; four maps each with std's stacks, none with `--stacks arena`", "holds"],
+    ["limits: `vm.max_map_count`, `kernel.threads-max`", "4,000,000; 2e9", "and `kernel.pid_max`; four maps each with std's stacks", "holds"],
     ["a million Tokio tasks", "–", "\(million("Tokio, multi-thread"; "1,000,000") | mean); gated \(million("Tokio, multi-thread"; "1,000,000, gate") | mean)", "not in the text"]
 );

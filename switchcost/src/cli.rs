@@ -60,8 +60,8 @@ enum Verb {
     Memory(memory::Args),
     /// Estimate what switches and tasks cost here, for given rates or for a running service
     ///
-    /// Examples: `switchcost estimate --switches 20k/s --connections 50k --cpus 8`, `switchcost estimate --pid 1234`,
-    /// `switchcost estimate -- nginx -g 'daemon off;'`.
+    /// Examples: `switchcost estimate --switches 20k/s --connections 50k --cpus 8`,
+    /// `switchcost estimate --pid 1234`.
     ///
     /// The cost of a hand-over comes from results of this machine: the newest here, or a new run of 15 s, or of five
     /// rounds if these take longer. Threads will do if they take under 5 % of the CPUs or of the memory and no limit

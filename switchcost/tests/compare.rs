@@ -23,7 +23,7 @@ use synthetic::{Noise, centre, draw, edit, file, pair, record, text, verdicts, w
 
 fn set_peak(record: &mut Record, bytes: u64) {
     let held = Memory { peak_resident: Some(bytes), ..Memory::default() };
-    record.memory = Some(MemoryChange { before: Memory::default(), held: Some(held) });
+    record.process.memory = Some(MemoryChange { before: Memory::default(), held: Some(held) });
 }
 
 /// Ten runs with all that further columns show.
@@ -41,11 +41,12 @@ fn with_further_columns(hop: f64, switches: u64, resident: u64) -> Vec<Record> {
         let each = u64::from(k % 3);
         let mut record = record(0, k, hop + f64::from(k % 3));
         edit(&mut record, |run, _| run.plan.sections[0].also = also.to_vec());
-        record.bytes = Some(4096);
+        record.process.bytes = Some(4096);
         set_peak(&mut record, resident + 4096 * each);
         let alive = distribution(&[10]).unwrap();
-        record.extra.insert("alive_count".to_owned(), alive);
-        record.usage = Some(Usage { voluntary_switches: switches + each, ..Usage::default() });
+        record.process.extra.insert("alive_count".to_owned(), alive);
+        record.process.usage =
+            Some(Usage { voluntary_switches: switches + each, ..Usage::default() });
         record
     };
     (0..10).map(run).collect()
@@ -85,7 +86,7 @@ fn what_is_better_depends_on_the_quantity() {
 fn further_columns_have_no_baseline() {
     let mut records = with_further_columns(1000.0, 100, 8 << 20);
     for mut baseline in with_further_columns(400.0, 1, 8 << 20) {
-        baseline.case = 1;
+        baseline.process.case = 1;
         records.push(baseline);
     }
     for record in &mut records[..10] {
@@ -115,7 +116,7 @@ fn what_cannot_be_compared_says_why() {
     let failing = |case: u32| {
         (0..10).map(move |k| {
             let mut record = record(case, k, 1.0);
-            record.error = Some("no memory".to_owned());
+            record.process.error = Some("no memory".to_owned());
             record
         })
     };
@@ -146,7 +147,7 @@ fn another_machine_build_or_flag_is_marked() {
             run.machine.kernel_release = Some("6.1.0".to_owned());
             run.build.git_revision = Some("abc".to_owned());
         });
-        record.cpus = Some("0".to_owned());
+        record.process.cpus = Some("0".to_owned());
     }
     assert!(!text(&pair(&old, &old)).contains("DIFFERENT"));
     let mut new = old.clone();
@@ -155,8 +156,8 @@ fn another_machine_build_or_flag_is_marked() {
             run.machine.kernel_release = Some("6.12.0".to_owned());
             run.build.git_revision = Some("def".to_owned());
         });
-        record.args = ["--bytes=25".to_owned()].into();
-        record.policy = Some("fifo".to_owned());
+        record.process.args = ["--bytes=25".to_owned()].into();
+        record.process.policy = Some("fifo".to_owned());
     }
     let text = text(&pair(&old, &new));
     for said in [

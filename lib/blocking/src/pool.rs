@@ -119,6 +119,10 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::sync::mpsc;
+    use std::task::{Context, Waker};
+
     use super::*;
 
     /// One thread, so one place: one job is under way, one waits, and the third task waits itself.
@@ -126,39 +130,22 @@ mod tests {
     fn a_task_awaits_the_room_in_a_bounded_queue() {
         let pool = Pool::start(1, Bound::Bounded).unwrap();
         let queue = pool.queue.clone();
-        let (gate, wait) = std::sync::mpsc::channel::<()>();
+        let (gate, wait) = mpsc::channel::<()>();
+        let mut first = pin!(queue.dispatch(move || wait.recv().is_err()));
+        let (mut second, mut third) = (pin!(queue.dispatch(|| 2)), pin!(queue.dispatch(|| 3)));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(first.as_mut().poll(&mut context).is_pending());
+        while queue.room.as_ref().unwrap().available_permits() == 0 {
+            thread::yield_now();
+        }
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        assert!(third.as_mut().poll(&mut context).is_pending());
+        assert_eq!(queue.jobs.len(), 1);
+        drop(gate);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(async {
-            let (begin, begun) = oneshot::channel();
-            let operation = move || {
-                begin.send(()).unwrap();
-                wait.recv().is_err()
-            };
-            let first = {
-                let queue = queue.clone();
-                tokio::spawn(async move { queue.dispatch(operation).await })
-            };
-            // The only thread is busy, and the queue is empty.
-            begun.await.unwrap();
-            let others = [1, 2].map(|k| {
-                let queue = queue.clone();
-                tokio::spawn(async move { queue.dispatch(move || k).await })
-            });
-            while queue.jobs.is_empty() {
-                tokio::task::yield_now().await;
-            }
-            for _ in 0..100 {
-                tokio::task::yield_now().await;
-                assert_eq!(queue.jobs.len(), 1);
-            }
-            assert!(others.iter().all(|task| !task.is_finished()));
-            drop(gate);
-            assert!(first.await.unwrap().unwrap());
-            for (task, k) in others.into_iter().zip(1..) {
-                assert_eq!(task.await.unwrap().unwrap(), k);
-            }
+        let done = runtime.block_on(async {
+            (first.await.unwrap(), second.await.unwrap(), third.await.unwrap())
         });
-        drop(queue);
-        pool.join().unwrap();
+        assert_eq!(done, (true, 2, 3));
     }
 }

@@ -21,8 +21,6 @@ pub struct Memory {
     pub anonymous: Option<u64>,
     /// Transparent huge pages in the anonymous memory.
     pub huge: Option<u64>,
-    /// Page tables of the processes (VmPTE).
-    pub page_tables: Option<u64>,
     /// Pages that used pipes keep. No counter of the kernel shows them outside of a control group.
     pub pipe_pages: Option<u64>,
     /// Largest resident set so far (VmHWM).
@@ -71,7 +69,6 @@ pub fn of(pids: &[i32]) -> Memory {
         resident: sum(|memory| memory.resident),
         anonymous: sum(|memory| memory.anonymous),
         huge: sum(|memory| memory.huge),
-        page_tables: sum(|memory| memory.page_tables),
         peak_resident: sum(|memory| memory.peak_resident),
         pipe_pages: pages.map(|pages| pages * page_size()),
         ..system()
@@ -117,7 +114,6 @@ fn of_one(pid: i32, processes: usize) -> Option<Memory> {
         resident: bytes(&maps, resident),
         anonymous: bytes(&maps, anonymous),
         huge: bytes(&maps, "AnonHugePages:"),
-        page_tables: bytes(&status, "VmPTE:"),
         peak_resident: bytes(&status, "VmHWM:"),
         ..Memory::default()
     })
@@ -160,7 +156,7 @@ mod tests {
         let (one, both) = (of(&[own]), of(&[own, other]));
         assert!(one.resident.unwrap().min(one.peak_resident.unwrap()) > 100 << 10, "{one:?}");
         assert!(one.kernel().unwrap() > f64::from(100 << 10), "{one:?}");
-        assert!(both.page_tables > one.page_tables, "{one:?} {both:?}");
+        assert!(both.peak_resident > one.peak_resident, "{one:?} {both:?}");
         assert!(both.resident.is_some() && both.anonymous.is_some());
         drop(child.stdin.take());
         child.wait().unwrap();

@@ -1,6 +1,6 @@
 //! A results file: one header line for a run, one line for each of its processes.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -231,24 +231,15 @@ impl Process {
         }
     }
 
-    /// How it ended.
+    /// How it ended. Old files tell by a prefix of the error that it was not tried.
     pub fn outcome(&self) -> Ending<'_> {
         match (&self.not_run, &self.error) {
             (Some(reason), _) => Ending::NotRun(reason),
-            (None, Some(error)) => Ending::Failed(error),
+            (None, Some(error)) => {
+                error.strip_prefix("not run: ").map_or(Ending::Failed(error), Ending::NotRun)
+            }
             (None, None) => Ending::Measured,
         }
-    }
-
-    /// The process as it is written now. Old files tell by a prefix of the error that it was not tried.
-    #[must_use]
-    pub fn modernised(mut self) -> Self {
-        if let Some(reason) = self.error.as_ref().and_then(|error| error.strip_prefix("not run: "))
-        {
-            self.not_run = Some(reason.to_owned());
-            self.error = None;
-        }
-        self
     }
 
     /// True if it measured all that it should, and is a sample.
@@ -306,12 +297,6 @@ impl Deref for Record {
 
     fn deref(&self) -> &Process {
         &self.process
-    }
-}
-
-impl DerefMut for Record {
-    fn deref_mut(&mut self) -> &mut Process {
-        &mut self.process
     }
 }
 

@@ -17,10 +17,9 @@ pub struct Totals {
     /// CPU time by what ran at each tick of the clock, in ns: in user mode, and in all.
     user_ticks: u64,
     all_ticks: u64,
-    minor_faults: u64,
-    major_faults: u64,
-    /// Voluntary and involuntary switches of each thread.
-    switches: BTreeMap<i32, (u64, u64)>,
+    /// Faults, and switches of the threads that are alive.
+    counts: Usage,
+    threads: Vec<i32>,
 }
 
 /// Totals of these processes; `None` if one of them has ended or cannot be read.
@@ -28,14 +27,17 @@ pub fn totals(pids: &[i32]) -> Option<Totals> {
     let mut all = Totals::default();
     for &pid in pids {
         let stat = Stat::read(pid)?;
-        all.minor_faults += stat.minor_faults;
-        all.major_faults += stat.major_faults;
+        all.counts.minor_faults += stat.minor_faults;
+        all.counts.major_faults += stat.major_faults;
         all.cpu += time(pid, Clock::Scheduler)?;
         all.user_ticks += time(pid, Clock::User)?;
         all.all_ticks += time(pid, Clock::UserAndSystem)?;
         for thread in threads(pid) {
             let status = Source::system().text(&format!("/proc/{pid}/task/{thread}/status"))?;
-            all.switches.insert(thread, switches(&status)?);
+            let (voluntary, involuntary) = switches(&status)?;
+            all.counts.voluntary_switches += voluntary;
+            all.counts.involuntary_switches += involuntary;
+            all.threads.push(thread);
         }
     }
     (!pids.is_empty()).then_some(all)
@@ -51,14 +53,9 @@ impl Totals {
     /// Usage since `before`; `None` unless the threads are the same, since switches of a thread that
     /// has ended are lost.
     pub fn since(&self, before: &Totals) -> Option<Usage> {
-        if !self.switches.keys().eq(before.switches.keys()) {
+        if self.threads != before.threads {
             return None;
         }
-        let sum = |of: fn(&(u64, u64)) -> u64| {
-            let now: u64 = self.switches.values().map(of).sum();
-            let then: u64 = before.switches.values().map(of).sum();
-            now.saturating_sub(then)
-        };
         let cpu = self.cpu.saturating_sub(before.cpu);
         let user_ticks = self.user_ticks.saturating_sub(before.user_ticks);
         let all_ticks = self.all_ticks.saturating_sub(before.all_ticks);
@@ -66,14 +63,8 @@ impl Totals {
         // (cputime_adjust, kernel/sched/cputime.c).
         let user = u128::from(cpu) * u128::from(user_ticks.min(all_ticks));
         let user = user.checked_div(u128::from(all_ticks)).map_or(cpu, |user| user as u64);
-        Some(Usage {
-            user_ns: user,
-            system_ns: cpu - user,
-            voluntary_switches: sum(|of| of.0),
-            involuntary_switches: sum(|of| of.1),
-            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
-            major_faults: self.major_faults.saturating_sub(before.major_faults),
-        })
+        let counts = self.counts.with(before.counts, u64::saturating_sub);
+        Some(Usage { user_ns: user, system_ns: cpu - user, ..counts })
     }
 }
 
@@ -137,15 +128,15 @@ mod tests {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let pid = child.id() as i32;
         let seen = totals(&[pid]).unwrap();
-        assert!(seen.cpu > 0 && seen.minor_faults > 0 && seen.switches.contains_key(&pid));
+        assert!(seen.cpu > 0 && seen.counts.minor_faults > 0 && seen.threads == [pid]);
         drop(child.stdin.take());
         child.wait().unwrap();
         assert!(totals(&[pid]).is_none() && totals(&[]).is_none());
     }
 
     fn sample(cpu: u64, user_ticks: u64, all_ticks: u64, threads: &[i32]) -> Totals {
-        let switches = threads.iter().map(|&id| (id, (cpu, 1))).collect();
-        Totals { cpu, user_ticks, all_ticks, switches, ..Totals::default() }
+        let counts = Usage { voluntary_switches: cpu, ..Usage::default() };
+        Totals { cpu, user_ticks, all_ticks, counts, threads: threads.to_vec() }
     }
 
     #[test]
@@ -154,7 +145,7 @@ mod tests {
         let after = sample(1500, 8_000_000, 24_000_000, &[1, 2]);
         let usage = after.since(&before).unwrap();
         assert_eq!((usage.user_ns, usage.system_ns), (250, 750));
-        assert_eq!(usage.voluntary_switches, 2000);
+        assert_eq!(usage.voluntary_switches, 1000);
         let no_tick = sample(900, 4_000_000, 8_000_000, &[1, 2]);
         assert_eq!(no_tick.since(&before).unwrap().user_ns, 400);
         assert_eq!(sample(900, 0, 0, &[1, 3]).since(&before), None);

@@ -12,17 +12,11 @@ pub(crate) struct Cpus {
 }
 
 impl Cpus {
-    /// All, for the generator and what serves.
-    pub(crate) fn allowed() -> anyhow::Result<Self> {
-        Ok(Cpus { generator: None, serving: allowed_cpus()? })
-    }
-
-    /// If there are two or more, the last one is the generator's own.
-    pub(crate) fn divided(mut self) -> Self {
-        if self.serving.len() > 1 {
-            self.generator = self.serving.pop();
-        }
-        self
+    /// Those that this process may use. Under a load the last one of several is the generator's.
+    pub(crate) fn new(is_loaded: bool) -> anyhow::Result<Self> {
+        let mut serving = allowed_cpus()?;
+        let generator = if is_loaded && serving.len() > 1 { serving.pop() } else { None };
+        Ok(Cpus { generator, serving })
     }
 
     /// Time in which those that serve were not idle, in ns: of all programs, and what the host took. `None` if the

@@ -119,7 +119,7 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let cpus = self.cpus()?;
+        let cpus = Cpus::new(self.load.is_some())?;
         let arrivals = self.schedule(&cpus).arrivals() as u64;
         if self.workers.is_some() && matches!(self.on, On::Thread | On::TokioPerCpu) {
             return Err(BadUsage::new(
@@ -141,18 +141,10 @@ impl Program for Cli {
             ..Description::new("sparse-arrivals", &self.flags, claim)
         };
         let workers = self.workers(&cpus);
-        if self.server.is_some() {
-            // A runtime has an event loop, a heap, and some threads beside its workers.
-            let runtime = Needs {
-                descriptors: Need::new(12, 0),
-                threads: Need::new(u64::from(workers) + 10, 0),
-                bytes: Need::new(12 << 20, 0),
-                ..Needs::default()
-            };
-            return Ok(Description { needs: tasks.needs + runtime, ..tasks });
-        }
-        if !is_tokio {
-            return Ok(Description { needs: tasks.needs + worker_needs(workers), ..tasks });
+        if !is_tokio || self.server.is_some() {
+            // A runtime has some threads beside its workers.
+            let threads = if is_tokio { workers + 10 } else { workers };
+            return Ok(Description { needs: tasks.needs + worker_needs(threads), ..tasks });
         }
         let mut description = RuntimeFlags::multi_thread(Some(workers)).describe(tasks)?;
         if let (On::TokioPerCpu, Some(runtime)) = (self.on, &mut description.runtime) {
@@ -163,12 +155,6 @@ impl Program for Cli {
 }
 
 impl Cli {
-    /// CPUs of the generator and of what serves: under a load they are apart.
-    fn cpus(&self) -> anyhow::Result<Cpus> {
-        let cpus = Cpus::allowed()?;
-        Ok(if self.load.is_some() { cpus.divided() } else { cpus })
-    }
-
     fn schedule(&self, cpus: &Cpus) -> Schedule {
         match self.load {
             Some(load) => Schedule::of_load(load, self.flags.tasks, self.work, cpus.serving.len()),
@@ -193,7 +179,7 @@ fn main() -> ExitCode {
 
 /// Starts what serves, and runs all passes.
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let cpus = cli.cpus()?;
+    let cpus = Cpus::new(cli.load.is_some())?;
     let schedule = cli.schedule(&cpus);
     // Threads that are created from here on are kept from the generator's CPU.
     restrict(&cpus.serving).context("cannot keep threads from the generator's CPU")?;

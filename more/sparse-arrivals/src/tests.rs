@@ -42,7 +42,7 @@ fn a_backlog_is_the_loads_fault_or_that_of_others() {
 fn a_stall_shows_in_all_that_arrive_in_it() {
     let schedule = Schedule::of_load(50, 1, Span(WORK), 1);
     let window = Window::new(schedule.arrivals(), 10).unwrap();
-    let mut generator = Generator::new(schedule, Cpus::allowed().unwrap(), window);
+    let mut generator = Generator::new(schedule, Cpus::new(false).unwrap(), window);
     let begun = window.now();
     let due = |k: u64| begun + k * 100_000;
     thread::sleep(Duration::from_millis(20));

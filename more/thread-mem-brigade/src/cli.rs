@@ -1,6 +1,6 @@
 //! The command line.
 
-use chain::{ChainsFlags, FaultFlags, MemoryFlags};
+use chain::{ChainsFlags, MemoryFlags};
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description};
 use contract::{BadUsage, Flags, Program};
@@ -11,12 +11,10 @@ use threads::{Placement, StackFlags};
 #[derive(Parser)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) flags: Flags,
+    pub(crate) chain: MemoryFlags,
     /// Kind of the links; a link holds one token, unless --capacity says otherwise
     #[arg(long, value_enum, default_value_t = Transport::Futex)]
     pub(crate) transport: Transport,
-    #[command(flatten)]
-    pub(crate) chain: MemoryFlags,
     #[command(flatten)]
     pub(crate) chains: ChainsFlags,
     /// Tokens that a link holds, with --transport mpsc; with 0 a sender waits until its token is taken
@@ -30,8 +28,6 @@ pub(crate) struct Cli {
     pub(crate) stack: StackFlags,
     #[command(flatten)]
     pub(crate) futex: FutexFlags,
-    #[command(flatten)]
-    pub(crate) fault: FaultFlags,
 }
 
 /// Kind of a link.
@@ -41,17 +37,14 @@ pub(crate) enum Transport {
     Futex,
     /// std::sync::mpsc::sync_channel, which spins and yields before it sleeps
     Mpsc,
-    /// a slot behind a Mutex, with a Condvar to sleep on
-    Condvar,
 }
 
 impl Program for Cli {
     fn flags(&self) -> &Flags {
-        &self.flags
+        &self.chain.flags
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        self.fault.check(self.flags.tasks, self.chains.chains)?;
         let is_channel = self.transport == Transport::Mpsc;
         if self.capacity.is_some() && !is_channel {
             return Err(BadUsage::new(
@@ -59,14 +52,13 @@ impl Program for Cli {
             ));
         }
         // Links of capacity 0 hold nothing, but each task holds the token that it hands on.
-        let (tasks, capacity) = (u64::from(self.flags.tasks), u64::from(self.capacity()));
+        let (tasks, capacity) = (u64::from(self.chain.tasks()), u64::from(self.capacity()));
         let remedy = if is_channel { "raise --capacity or --tasks" } else { "raise --tasks" };
         self.chain.check_room(((tasks + 1) * capacity).max(tasks), remedy)?;
 
         // A place in a channel takes a token and a number.
         let needs = self.chain.needs(1024 + capacity * 24) + self.stack.needs();
-        let claim = Claim::KernelSwitch;
-        self.chain.describe("thread-mem-brigade", &self.flags, self.chains, claim, needs)
+        self.chain.describe("thread-mem-brigade", self.chains, Claim::KernelSwitch, needs)
     }
 }
 

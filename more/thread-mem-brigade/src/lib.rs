@@ -33,7 +33,7 @@ use chain::{
 };
 use cli::{Cli, Transport};
 use contract::Run;
-use links::{CondvarEnd, FutexReceiver, Receiver, Sender};
+use links::{FutexReceiver, Receiver, Sender};
 use threads::{CpuAssignment, rest};
 
 type Threads = Vec<(u32, JoinHandle<io::Result<u64>>)>;
@@ -43,7 +43,6 @@ pub fn main() -> ExitCode {
     contract::main(|cli: &Cli, run| match cli.transport {
         Transport::Futex => measure::<FutexReceiver>(cli, run),
         Transport::Mpsc => measure::<mpsc::Receiver<usize>>(cli, run),
-        Transport::Condvar => measure::<CondvarEnd>(cli, run),
     })
 }
 
@@ -64,7 +63,7 @@ fn measure<R: Receiver>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
 
 /// Builds all chains, drives them, and takes them down.
 fn brigade<R: Receiver>(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyhow::Result<()> {
-    let (tasks, mut chains) = (cli.flags.tasks, Vec::new());
+    let (tasks, mut chains) = (cli.chain.tasks(), Vec::new());
     let drivers = (0..cli.chains.chains).map(|chain| {
         let backlog = cli.chain.backlog();
         let tokens = Tokens::new(&cli.chain, cli.chains.trips, backlog.clone());
@@ -93,7 +92,7 @@ fn build<R: Receiver>(
     mut backlog: Option<Backlog>,
     threads: &mut Threads,
 ) -> anyhow::Result<(R, R::Sender)> {
-    let (cpus, faults) = (cpus.of_chain(chain), cli.fault.in_chain(chain, cli.flags.tasks));
+    let (cpus, faults) = (cpus.of_chain(chain), cli.chain.fault.in_chain(chain, cli.chain.tasks()));
     let mut latch = StartLatch::new(tasks);
     let link = || Ok(R::link(cli.capacity()));
     let mut builder = ChainBuilder::new(tasks, cli.chain.shuffle, link)?;

@@ -4,7 +4,7 @@ use std::process::Command;
 
 #[test]
 fn the_first_task_sends_the_others() {
-    for transport in ["futex", "mpsc", "condvar"] {
+    for transport in ["futex", "mpsc"] {
         let output = Command::new(env!("CARGO_BIN_EXE_thread-mem-brigade"))
             .args("--tasks 2 --tokens 5 --iters 3 --feed first-task".split(' '))
             .args(["--transport", transport])

@@ -30,7 +30,7 @@ struct Cli {
 
 impl Program for Cli {
     fn flags(&self) -> &Flags {
-        &self.brigade.flags
+        &self.brigade.chain.flags
     }
 
     fn describe(&self) -> anyhow::Result<Description> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use contract::units::counted;
-use facts::{Account, Record};
+use facts::{Account, Ending, Record};
 use serde::Serialize;
 
 use super::basis::CONFIDENCE;
@@ -50,7 +50,8 @@ impl Conditions {
             .collect();
         let apart: Vec<f64> = figures.iter().flat_map(|figure| figure.runs.apart()).collect();
         // A case that was not tried has no time; what ran last ended with its last slice.
-        let tried = || records.iter().filter(|record| record.not_run.is_none());
+        let is_tried = |record: &&Record| !matches!(record.outcome(), Ending::NotRun(_));
+        let tried = || records.iter().filter(is_tried);
         let first = tried().map(|record| record.started).min().unwrap_or(0);
         let end = |record: &Record| {
             let slice = record.slices.last().map_or(0, |slice| (slice.at + slice.window) / 1000);
@@ -158,27 +159,5 @@ impl fmt::Display for Conditions {
         parts.push(counted(self.rounds, "round"));
         let line = parts.join("; ") + ".";
         f.write_str(&capitalised(&line))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_noise_is_the_worst_that_is_known() {
-        let conditions =
-            Conditions { apart: Some((0.027, 5)), span: 9_000, ..Conditions::default() };
-        let of = |kind, size| Doubt::new(kind, size, "");
-        for (doubts, expected) in [
-            (vec![], "Low noise (equal runs 2.7 % apart), 9 s."),
-            (vec![of(Kind::TwoModes, 0.0)], "Low noise (equal runs 2.7 % apart), 9 s."),
-            (
-                vec![of(Kind::Busy, 0.72), of(Kind::Drift, 4.1)],
-                "High noise (a yardstick moved by 410 %), 9 s.",
-            ),
-        ] {
-            assert_eq!(conditions.in_short(&doubts), expected);
-        }
     }
 }

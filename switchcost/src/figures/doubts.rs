@@ -324,15 +324,15 @@ mod tests {
     #[test]
     fn latencies_are_doubted_if_their_generator_is_late_and_not_if_they_are_short() {
         let mut record = testing::record("p", 1, &[10_000; 9]);
-        record.arrivals = Some(5000);
+        record.process.arrivals = Some(5000);
         std::sync::Arc::make_mut(&mut record.header).machine.clock_step_ns = Some(20);
         for (late, expected) in [(500, vec![]), (501, vec![Kind::GeneratorLate])] {
             let late = [late; 5].into_iter().collect::<Recorder>().distribution().unwrap();
-            record.extra.insert("generator_late".to_owned(), late);
+            record.process.extra.insert("generator_late".to_owned(), late);
             assert_eq!(kinds(&record), expected);
         }
-        record.extra.clear();
-        record.arrivals = None;
+        record.process.extra.clear();
+        record.process.arrivals = None;
         assert_eq!(kinds(&record), [Kind::ShortSamples]);
     }
 
@@ -340,8 +340,8 @@ mod tests {
     fn chains_on_more_cpus_than_were_checked_are_a_doubt() {
         for (chains, cpus, is_doubt) in [(4, "0-1", false), (1, "0-7", false), (2, "0-7", true)] {
             let mut record = testing::record("p", 1, &[10_000; 9]);
-            record.chains = chains;
-            record.cpus = Some(cpus.to_owned());
+            record.process.chains = chains;
+            record.process.cpus = Some(cpus.to_owned());
             assert_eq!(kinds(&record) == [Kind::Unvalidated], is_doubt);
         }
     }

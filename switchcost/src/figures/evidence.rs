@@ -36,22 +36,14 @@ pub(crate) struct Evidence {
 /// Verdict of the counters on what a figure is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Each hop is a switch of the kernel's.
+pub(crate) enum Verdict {
     Switches,
-    /// Nothing gives up its CPU, but hops spend time in the kernel.
     StaysOnCpu,
-    /// Nothing gives up its CPU, and next to no time is spent in the kernel.
     NeverInKernel,
-    /// With several tokens in flight a switch serves several hops.
     SharedSwitches,
-    /// A runtime's workers go to sleep and wake each other.
     WorkersSleep,
-    /// The name says that each hop is a switch, and the counters say that it is not.
     TooFewSwitches,
-    /// There are more switches than hops.
     TooManySwitches,
-    /// The name says that nothing is switched by the kernel, and the counters say otherwise.
     UnexpectedSwitches,
 }
 

@@ -142,14 +142,13 @@ pub struct Finding {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) estimates: Option<[Estimate; 2]>,
     pub(crate) grade: Grade,
+    #[serde(skip)]
+    pub(crate) changes: Changes,
 }
 
-/// A figure of a row that is judged with the others of its comparison.
-#[derive(Clone, Debug)]
-pub(crate) struct Unjudged {
-    pub(crate) row: usize,
-    /// What is known already; it stays so without a change.
-    pub(crate) finding: Finding,
+/// Changes that a finding is made of: it is judged together with all others of its comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Changes {
     /// Change from the first side to the second: a logarithm if it is a share.
     pub(crate) change: Option<Contrast>,
     /// The same between twins.
@@ -160,17 +159,13 @@ pub(crate) struct Unjudged {
     pub(crate) level: Option<f64>,
 }
 
-/// Sets the findings of rows. `error` is the share of comparisons of equal sides in which any may be called
+/// Judges the findings of rows. `error` is the share of comparisons of equal sides in which any may be called
 /// different; `margin` is the largest change that counts as none, as a share.
-pub(crate) fn judge(rows: &mut [Row], all: Vec<Unjudged>, error: f64, margin: f64) {
+pub(crate) fn judge(rows: &mut [Row], error: f64, margin: f64) {
+    let mut all: Vec<&mut Finding> = rows.iter_mut().flat_map(|row| &mut row.findings).collect();
     // Steps of Holm's method would give narrower intervals, which do not hold together.
-    let level = error / all.iter().filter(|one| one.change.is_some()).count() as f64;
-    for Unjudged { row, finding, change, twin, slack, level: own } in all {
-        let change = change.and_then(|change| change.interval(1.0 - own.unwrap_or(level)));
-        let change = change.map(|i| Interval { low: i.low - slack, high: i.high + slack, ..i });
-        let twin = twin.and_then(|twin| twin.interval(1.0 - level));
-        rows[row].findings.push(finding.judged(change, twin, margin));
-    }
+    let level = error / all.iter().filter(|one| one.changes.change.is_some()).count() as f64;
+    all.iter_mut().for_each(|finding| finding.judge(level, margin));
 }
 
 impl Finding {
@@ -187,12 +182,16 @@ impl Finding {
             figures: None,
             estimates: None,
             grade: Grade::Sure,
+            changes: Changes::default(),
         }
     }
 
-    /// The same with its change and its twin's, and its verdict. Without a change it keeps the reason that it has.
-    fn judged(mut self, change: Option<Interval>, twin: Option<Interval>, margin: f64) -> Self {
-        (self.change, self.twin) = (change, twin);
+    /// Sets its change and its twin's, and its verdict. Without a change it keeps the reason that it has.
+    fn judge(&mut self, level: f64, margin: f64) {
+        let Changes { change, twin, slack, level: own } = self.changes;
+        let change = change.and_then(|change| change.interval(1.0 - own.unwrap_or(level)));
+        self.change = change.map(|i| Interval { low: i.low - slack, high: i.high + slack, ..i });
+        self.twin = twin.and_then(|twin| twin.interval(1.0 - level));
         if self.is_share {
             for change in self.change.iter_mut().chain(&mut self.twin) {
                 for bound in [&mut change.estimate, &mut change.low, &mut change.high] {
@@ -203,7 +202,6 @@ impl Finding {
         if let Some(change) = self.change {
             self.verdict = self.verdict_on(change, margin);
         }
-        self
     }
 
     fn verdict_on(&self, change: Interval, margin: f64) -> Verdict {
@@ -213,25 +211,24 @@ impl Finding {
         if self.kind == Kind::Memory && !self.is_share {
             return Verdict::Inconclusive(Reason::NoSize);
         }
-        if self.is_nothing(&change) {
-            return self.beside_figures(Verdict::Within(0.0), margin);
-        }
         // The margin of a difference is a share of the larger side: the other one may be zero.
         let larger = self.figures.map_or(0.0, |[a, b]| a.max(b));
         let scale = if self.is_share { 1.0 } else { larger };
-        self.beside_figures(Verdict::of([change.low / scale, change.high / scale], margin), margin)
-    }
-
-    /// A verdict, unless the figures beside it would contradict the word: then the machine changed.
-    fn beside_figures(&self, verdict: Verdict, margin: f64) -> Verdict {
-        let shown = self.estimates.map_or(0.0, |[a, b]| b.value / a.value - 1.0);
-        let is_contradicted = match verdict {
-            Verdict::Within(_) => shown.abs() > margin.max(NOTHING),
-            Verdict::More => shown < 0.0,
-            Verdict::Less => shown > 0.0,
-            _ => false,
+        let verdict = if self.is_nothing(&change) {
+            Verdict::Within(0.0)
+        } else {
+            Verdict::of([change.low / scale, change.high / scale], margin)
         };
-        if is_contradicted { Verdict::Inconclusive(Reason::Machine) } else { verdict }
+        // If the figures beside it contradict the word, the machine changed.
+        let shown = self.estimates.map_or(0.0, |[a, b]| b.value / a.value - 1.0);
+        match verdict {
+            Verdict::Within(_) if shown.abs() > margin.max(NOTHING) => {
+                Verdict::Inconclusive(Reason::Machine)
+            }
+            Verdict::More if shown < 0.0 => Verdict::Inconclusive(Reason::Machine),
+            Verdict::Less if shown > 0.0 => Verdict::Inconclusive(Reason::Machine),
+            verdict => verdict,
+        }
     }
 
     /// True if there is next to none of it, such as a timer's switch in a thousand hops.

@@ -111,44 +111,18 @@ fn beside(figure: &Figure<'_>) -> Option<Beside> {
 
 #[cfg(test)]
 mod tests {
-    use facts::{Case, Process, Record, Samples};
-
     use super::*;
-    use crate::testing;
-
-    /// A pinned process whose operation takes so many ns, on a virtual machine.
-    fn record(what: Yardstick, time: u64) -> Record {
-        let case = Case { row: format!("{what:?}"), known: Some(what), ..Case::default() };
-        let process = Process {
-            tasks: Some(1),
-            samples: Samples::of(&[time; 9]),
-            cpus: Some("0".to_owned()),
-            ..Process::of("p", Vec::new())
-        };
-        let mut record = testing::in_case(Metric::Task, case, process);
-        let header = std::sync::Arc::make_mut(&mut record.header);
-        header.machine.virtualisation = Some("KVM".to_owned());
-        record
-    }
-
-    fn alarm(records: &[Record]) -> Option<String> {
-        outside(&Figures::of(records)).map(|beside| beside.alarm())
-    }
 
     #[test]
-    fn the_farthest_from_its_range_is_told_and_a_fast_machine_is_no_alarm() {
-        for time in [10, 400, 2_500] {
-            assert_eq!(alarm(&[record(Yardstick::Futex, time)]), None, "{time}");
-        }
-        let both = [record(Yardstick::PageFault, 900), record(Yardstick::Futex, 6_700)];
+    fn a_slow_yardstick_is_told_with_its_factors() {
+        let what = Yardstick::Futex;
+        let machine = Machine { virtualisation: Some("KVM".to_owned()), ..Machine::default() };
+        let (range, cause) = (reference(what).2, cause(what, &machine));
+        let beside = Beside { what, value: 6_700.0, range, cause };
         let nested =
             "A thread switch takes 6.7 µs: 3.4 to 17 times the bare-metal time (nested VM?)";
-        assert_eq!(alarm(&both).as_deref(), Some(nested));
-        let lines: Vec<String> =
-            measured(&Figures::of(&both)).iter().map(ToString::to_string).collect();
-        assert_eq!(lines[1], "minor page fault 900 ns: bare metal 100 to 700 ns");
-        let mut unpinned = record(Yardstick::Futex, 9_000);
-        unpinned.cpus = None;
-        assert_eq!(alarm(&[unpinned]), None);
+        assert_eq!(beside.alarm(), nested);
+        let line = "futex hand-over on one CPU 6.7 µs: bare metal 400 ns to 2.0 µs";
+        assert_eq!(beside.to_string(), line);
     }
 }

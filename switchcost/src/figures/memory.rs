@@ -181,7 +181,7 @@ mod tests {
             };
             let mut record = testing::record("p", tasks, &[1]);
             let (before, held) = (memory(0, 0), Some(memory(tasks, own)));
-            record.memory = Some(MemoryChange { before, held });
+            record.process.memory = Some(MemoryChange { before, held });
             record
         };
         let runs: Vec<Record> = (1..=8).map(|k| run(100 * k)).collect();

@@ -6,7 +6,7 @@ mod cube;
 pub(crate) mod curves;
 pub(crate) mod doubt;
 pub(crate) mod doubts;
-pub mod evidence;
+pub(crate) mod evidence;
 mod figure;
 pub mod finding;
 pub mod grade;

@@ -146,14 +146,4 @@ mod tests {
         assert_eq!(short(Quantity::Bytes, 395.0), "400 B");
         assert_eq!(percent(0.0034), "0.34 %");
     }
-
-    #[test]
-    fn a_unit_that_two_figures_share_stands_once() {
-        let times = |ends| range(ends, |ns| shown(Quantity::Time, ns));
-        assert_eq!(times([120.0, 900.0]), "120 to 900 ns");
-        assert_eq!(times([120.0, 1900.0]), "120 ns to 1.9 µs");
-        assert_eq!(times([120.0, 121.0]), "120 ns");
-        assert_eq!(range([1.0, 2.0], number), "1.0 to 2.0");
-        assert_eq!(shown_like(Quantity::Time, 800.0, 14_000.0).to_string(), "0.80 µs");
-    }
 }

@@ -12,7 +12,7 @@ use stats::Contrast;
 
 use super::cube::Figures;
 use super::figure::Figure;
-use super::finding::{self, Fault, Finding, Kind, Pair, Row, Times, Unjudged};
+use super::finding::{self, Changes, Fault, Finding, Kind, Pair, Row, Times};
 use super::grade::Grade;
 use super::speed::{Round, Timed};
 use super::verdict::Verdict;
@@ -96,23 +96,18 @@ fn pair(first: &[&Timed<'_>], second: &[&Timed<'_>]) -> Option<Pair> {
         let memory = Some([slope(first)?, slope(second)?]);
         return Some(Pair { memory, ..Pair::default() });
     }
-    Some(Pair {
-        time: times(a, b),
-        memory: None,
-        switches: counts([a.record, b.record], |used| used.voluntary_switches),
-        faults: counts([a.record, b.record], |used| used.minor_faults),
-    })
-}
-
-fn times(a: &Timed<'_>, b: &Timed<'_>) -> Option<Times> {
-    Some(Times { iterations: [a.iteration()?, b.iteration()?], log_ratio: b.log_ratio(a)? })
-}
-
-fn counts([a, b]: [&Record; 2], count: fn(&Usage) -> u64) -> Option<[f64; 2]> {
-    let each = |record: &Record| {
+    let times =
+        || Some(Times { iterations: [a.iteration()?, b.iteration()?], log_ratio: b.log_ratio(a)? });
+    let each = |record: &Record, count: fn(&Usage) -> u64| {
         Some(count(record.usage.as_ref()?) as f64 / record.samples.as_ref()?.count as f64)
     };
-    Some([each(a)?, each(b)?])
+    let counts = |count| Some([each(a.record, count)?, each(b.record, count)?]);
+    Some(Pair {
+        time: times(),
+        memory: None,
+        switches: counts(|used| used.voluntary_switches),
+        faults: counts(|used| used.minor_faults),
+    })
 }
 
 /// Resident memory of a task, in bytes. The kernel's share is counted for the whole system alone, in which
@@ -128,18 +123,14 @@ fn slope(side: &[&Timed<'_>]) -> Option<f64> {
 /// as none.
 pub(crate) fn judge(rows: &mut [Row], margin: f64) {
     let tried = rows.iter().filter(|row| !row.is_left_out()).count();
-    let mut all = Vec::new();
-    for (place, row) in rows.iter().enumerate() {
-        if row.pairs.len() < MIN_PAIRS || row.fault.is_some() {
-            continue;
-        }
+    for row in rows.iter_mut().filter(|row| row.pairs.len() >= MIN_PAIRS && row.fault.is_none()) {
+        row.findings = KINDS.into_iter().filter_map(|kind| finding(row, kind)).collect();
         let early = interim(row, tried, margin).map(|_| early_level(tried));
-        for kind in KINDS {
-            let level = early.filter(|_| kind == row.kind);
-            all.extend(unjudged(place, row, kind).map(|one| Unjudged { level, ..one }));
+        for finding in row.findings.iter_mut().filter(|finding| finding.kind == row.kind) {
+            finding.changes.level = early;
         }
     }
-    finding::judge(rows, all, (1.0 - CONFIDENCE) * (1.0 - EARLY), margin);
+    finding::judge(rows, (1.0 - CONFIDENCE) * (1.0 - EARLY), margin);
 }
 
 /// What can be said of a row's main figure before the end: changed (true), unchanged (false) or nothing yet.
@@ -148,8 +139,8 @@ pub(crate) fn interim(row: &Row, rows: usize, margin: f64) -> Option<bool> {
     if !LOOKS.contains(&row.pairs.len()) {
         return None;
     }
-    let main = unjudged(0, row, row.kind).filter(|one| one.finding.is_share)?;
-    let interval = main.change?.interval(1.0 - early_level(rows))?;
+    let main = finding(row, row.kind).filter(|finding| finding.is_share)?;
+    let interval = main.changes.change?.interval(1.0 - early_level(rows))?;
     match Verdict::of([interval.low, interval.high].map(f64::exp_m1), margin) {
         Verdict::Within(_) => Some(false),
         verdict => verdict.has_changed().then_some(true),
@@ -169,7 +160,7 @@ pub(crate) fn usual_reach(pairs: u32, rows: usize) -> Option<[f64; 2]> {
 }
 
 /// A figure of a row; `None` if it has no such figure. It has a change if enough pairs have the figure.
-fn unjudged(place: usize, row: &Row, kind: Kind) -> Option<Unjudged> {
+fn finding(row: &Row, kind: Kind) -> Option<Finding> {
     let (pairs, twins) = (known(row, &row.pairs, kind)?, known(row, &row.twins, kind)?);
     let is_share =
         pairs.iter().chain(&twins).flat_map(|(_, figures)| figures).all(|&figure| figure > 0.0);
@@ -196,11 +187,10 @@ fn unjudged(place: usize, row: &Row, kind: Kind) -> Option<Unjudged> {
     };
     let grade = if kind == Kind::Time { Grade::of(&row.doubts) } else { Grade::Sure };
     let figures = (!pairs.is_empty()).then_some(figures);
-    let finding = Finding { is_share, is_exact, figures, grade, ..Finding::new(kind, quantity) };
     let change_of = |values: &[f64]| Contrast::mean(values).filter(|_| pairs.len() >= MIN_PAIRS);
     let twin = change_of(&twins.iter().map(change).collect::<Vec<f64>>());
-    let change = change_of(&changes);
-    Some(Unjudged { row: place, finding, change, twin, slack: 0.0, level: None })
+    let changes = Changes { change: change_of(&changes), twin, ..Changes::default() };
+    Some(Finding { is_share, is_exact, figures, grade, changes, ..Finding::new(kind, quantity) })
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -270,31 +270,3 @@ pub(crate) fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Op
 pub(crate) fn ratio_of(ratios: &[f64]) -> Option<Estimate> {
     Estimate::ratio(ratios, &vec![1.0; ratios.len()], CONFIDENCE)
 }
-
-#[cfg(test)]
-mod tests {
-    use facts::{Also, Case, Process};
-
-    use super::*;
-    use crate::testing;
-
-    #[test]
-    fn a_further_curve_is_titled_by_what_its_section_holds() {
-        let nine = "Time per hop over --idle, 9 tasks";
-        for (title, swept, expected) in [
-            (nine, Some("--idle, 9 tasks"), "Busy CPUs over --idle, 9 tasks"),
-            ("It drifts over the day", None, "It drifts over the day: busy CPUs"),
-            // Old records.
-            ("Time per hop over --idle", None, "Busy CPUs over --idle"),
-            (nine, None, "Time per hop over --idle, 9 tasks: busy CPUs"),
-        ] {
-            let section = title.to_owned();
-            let case = Case { section, over: Some("idle".to_owned()), ..Case::default() };
-            let mut record = testing::in_case(Metric::Hop, case, Process::of("p", Vec::new()));
-            let section = &mut std::sync::Arc::make_mut(&mut record.header).plan.sections[0];
-            section.swept = swept.map(str::to_owned);
-            section.also = vec![Also { name: "busy CPUs".to_owned(), metric: Metric::CpuShare }];
-            assert_eq!(places(&record)[1].0.section, expected);
-        }
-    }
-}

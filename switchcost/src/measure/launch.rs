@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -32,7 +32,7 @@ pub(super) fn start(
     let name = command.get_program().to_string_lossy().into_owned();
     // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
     unsafe { command.pre_exec(move || applied.apply(filter.as_ref())) };
-    ProcessGroup::spawn(command, [Stdio::piped(), Stdio::piped()], limit)
+    ProcessGroup::spawn(command, limit)
         .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| setting.explain(io)) {
             Some(what) => e.context(what),
             None => e,

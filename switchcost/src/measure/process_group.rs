@@ -27,7 +27,7 @@ mod patience;
 
 pub(crate) use ended::Ended;
 pub(crate) use left::end_what_is_left;
-use patience::{ASK, Patience, Stage};
+use patience::{Patience, Stage};
 
 /// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
 const LONGEST_LINE: usize = 16 << 20;
@@ -59,13 +59,13 @@ pub(crate) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Starts a command whose standard output and standard error go there: to this runner if they are piped.
-    pub(crate) fn spawn(
-        mut command: Command,
-        [stdout, stderr]: [Stdio; 2],
-        limit: Duration,
-    ) -> anyhow::Result<Self> {
-        command.stdin(Stdio::piped()).stdout(stdout).stderr(stderr).process_group(0);
+    /// Starts a command whose input and outputs are pipes of this runner.
+    pub(crate) fn spawn(mut command: Command, limit: Duration) -> anyhow::Result<Self> {
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
         let parent = Pid::this();
         // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
         unsafe {
@@ -238,14 +238,6 @@ impl ProcessGroup {
     pub(crate) fn give_up(&mut self) {
         self.close_input();
         self.patience.give_up();
-    }
-
-    /// Asks it to end as a service is: by its signal.
-    pub(crate) fn terminate(&mut self) {
-        self.close_input();
-        if self.patience.give_up() {
-            self.send(ASK);
-        }
     }
 
     /// Sends signals to the group, and to a program that has left it. It can only fail if they have ended.

@@ -83,16 +83,12 @@ impl Case {
         (self.index, self.x)
     }
 
-    /// True if its section, row, column, both together or its name in the answer contains `text`, case-insensitively, or
-    /// `text` is its line of `--list`.
+    /// True if its section, row, column, both together or its name in the answer contains `text`, case-insensitively.
     pub fn matches(&self, text: &str) -> bool {
-        let text = text.to_lowercase().replace(" (a/a)", "");
-        let cell = &self.cell;
-        let answer = cell.answer.as_ref().map(|answer| format!("{answer}, {}", cell.column));
-        let names = [&self.section.title, &cell.name()].map(|name| name.to_lowercase());
-        let answer = answer.map(|answer| answer.to_lowercase());
-        let is_line = text.starts_with(&format!("{}: ", names[1]));
-        is_line || names.iter().chain(&answer).any(|name| name.contains(&text))
+        let answer = self.cell.answer.as_ref().map(|name| format!("{name}, {}", self.cell.column));
+        let names = [Some(self.section.title.clone()), Some(self.cell.name()), answer];
+        let text = text.to_lowercase();
+        names.iter().flatten().any(|name| name.to_lowercase().contains(&text))
     }
 
     /// The same case again, to learn the noise; slopes have their own.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use clap::ValueEnum;
+
 use super::case::Case;
 use super::check::ensure_no_runner_flags;
 use super::scheduling::{Policy, timer_slack};
@@ -41,7 +43,10 @@ impl FromStr for Change {
                 ensure_no_runner_flags(&change.flags).map_err(|e| e.to_string())?;
             }
             "cpus" => setting.cpus = Some(value.parse()?),
-            "policy" => setting.policy = Some(Policy::named(value)?),
+            "policy" => {
+                let unknown = |_| format!("no policy '{value}': other, batch or fifo");
+                setting.policy = Some(Policy::from_str(value, false).map_err(unknown)?);
+            }
             "slack" => setting.timer_slack = Some(timer_slack(value)?.0),
             "wrap" => setting.wrap = words()?,
             "seccomp" if value == "docker" => setting.has_filter = true,

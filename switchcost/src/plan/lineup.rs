@@ -43,7 +43,7 @@ pub struct Sides<'a> {
 
 impl Sides<'_> {
     /// True if equal programs may differ.
-    pub fn have_settings(&self) -> bool {
+    fn have_settings(&self) -> bool {
         let mut changes = self.changes.into_iter().chain([self.each]);
         *self.around != Around::default() || changes.any(|changes| !changes.is_empty())
     }
@@ -91,7 +91,7 @@ impl Sides<'_> {
         for case in cases {
             let mut put = |case: Case, each: Option<&Change>| match self.copies(&case, each) {
                 Ok(copies) => rows.extend(copies),
-                Err(why) => left_out.push((Case { side: Some(Side::A), ..case }, why)),
+                Err(why) => left_out.push((case, why)),
             };
             if self.each.is_empty() {
                 put(case.clone(), None);
@@ -122,11 +122,16 @@ pub struct Lineup {
 }
 
 impl Lineup {
-    /// Brings the programs of both sides up to date, which may take minutes, and chooses the rows.
+    /// Brings the programs of both sides up to date, which may take minutes, and chooses the rows. `refusal` says why a
+    /// program would not run as a side has it.
+    ///
+    /// # Errors
+    /// When there is no side, or no row.
     pub fn of(
         mut cases: Vec<Case>,
         tables: &ProgramTables,
         sides: &Sides<'_>,
+        refusal: impl Fn(&Case, &Programs) -> Option<String>,
     ) -> anyhow::Result<Self> {
         cases.retain(|case| !case.twin);
         let (cases, mut left_out) = placement::place_cases(cases)?;
@@ -148,37 +153,23 @@ impl Lineup {
             }
         }
         left_out.dedup_by_key(|(case, _)| case.index);
-        left_out.iter_mut().for_each(|(case, _)| case.side = Some(Side::A));
-        let (cases, obstructed) = sides.rows(&measured);
+        let (mut cases, obstructed) = sides.rows(&measured);
         left_out.extend(obstructed);
+        if sides.have_settings() {
+            let asked = cases.iter().filter(|case| !case.twin);
+            let refused = asked.filter_map(|case| Some((case.clone(), refusal(case, &programs)?)));
+            let mut refused: Vec<Absent> = refused.collect();
+            refused.sort_by_key(|(case, _)| case.index);
+            refused.dedup_by_key(|(case, _)| case.index);
+            cases.retain(|case| refused.iter().all(|(refused, _)| refused.index != case.index));
+            left_out.extend(refused);
+        }
+        left_out.iter_mut().for_each(|(case, _)| case.side = Some(Side::A));
         if cases.is_empty() {
             let why = left_out.first().map_or("the plan is empty", |(_, why)| why);
             bail!("no row can be measured: {why}");
         }
         Ok(Lineup { cases, left_out, programs, names: sides.names(built) })
-    }
-
-    /// Leaves rows out whose program refuses what it would be started with.
-    ///
-    /// # Errors
-    /// When no row is left.
-    pub fn leave_out(
-        &mut self,
-        reason: impl Fn(&Case, &Programs) -> Option<String>,
-    ) -> anyhow::Result<()> {
-        let mut refused = BTreeMap::new();
-        for case in self.cases.iter().filter(|case| !case.twin) {
-            if let Some(why) = reason(case, &self.programs) {
-                let row = Case { side: Some(Side::A), ..case.clone() };
-                refused.entry(case.index).or_insert((row, why));
-            }
-        }
-        self.cases.retain(|case| !refused.contains_key(&case.index));
-        self.left_out.extend(refused.into_values());
-        match self.left_out.last() {
-            Some((_, why)) if self.cases.is_empty() => bail!("no row can be measured: {why}"),
-            _ => Ok(()),
-        }
     }
 }
 

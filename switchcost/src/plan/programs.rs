@@ -204,18 +204,20 @@ impl Places {
         // What is built already needs no tool that builds it, but may be out of date in a checkout.
         let found = self.executable(table)?;
         let found = found.filter(|_| lacking.is_none() || self.checkout.is_none());
-        found.ok_or_else(|| {
-            let program = table.run.first().map_or("", String::as_str);
-            let folder = self.beside.display();
-            match (lacking, &self.checkout) {
-                (Some(tool), _) => {
-                    Missing::Unavailable(format!("it needs {tool}, and PATH has none: install it"))
-                }
-                (None, None) => Missing::Unavailable(format!(
-                    "there is no {program} in {folder}, and only a checkout builds it"
-                )),
-                (None, Some(_)) => {
-                    Missing::Failed(format!("there is no {program}, neither built nor in {folder}"))
+        found.ok_or_else(|| match lacking {
+            Some(tool) => {
+                Missing::Unavailable(format!("it needs {tool}, and PATH has none: install it"))
+            }
+            None => {
+                let program = table.run.first().map_or("", String::as_str);
+                let folder = self.beside.display();
+                let why = format!(
+                    "there is no {program} in {folder}; only a checkout's build puts it there"
+                );
+                if self.checkout.is_some() {
+                    Missing::Failed(why)
+                } else {
+                    Missing::Unavailable(why)
                 }
             }
         })

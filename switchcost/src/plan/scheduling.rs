@@ -38,12 +38,6 @@ impl Policy {
         }
     }
 
-    /// The one of that name.
-    pub(crate) fn named(name: &str) -> Result<Self, String> {
-        let unknown = |_| format!("no policy '{name}': other, batch or fifo");
-        clap::ValueEnum::from_str(name, false).map_err(unknown)
-    }
-
     /// Gives it to the calling thread, between fork and exec: one system call.
     pub(crate) fn apply(self) -> io::Result<()> {
         let (number, sched_priority) = match self {

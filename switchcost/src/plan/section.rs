@@ -137,9 +137,8 @@ impl Section {
         }
     }
 
-    /// Its cases, whose cells begin at this place in the plan; they run in so many rounds if the section does not say. A
-    /// short run has a quarter of the iterations, and each task count of a slope once.
-    pub(super) fn cases(&self, first: u32, rounds: u32, is_short: bool) -> Vec<Case> {
+    /// Its cases, whose cells begin at this place in the plan; they run in so many rounds if the section does not say.
+    pub(super) fn cases(&self, first: u32, rounds: u32) -> Vec<Case> {
         let shown = Arc::new(facts::Section {
             title: self.title.clone(),
             metric: self.metric.clone(),
@@ -160,9 +159,9 @@ impl Section {
                     compared: compared.iter().map(|&row| index(row, c)).collect(),
                     section: shown.clone(),
                     rounds: self.rounds.unwrap_or(rounds),
-                    ..self.case(row, column, is_short)
+                    ..self.case(row, column)
                 };
-                cases.extend(self.points(row, &case, is_short));
+                cases.extend(self.points(row, &case));
             }
         }
         cases
@@ -181,17 +180,15 @@ impl Section {
     }
 
     /// A row in a column.
-    fn case(&self, row: &Row, column: &Variant, is_short: bool) -> Case {
-        let part = if is_short && row.tasks.is_empty() { 4 } else { 1 };
+    fn case(&self, row: &Row, column: &Variant) -> Case {
         let own = &row.variant;
         let iters = row.iters.unwrap_or(0);
-        let warmup = row.warmup.unwrap_or(iters.div_ceil(10));
         Case {
             // One of them has it.
             program: own.program.as_ref().or(column.program.as_ref()).cloned().unwrap_or_default(),
             flags: [&own.flags[..], &column.flags].concat(),
-            iters: iters.div_ceil(part),
-            warmup: warmup.div_ceil(part),
+            iters,
+            warmup: row.warmup.unwrap_or(iters.div_ceil(10)),
             hops: self.hops,
             passes: row.passes.clone(),
             pin: own.pin || column.pin,
@@ -217,14 +214,13 @@ impl Section {
     }
 
     /// The points of a cell, with their twins.
-    fn points(&self, row: &Row, case: &Case, is_short: bool) -> Vec<Case> {
+    fn points(&self, row: &Row, case: &Case) -> Vec<Case> {
         let points: Vec<Case> = if let Some(over) = &self.over {
             over.values.iter().map(|&x| case.at(&over.flag, x, over.unit)).collect()
         } else if row.tasks.is_empty() {
             vec![case.clone()]
         } else {
-            let repeats = self.rounds.unwrap_or(REPEATS_OF_A_COUNT);
-            let rounds = if is_short { 1 } else { repeats };
+            let rounds = self.rounds.unwrap_or(REPEATS_OF_A_COUNT);
             let points = row.tasks.iter().map(|&tasks| case.at("--tasks", tasks.into(), ""));
             points.map(|case| Case { rounds, ..case }).collect()
         };

@@ -113,43 +113,28 @@ mod tests {
             });
             (program != "peer").then(|| serde_json::from_value(json).unwrap())
         };
-        for (programs, flag, unit, flags, expected) in [
-            (
-                ["peer", "thread-brigade"],
-                "tasks",
-                "",
-                &[][..],
-                [
-                    "Time per hop over --tasks: thread-brigade, pinned: --tasks 5",
-                    "Time per hop over --tasks: peer, pinned: --tasks 5",
-                ],
-            ),
-            (
-                ["thread-brigade", " async-creation  --tasks 9 "],
-                "length",
-                "ns",
-                &["--shuffle".to_owned(), "1".to_owned()],
-                [
-                    "Time per hop over --length in ns, 500 tasks, --shuffle 1: thread-brigade, pinned: --shuffle 1 \
-                     --length 5ns",
-                    "Time per task over --length in ns, 9 tasks, --shuffle 1: async-creation --tasks 9, pinned: \
-                     --shuffle 1 --tasks 9 --length 5ns",
-                ],
-            ),
-        ] {
-            let sweep = Section {
-                over: Some(Over::of(flag, vec![5, 9], unit)),
-                columns: vec![placed(true)],
-                rows: programs.map(|line| row(line).unwrap()).to_vec(),
-                ..Section::default()
-            };
-            let cases = plan(&sweep, flags, ProgramTables::new(), ask).cases();
-            let first = cases.iter().filter(|case| case.x == Some(5));
-            let lines: Vec<String> = first
-                .map(|c| format!("{}: {}: {}", c.section.title, c.cell.name(), c.flags.join(" ")))
-                .collect();
-            assert_eq!(lines, expected);
-        }
+        let flags = ["--shuffle".to_owned(), "1".to_owned()];
+        let programs = ["peer", "thread-brigade", " async-creation  --tasks 9 "];
+        let sweep = Section {
+            over: Some(Over::of("length", vec![5, 9], "ns")),
+            columns: vec![placed(true)],
+            rows: programs.map(|line| row(line).unwrap()).to_vec(),
+            ..Section::default()
+        };
+        let cases = plan(&sweep, &flags, ProgramTables::new(), ask).cases();
+        let first = cases.iter().filter(|case| case.x == Some(5));
+        let lines: Vec<String> = first
+            .map(|c| format!("{}: {}: {}", c.section.title, c.cell.name(), c.flags.join(" ")))
+            .collect();
+        let hops = "Time per hop over --length in ns, 500 tasks, --shuffle 1";
+        let expected = [
+            format!("{hops}: thread-brigade, pinned: --shuffle 1 --length 5ns"),
+            format!("{hops}: peer, pinned: --shuffle 1 --length 5ns"),
+            "Time per task over --length in ns, 9 tasks, --shuffle 1: async-creation --tasks 9, pinned: --shuffle 1 \
+             --tasks 9 --length 5ns"
+                .to_owned(),
+        ];
+        assert_eq!(lines, expected);
         assert!(row(" ").is_err());
     }
 }

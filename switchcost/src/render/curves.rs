@@ -183,8 +183,8 @@ mod tests {
         // Without an interval nothing is said, nor without the last point, whose reason is.
         assert_eq!(shown(&records[..12]).lines, [""; 0]);
         records.iter_mut().filter(|record| record.x == Some(4)).for_each(|record| {
-            record.not_run = Some("at most 3\nand more".to_owned());
-            record.samples = None;
+            record.process.not_run = Some("at most 3\nand more".to_owned());
+            record.process.samples = None;
         });
         let section = shown(&records);
         assert_eq!(section.lines, ["a, --chains 4 not run: at most 3."]);

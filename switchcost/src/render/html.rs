@@ -12,7 +12,7 @@ use super::grid::Grid;
 use super::plot::{self, Plot};
 use super::{curves, tables};
 use crate::figures::conditions::all_doubts;
-use crate::figures::doubt::{self, Doubt};
+use crate::figures::doubt;
 use crate::figures::{Figures, provenance};
 use crate::system::console::{brief, paragraph};
 use crate::views::answer::Answer;
@@ -60,10 +60,10 @@ pub fn html(
     answer: Option<&Answer>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let sections = sections(answer, figures);
+    let sections = sections(figures);
     let title = title(figures, answer);
     let body = html! { main {
-        (header(&title, answer, figures))
+        (header(title, answer, figures))
         nav aria-label="Contents" { ul {
             @for (index, (title, _)) in sections.iter().enumerate() {
                 li { a href={ "#part-" (index) } { (title) } }
@@ -77,20 +77,18 @@ pub fn html(
             }
         }
     } };
-    page(&title, &body, out)
+    page(title, &body, out)
 }
 
 /// The question of the plan, if all is of one.
-fn title(figures: &Figures<'_>, answer: Option<&Answer>) -> String {
+fn title<'a>(figures: &'a Figures<'a>, answer: Option<&Answer>) -> &'a str {
     let mut questions: Vec<&Option<String>> =
         provenance::runs(figures.records).iter().map(|run| &run.plan.question).collect();
     questions.dedup();
     match questions[..] {
-        [Some(question)] => question.clone(),
-        _ if answer.is_some_and(|answer| !answer.is_of_threads()) => {
-            "What each row costs".to_owned()
-        }
-        _ => TITLE.to_owned(),
+        [Some(question)] => question,
+        _ if answer.is_some_and(|answer| !answer.is_of_threads()) => "What each row costs",
+        _ => TITLE,
     }
 }
 
@@ -115,7 +113,9 @@ pub(super) fn page(title: &str, body: &Markup, out: &mut impl Write) -> io::Resu
 
 /// Doubts, the answer with its plot, and when it was measured.
 fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup {
-    let [doubts, _] = doubts(answer, figures);
+    let of_answer = answer.map_or(Vec::new(), |answer| answer.doubts.clone());
+    let doubts = doubt::merged(of_answer.into_iter().chain(all_doubts(figures)));
+    let doubts: Vec<String> = doubts.iter().map(ToString::to_string).collect();
     html! {
         header {
             h1 { (title) }
@@ -146,17 +146,8 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
     }
 }
 
-/// Doubts of all figures: those that the answer has, or all if there is none, and the others. Each stands once.
-fn doubts(answer: Option<&Answer>, figures: &Figures<'_>) -> [Vec<String>; 2] {
-    let own = answer.map_or(Vec::new(), |answer| answer.doubts.clone());
-    let is_own = |doubt: &Doubt| answer.is_none() || own.iter().any(|known| known.is_same(doubt));
-    let all = doubt::merged(own.iter().cloned().chain(all_doubts(figures)));
-    let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|doubt| is_own(doubt));
-    [own, others].map(|doubts| doubts.into_iter().map(ToString::to_string).collect())
-}
-
 /// Titles and bodies of the folded parts.
-fn sections(answer: Option<&Answer>, figures: &Figures<'_>) -> Vec<(String, Markup)> {
+fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
     let shown = Tables::of(figures);
     let tables = shown.tables.iter().map(|table| (tables::section(table), plot::strip(table)));
     let curves = shown.curves.iter().map(|curve| (curves::section(curve), plot::curve(curve)));
@@ -169,10 +160,8 @@ fn sections(answer: Option<&Answer>, figures: &Figures<'_>) -> Vec<(String, Mark
         };
         sections.push((brief(&section.title), body));
     }
-    let [_, mut notes] = doubts(answer, figures);
-    notes.extend(foot(figures));
     let rest = [
-        ("Notes", list(notes)),
+        ("Notes", list(foot(figures))),
         ("Machine and build", facts(figures)),
         ("How to repeat", repeat(figures)),
         ("How to read", html! { p { (READ) } (definitions(WORDS)) }),

@@ -56,11 +56,10 @@ fn write_arrangement(map: &CpuMap, allowed: &[u32], out: &mut impl Write) -> io:
     write_line("of this process", &listed(&[allowed.to_vec()]), out)?;
     write_line("sockets", &groups(&map.sockets, map), out)?;
     write_line("NUMA nodes", &groups(&map.numa_nodes, map), out)?;
-    for cache in map.caches.iter().rev().filter(|c| c.kind.as_deref() != Some("Instruction")) {
+    for cache in map.caches.iter().rev().filter(|cache| cache.kind != "Instruction") {
         let size = cache.size_bytes.map(|size| short(Quantity::Bytes, size as f64));
-        let kind = if cache.kind.as_deref() == Some("Data") { "d" } else { "" };
-        let level = cache.level.unwrap_or(0);
-        let name = format!("L{level}{kind} {}", size.unwrap_or_default());
+        let kind = if cache.kind == "Data" { "d" } else { "" };
+        let name = format!("L{}{kind} {}", cache.level, size.unwrap_or_default());
         write_line(&name, &groups(&cache.groups, map), out)?;
     }
     let siblings: Vec<_> = map.cores.iter().filter(|core| core.len() > 1).cloned().collect();

@@ -14,7 +14,11 @@ use crate::system::console::{plain_line, shell_line, shortened};
 const INDENT: usize = 13;
 
 /// Writes it; a figure that is unknown has no place.
-pub fn text(record: &Record, verdict: Option<Verdict>, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn text(
+    record: &Record,
+    verdict: Option<Verdict>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let known = [
         ("time", time(record)),
         ("percentiles", percentiles(record)),

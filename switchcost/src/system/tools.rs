@@ -19,15 +19,6 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
     env::split_paths(&path()).map(|folder| folder.join(name)).find(|file| is_executable(file))
 }
 
-/// True if a command of the user's can be started: a path, or in PATH, whose folders may be relative.
-pub(crate) fn can_start(command: &OsStr) -> bool {
-    let folders = env::var_os("PATH").unwrap_or_else(|| USUAL.into());
-    match Path::new(command).components().count() {
-        1 => env::split_paths(&folders).any(|folder| is_executable(&folder.join(command))),
-        _ => is_executable(Path::new(command)),
-    }
-}
-
 fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }

@@ -106,12 +106,12 @@ impl Measure {
 /// Cases of a plan.
 #[derive(Debug, clap::Args)]
 pub(super) struct Selection {
-    /// Built-in plan by its name, or a TOML file by its path [default: default]
-    #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, help_heading = "Plan")]
-    plan: Option<OsString>,
+    /// Built-in plan by its name, or a TOML file by its path
+    #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, default_value = "default", help_heading = "Plan")]
+    plan: OsString,
 
-    /// Only cases whose section, row, column or name in the answer contains this text, case-insensitive, or a line of
-    /// --list; run keeps the rows that they are divided by, or that they subtract, too
+    /// Only cases whose section, row, column or name in the answer contains this text, case-insensitive; run keeps the
+    /// rows that they are divided by, or that they subtract, too
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new(), help_heading = "Plan")]
     filter: Option<String>,
 }
@@ -119,10 +119,18 @@ pub(super) struct Selection {
 impl Selection {
     /// The whole plan.
     pub(super) fn plan(&self) -> anyhow::Result<Plan> {
-        match &self.plan {
-            None => Plan::built_in(),
-            Some(plan) => named(plan),
+        if let Some(built_in) = self.plan.to_str().and_then(BuiltIn::named) {
+            return built_in.plan();
         }
+        let path = Path::new(&self.plan);
+        let fault = |what: String| BadUsage::new(format!("--plan: {what}"));
+        let text = replace::read(path, LONGEST_PLAN).map_err(|e| {
+            let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
+            let names = names.join(", ");
+            fault(format!("cannot read {}: {e}; the built-in plans are {names}", path.display()))
+        })?;
+        let plan = Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))?;
+        plan.with_paths_from(path.parent().unwrap_or(path)).map_err(fault)
     }
 
     /// Keeps the cases that the filter lets through, and those that a ratio of theirs divides by or a difference
@@ -173,25 +181,6 @@ impl TypedValueParser for PlanParser {
 
 /// No plan is longer, in bytes.
 const LONGEST_PLAN: u64 = 1 << 20;
-
-/// The built-in plan of that name, or the one in that file.
-fn named(plan: &OsStr) -> anyhow::Result<Plan> {
-    if let Some(built_in) = plan.to_str().and_then(BuiltIn::named) {
-        return built_in.plan();
-    }
-    let path = Path::new(plan);
-    let fault = |what: String| BadUsage::new(format!("--plan: {what}"));
-    let text = replace::read(path, LONGEST_PLAN).map_err(|e| {
-        let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
-        fault(format!(
-            "cannot read {}: {e}; the built-in plans are {}",
-            path.display(),
-            names.join(", ")
-        ))
-    })?;
-    let plan = Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))?;
-    plan.with_paths_from(path.parent().unwrap_or(path)).map_err(fault)
-}
 
 /// Results in a folder, the newest first. What is no plain file, such as a FIFO, is not looked into.
 pub(crate) fn newest_first(folder: &Path) -> Vec<PathBuf> {

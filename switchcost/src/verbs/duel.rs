@@ -1,20 +1,18 @@
 //! `switchcost duel`: two builds or settings in turns, and what has changed.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::slice;
 use std::time::Duration;
 
 use super::args::Selection;
 use super::gate::{End, Gate};
-use super::output::{self, Format};
+use super::kept::{Kept, say_how_to_go_on};
+use super::output;
 use crate::figures::finding::Row;
 use crate::figures::pairs::{self, Decider, MIN_PAIRS};
 use crate::figures::verdict::MARGIN;
-use crate::measure::campaign::earlier;
 use crate::measure::deadline::Time;
 use crate::measure::rounds::{Keep, Rounds};
-use crate::measure::store::{Contents, Store};
 use crate::measure::turns::Options;
 use crate::measure::{pacing, probe};
 use crate::plan::change::Change;
@@ -37,10 +35,6 @@ pub(crate) struct Args {
     #[arg(value_name = "B", default_value = ".")]
     second: Side,
 
-    /// Time for all rows together, builds apart
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "60s", value_parser = values::duration)]
-    budget: Duration,
-
     /// Most pairs of a row, one in each round [default: as many as the budget allows]; 8 are enough for counts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
     pairs: Option<u32>,
@@ -54,26 +48,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Gate::All, requires = "fail_above")]
     fail_on: Gate,
 
-    /// Append the records to this file [default: duel-DATE.jsonl in this folder]
-    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
-    out: Option<PathBuf>,
-
-    /// Go on where the duel that wrote this file was stopped; give the same options again
-    #[arg(long, value_name = "FILE", conflicts_with = "seed")]
-    resume: Option<PathBuf>,
-
-    /// Draw all orders by this number [default: drawn from the clock]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-
-    /// Time that a program may take to answer or to end; then it is ended by SIGTERM, and 10 s later by SIGKILL [default:
-    /// a quarter of the budget, or 10 s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = values::time_limit)]
-    timeout: Option<Duration>,
-
-    /// Output format
-    #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    #[command(flatten)]
+    keep: Kept,
 
     // The heading of a group is that of all that follows it.
     #[command(flatten)]
@@ -82,6 +58,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
 }
+
+/// Time of a duel if nobody says how much.
+const BUDGET: Duration = Duration::from_secs(60);
 
 /// What the sides are started with.
 #[derive(Debug, clap::Args)]
@@ -134,46 +113,39 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 /// Measures and prints; returns the rows with their findings.
 fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
-    let earlier = args.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
+    let (store, earlier) = args.keep.open("duel")?;
     let plan = args.selection.plan()?.with_three_counts();
     let mut cases = plan.cases();
     args.selection.retain(&mut cases, false)?;
+    args.keep.measure.ensure_can_keep(&cases)?;
     let Settings { a, b, each, before_b, after_b } = &args.settings;
     let around = Around { before: before_b.clone(), after: after_b.clone() };
     let builds = [&args.first, &args.second];
     let sides = Sides { builds, changes: [a, b], each, around: &around };
-    let mut lineup = Lineup::of(cases, &plan.programs, &sides)?;
-    if sides.have_settings() {
-        lineup.leave_out(refusal)?;
-    }
-    let Lineup { cases, left_out, programs, names } = lineup;
+    let Lineup { cases, left_out, programs, names } =
+        Lineup::of(cases, &plan.programs, &sides, refusal)?;
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
-    let store = Store::open(args.out.as_deref().or(args.resume.as_deref()), "duel")?;
     let path = store.path().to_owned();
-    let options = Options { around: around.clone(), ..Options::new(args.timeout) };
-    let keep = Keep { store, seed: args.seed, options, earlier };
+    let options = Options { around: around.clone(), ..args.keep.measure.options() };
+    let keep = Keep { store, seed: args.keep.seed, options, earlier };
     let mut rounds = Rounds::new(programs, keep, &cases, &left_out, |header| {
         (header.sides, header.margin) = (Some(names), Some(margin));
     })?;
     let s = if rows == 1 { " takes" } else { "s take" };
-    let budget = args.budget.as_secs_f64();
-    console::say(format_args!("{rows} row{s} turns for {budget} s, seed {}", rounds.header.seed));
+    let budget = args.keep.budget.unwrap_or(BUDGET);
+    let seed = rounds.header.seed;
+    console::say(format_args!("{rows} row{s} turns for {} s, seed {seed}", budget.as_secs_f64()));
     let mut decider = Decider::new(margin, rows);
     let most = args.pairs.unwrap_or(u32::MAX);
-    say_what_fits(&cases, args.budget, most, rows);
-    rounds.run(cases, Time::Budget(args.budget), &pacing::DUEL, |round, cases, records| {
+    say_what_fits(&cases, budget, most, rows);
+    rounds.run(cases, Time::Budget(budget), &pacing::DUEL, |round, cases, records| {
         let programs: Vec<(u32, bool)> = cases.iter().map(|case| (case.index, case.twin)).collect();
         if round < most { decider.choose(round, &programs, records) } else { Vec::new() }
     })?;
     let duel = Comparison::of_duel(rounds.records());
-    let printed = output::print_comparisons(slice::from_ref(&duel), args.format);
-    if signals::received().is_some() {
-        console::say(format_args!(
-            "the same options with --resume {} go on from here",
-            console::shell_word(&path.to_string_lossy())
-        ));
-    }
+    let printed = output::print_comparisons(slice::from_ref(&duel), args.keep.format);
+    say_how_to_go_on(&path);
     // It says where the records are even if nothing could be printed.
     let concluded = rounds.conclude_any();
     printed.and(concluded)?;

@@ -1,15 +1,12 @@
 //! `switchcost estimate`: what so many switches and so many tasks would cost here, as threads and as async
 //! tasks, and what those of a running service do.
 
-use std::ffi::OsString;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use ::limits::Limits;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use contract::message::Needs;
 use contract::units::Span;
 use facts::service::{self, Service};
@@ -19,13 +16,12 @@ use self::found::{Results, Source};
 use super::args::TextOrJson;
 use super::output;
 use crate::measure::probe;
-use crate::measure::process_group::ProcessGroup;
 use crate::plan::setting::Setting;
 use crate::plan::values::{many, tasks};
 use crate::plan::{Plan, programs};
 use crate::render;
-use crate::system::console::{self, BadUsage};
-use crate::system::{signals, tools};
+use crate::system::console::BadUsage;
+use crate::system::signals;
 use crate::views::estimate::{Advice, Load, is_usual};
 use crate::views::limits::Asked;
 
@@ -70,11 +66,6 @@ pub(crate) struct Args {
     /// machine, or else a short run of at least five rounds, which is kept there]
     #[arg(value_name = "FILE")]
     results: Option<PathBuf>,
-
-    /// Start this command, and watch it and all that it starts for as long, or until it ends; then it is ended. What
-    /// it prints goes to standard error as it is
-    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["load", "pid"])]
-    command: Vec<OsString>,
 }
 
 fn span(text: &str) -> Result<Duration, String> {
@@ -97,8 +88,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let mut load = args.load(is_service)?;
     if !is_service && load.switches.is_none() && load.tasks.is_none() {
         return Err(BadUsage::new(
-            "nothing is to be estimated: give --switches, --tasks or --connections, or a service by --pid or \
-             `-- COMMAND`",
+            "nothing is to be estimated: give --switches, --tasks or --connections, or a service by --pid",
         ));
     }
     // What is refused is refused before anything is measured, and nothing is watched meanwhile.
@@ -111,8 +101,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         [&costs, &sizes].into_iter().flatten().map(|of| &of.1).collect();
     let machine = &sources.first().context("there is nothing to estimate")?.machine;
     load.measured_cpus = cpus(machine).unwrap_or(load.cpus);
-    sources.dedup_by_key(|source| &source.path);
-    let names: Vec<String> = sources.iter().map(ToString::to_string).collect();
+    sources.dedup_by_key(|source| &source.name);
+    let names: Vec<&str> = sources.iter().map(|source| &*source.name).collect();
     let by = format!("By {}: {}.", names.join(" and "), sources[0].title);
     let advice = match &costs {
         Some((costs, _)) if is_service => Advice::of_service(load, *costs, args.watch()?),
@@ -174,51 +164,22 @@ impl Args {
 
     /// True if a service is to be watched, and can be.
     fn is_service(&self) -> anyhow::Result<bool> {
-        if let Some(command) = self.command.first().filter(|command| !tools::can_start(command)) {
-            let name = command.display();
-            return Err(BadUsage::new(format!("cannot start {name}: there is no such program")));
-        }
         if let Some(pid) = self.pid.iter().find(|pid| !service::exists(**pid)) {
             return Err(BadUsage::new(format!(
                 "--pid: there is no process {pid} here: it has ended, is in another pid namespace, or /proc hides it \
                  (hidepid)"
             )));
         }
-        Ok(!self.pid.is_empty() || !self.command.is_empty())
+        Ok(!self.pid.is_empty())
     }
 
-    /// Watches processes, or the command and all that it starts.
+    /// Watches the service.
     fn watch(&self) -> anyhow::Result<Service> {
         signals::install()?;
-        let mut started = self.start()?;
-        let own = [std::process::id() as i32];
-        let roots = if started.is_some() { &own } else { &self.pid[..] };
-        let seen = service::watch(roots, self.length, || signals::received().is_some());
-        if let Some(group) = &mut started {
-            group.terminate();
-            let status = group.end()?.status;
-            let has_failed = status.code().is_some_and(|code| code != 0);
-            if has_failed && seen.as_ref().is_some_and(|seen| seen.has_ended) {
-                bail!("{} failed ({status}): nothing can be said of it", self.command[0].display());
-            }
-        }
-        if signals::received().is_some() {
-            console::say(format_args!("interrupted while it watched"));
-        }
+        let seen = service::watch(&self.pid, self.length, || signals::received().is_some());
         seen.context(
             "it ended before it was seen twice: watch a process that lives for some seconds",
         )
-    }
-
-    /// Starts the command, if there is one.
-    fn start(&self) -> anyhow::Result<Option<ProcessGroup>> {
-        let Some((program, args)) = self.command.split_first() else { return Ok(None) };
-        let mut command = Command::new(program);
-        command.args(args);
-        // What it prints is its own. A pipe that nobody reads would stop it.
-        let outputs = [Stdio::from(io::stderr()), Stdio::inherit()];
-        let group = ProcessGroup::spawn(command, outputs, self.length * 2);
-        group.map(Some).with_context(|| format!("cannot start {}", Path::new(program).display()))
     }
 }
 

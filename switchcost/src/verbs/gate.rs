@@ -99,21 +99,14 @@ mod tests {
 
     use super::*;
     use crate::figures::finding::Fault;
-    use crate::figures::grade::Grade;
     use crate::figures::verdict::{Reason, Verdict};
 
     fn row(fault: Option<Fault>, switches: f64) -> Row {
         let found = |kind, verdict, change: f64| Finding {
-            kind,
-            quantity: if kind == Kind::Time { Quantity::Time } else { Quantity::Count },
             verdict,
             change: stats::t_interval(&[change; 8], 0.99),
-            twin: None,
-            is_share: true,
-            is_exact: false,
             figures: Some([1.0, 1.0 + change]),
-            estimates: None,
-            grade: Grade::Sure,
+            ..Finding::new(kind, Quantity::Count)
         };
         let findings = vec![
             found(Kind::Time, Verdict::Inconclusive(Reason::FewSlices), 0.0),

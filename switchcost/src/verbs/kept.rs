@@ -1,6 +1,6 @@
-//! What verbs share that measure a plan of their own.
+//! What verbs share that measure a plan.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -8,7 +8,7 @@ use humantime::format_duration;
 
 use super::args::Measure;
 use super::output::{self, Format};
-use crate::measure::campaign::Campaign;
+use crate::measure::campaign::{Campaign, earlier};
 use crate::measure::deadline::Time;
 use crate::measure::probe;
 use crate::measure::rounds::Keep;
@@ -20,21 +20,27 @@ use crate::plan::sweep;
 use crate::plan::values::time_limit;
 use crate::plan::{Plan, Row, Section, built_in_tables};
 use crate::system::console::{self, BadUsage};
+use crate::system::signals;
 
-/// What becomes of the records of a verb that makes its own plan. (`run` has these flags too, but
-/// there they exclude `--resume`.)
+/// How records are made, and what becomes of them.
 #[derive(Debug, clap::Args)]
 pub(super) struct Kept {
-    /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
-    #[arg(long, value_name = "FILE", help_heading = "Results")]
-    pub(super) out: Option<PathBuf>,
+    /// Append the records to this file [default: switchcost-DATE.jsonl in this folder, or
+    /// duel-DATE.jsonl]
+    #[arg(long, value_name = "FILE", conflicts_with = "resume", help_heading = "Results")]
+    out: Option<PathBuf>,
+
+    /// Go on where the run that wrote this file was stopped; give the same options again
+    #[arg(long, value_name = "FILE", conflicts_with = "seed", help_heading = "Results")]
+    resume: Option<PathBuf>,
 
     /// Shuffle each round by this number [default: drawn from the clock]
     #[arg(long, value_name = "N", help_heading = "Advanced")]
     pub(super) seed: Option<u64>,
 
-    /// Time after which no process is started; values that have none by then are named [default: 10m for sweep,
-    /// no limit for scale and memory]
+    /// Time for the whole run, builds apart: rounds go on until it is used. Of a sweep, nothing is started after it, and
+    /// values that have no process by then are named [default: the plan's; 60s for duel, 10m for
+    /// sweep, no limit for scale and memory]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time_limit)]
     pub(super) budget: Option<Duration>,
 
@@ -46,7 +52,17 @@ pub(super) struct Kept {
     pub(super) format: Format,
 }
 
+/// The file of the records, and those of the run that goes on.
+type Opened = (Store, Contents);
+
 impl Kept {
+    /// Opens the file, of this name if it is new. It comes first: nothing may be built or measured that cannot be kept.
+    pub(super) fn open(&self, name: &str) -> anyhow::Result<Opened> {
+        let earlier = self.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
+        let path = self.out.as_deref().or(self.resume.as_deref());
+        Ok((Store::open(path, name)?, earlier))
+    }
+
     /// Measures what the limits allow of a sweep, whose programs all have these flags, and names the rest.
     pub(super) fn sweep(
         &self,
@@ -55,8 +71,7 @@ impl Kept {
         limit: Option<Duration>,
     ) -> anyhow::Result<()> {
         let sweep = sweep::checked(sweep).map_err(|e| BadUsage::new(format!("{e:#}")))?;
-        // The file first: nothing may be built or measured that cannot be kept.
-        let store = Store::open(self.out.as_deref(), "switchcost")?;
+        let opened = self.open("switchcost")?;
         let tables = built_in_tables()?;
         let names = sweep.rows.iter().map(Row::program);
         let programs = Programs::up_to_date(names, &tables)?;
@@ -79,28 +94,36 @@ impl Kept {
         let end = limit.map(format_duration);
         let end = end.map(|limit| format!("; none is started after {limit} (--budget)"));
         console::say(format_args!("{}{}", campaign.describe(), end.unwrap_or_default()));
-        self.measure(&plan, campaign, store, limit)
+        let time = limit.map_or(Time::Unlimited, Time::Limit);
+        self.measure(&plan, campaign, opened, time, true)
     }
 
-    /// Measures the cases of a plan that a verb has made, and prints all that was found. `limit` is the time after which
-    /// no process is started.
+    /// Measures the cases of a plan, and prints the answer, or all that was found.
     pub(super) fn measure(
         &self,
         plan: &Plan,
         campaign: Campaign,
-        store: Store,
-        limit: Option<Duration>,
+        (store, earlier): Opened,
+        time: Time,
+        full: bool,
     ) -> anyhow::Result<()> {
         self.measure.ensure_can_keep(&campaign.cases)?;
-        let keep = Keep {
-            store,
-            seed: self.seed,
-            options: self.measure.options(),
-            earlier: Contents::default(),
-        };
-        let mut rounds = campaign.run(keep, plan, limit.map_or(Time::Unlimited, Time::Limit))?;
+        let keep = Keep { store, seed: self.seed, options: self.measure.options(), earlier };
+        let mut rounds = campaign.run(keep, plan, time)?;
         let path = rounds.store().path();
-        let printed = output::print(rounds.records(), &[path], self.format, true);
+        let printed = output::print_beside(rounds.records(), path, self.format, full);
+        say_how_to_go_on(path);
+        // Where the records are is said even if nothing could be printed.
         printed.and(rounds.conclude())
+    }
+}
+
+/// Says after an interruption how to go on.
+pub(super) fn say_how_to_go_on(path: &Path) {
+    if signals::received().is_some() {
+        console::say(format_args!(
+            "the same options with --resume {} go on from here",
+            console::shell_word(&path.to_string_lossy())
+        ));
     }
 }

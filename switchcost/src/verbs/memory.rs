@@ -2,7 +2,7 @@
 
 use super::kept::Kept;
 use crate::measure::campaign::Campaign;
-use crate::measure::store::Store;
+use crate::measure::deadline::Time;
 use crate::plan::Plan;
 use crate::plan::programs::Programs;
 
@@ -20,8 +20,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let mut plan = Plan::memory()?;
     plan.sections.iter_mut().for_each(|section| section.rounds = Some(args.rounds));
     let cases = plan.cases();
-    let store = Store::open(args.keep.out.as_deref(), "switchcost")?;
+    let opened = args.keep.open("switchcost")?;
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
-    args.keep.measure(&plan, Campaign::of(programs, cases)?, store, args.keep.budget)
+    let time = args.keep.budget.map_or(Time::Unlimited, Time::Limit);
+    args.keep.measure(&plan, Campaign::of(programs, cases)?, opened, time, true)
 }

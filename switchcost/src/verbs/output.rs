@@ -41,20 +41,7 @@ pub(crate) fn print_as(
     .context("cannot print what was found")
 }
 
-/// Prints the figures of some records, which are those of `files`.
-pub(crate) fn print(
-    records: &[Record],
-    files: &[impl AsRef<Path>],
-    format: Format,
-    full: bool,
-) -> anyhow::Result<()> {
-    let figures = Figures::of(records);
-    let answer = Answer::of(&figures);
-    let more = in_full(files);
-    print_found(&Found::Figures { figures: &figures, answer: answer.as_ref(), full, more }, format)
-}
-
-/// The same of a new file: its answer stands beside the earlier ones of its folder.
+/// Prints the figures of a new file: its answer stands beside the earlier ones of its folder.
 pub(crate) fn print_beside(
     records: &[Record],
     file: &Path,

@@ -1,21 +1,16 @@
 //! `switchcost run`: runs a plan and prints its tables.
 
 use std::io::Write;
-use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::Context;
 
-use super::args::{Measure, Selection};
-use super::output::{self, Format};
-use crate::measure::campaign::{Campaign, earlier};
+use super::args::Selection;
+use super::kept::Kept;
+use crate::measure::campaign::Campaign;
 use crate::measure::deadline::Time;
-use crate::measure::rounds::{Keep, Rounds};
-use crate::measure::store::{Contents, Store};
 use crate::plan::programs::{self, Programs};
-use crate::plan::{Case, Plan, values};
+use crate::plan::{Case, Plan};
 use crate::system::console::{self, plain_line};
-use crate::system::signals;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -27,7 +22,7 @@ pub(crate) struct Args {
     quick: bool,
 
     /// Number of rounds, in place of the plan's budget or rounds
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Plan")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "budget", help_heading = "Plan")]
     rounds: Option<u32>,
 
     /// Run each timed case twice in each round: the difference of equal runs is noise
@@ -38,33 +33,12 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Plan")]
     list: bool,
 
-    /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
-    #[arg(long, value_name = "FILE", conflicts_with = "resume", help_heading = "Results")]
-    out: Option<PathBuf>,
-
-    /// Go on where the run that wrote this file was stopped; give the same options again
-    #[arg(long, value_name = "FILE", conflicts_with = "seed", help_heading = "Results")]
-    resume: Option<PathBuf>,
-
-    /// Shuffle each round's cases by this number [default: drawn from the clock]
-    #[arg(long, value_name = "N", help_heading = "Advanced")]
-    seed: Option<u64>,
-
-    /// Time for the whole run, builds apart: rounds go on until it is used [default: the plan's, 60s for
-    /// the default plan, or 15s with --quick]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = values::time_limit, conflicts_with = "rounds", help_heading = "Plan")]
-    budget: Option<Duration>,
-
     /// Print all tables, not the answer alone
     #[arg(long, help_heading = "Results")]
     full: bool,
 
     #[command(flatten)]
-    measure: Measure,
-
-    /// Output format
-    #[arg(long, value_enum, default_value = "text", help_heading = "Results")]
-    format: Format,
+    keep: Kept,
 }
 
 impl Args {
@@ -74,7 +48,7 @@ impl Args {
         if self.quick {
             plan = plan.quickened();
         }
-        if let Some(budget) = self.budget {
+        if let Some(budget) = self.keep.budget {
             plan = plan.within(budget);
         }
         if let Some(rounds) = self.rounds {
@@ -92,28 +66,23 @@ impl Args {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    if args.list { list(args) } else { conclude(&mut measure(args)?, args.format, args.full) }
-}
-
-/// Runs the plan.
-fn measure(args: &Args) -> anyhow::Result<Rounds> {
-    let earlier = args.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
     let (plan, cases) = args.cases()?;
-    args.measure.ensure_can_keep(&cases)?;
-    // The file first: nothing may be measured that cannot be kept.
-    let store = Store::open(args.out.as_deref().or(args.resume.as_deref()), "switchcost")?;
-    let keep = Keep { store, seed: args.seed, options: args.measure.options(), earlier };
+    if args.list {
+        return list(&cases);
+    }
+    args.keep.measure.ensure_can_keep(&cases)?;
+    let opened = args.keep.open("switchcost")?;
     // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
-    Campaign::of(programs, cases)?.run(keep, &plan, Time::of(&plan))
+    let campaign = Campaign::of(programs, cases)?;
+    args.keep.measure(&plan, campaign, opened, Time::of(&plan), args.full)
 }
 
 /// Prints one line for each case.
-fn list(args: &Args) -> anyhow::Result<()> {
-    let (_, cases) = args.cases()?;
+fn list(cases: &[Case]) -> anyhow::Result<()> {
     console::print(|out| {
-        for case in &cases {
+        for case in cases {
             let twin = if case.twin { " (A/A)" } else { "" };
             let name = case.cell.name();
             let times = match case.rounds {
@@ -126,18 +95,4 @@ fn list(args: &Args) -> anyhow::Result<()> {
         Ok(())
     })
     .context("cannot print the cases")
-}
-
-/// Prints what was found, and where the records are.
-fn conclude(rounds: &mut Rounds, format: Format, full: bool) -> anyhow::Result<()> {
-    let records = rounds.records();
-    let printed = output::print_beside(records, rounds.store().path(), format, full);
-    if signals::received().is_some() {
-        console::say(format_args!(
-            "the same options with --resume {} go on from here",
-            console::shell_word(&rounds.store().path().to_string_lossy())
-        ));
-    }
-    // Where the records are is said even if nothing could be printed.
-    printed.and(rounds.conclude())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{ArgGroup, ValueEnum};
+use clap::ArgGroup;
 use contract::units::{Bytes, Span};
 use facts::{Also, Metric};
 
@@ -44,8 +44,8 @@ pub(crate) struct Args {
     program: Vec<Row>,
 
     /// Where each process may run: on every CPU, or pinned to one; give it twice for both
-    #[arg(long, value_enum, default_values = ["unpinned", "pinned"])]
-    placement: Vec<Placement>,
+    #[arg(long, value_parser = ["unpinned", "pinned"], default_values = ["unpinned", "pinned"])]
+    placement: Vec<String>,
 
     /// Processes for each value
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
@@ -71,15 +71,6 @@ pub(crate) struct Args {
 
 /// Time of a sweep if nobody says how much.
 const BUDGET: Duration = Duration::from_secs(600);
-
-/// Where a process may run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Placement {
-    /// on every CPU that the runner may use
-    Unpinned,
-    /// on the first of them
-    Pinned,
-}
 
 /// A curve of a metric that a single process has.
 fn figure(text: &str) -> Result<Also, String> {
@@ -127,7 +118,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let sweep = Section {
         over: Some(Over::of(&flag, range.points(args.points), unit)),
         also: args.also.clone(),
-        columns: args.placement.iter().map(|&at| placed(at == Placement::Pinned)).collect(),
+        columns: args.placement.iter().map(|at| placed(at == "pinned")).collect(),
         rows: args.program.clone(),
         rounds: Some(args.rounds),
         hops: Some(args.hops),

@@ -312,8 +312,7 @@ fn is_size(row: &&AnswerRow) -> bool {
 
 fn switches(rows: &[AnswerRow]) -> Option<String> {
     let show = |cost: f64| number(cost * MANY / 1e9 * 100.0);
-    let hops = ranges(rows, is_switch)?;
-    let [threads, tasks] = hops.map(|hop| hop.show(show));
+    let [threads, tasks] = ranges(rows, is_switch)?.map(|hop| hop.show(show));
     Some(format!("10,000 switches/s take threads {threads} % of a CPU, tasks {tasks} %."))
 }
 

@@ -1,15 +1,31 @@
 //! Two sides with their verdicts: the builds or settings of a duel, or two files.
+//!
+//! A change of a file is the ratio of the geometric means of the process means, with Welch's interval on their
+//! logarithms; in memory it is the ratio of two slopes. All changes are one family, so that in at most 5 % of
+//! comparisons of equal runs any case is called different.
+//!
+//! A machine that has become slower meanwhile makes a true difference, which no statistics of two files can
+//! tell from one of the programs. So each time is divided, in each round, by the machine's own: the geometric mean
+//! of the yardsticks, work that no kernel and no runtime changes, which ran within the same seconds. What they
+//! disagree by makes the intervals longer.
 
-use facts::Record;
+use std::collections::BTreeMap;
+
+use contract::units::counted;
+use facts::{Quantity, Record};
 use serde::Serialize;
+use stats::{Contrast, Estimate, Line, MIN_ROUNDS};
 
-use crate::figures::conditions::Conditions;
+use crate::figures::conditions::{Conditions, all_doubts};
 use crate::figures::doubt::Doubt;
-use crate::figures::finding::Row;
-use crate::figures::verdict::MARGIN;
-use crate::figures::{Figures, doubts, pairs, provenance};
-
-pub(crate) mod files;
+use crate::figures::finding::{self, Changes, Fault, Finding, Kind, Row};
+use crate::figures::number::change;
+use crate::figures::provenance::{self, Fact};
+use crate::figures::runs::Key;
+use crate::figures::speed::Round;
+use crate::figures::verdict::{MARGIN, Reason, Verdict};
+use crate::figures::{CONFIDENCE, Figure, Figures, Outcome, Reading, doubts, pairs};
+use crate::system::console::shell_line;
 
 /// A comparison as it is printed and written.
 #[derive(Clone, Debug, Serialize)]
@@ -36,6 +52,28 @@ pub struct Comparison {
     pub rows: Vec<Row>,
 }
 
+/// Parts of a case of memory.
+const PARTS: [&str; 2] = [", user", ", with kernel"];
+
+/// A figure of one file.
+enum Side<'a> {
+    /// The file does not have it.
+    Absent,
+    Failed(&'a str),
+    /// One value for each process.
+    Figure(&'a Figure<'a>, &'a Reading),
+    /// Bytes for each task.
+    Slope(&'a Line),
+}
+
+/// The machine's own time in each round of both files: the geometric mean of its yardsticks.
+struct Machine {
+    times: [BTreeMap<Round, f64>; 2],
+    change: Option<Estimate>,
+    /// Most by which the change of a yardstick differs from it, as a logarithm.
+    apart: f64,
+}
+
 impl Comparison {
     pub(crate) fn of_duel(records: &[Record]) -> Self {
         let header = records.first().map(|record| &record.header);
@@ -57,4 +95,221 @@ impl Comparison {
             rows,
         }
     }
+
+    /// Compares two files; `margin` is the largest change that counts as none, as a share.
+    pub fn of_files(names: [&str; 2], figures: [&Figures<'_>; 2], margin: f64) -> Self {
+        let [old, new] = figures;
+        let machine = Machine::of(figures);
+        let (mut rows, mut yardsticks) = (Vec::new(), Vec::new());
+        for figure in old.iter().chain(new.iter().filter(|of| old.get(&of.key).is_none())) {
+            let parts = if figure.metric().is_slope() { &PARTS[..] } else { &[""] };
+            for part in parts {
+                let both = figures.map(|figures| figures.get(&figure.key));
+                let sides = both.map(|figure| Side::of(figure, part));
+                let fault = match &sides {
+                    [Side::Absent, Side::Absent] => continue,
+                    [Side::Failed(why), _] => Some(Fault::Failed(format!("A: {why}"))),
+                    [_, Side::Failed(why)] => Some(Fault::Failed(format!("B: {why}"))),
+                    // What worked before and does so no more is the worst that an upgrade can do.
+                    [_, Side::Absent] => Some(Fault::Failed("not in B".to_owned())),
+                    [Side::Absent, _] => Some(Fault::LeftOut("not in A".to_owned())),
+                    _ => None,
+                };
+                let grade = both.into_iter().flatten().map(|figure| figure.grade).max();
+                let finding = finding(figure, sides, machine.as_ref())
+                    .map(|finding| Finding { grade: grade.unwrap_or_default(), ..finding });
+                yardsticks.extend(figure.runs.is_yardstick().then_some(rows.len()));
+                let (name, metric) = (figure.name() + part, figure.metric().clone());
+                let row = Row::new(&figure.key.section, name, metric, Kind::Figure);
+                rows.push(Row { fault, findings: finding.into_iter().collect(), ..row });
+            }
+        }
+        finding::judge(&mut rows, 1.0 - CONFIDENCE, margin);
+        // Work that depends on the machine alone is never to blame.
+        for row in yardsticks {
+            for finding in rows[row].findings.iter_mut().filter(|own| own.verdict.has_changed()) {
+                finding.verdict = Verdict::Inconclusive(Reason::Machine);
+            }
+        }
+        let runs = figures.map(|figures| provenance::runs(figures.records));
+        let marks = provenance::differing_machines(runs[0].first(), &runs[1]);
+        Comparison {
+            sides: [(names[0], old), (names[1], new)].map(|(name, figures)| side(name, figures)),
+            machine: String::new(),
+            seed: None,
+            confidence: CONFIDENCE,
+            margin,
+            doubts: Vec::new(),
+            is_one_cpu: !marks.iter().any(|fact| fact.name == "cpu_model"),
+            notes: notes(marks, figures, machine.as_ref()),
+            rows,
+        }
+    }
+}
+
+/// A file: its name, its number of processes and its machines.
+fn side(name: &str, figures: &Figures<'_>) -> String {
+    let machines = provenance::machines(figures.records);
+    format!("{name}, {} on {machines}", counted(figures.records.len(), "run"))
+}
+
+impl<'a> Side<'a> {
+    fn of(figure: Option<&'a Figure<'a>>, part: &str) -> Self {
+        let Some(figure) = figure else { return Side::Absent };
+        match &figure.outcome {
+            Outcome::Absent => Side::Absent,
+            Outcome::Failed { reason } | Outcome::NotRun { reason } => Side::Failed(reason),
+            Outcome::Measured(reading) => Side::Figure(figure, reading),
+            Outcome::Slope(slopes) if slopes.void() => {
+                Side::Failed("transparent huge pages void the slope")
+            }
+            Outcome::Slope(slopes) if part == PARTS[0] => Side::Slope(&slopes.user.line),
+            // A system that does not tell the kernel's memory has no such case.
+            Outcome::Slope(slopes) => {
+                slopes.all.as_ref().map_or(Side::Absent, |fit| Side::Slope(&fit.line))
+            }
+        }
+    }
+}
+
+/// A case that both files have; `None` if either lacks it, or the same name is a time in one and a size in the other.
+fn finding(of: &Figure<'_>, sides: [Side<'_>; 2], machine: Option<&Machine>) -> Option<Finding> {
+    let mut slack = 0.0;
+    let (estimates, change) = match sides {
+        [Side::Figure(_, old), Side::Figure(_, new)]
+            if old.modes.is_some() || new.modes.is_some() =>
+        {
+            (None, Err(Reason::TwoModes))
+        }
+        [Side::Figure(a, old), Side::Figure(b, new)] => {
+            let is_timed =
+                matches!(of.quantity(), Quantity::Time | Quantity::Rate | Quantity::Throughput);
+            let machine = machine.filter(|_| is_timed && !of.runs.is_yardstick());
+            let beside = machine.and_then(|machine| Some((machine.beside([a, b])?, machine.apart)));
+            slack = beside.map_or(0.0, |(_, apart)| apart);
+            let change = beside
+                .map_or_else(|| log_ratio(&new.samples, &old.samples), |(change, _)| Ok(change));
+            (Some([old.mean, new.mean]), change)
+        }
+        [Side::Slope(old), Side::Slope(new)] => {
+            let change = stats::log_slope_ratio(new, old).ok_or(Reason::NoSize);
+            (Some([old, new].map(|line| Estimate::from(line.slope))), change)
+        }
+        _ => return None,
+    };
+    Some(Finding {
+        verdict: Verdict::Inconclusive(change.err().unwrap_or(Reason::FewRounds)),
+        figures: estimates.map(|both| both.map(|estimate| estimate.value)),
+        estimates,
+        changes: Changes { change: change.ok(), slack, ..Changes::default() },
+        ..Finding::new(Kind::Figure, of.quantity())
+    })
+}
+
+/// Logarithm of new divided by old.
+fn log_ratio(new: &[f64], old: &[f64]) -> Result<Contrast, Reason> {
+    if new.len().min(old.len()) < MIN_ROUNDS {
+        return Err(Reason::FewRounds);
+    }
+    Contrast::log_ratio(new, old).ok_or(Reason::NoSize)
+}
+
+impl Machine {
+    /// That of two files; `None` unless they share a yardstick.
+    fn of(figures: [&Figures<'_>; 2]) -> Option<Self> {
+        let is_one = |figure: &Figure<'_>| {
+            figure.runs.is_yardstick()
+                && figure.quantity() == Quantity::Time
+                && figure.reading().is_some()
+        };
+        let [old, new] = figures;
+        let shared = old.iter().filter(|of| is_one(of) && new.get(&of.key).is_some_and(is_one));
+        let keys: Vec<&Key> = shared.map(|figure| &figure.key).collect();
+        let times: [BTreeMap<Round, f64>; 2] = figures.map(|figures| {
+            let all = keys.iter().filter_map(|key| figures.get(key));
+            let mut logs: BTreeMap<Round, Vec<f64>> = BTreeMap::new();
+            for (round, time) in all.flat_map(|figure| figure.runs.with_errors()) {
+                logs.entry(round).or_default().push(time.ln());
+            }
+            logs.retain(|_, own| own.len() == keys.len());
+            let mean = |own: Vec<f64>| (own.iter().sum::<f64>() / own.len() as f64).exp();
+            logs.into_iter().map(|(round, own)| (round, mean(own))).collect()
+        });
+        let [a, b] = times.each_ref().map(|own| own.values().copied().collect::<Vec<f64>>());
+        let change = Estimate::unpaired_ratio(&b, &a, CONFIDENCE);
+        let mut machine = Machine { times, change, apart: 0.0 };
+        let apart = keys
+            .iter()
+            .filter_map(|key| Some(machine.beside([old.get(key)?, new.get(key)?])?.estimate.abs()));
+        machine.apart = apart.fold(0.0, f64::max);
+        (!keys.is_empty()).then_some(machine)
+    }
+
+    /// Change of a figure beside the machine's own; `None` in too few rounds.
+    fn beside(&self, sides: [&Figure<'_>; 2]) -> Option<Contrast> {
+        let [old, new] = [0, 1].map(|side| sides[side].runs.beside(&self.times[side]));
+        log_ratio(&new, &old).ok()
+    }
+}
+
+/// What differs between the files besides their figures, how the machine changed, and what makes either less sure.
+fn notes(
+    machines: Vec<Fact>,
+    figures: [&Figures<'_>; 2],
+    machine: Option<&Machine>,
+) -> Vec<String> {
+    let [old, new] = figures.map(|figures| provenance::runs(figures.records));
+    let builds = provenance::differing_builds(old.first(), &new);
+    let marks = [
+        ("MACHINE OR SETTINGS", machines),
+        ("BUILD", builds),
+        ("FLAGS", differing_commands(figures)),
+    ];
+    let mut notes = Vec::new();
+    for (subject, facts) in marks.into_iter().filter(|(_, facts)| !facts.is_empty()) {
+        let facts: Vec<String> = facts.iter().map(ToString::to_string).collect();
+        notes.push(format!("!! DIFFERENT {subject}: {}", facts.join(", ")));
+    }
+    notes.push(match machine.and_then(|machine| machine.change) {
+        Some(moved) => format!(
+            "Work that depends on the machine alone changed by {}. The change of any other time is the one beside \
+             it, round by round; A and B are as measured. If a row has no verdict, `switchcost duel` may tell, in turns.",
+            change(&moved)
+        ),
+        None => "No row of both files depends on the machine alone: times were compared as they are."
+            .to_owned(),
+    });
+    for (label, figures) in ["A", "B"].into_iter().zip(figures) {
+        notes.extend(all_doubts(figures).iter().map(|doubt| format!("{label}: {doubt}")));
+    }
+    notes
+}
+
+/// The first case of which the command differs.
+fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Fact> {
+    let own = old.iter().filter(|figure| !figure.runs.is_further());
+    let mut commands = own.filter_map(|figure| {
+        let (old, new) = (command(figure)?, command(new.get(&figure.key)?)?);
+        (old != new).then(|| Fact { name: figure.key.name(), old, new })
+    });
+    let Some(first) = commands.next() else { return Vec::new() };
+    match commands.count() {
+        0 => vec![first],
+        more => vec![Fact { name: format!("'{}' and {more} more", first.name), ..first }],
+    }
+}
+
+/// Command line of a case, its CPUs and its scheduling policy. The same name promises the same question.
+fn command(figure: &Figure<'_>) -> Option<String> {
+    let record = figure.runs.whole.first()?;
+    let mut args = record.args.clone();
+    let tasks = args.iter().position(|arg| arg == "--tasks");
+    if let Some(at) = tasks.filter(|_| figure.metric().is_slope()) {
+        // A slope is made of processes with different counts.
+        args.drain(at..args.len().min(at + 2));
+    }
+    let command = shell_line([&record.program].into_iter().chain(&args));
+    let cpus = record.cpus.iter().map(|cpus| format!(", CPUs {cpus}"));
+    let policy = record.policy.iter().map(|policy| format!(", policy {policy}"));
+    Some(command + &cpus.chain(policy).collect::<String>())
 }

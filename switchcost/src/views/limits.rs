@@ -9,10 +9,8 @@ use serde::Serialize;
 /// Limits, programs and remedies.
 #[derive(Clone, Debug, Serialize)]
 pub struct LimitsReport {
-    /// Number of tasks that was asked about.
-    pub tasks: Option<u64>,
-    /// What this process may raise.
-    pub rights: Rights,
+    pub(crate) tasks: Option<u64>,
+    pub(crate) rights: Rights,
     /// Every limit, those that bound a program first.
     pub limits: Vec<LimitRow>,
     /// Every program.
@@ -37,16 +35,13 @@ pub struct LimitRow {
 pub struct ProgramRow {
     /// Its name.
     pub program: String,
-    /// Its needs; absent if it could not be asked.
-    pub needs: Option<Needs>,
+    pub(crate) needs: Option<Needs>,
     /// Most tasks that all limits together allow; absent if no known limit bounds them.
-    pub most: Option<u64>,
-    /// Name of the limit that binds first.
-    pub binding: Option<String>,
+    pub(crate) most: Option<u64>,
+    pub(crate) binding: Option<String>,
     /// The number of tasks that was asked about fits.
     pub fits: Option<bool>,
-    /// Why it could not be asked.
-    pub error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 /// A limit that is too low.
@@ -55,9 +50,8 @@ pub struct Raise {
     /// The limit.
     pub limit: LimitStatus,
     /// Largest value that a program needs, what is in use included.
-    pub needed: u64,
-    /// Command that raises it.
-    pub remedy: Remedy,
+    pub(crate) needed: u64,
+    pub(crate) remedy: Remedy,
     /// The programs that need it.
     pub programs: Vec<String>,
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, ensure};
 use contract::message::{Distribution, Runtime, Usage};
-use facts::machine::{Cache, StartPressure, Topology};
+use facts::machine::{StartPressure, Topology};
 use facts::{
     Account, Also, Build, CacheLine, Case, Ending, Interference, Kind, Machine, Memory,
     MemoryChange, Plan, Process, Run, Samples, Section, Thirds,
@@ -40,7 +40,7 @@ fn publish_run(run: &mut Run) {
     publish!(&mut *run, Run { schema kind id started command seed machine build plan } private { sides margin });
     publish!(&mut run.machine, Machine {
         kernel_release kernel_version preemption preemption_mode preemption_boot distribution cpu_model cpus_online
-        affinity topology caches frequency_driver governor boost idle_driver virtualisation mitigations clock_source
+        affinity topology frequency_driver governor boost idle_driver virtualisation mitigations clock_source
         clock_step_ns thp_enabled thp_defrag sched_autogroup timer_slack_ns seccomp cpu_quota memory_total_bytes
         load_average pressure
     } private { hardware });
@@ -49,7 +49,6 @@ fn publish_run(run: &mut Run) {
     } private { rustflags });
     publish_all! {
         Topology { sockets cores threads_per_core }
-        Cache { level kind size_bytes groups }
         StartPressure { cpu }
         Plan { question sections cases }
         Section { title metric also swept }
@@ -82,7 +81,7 @@ fn publish_process(process: &mut Process) {
         }
         MemoryChange { before held }
         Memory {
-            resident anonymous huge page_tables pipe_pages peak_resident system_kernel_stacks system_page_tables
+            resident anonymous huge pipe_pages peak_resident system_kernel_stacks system_page_tables
             system_slab
         }
         CacheLine { cpus before after }
@@ -93,14 +92,16 @@ fn publish_process(process: &mut Process) {
 const MAPS: [&str; 2] = ["machine.mitigations", "extra"];
 
 /// Where older files hold what is not read any more.
-const RETIRED: [&str; 17] = [
+const RETIRED: [&str; 19] = [
     "interference.idle",
     "memory.before.pss",
     "memory.held.pss",
+    "memory.before.page_tables",
+    "memory.held.page_tables",
     "machine.architecture",
     "machine.smt_active",
     "machine.numa_nodes",
-    "machine.caches.shared_cpu_list",
+    "machine.caches",
     "machine.pressure.memory",
     "machine.pressure.io",
     "machine.base_frequency_khz",
@@ -146,7 +147,7 @@ impl Published {
                 publish_run(&mut run);
                 serde_json::to_string(&run)?
             } else {
-                let mut process = Process::deserialize(&value)?.modernised();
+                let mut process = Process::deserialize(&value)?;
                 if matches!(process.outcome(), Ending::NotRun(_)) {
                     published.left_out.insert("not_run".to_owned());
                     continue;

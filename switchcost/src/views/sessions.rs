@@ -112,20 +112,3 @@ fn grade(grades: impl Iterator<Item = Grade>) -> Grade {
         _ => grades.get(grades.len() / 2).copied().unwrap_or_default(),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn half_of_the_sessions_or_one_contradiction_grade_a_figure() {
-        use Grade::{Contradicted, Disturbed, Sure};
-        for (grades, expected) in [
-            (vec![Sure, Sure, Disturbed], Sure),
-            (vec![Sure, Disturbed], Disturbed),
-            (vec![Sure, Sure, Contradicted], Contradicted),
-        ] {
-            assert_eq!(grade(grades.into_iter()), expected);
-        }
-    }
-}

@@ -110,7 +110,7 @@ pub(crate) fn case_of(record: &Record) -> u32 {
 pub(crate) fn draw(file: &mut [Record], mut mean: impl FnMut(u32) -> f64) {
     for record in file {
         let mean = mean(case_of(record));
-        record.samples = Some(samples(mean));
+        record.process.samples = Some(samples(mean));
     }
 }
 

@@ -21,7 +21,7 @@ fn with_yardstick(own: f64, yardstick: f64) -> Vec<Record> {
             run.plan.cases[case].yardstick = case == 1;
             run.plan.sections[0].also = vec![rate];
         });
-        record.cpus = Some("0".to_owned());
+        record.process.cpus = Some("0".to_owned());
     }
     records
 }
@@ -61,7 +61,7 @@ fn what_the_machine_may_have_done_is_no_verdict() {
 fn an_unpinned_yardstick_is_none() {
     let [old, new] = [1.0, 1.5].map(|factor| {
         let mut records = with_yardstick(factor, factor);
-        records.iter_mut().for_each(|record| record.cpus = None);
+        records.iter_mut().for_each(|record| record.process.cpus = None);
         records
     });
     let compared = pair(&old, &new);
@@ -118,7 +118,7 @@ fn drifting(noise: &mut Noise, own: f64, drift: f64, other: f64) -> Vec<Record> 
     }
     for record in &mut records {
         edit(record, |run, case| run.plan.cases[case].yardstick = case > 0);
-        record.cpus = Some("0".to_owned());
+        record.process.cpus = Some("0".to_owned());
     }
     records
 }

@@ -69,7 +69,7 @@ fn an_answer_names_the_schedulers_of_its_tasks() {
     for view in views(&records) {
         assert!(view.replace("&#39;", "'").contains(two), "{view}");
     }
-    for runtime in records.iter_mut().filter_map(|record| record.runtime.as_mut()) {
+    for runtime in records.iter_mut().filter_map(|record| record.process.runtime.as_mut()) {
         runtime.flavor = "one-page".to_owned();
     }
     for view in views(&records) {
@@ -98,7 +98,7 @@ fn what_should_not_have_been_measured_or_pooled_comes_first() {
 fn a_figure_that_its_counters_contradict_is_marked_in_the_answer() {
     let mut records = committed(QUIET);
     for record in records.iter_mut().filter(|record| record.program == "thread-brigade") {
-        if let Some(usage) = &mut record.usage {
+        if let Some(usage) = &mut record.process.usage {
             (usage.voluntary_switches, usage.involuntary_switches) = (0, 0);
         }
     }
@@ -128,9 +128,9 @@ fn several_sessions_of_a_machine_are_its_samples() {
     let session = |id: u64, longer: f64| {
         let mut records = with_header(QUIET, |run| run.id = id);
         for record in &mut records {
-            record.run = id;
+            record.process.run = id;
             let is_thread = record.program.starts_with("thread");
-            for slice in &mut record.slices {
+            for slice in &mut record.process.slices {
                 slice.total = (slice.total as f64 * if is_thread { longer } else { 1.0 }) as u64;
             }
         }

@@ -33,7 +33,7 @@ fn slices_whose_time_was_stolen_do_not_count() {
     let house = house();
     house.run("").finish().expect(0);
     let mut records = store::read(&house.out()).unwrap().records;
-    for slice in records.iter_mut().flat_map(|record| &mut record.slices) {
+    for slice in records.iter_mut().flat_map(|record| &mut record.process.slices) {
         if slice.turn == 3 {
             slice.stolen = Some(10_000);
         }

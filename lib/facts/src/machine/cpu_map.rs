@@ -78,18 +78,15 @@ pub struct Topology {
 }
 
 /// Caches of one kind and size.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cache {
     /// 1 is nearest to the core.
-    pub level: Option<u8>,
+    pub level: u8,
     /// `Data`, `Instruction` or `Unified`.
-    #[serde(rename = "type")]
-    pub kind: Option<String>,
+    pub kind: String,
     /// Size of one in bytes.
     pub size_bytes: Option<u64>,
-    /// CPUs that share one; none in the facts of a machine.
-    #[serde(skip_serializing_if = "Groups::is_empty")]
+    /// CPUs that share one.
     pub groups: Groups,
 }
 
@@ -115,12 +112,12 @@ impl CpuMap {
             packages.entry(package.unwrap_or(-1)).or_default().push(cpu);
             let folders = (0..MOST_CACHES).map(|k| format!("{CPUS}/cpu{cpu}/cache/index{k}"));
             for folder in folders.take_while(|folder| source.exists(folder)) {
-                let level = source.number::<u8>(&format!("{folder}/level")).ok();
+                let level = source.number::<u8>(&format!("{folder}/level"));
                 let kind = source.text(&format!("{folder}/type"));
                 let size = source.text(&format!("{folder}/size"));
                 let size = size.and_then(|size| size_in_bytes(&size));
                 let group = list(&format!("{folder}/shared_cpu_list"));
-                if let (Some(_), Some(_), Some(group)) = (level, &kind, group) {
+                if let (Ok(level), Some(kind), Some(group)) = (level, kind, group) {
                     add(caches.entry((level, kind, size)).or_default(), group);
                 }
             }
@@ -160,16 +157,10 @@ impl CpuMap {
         }
     }
 
-    /// Caches of a CPU.
-    pub(super) fn caches_of(&self, cpu: u32) -> Vec<Cache> {
-        let own = self.caches.iter().filter(|cache| group_of(&cache.groups, cpu).is_some());
-        own.map(|cache| Cache { groups: Groups::new(), ..cache.clone() }).collect()
-    }
-
     /// Last cache of a CPU: its kind, and its number among those.
     fn last_cache(&self, cpu: u32) -> Option<(usize, usize)> {
         let caches = self.caches.iter().enumerate().rev();
-        let mut caches = caches.filter(|(_, cache)| cache.kind.as_deref() != Some("Instruction"));
+        let mut caches = caches.filter(|(_, cache)| cache.kind != "Instruction");
         caches.find_map(|(kind, cache)| Some((kind, group_of(&cache.groups, cpu)?)))
     }
 
@@ -363,6 +354,7 @@ mod tests {
 
     #[test]
     fn lists_of_cpus_are_bounded() {
+        assert_eq!(["48K", "1M", "32MB"].map(size_in_bytes), [Some(48 << 10), Some(1 << 20), None]);
         assert_eq!(cpu_list("0-2,8"), Some(vec![0, 1, 2, 8]));
         for list in ["", "a", "3-1", "0-", "0-4294967295", "0,,1"] {
             assert_eq!(cpu_list(list), None, "{list}");

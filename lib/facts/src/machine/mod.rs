@@ -17,7 +17,7 @@ use crate::differing;
 use crate::interference::pressure;
 use crate::source::{Source, word_after};
 
-pub use cpu_map::{Cache, Topology, cpu_list, cpu_ranges};
+pub use cpu_map::{Topology, cpu_list, cpu_ranges};
 
 use cpu_map::{CPUS, CpuMap};
 
@@ -25,8 +25,8 @@ use cpu_map::{CPUS, CpuMap};
 const READINGS: u32 = 2100;
 
 /// Facts that belong to a run, or that follow from others, and so are not compared.
-const NOT_COMPARED: [&str; 6] =
-    ["topology", "caches", "clock_step_ns", "memory_total_bytes", "load_average", "pressure"];
+const NOT_COMPARED: [&str; 5] =
+    ["topology", "clock_step_ns", "memory_total_bytes", "load_average", "pressure"];
 
 /// Facts of a machine and of the circumstances when a run started.
 ///
@@ -55,8 +55,6 @@ pub struct Machine {
     pub affinity: Option<String>,
     /// Sockets, cores and hardware threads, of the CPUs online.
     pub topology: Topology,
-    /// Caches of CPU 0.
-    pub caches: Vec<Cache>,
     /// Cpufreq driver. The same governor means different things under different drivers.
     pub frequency_driver: Option<String>,
     /// Cpufreq governor; several are joined by commas.
@@ -201,7 +199,6 @@ pub fn read_under(root: &Path) -> Machine {
     let huge_pages = |file: &str| {
         source.chosen(&format!("/sys/kernel/mm/transparent_hugepage/{file}"), '[', ']')
     };
-    let map = CpuMap::read_under(root);
     Machine {
         kernel_release: source.text("/proc/sys/kernel/osrelease"),
         preemption: kernel_version.as_deref().map(preemption_model),
@@ -212,8 +209,7 @@ pub fn read_under(root: &Path) -> Machine {
         cpu_model: cpu::model(&info),
         cpus_online: source.text(&format!("{CPUS}/online")),
         affinity: word_after(&status, "Cpus_allowed_list:"),
-        topology: map.topology(),
-        caches: map.caches_of(0),
+        topology: CpuMap::read_under(root).topology(),
         frequency_driver: source.text(&format!("{CPUS}/cpu0/cpufreq/scaling_driver")),
         governor: governor(source),
         boost: boost(source),

@@ -112,7 +112,7 @@ fn each_metric_has_its_figure() {
 #[test]
 fn chains_and_round_trips_are_counted_with_the_tokens() {
     let mut record = record(4, 2);
-    (record.chains, record.trips, record.hops) = (6, 5, Some(300));
+    (record.process.chains, record.process.trips, record.process.hops) = (6, 5, Some(300));
     for (metric, expected) in [
         (Metric::Hop, 12_000.0 / 300.0),
         (Metric::Message, 12_000.0 / 60.0),
@@ -126,19 +126,19 @@ fn chains_and_round_trips_are_counted_with_the_tokens() {
         let figure = figure(&metric, &record).unwrap();
         assert!((figure / expected - 1.0).abs() < 1e-12, "{metric}: {figure}");
     }
-    record.hops = None;
+    record.process.hops = None;
     // Without hops, of the tasks.
     assert_eq!(figure(&Metric::Switches, &record), Some(960.0 / 160.0));
     let mut one = self::record(1, 1);
     assert_eq!(figure(&Metric::RoundTrip, &one), Some(12_000.0));
-    one.chains = 3;
+    one.process.chains = 3;
     assert_eq!(figure(&Metric::RoundTrip, &one), None);
 }
 
 #[test]
 fn iterations_of_no_length_have_no_rate_and_no_share_of_any_cpu() {
     let mut record = record(1, 1);
-    record.samples.as_mut().unwrap().distribution.mean = 0.0;
+    record.process.samples.as_mut().unwrap().distribution.mean = 0.0;
     for metric in [Metric::Rate, Metric::Throughput, Metric::CpuShare] {
         assert_eq!(figure(&metric, &record), None, "{metric}");
     }
@@ -154,7 +154,7 @@ fn a_percentile_takes_samples_beyond_it() {
         ("samples.p99.9", 10_000),
     ] {
         for (count, is_there) in [(fewest - 1, false), (fewest, true)] {
-            record.samples = Samples::of(&vec![7; count]);
+            record.process.samples = Samples::of(&vec![7; count]);
             assert_eq!(figure(&metric.parse().unwrap(), &record).is_some(), is_there, "{metric}");
         }
     }

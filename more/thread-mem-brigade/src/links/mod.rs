@@ -1,7 +1,6 @@
 //! Links between threads in memory. Each kind is a type, that of its receiver, so that the loop over it is
 //! compiled for it alone.
 
-mod condvar;
 mod futex;
 #[cfg(test)]
 mod tests;
@@ -9,7 +8,6 @@ mod tests;
 use std::io::{self, ErrorKind};
 use std::sync::mpsc;
 
-pub(crate) use condvar::CondvarEnd;
 pub(crate) use futex::FutexReceiver;
 
 /// End of a link to take tokens from. When it is dropped, putting one in becomes an error.

@@ -12,7 +12,7 @@ fn slice(total: u64, before: u32, after: u32) -> Slice {
 
 fn of(slices: Vec<Slice>) -> Record {
     let mut record = testing::record("p", 9, &[100; 9]);
-    record.slices = slices;
+    record.process.slices = slices;
     record
 }
 
@@ -77,7 +77,7 @@ fn simulated(rng: &mut fastrand::Rng, flips: [f64; 2]) -> Vec<Record> {
         }
         for (model, slices) in models.iter().zip(slices) {
             let mut record = model.clone();
-            (record.run, record.round, record.slices) = (1, round, slices);
+            (record.process.run, record.process.round, record.process.slices) = (1, round, slices);
             records.push(record);
         }
     }

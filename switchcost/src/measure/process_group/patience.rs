@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A program is asked to end. One that is stopped takes no other signal.
-pub(super) const ASK: &[Signal] = &[Signal::SIGTERM, Signal::SIGCONT];
+const ASK: &[Signal] = &[Signal::SIGTERM, Signal::SIGCONT];
 
 /// Step taken to end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,14 +69,12 @@ impl Patience {
         Ok(&[Signal::SIGKILL])
     }
 
-    /// Leaves it a while to end for a reason of the runner's own; false if it is ended already.
-    pub(super) fn give_up(&mut self) -> bool {
-        let is_free = self.stage == Stage::Free;
-        if is_free {
+    /// Leaves it a while to end for a reason of the runner's own, unless it is ended already.
+    pub(super) fn give_up(&mut self) {
+        if self.stage == Stage::Free {
             self.stage = Stage::GivenUp;
             self.deadline = self.deadline.min(Instant::now() + GRACE);
         }
-        is_free
     }
 
     /// Error of a program that took longer than it may.

@@ -115,7 +115,7 @@ fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), Stri
     match (head.schema, head.kind) {
         (SCHEMA, Kind::Run) => contents.runs.push(Arc::new(parsed(line, is_whole)?)),
         (SCHEMA, Kind::Process) => {
-            let process = parsed::<Process>(line, is_whole)?.modernised();
+            let process = parsed::<Process>(line, is_whole)?;
             let run = contents.runs.iter().rfind(|run| run.id == process.run);
             let run = run.ok_or("the header of its run is not above it")?;
             contents.records.push(Record::new(run.clone(), process)?);

@@ -192,17 +192,10 @@ fn a_faulty_plan_is_refused_with_its_reason() {
 }
 
 #[test]
-fn a_line_of_the_list_and_a_name_of_the_answer_are_found() {
+fn a_name_of_the_answer_is_found() {
     let cases = Plan::built_in().unwrap().cases();
-    for case in &cases {
-        let name = case.cell.name();
-        for text in [name.to_uppercase(), format!("{name}: 5 x {}", case.command())] {
-            assert!(case.matches(&text) && case.matches(&text.replace(": ", " (A/A): ")), "{text}");
-        }
-    }
     let found = |text: &str| cases.iter().filter(|case| case.matches(text)).count();
-    assert_eq!((found("switch through pipes"), found("switch through pipes, one CPU")), (2, 1));
-    assert_eq!(found("no such row: 5 x p"), 0);
+    assert_eq!((found("switch through pipes"), found("Switch through pipes, one CPU")), (2, 1));
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl Tree {
     /// The crates of these names that it is built from, and the commit, in a line.
     pub(super) fn describe(&self, checkout: &Checkout, names: &BTreeSet<&str>) -> String {
         let crates = names.iter().filter_map(|name| self.taken(checkout, name).ok());
-        let mut parts: Vec<String> = crates.map(|taken| taken.in_line()).collect();
+        let mut parts: Vec<String> = crates.map(|id| id.replace(REGISTRY, "")).collect();
         let own = revision(self.commit.as_deref(), self.dirty);
         if parts.is_empty() {
             parts.push(own);
@@ -44,57 +44,28 @@ impl Tree {
         self.patch.iter().flat_map(|value| ["--config", value])
     }
 
-    /// What the lock file has for a crate.
-    fn taken(&self, checkout: &Checkout, name: &str) -> anyhow::Result<Taken> {
+    /// What the lock file has for a crate, as cargo names it.
+    fn taken(&self, checkout: &Checkout, name: &str) -> anyhow::Result<String> {
         let mut cargo = checkout.cargo();
         cargo.args(["pkgid", "--package", name]).args(self.configuration());
-        let id = output(cargo.arg("--manifest-path").arg(self.sources.join("Cargo.toml")))?;
-        let (source, of_source) = id.split_once('#').with_context(|| format!("cargo: {id}"))?;
-        let version = of_source.rsplit('@').next().unwrap_or_default();
-        let [name, source, version] = [name, source, version].map(str::to_owned);
-        Ok(Taken { name, version, source })
-    }
-
-    /// Checks that it takes a crate from there. Cargo leaves one of another version than its dependents ask for,
-    /// and a patch of its configuration stands, whatever it was asked for.
-    fn expect(&self, checkout: &Checkout, name: &str, source: &Source) -> anyhow::Result<()> {
-        let taken = self.taken(checkout, name)?;
-        ensure!(
-            taken.is_of(source),
-            "cargo takes {} in its place: the programs do not ask for that version, or their sources replace the \
-             crate, as by [patch]",
-            taken.in_line()
-        );
-        Ok(())
+        output(cargo.arg("--manifest-path").arg(self.sources.join("Cargo.toml")))
     }
 }
 
-/// A crate as `cargo pkgid` names it.
-struct Taken {
-    name: String,
-    version: String,
-    source: String,
-}
+/// What cargo calls the usual registry, in front of a crate.
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index#";
 
-impl Taken {
-    /// True if it is what a side names.
-    fn is_of(&self, wanted: &Source) -> bool {
-        // Cargo adds what follows a `+`, which is no part of the order of versions.
-        let order = |version: &str| version.split('+').next().map(str::to_owned);
-        match wanted {
-            Source::Version(version) => {
-                self.source.starts_with("registry+") && order(&self.version) == order(version)
-            }
-            Source::Path(_) => self.source.starts_with("path+"),
-            Source::Git { .. } => self.source.starts_with("git+"),
+/// True if what cargo takes is what a side names.
+fn is_of(id: &str, wanted: &Source) -> bool {
+    match wanted {
+        Source::Version(wanted) => {
+            // Cargo adds what follows a `+`, which is no part of the order of versions.
+            let order = |version: &str| version.split('+').next().map(str::to_owned);
+            let version = id.rsplit(['#', '@']).next().unwrap_or_default();
+            id.starts_with("registry+") && order(version) == order(wanted)
         }
-    }
-
-    /// Its name, version and source.
-    fn in_line(&self) -> String {
-        let (kind, place) = self.source.split_once('+').unwrap_or_default();
-        let source = if kind == "registry" { kind } else { place };
-        format!("{} {} ({source})", self.name, self.version)
+        Source::Path(_) => id.starts_with("path+"),
+        Source::Git { .. } => id.starts_with("git+"),
     }
 }
 
@@ -182,7 +153,14 @@ fn resolve(checkout: &Checkout, tree: &Tree, name: &str, source: &Source) -> any
         command.args(tree.configuration());
         output(command.arg("--manifest-path").arg(tree.sources.join("Cargo.toml")))?;
     }
-    tree.expect(checkout, name, source)?;
+    let taken = tree.taken(checkout, name)?;
+    // Cargo leaves one of another version than its dependents ask for, and a patch of its configuration stands, whatever
+    // it was asked for.
+    ensure!(
+        is_of(&taken, source),
+        "cargo takes {taken} in its place: the programs do not ask for that version, or their sources replace the \
+         crate, as by [patch]"
+    );
     fs::write(&base, &now).context("Cargo.lock")
 }
 
@@ -276,19 +254,14 @@ mod tests {
 
     #[test]
     fn what_cargo_takes_is_what_a_side_names() {
-        let taken = |version: &str, source: &str| {
-            let [name, version, source] = ["x", version, source].map(str::to_owned);
-            Taken { name, version, source }
-        };
-        for (taken, wanted, expected) in [
-            (taken("1.54.1+meta", "registry+x"), "1.54.1", true),
-            (taken("1.54.1+meta", "registry+x"), "1.54", false),
-            (taken("1.0.0", "git+x"), "1.0.0", false),
-            (taken("1.0.0", "git+x"), "git:file:///x#y", true),
-            (taken("1.0.0", "path+x"), "1.0.0", false),
+        for (id, wanted, expected) in [
+            ("registry+https://x#tokio@1.54.1+meta", "1.54.1", true),
+            ("registry+https://x#tokio@1.54.1", "1.54", false),
+            ("git+https://x/tokio?rev=abc#1.0.0", "1.0.0", false),
+            ("git+https://x/tokio?rev=abc#1.0.0", "git:file:///x#y", true),
+            ("path+file:///x#1.0.0", "1.0.0", false),
         ] {
-            let source = wanted.parse().unwrap();
-            assert_eq!(taken.is_of(&source), expected, "{} {wanted}", taken.in_line());
+            assert_eq!(is_of(id, &wanted.parse().unwrap()), expected, "{id} {wanted}");
         }
     }
 }

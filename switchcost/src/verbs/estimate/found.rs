@@ -1,7 +1,6 @@
 //! Results that an estimate is made of: a file that is named, the newest of this folder, or a short run.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, ensure};
@@ -22,39 +21,46 @@ const MOST_FILES: usize = 12;
 
 /// File that figures are from.
 pub(super) struct Source {
-    pub(super) path: PathBuf,
-    is_new: bool,
+    pub(super) name: String,
     /// Machine, kernel and runtimes, for people.
     pub(super) title: String,
     pub(super) machine: Machine,
 }
 
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
-        f.write_str(if self.is_new { ", measured just now" } else { "" })
-    }
-}
-
-/// Where figures are looked for.
-pub(super) enum Results {
-    /// In this file alone.
-    Named(PathBuf, Vec<Record>),
-    /// In the newest files of this folder.
-    Folder,
+/// Files in which figures are looked for.
+pub(super) struct Results {
+    /// True if the user named it: then nothing is measured.
+    is_named: bool,
+    files: Vec<(PathBuf, Vec<Record>)>,
 }
 
 impl Results {
-    /// Reads the file that is named, if one is.
+    /// Reads the file that is named, or the newest of this folder that are of this machine.
     pub(super) fn open(named: Option<&Path>) -> anyhow::Result<Self> {
-        let Some(path) = named else { return Ok(Results::Folder) };
-        let contents = store::read(path)?;
-        store::tell(path, &contents);
-        if !is_here(&contents.records) {
-            let machine = provenance::machines(&contents.records);
-            console::say(format_args!("{} is of another machine: {machine}", path.display()));
+        if let Some(path) = named {
+            let contents = store::read(path)?;
+            store::tell(path, &contents);
+            if !is_here(&contents.records) {
+                let machine = provenance::machines(&contents.records);
+                console::say(format_args!("{} is of another machine: {machine}", path.display()));
+            }
+            return Ok(Results {
+                is_named: true,
+                files: vec![(path.to_owned(), contents.records)],
+            });
         }
-        Ok(Results::Named(path.to_owned(), contents.records))
+        let mut files = Vec::new();
+        for path in newest_first(Path::new(".")).into_iter().take(MOST_FILES) {
+            // Sweeps and duels leave files of the same name.
+            let records = store::read(&path).map_or(Vec::new(), |contents| contents.records);
+            let path = path.strip_prefix(".").unwrap_or(&path).to_owned();
+            if is_part(&records) {
+                console::say(format_args!("{} was interrupted: it is passed over", path.display()));
+            } else if is_here(&records) {
+                files.push((path, records));
+            }
+        }
+        Ok(Results { is_named: false, files })
     }
 
     /// Costs of a hand-over between threads and between tasks.
@@ -71,42 +77,30 @@ impl Results {
         self.find("memory", Plan::sizes, |records| Answer::of(&Figures::of(records))?.sizes())
     }
 
-    /// Finds figures in the file that is named, or in the newest of this folder that has them and is of this machine,
-    /// or by a short run of a plan, which is kept there.
+    /// Finds figures in the first file that has them, or measures them by a short run of a plan, which is kept in this
+    /// folder.
     fn find(
         &self,
         what: &str,
         plan: impl FnOnce() -> anyhow::Result<Plan>,
         take: impl Fn(&[Record]) -> Option<Costs>,
     ) -> anyhow::Result<(Costs, Source)> {
-        let found = |path: &Path, is_new: bool, records: &[Record]| {
-            let (path, machine) = (path.to_owned(), records.first()?.machine().clone());
-            let title = provenance::machine(records);
-            Some((take(records)?, Source { path, is_new, title, machine }))
+        let found = |name: String, records: &[Record]| {
+            let machine = records.first()?.machine().clone();
+            Some((take(records)?, Source { name, title: provenance::machine(records), machine }))
         };
-        if let Results::Named(path, records) = self {
-            return found(path, false, records).ok_or_else(|| {
-                BadUsage::new(format!(
-                    "{} lacks figures of {what}: without a file, the newest of this folder are used, and what they \
-                     lack is measured",
-                    path.display()
-                ))
-            });
+        let mut files = self.files.iter();
+        if let Some(found) =
+            files.find_map(|(path, records)| found(path.display().to_string(), records))
+        {
+            return Ok(found);
         }
-        for path in newest_first(Path::new(".")).into_iter().take(MOST_FILES) {
-            // Sweeps and duels leave files of the same name.
-            let Ok(contents) = store::read(&path) else { continue };
-            let path = path.strip_prefix(".").unwrap_or(&path);
-            if !is_here(&contents.records) {
-                continue;
-            }
-            if is_part(&contents.records) {
-                console::say(format_args!("{} was interrupted: it is passed over", path.display()));
-                continue;
-            }
-            if let Some(found) = found(path, false, &contents.records) {
-                return Ok(found);
-            }
+        if self.is_named {
+            return Err(BadUsage::new(format!(
+                "{} lacks figures of {what}: without a file, the newest of this folder are used, and what they lack is \
+                 measured",
+                self.files[0].0.display()
+            )));
         }
         console::say(format_args!(
             "no results in this folder have figures of {what} on this machine: measuring them, in 15 s or in five \
@@ -118,7 +112,7 @@ impl Results {
             "interrupted while it measured: the part is kept in {}, and used if it is named",
             path.display()
         );
-        found(&path, true, &records).ok_or_else(|| {
+        found(format!("{}, measured just now", path.display()), &records).ok_or_else(|| {
             let figures = Figures::of(&records);
             let reason = figures.iter().find_map(|figure| figure.outcome.reason());
             let reason =
