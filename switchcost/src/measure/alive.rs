@@ -74,7 +74,6 @@ impl Alive {
         self.threads = description.needs.threads.of(description.tasks);
         self.has_hops = description.hops.is_some();
         (process.setup_ns, process.first_ns) = (setup_ns, first_ns);
-        process.version = Some(description.version);
         process.tasks = Some(description.tasks);
         process.tokens = description.tokens;
         (process.chains, process.trips) = (description.chains, description.trips);
