@@ -149,7 +149,7 @@ fn memory(record: &Record) -> Option<String> {
 
 fn per_task(record: &Record) -> Option<String> {
     let tasks = record.tasks? as f64;
-    let user = record.resident_gain()? as f64;
+    let user = record.resident()? as f64;
     let mut line = format!("{} of the process", Quantity::Bytes.show(user / tasks));
     if let Some(kernel) = record.kernel_gain() {
         line += &format!(
