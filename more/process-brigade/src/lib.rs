@@ -35,8 +35,9 @@ use children::Children;
 struct Cli {
     #[command(flatten)]
     chain: ChainFlags,
-    /// Layout of the processes over the CPUs
-    #[arg(long, value_enum, default_value_t)]
+    /// Layout of the processes over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread,
+    /// neighbours on different CPUs; chain, all of a chain on one CPU; or a list, neighbours on its neighbours
+    #[arg(long, value_name = "free|half|spread|chain|LIST", default_value = "free")]
     placement: Placement,
 }
 
@@ -96,7 +97,7 @@ fn build(cli: &Cli, cpus: &CpuAssignment, children: &mut Children) -> anyhow::Re
     let (chain, tasks) = (&cli.chain, cli.chain.tasks());
     let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.descriptors())?;
     while let Some(station) = builder.next_station()? {
-        let (place, fault) = (station.place, chain.fault.of(station.place));
+        let (place, fault) = (station.place, chain.fault.of((0, tasks), station.place));
         let forked = children.fork(place, fault, |guard| {
             builder.close();
             cpus.pin(place + 1, tasks + 1)?;

@@ -39,14 +39,6 @@ pub struct Checked {
     pub result: Conformity,
 }
 
-/// Number of checks.
-pub const COUNT: usize = CHECKS.len();
-
-/// Name of a check by its place from 1 on.
-pub fn name(place: usize) -> Option<&'static str> {
-    CHECKS.get(place.checked_sub(1)?).map(|(name, _)| *name)
-}
-
 /// Makes the checks that are wanted, one with each step; `tell` has the name of each before it is made.
 pub fn check(
     candidate: &Candidate,

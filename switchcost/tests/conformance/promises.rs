@@ -70,7 +70,7 @@ impl Program {
     /// No thread has a turn in a hold, a program without children counts its usage, and its end is timed.
     pub(super) fn rests_completely(&self) {
         let mut live = self.candidate().ready().unwrap();
-        let Answer::Ran { usage, .. } = live.ask("run 3").unwrap() else { panic!("no times") };
+        let usage = live.attempt(|session| session.run(3, None)).unwrap().usage;
         let pids = live.hold().unwrap();
         assert_eq!(usage.is_some(), pids.len() == 1);
         until("it rests", || rests(&pids));
