@@ -68,10 +68,8 @@ fn an_answer_is_cleaned_and_then_stays_as_it_is() {
     assert!(run.stdout.contains("Nothing in the records is private."), "{run}");
     let once = fs::read(path("results/same/answer.jsonl")).unwrap();
     // No answer is replaced.
-    let taken = share(folder.path(), &["same", "switchcost-x.jsonl"]);
-    assert!(taken.0 == 2 && taken.2.contains("exists"), "{}", taken.2);
-    let again = share(folder.path(), &["again", "results/same/answer.jsonl"]);
-    assert_eq!(again.0, 0, "{}", again.2);
+    share("same switchcost-x.jsonl").finish().expect_refusal(2, &["exists"]);
+    share("again results/same/answer.jsonl").finish().expect(0);
     assert!(fs::read(path("results/again/answer.jsonl")).unwrap() == once);
 }
 
