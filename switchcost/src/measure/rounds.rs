@@ -173,8 +173,9 @@ impl Rounds {
             // What hung took no time of the others.
             let spent = begun.elapsed().saturating_sub(self.lost);
             let left = budget.saturating_sub(spent);
-            let turns = self.turns.unwrap_or(aim.first);
-            self.turns = Some(aim.turns_after(turns, &mut cases, &walls, [left, budget], round));
+            if round == 0 && walls.iter().any(Option::is_some) {
+                self.turns = Some(aim.turns(&mut cases, &walls, [left, budget]));
+            }
             // Half of a round too much is better than half of one too little.
             let is_due = spent + started.elapsed() / 2 >= budget;
             let is_done =
