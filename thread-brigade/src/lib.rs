@@ -39,8 +39,9 @@ struct Cli {
     idle: u32,
     #[command(flatten)]
     chains: ChainsFlags,
-    /// Layout of the threads over the CPUs
-    #[arg(long, value_enum, default_value_t)]
+    /// Layout of the threads over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread,
+    /// neighbours on different CPUs; chain, all of a chain on one CPU; or a list, neighbours on its neighbours
+    #[arg(long, value_name = "free|half|spread|chain|LIST", default_value = "free")]
     placement: Placement,
     #[command(flatten)]
     stack: StackFlags,

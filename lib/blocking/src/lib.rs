@@ -9,4 +9,4 @@ mod strategy;
 pub use neighbours::Progress;
 pub use pool::{Bound, Pool, Queue};
 pub use serve::{Driven, serve};
-pub use strategy::{BlockingFlags, Offload, Strategy, Threads};
+pub use strategy::{BlockingFlags, Offload, Strategy};

@@ -6,7 +6,7 @@ use contract::{Pass, Run};
 use runtime::{DriverKind, run_driver};
 
 use crate::neighbours::{self, Progress};
-use crate::strategy::{Offload, Threads};
+use crate::strategy::{BlockingFlags, Offload};
 
 /// The driver's state, the pass, and how it went.
 pub type Driven<S> = (S, Pass, anyhow::Result<()>);
@@ -16,7 +16,7 @@ pub type Driven<S> = (S, Pass, anyhow::Result<()>);
 ///
 /// The neighbours need this thread: a driver of [`DriverKind::BlockOn`] has no such pass.
 pub fn serve<S: Send + 'static, F>(
-    threads: &Threads,
+    flags: &BlockingFlags,
     kind: DriverKind,
     run: &mut Run,
     prepare: impl AsyncFnOnce(Offload) -> anyhow::Result<S>,
@@ -25,8 +25,8 @@ pub fn serve<S: Send + 'static, F>(
 where
     F: Future<Output = Driven<S>> + Send + 'static,
 {
-    let runtime = threads.build()?;
-    let (offload, pool) = threads.start()?;
+    let runtime = flags.build()?;
+    let (offload, pool) = flags.start()?;
     let served = runtime.block_on(prepare(offload)).and_then(|mut state| {
         while let Some(pass) = run.next_pass()? {
             let (done, result);
@@ -35,7 +35,7 @@ where
                 let driver = runtime.spawn(drive(state, pass, Some(Arc::clone(&progress))));
                 let heard = neighbours::listen(&runtime, &progress, || !driver.is_finished());
                 let (state, mut pass, result) = runtime.block_on(driver)?;
-                heard?.add_to(&mut pass);
+                heard?.iter().for_each(|(name, samples)| pass.add_extra(name, samples));
                 (state, pass, result)
             } else {
                 run_driver(&runtime, kind, drive(state, pass, None))?
@@ -43,7 +43,7 @@ where
             run.finish(done)?;
             result?;
         }
-        threads.check_count()
+        flags.check_count()
     });
     // A task that is left has the pool's queue.
     drop(runtime);

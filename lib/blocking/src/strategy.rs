@@ -21,20 +21,24 @@ use crate::pool::{Bound, Pool, Queue};
 pub struct BlockingFlags {
     /// Where each operation is done
     #[arg(long, value_enum, default_value = "direct")]
-    pub strategy: Strategy,
+    strategy: Strategy,
 
     /// Operations that may wait for a thread of --strategy dispatch [default: unbounded]
     #[arg(long, value_enum, help_heading = "Advanced")]
-    pub queue: Option<Bound>,
+    queue: Option<Bound>,
+
+    /// Threads besides the main one, as many for each strategy
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "8", value_parser = clap::value_parser!(u32).range(2..=32768))]
+    pool: u32,
 
     /// Workers of the runtime; the other threads of --pool may block [default: all for direct, else up to 4,
     /// at most half]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32767))]
-    pub workers: Option<u32>,
+    workers: Option<u32>,
 
     /// Operations of --strategy permit that block at once [default: one for each thread that is no worker]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32767))]
-    pub permits: Option<u32>,
+    permits: Option<u32>,
 }
 
 /// Place where operations are done.
@@ -56,18 +60,11 @@ const MOST_WORKERS: u32 = 4;
 /// Time after which Tokio ends an idle thread that is no worker: longer than any run.
 const KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The threads of a run besides the main one. Their number is the same for each strategy.
-#[derive(Clone, Copy, Debug)]
-pub struct Threads {
-    flags: BlockingFlags,
-    all: u32,
-    /// Those that run tasks; the others may block.
-    workers: u32,
-}
-
 impl BlockingFlags {
-    /// Divides so many threads into workers and those that may block.
-    pub fn divide(self, all: u32) -> anyhow::Result<Threads> {
+    /// Checks that the flags go together.
+    fn check(&self) -> anyhow::Result<()> {
+        let (all, workers) = (self.pool, self.workers());
+        let is_direct = self.strategy == Strategy::Direct;
         if self.queue.is_some() && self.strategy != Strategy::Dispatch {
             return Err(BadUsage::new(
                 "--queue: only a pool of the program's own has one: drop it, or use --strategy dispatch",
@@ -78,9 +75,6 @@ impl BlockingFlags {
                 "--permits: only --strategy permit has them: drop it, or use that",
             ));
         }
-        let is_direct = self.strategy == Strategy::Direct;
-        let usual = if is_direct { all } else { MOST_WORKERS.min(all / 2) };
-        let workers = self.workers.unwrap_or(usual);
         if is_direct && workers != all {
             return Err(BadUsage::new(format!(
                 "--workers {workers}: all {all} threads of --strategy direct are workers: use --pool {workers}"
@@ -92,29 +86,34 @@ impl BlockingFlags {
                 workers + 1
             )));
         }
-        Ok(Threads { flags: self, all, workers })
+        Ok(())
     }
-}
 
-impl Threads {
-    fn runtime(&self) -> RuntimeFlags {
-        RuntimeFlags::multi_thread(Some(self.workers))
+    /// Threads that run tasks.
+    fn workers(&self) -> u32 {
+        let is_direct = self.strategy == Strategy::Direct;
+        self.workers.unwrap_or(if is_direct { self.pool } else { MOST_WORKERS.min(self.pool / 2) })
     }
 
     /// Threads that may block.
     fn others(&self) -> u32 {
-        self.all - self.workers
+        self.pool - self.workers()
+    }
+
+    fn runtime(&self) -> RuntimeFlags {
+        RuntimeFlags::multi_thread(Some(self.workers()))
     }
 
     /// The description of tasks, with the runtime that they run on and all threads.
     pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
+        self.check()?;
         let described = self.runtime().describe(tasks)?;
         Ok(Description { needs: described.needs + worker_needs(self.others()), ..described })
     }
 
     /// Builds the runtime with I/O. Its threads start when they are needed, and none ends before it.
     pub(crate) fn build(&self) -> anyhow::Result<Runtime> {
-        let others = if self.flags.strategy == Strategy::Dispatch { 0 } else { self.others() };
+        let others = if self.strategy == Strategy::Dispatch { 0 } else { self.others() };
         self.runtime().build_with(|builder| {
             // Tokio takes no 0. If there are to be none, nothing asks for one.
             builder.max_blocking_threads(others.max(1) as usize);
@@ -125,14 +124,14 @@ impl Threads {
 
     /// Makes the strategy ready, with the pool of [`Strategy::Dispatch`].
     pub(crate) fn start(&self) -> anyhow::Result<(Offload, Option<Pool>)> {
-        Ok(match self.flags.strategy {
+        Ok(match self.strategy {
             Strategy::Direct => (Offload::Direct, None),
             Strategy::Permit => {
-                let permits = self.flags.permits.unwrap_or(self.others());
+                let permits = self.permits.unwrap_or(self.others());
                 (Offload::Permit(Arc::new(Semaphore::new(permits as usize))), None)
             }
             Strategy::Dispatch => {
-                let bound = self.flags.queue.unwrap_or(Bound::Unbounded);
+                let bound = self.queue.unwrap_or(Bound::Unbounded);
                 let pool = Pool::start(self.others(), bound)?;
                 (Offload::Dispatch(pool.queue.clone()), Some(pool))
             }
@@ -148,9 +147,9 @@ impl Threads {
         };
         let others = threads.count().saturating_sub(1);
         ensure!(
-            others <= self.all as usize,
+            others <= self.pool as usize,
             "there are {others} threads besides the main one, but --pool allows {}",
-            self.all
+            self.pool
         );
         Ok(())
     }

@@ -108,8 +108,6 @@ pub struct Process {
     pub case: u32,
     /// Round, from 0.
     pub round: u32,
-    /// Number of processes before it in the round.
-    pub order: u32,
     /// It is the second of two equal processes of a round, made to learn the noise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub twin: bool,
@@ -123,9 +121,6 @@ pub struct Process {
     pub started: u64,
     /// Name of the program.
     pub program: String,
-    /// Version of the program.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
     /// Its flags.
     pub args: Vec<String>,
     /// CPUs that it was restricted to, as a list.
@@ -301,10 +296,7 @@ impl Deref for Record {
 }
 
 impl Record {
-    /// Joins a process to its run.
-    ///
-    /// # Errors
-    /// If the plan has no such case.
+    /// Joins a process to its run; an error if the plan has no such case.
     pub fn new(header: Arc<Run>, process: Process) -> Result<Self, String> {
         if header.plan.get(process.case).is_none() {
             return Err(format!("case {}: the plan of its run has none", process.case));

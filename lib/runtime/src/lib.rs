@@ -39,7 +39,12 @@ pub struct RuntimeFlags {
     pub workers: Option<u32>,
 
     /// Layout of the workers over the CPUs; of current-thread schedulers each is on the next CPU with chain
-    #[arg(long, value_enum, default_value_t, help_heading = "Advanced")]
+    #[arg(
+        long,
+        value_name = "free|half|spread|chain|LIST",
+        default_value = "free",
+        help_heading = "Advanced"
+    )]
     pub placement: Placement,
 
     /// Polls of tasks after which the scheduler looks for I/O and timers [default: Tokio's]

@@ -1,24 +1,48 @@
 //! Placement: which CPU each thread of a chain is pinned to. The CPUs of the whole process are set
 //! from outside, by the runner or by taskset(1).
 
+use std::str::FromStr;
+
 use anyhow::Context;
-use clap::ValueEnum;
 use contract::BadUsage;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
 /// Layout of the threads of a chain, or of a runtime's workers, over the CPUs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// as the kernel decides
+    /// As the kernel decides.
     #[default]
     Free,
-    /// the first half on one CPU, the second half on another
+    /// The first half on one CPU, the second half on another.
     Half,
-    /// neighbours on different CPUs
+    /// Neighbours on different CPUs.
     Spread,
-    /// all of a chain on one CPU, the next chain on the next one
+    /// All of a chain on one CPU, the next chain on the next one.
     Chain,
+    /// Neighbours on neighbours of this list: the runner's, for chains on pairs of related CPUs.
+    On(&'static [usize]),
+}
+
+impl FromStr for Placement {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "free" => Ok(Placement::Free),
+            "half" => Ok(Placement::Half),
+            "spread" => Ok(Placement::Spread),
+            "chain" => Ok(Placement::Chain),
+            _ => {
+                let cpus: Option<Vec<usize>> =
+                    text.split(',').map(|cpu| cpu.parse().ok()).collect();
+                let cpus = cpus.filter(|cpus| (2..=CpuSet::count()).contains(&cpus.len()));
+                // Read once, it lives as long as the program.
+                cpus.map(|cpus| Placement::On(cpus.leak()))
+                    .ok_or("write free, half, spread, chain, or two CPUs and more such as 0,4")
+            }
+        }
+    }
 }
 
 /// CPUs that this process may use, in order.
@@ -47,6 +71,14 @@ impl CpuAssignment {
     /// The CPUs that this process may use.
     pub fn new(placement: Placement) -> anyhow::Result<Self> {
         let cpus = allowed_cpus()?;
+        if let Placement::On(list) = placement {
+            if let Some(cpu) = list.iter().find(|cpu| !cpus.contains(cpu)) {
+                return Err(BadUsage::new(format!(
+                    "--placement: this process may not use CPU {cpu}: name others, or use another taskset"
+                )));
+            }
+            return Ok(CpuAssignment { placement, cpus: list.to_vec(), chain: 0 });
+        }
         if matches!(placement, Placement::Half | Placement::Spread) && cpus.len() < 2 {
             return Err(BadUsage::new(
                 "--placement: half and spread need two CPUs, and this process may use one: use free, or another taskset",
@@ -78,7 +110,7 @@ impl CpuAssignment {
         let place = match self.placement {
             Placement::Free => return None,
             Placement::Half => 2 * self.chain + usize::from(index >= count.div_ceil(2)),
-            Placement::Spread => self.chain * count + index,
+            Placement::Spread | Placement::On(_) => self.chain * count + index,
             Placement::Chain => self.chain,
         };
         Some(self.cpus[place % self.cpus.len()])
@@ -103,5 +135,15 @@ mod tests {
         ] {
             assert_eq!(cpus(placement), expected.map(|chain| chain.map(Some)), "{placement:?}");
         }
+    }
+
+    #[test]
+    fn a_list_keeps_its_order() {
+        assert_eq!("4,0,1".parse(), Ok(Placement::On(&[4, 0, 1])));
+        for text in ["", "4", "0-3", "0,,1", "0,-1", "spread,0"] {
+            assert!(text.parse::<Placement>().is_err(), "{text}");
+        }
+        let refused = CpuAssignment::new(Placement::On(&[0, 1 << 20])).unwrap_err();
+        assert!(refused.to_string().contains("may not use CPU"), "{refused}");
     }
 }

@@ -36,6 +36,10 @@ use tokio::task::JoinHandle;
 
 /// Time what a Tokio runtime does with work that blocks, and what that does to its other tasks
 #[derive(Parser)]
+#[command(mut_arg("pool", |arg| arg
+    .default_value_if("operation", "sleep", "44")
+    .hide_default_value(true)
+    .help("Threads besides the main one, as many for each strategy [default: 8, or 44 for --operation sleep]")))]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
@@ -46,10 +50,6 @@ struct Cli {
     /// Place of the driver
     #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
     driver: DriverKind,
-    /// Threads besides the main one: workers alone for direct, else up to four workers (at most half) and
-    /// others that may block [default: 8, or 44 for --operation sleep]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, hide_default_value = true, default_value = "8", default_value_if("operation", "sleep", "44"), value_parser = clap::value_parser!(u32).range(2..=32768))]
-    pool: u32,
 }
 
 impl Program for Cli {
@@ -67,7 +67,7 @@ impl Program for Cli {
             passes.push(neighbours::pass());
             needs = needs + neighbours::needs();
         }
-        self.blocking.divide(self.pool)?.describe(Description {
+        self.blocking.describe(Description {
             passes,
             needs,
             ..Description::new("blocking-strategies", &self.flags, Claim::UserSwitch)
@@ -80,9 +80,8 @@ fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let threads = cli.blocking.divide(cli.pool)?;
     let prepare = async |offload| Ok(Batches::new(cli, offload));
-    blocking::serve(&threads, cli.driver, run, prepare, drive)
+    blocking::serve(&cli.blocking, cli.driver, run, prepare, drive)
 }
 
 /// The driver: runs a batch in each iteration, and times that.

@@ -1,6 +1,6 @@
 //! The command line, and what it needs.
 
-use blocking::{BlockingFlags, Threads, neighbours};
+use blocking::{BlockingFlags, neighbours};
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::units::Bytes;
@@ -27,10 +27,6 @@ pub(crate) struct Cli {
     pub(crate) size: Bytes,
     #[command(flatten)]
     pub(crate) blocking: BlockingFlags,
-    /// Threads besides the main one: workers alone for direct, else up to four workers (at most half) and
-    /// others that may block
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "8", value_parser = clap::value_parser!(u32).range(2..=32768))]
-    pool: u32,
 }
 
 fn size(text: &str) -> Result<Bytes, String> {
@@ -60,7 +56,7 @@ impl Program for Cli {
             ));
         }
         let tasks = u64::from(self.flags.tasks);
-        self.threads()?.describe(Description {
+        self.blocking.describe(Description {
             bytes: Some(tasks.saturating_mul(self.size.0)),
             passes: vec![PassKind::main(), neighbours::pass()],
             needs: self.needs()? + neighbours::needs(),
@@ -70,10 +66,6 @@ impl Program for Cli {
 }
 
 impl Cli {
-    pub(crate) fn threads(&self) -> anyhow::Result<Threads> {
-        self.blocking.divide(self.pool)
-    }
-
     /// Folder of the files; `None` if the store has none.
     pub(crate) fn folder(&self) -> anyhow::Result<Option<Folder>> {
         match self.tmpfs {

@@ -53,7 +53,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         let keeper = Keeper { store: cli.store, folder: folder.clone(), offload };
         connect(cli, address, keeper).await
     };
-    let served = blocking::serve(&cli.threads()?, DriverKind::Spawned, run, connect_all, drive);
+    let served = blocking::serve(&cli.blocking, DriverKind::Spawned, run, connect_all, drive);
     served.map_err(|e| server.explain(e))
 }
 

@@ -35,8 +35,9 @@ use children::Children;
 struct Cli {
     #[command(flatten)]
     chain: ChainFlags,
-    /// Layout of the processes over the CPUs
-    #[arg(long, value_enum, default_value_t)]
+    /// Layout of the processes over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread,
+    /// neighbours on different CPUs; chain, all of a chain on one CPU; or a list, neighbours on its neighbours
+    #[arg(long, value_name = "free|half|spread|chain|LIST", default_value = "free")]
     placement: Placement,
 }
 

@@ -21,8 +21,9 @@ pub(crate) struct Cli {
     /// [default: 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=1 << 28))]
     capacity: Option<u32>,
-    /// Layout of the threads over the CPUs
-    #[arg(long, value_enum, default_value_t)]
+    /// Layout of the threads over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread,
+    /// neighbours on different CPUs; chain, all of a chain on one CPU; or a list, neighbours on its neighbours
+    #[arg(long, value_name = "free|half|spread|chain|LIST", default_value = "free")]
     pub(crate) placement: Placement,
     #[command(flatten)]
     pub(crate) stack: StackFlags,

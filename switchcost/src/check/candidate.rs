@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use serde::Serialize;
 
 use crate::measure::process_group::Ended;
-use crate::measure::session::{Fault, Session};
+use crate::measure::session::{Session, explain};
 use crate::plan::setting::Setting;
 use crate::system::console::brief;
 use crate::system::executable::Executable;
@@ -122,12 +122,12 @@ impl Live {
     /// Does a part of the session; one that fails has its cause, after the end of the program.
     pub fn attempt<T>(
         &mut self,
-        part: impl FnOnce(&mut Session) -> Result<T, Fault>,
+        part: impl FnOnce(&mut Session) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
         let result = part(&mut self.session);
         result.or_else(|fault| {
             let ended = self.session.end(Some(&fault))?;
-            let error = anyhow!(fault.explain(&ended));
+            let error = anyhow!(explain(&fault, &ended));
             Err(if ended.is_overdue { error.context(Late(self.awaited.clone())) } else { error })
         })
     }
@@ -143,12 +143,6 @@ impl Live {
     /// Next answer.
     pub fn answer(&mut self) -> anyhow::Result<Answer> {
         self.attempt(Session::answer)
-    }
-
-    /// Sends a request and takes the answer to it.
-    pub fn ask(&mut self, request: &str) -> anyhow::Result<Answer> {
-        self.send(format!("{request}\n"))?;
-        self.answer()
     }
 
     /// Asks it to hold; returns its processes.

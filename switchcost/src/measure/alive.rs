@@ -7,7 +7,7 @@ use facts::{Counters, Memory, Process, distribution};
 use facts::{counters, memory, usage};
 
 use super::seat::{Options, SLICE, Seat};
-use super::session::{Fault, Ran, Ready, Session};
+use super::session::{Ran, Ready, Session};
 use crate::plan::Case;
 
 /// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.
@@ -68,13 +68,12 @@ impl Alive {
         &mut self,
         seat: &Seat<'_>,
         process: &mut Process,
-    ) -> Result<(), Fault> {
+    ) -> anyhow::Result<()> {
         let Ready { pids, setup_ns, first_ns, description } = self.session.ready(seat.described)?;
         self.pids = pids;
         self.threads = description.needs.threads.of(description.tasks);
         self.has_hops = description.hops.is_some();
         (process.setup_ns, process.first_ns) = (setup_ns, first_ns);
-        process.version = Some(description.version);
         process.tasks = Some(description.tasks);
         process.tokens = description.tokens;
         (process.chains, process.trips) = (description.chains, description.trips);
@@ -121,7 +120,7 @@ impl Alive {
     }
 
     /// Runs a slice of the iterations that are left.
-    pub(super) fn run(&mut self, left: u64) -> Result<Done, Fault> {
+    pub(super) fn run(&mut self, left: u64) -> anyhow::Result<Done> {
         let wanted = self.size.min(left).max(1);
         let (time, clock) = (self.cpu_time(), Instant::now());
         let ran = self.session.run(wanted, None)?;
@@ -153,7 +152,7 @@ impl Alive {
 
     /// Counts events in a further run: a tenth of the iterations, but a hundred if there are as many,
     /// since counts hardly vary.
-    fn count(&mut self, iters: u64) -> Result<Counters, Fault> {
+    fn count(&mut self, iters: u64) -> anyhow::Result<Counters> {
         let iterations = (iters / 10).max(100).min(iters).min(MOST_SAMPLES);
         // Where nothing is handed over, an iteration creates threads, which only their CPUs can count.
         let counting = counters::attach(&self.pids, !self.has_hops);
@@ -167,7 +166,7 @@ impl Alive {
         case: &Case,
         options: &Options,
         process: &mut Process,
-    ) -> Result<(), Fault> {
+    ) -> anyhow::Result<()> {
         for pass in &case.passes {
             let ran = self.session.run(case.iters.min(MOST_SAMPLES), Some(pass))?;
             merge(&mut process.extra, ran.extra);

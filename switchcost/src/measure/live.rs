@@ -4,6 +4,7 @@ use std::mem;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use contract::message::Usage;
 use contract::units::counted;
 use facts::{
@@ -14,7 +15,7 @@ use nix::sys::signal::Signal;
 use super::alive::{Alive, merge};
 use super::process_group::Ended;
 use super::seat::{Measured, Options, Seat};
-use super::session::{Fault, Session};
+use super::session::{HasEnded, Session, explain};
 use super::watch::{Look, Watch};
 use crate::plan::scheduling::Cpus;
 use crate::plan::setting::Setting;
@@ -95,7 +96,7 @@ impl<'a> Live<'a> {
 
     /// Ends it for a reason that is not its own, or does not start it.
     pub(super) fn fail(&mut self, why: &str) {
-        self.attempt(|_, _| Err::<(), _>(Fault::Told(why.to_owned())));
+        self.attempt::<()>(|_, _| bail!(why.to_owned()));
         self.process.error.get_or_insert_with(|| why.to_owned());
     }
 
@@ -121,7 +122,7 @@ impl<'a> Live<'a> {
     /// Does something with it if it is alive; a fault ends it, with the cause in the record.
     fn attempt<T>(
         &mut self,
-        work: impl FnOnce(&mut Alive, &mut Process) -> Result<T, Fault>,
+        work: impl FnOnce(&mut Alive, &mut Process) -> anyhow::Result<T>,
     ) -> Option<T> {
         let begun = Instant::now();
         let done = work(self.alive.as_mut()?, &mut self.process);
@@ -224,12 +225,12 @@ impl<'a> Live<'a> {
     }
 
     /// Ends it if it is alive, and takes the cause of a fault or an interruption into the record.
-    fn end_session(&mut self, fault: Option<Fault>, begun: Instant) {
+    fn end_session(&mut self, fault: Option<anyhow::Error>, begun: Instant) {
         let Some(Alive { mut session, .. }) = self.alive.take() else { return };
         match session.end(fault.as_ref()) {
             Ok(ended) => {
                 self.lost = ended.is_overdue.then(|| begun.elapsed());
-                conclude(&ended, fault, &mut self.process);
+                conclude(&ended, fault.as_ref(), &mut self.process);
             }
             Err(e) => self.process.error = Some(e.to_string()),
         }
@@ -237,14 +238,14 @@ impl<'a> Live<'a> {
 }
 
 /// Takes the end of a process into its record: the cause of a fault, or an interruption.
-fn conclude(ended: &Ended, fault: Option<Fault>, process: &mut Process) {
+fn conclude(ended: &Ended, fault: Option<&anyhow::Error>, process: &mut Process) {
     let is_asked = signals::received().is_some();
     // One that does not take SIGTERM over is ended by it.
     let is_by_term = is_asked && ended.status.signal() == Some(Signal::SIGTERM as i32);
     let is_interrupted = is_asked && ended.status.code().is_some() || is_by_term;
     process.error = match fault {
-        Some(fault @ Fault::Told(_)) => Some(fault.explain(ended)),
-        Some(Fault::Ended) => (!is_interrupted).then(|| ended.reason()),
+        Some(fault) if fault.is::<HasEnded>() && is_interrupted => None,
+        Some(fault) => Some(explain(fault, ended)),
         None if is_by_term => None,
         None if ended.fault.is_some() => ended.fault.clone(),
         None => (!ended.status.success() && !is_interrupted).then(|| ended.reason()),

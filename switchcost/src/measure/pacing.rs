@@ -75,27 +75,14 @@ impl Wall {
 }
 
 impl Aim {
-    /// Turns of the further rounds, by the time that one took. The first round also shows which cases a budget has no
+    /// Turns of the further rounds, by the time that the first one took. That shows also which cases a budget has no
     /// room for, which are removed, and whether all of it is too short.
-    pub fn turns_after(
+    pub fn turns(
         &self,
-        turns: u32,
         cases: &mut Vec<Case>,
         walls: &[Option<Wall>],
         [left, budget]: [Duration; 2],
-        round: u32,
     ) -> u32 {
-        if round > 0 {
-            if self.leaves_out || round + 1 >= self.fewest {
-                return turns;
-            }
-            // Fewer if the fewest rounds would not end in time, this one included: the machine became busy.
-            let rest = Aim { rounds: [self.fewest - round; 2], ..*self };
-            return turns.min(fitting(cases, walls, left, &rest));
-        }
-        if walls.iter().all(Option::is_none) {
-            return turns;
-        }
         let turns = fitting(cases, walls, left, self);
         let fewest = time_of(cases, walls, f64::from(self.turns[0]), self, share);
         let rest = Duration::from_secs_f64(fewest * f64::from(self.fewest - 1));
@@ -227,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duel_is_forecast_and_slows_down_if_the_machine_does() {
+    fn a_duel_is_forecast() {
         let row = || [case(), case(), Case { twin: true, ..case() }];
         let seconds = Duration::from_secs;
         // One row has time for many rounds; twenty-two have eight in a minute, and not in ten seconds.
@@ -236,11 +223,5 @@ mod tests {
         let many: Vec<Case> = (0..22).flat_map(|_| row()).collect();
         let (rounds, least) = forecast(&many, seconds(10));
         assert!(rounds == 8 && (seconds(40)..seconds(80)).contains(&least), "{rounds} {least:?}");
-
-        let slowed = |slice: f64| {
-            let walls = [Some(Wall { fixed: 0.1, slice, slices: 20 }); 3];
-            DUEL.turns_after(20, &mut row().to_vec(), &walls, [seconds(10); 2], 2)
-        };
-        assert_eq!((slowed(0.01), slowed(0.1), slowed(10.0)), (20, 5, 4));
     }
 }

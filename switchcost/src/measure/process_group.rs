@@ -27,7 +27,7 @@ mod patience;
 
 pub(crate) use ended::Ended;
 pub(crate) use left::end_what_is_left;
-use patience::Patience;
+use patience::{Patience, Stage};
 
 /// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
 const LONGEST_LINE: usize = 16 << 20;
@@ -231,7 +231,7 @@ impl ProcessGroup {
 
     /// Whether it took longer than it may, and was asked to end.
     pub(crate) fn is_overdue(&self) -> bool {
-        self.patience.is_overdue()
+        self.patience.stage == Stage::Overdue
     }
 
     /// Closes its standard input for a reason of the runner's own, and leaves it a while to end.
@@ -288,10 +288,10 @@ impl ProcessGroup {
 
     /// Cause of its end from outside.
     fn fault(&self, status: ExitStatus) -> Option<String> {
-        if let Some(timeout) = self.patience.timeout() {
-            return Some(timeout);
+        if self.is_overdue() {
+            return Some(self.patience.timeout());
         }
-        let number = status.signal().filter(|_| !self.patience.is_given_up())?;
+        let number = status.signal().filter(|_| self.patience.stage != Stage::GivenUp)?;
         let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
         let killed = format!("killed by signal {number} ({name})");
         let out_of_memory = oom_killer::Kills::now().since(self.kills.clone());

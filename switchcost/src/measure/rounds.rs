@@ -173,8 +173,9 @@ impl Rounds {
             // What hung took no time of the others.
             let spent = begun.elapsed().saturating_sub(self.lost);
             let left = budget.saturating_sub(spent);
-            let turns = self.turns.unwrap_or(aim.first);
-            self.turns = Some(aim.turns_after(turns, &mut cases, &walls, [left, budget], round));
+            if round == 0 && walls.iter().any(Option::is_some) {
+                self.turns = Some(aim.turns(&mut cases, &walls, [left, budget]));
+            }
             // Half of a round too much is better than half of one too little.
             let is_due = spent + started.elapsed() / 2 >= budget;
             let is_done =
@@ -205,7 +206,7 @@ impl Rounds {
                 Some(Missing::Unavailable(why)) => self.leave_out(&case, &why)?,
                 Some(Missing::Failed(why)) => {
                     let process = Process { error: Some(why), ..process_of(&case) };
-                    self.keep(&case, process, 0, 0)?;
+                    self.keep(&case, process, 0)?;
                 }
             }
         }
@@ -266,7 +267,6 @@ impl Rounds {
         if self.options.deadline.groups.is_some() && round == 0 {
             groups.sort_by_key(|group| group.iter().flatten().map(|&k| cases[k].x).max());
         }
-        let mut order = 0;
         for group in groups {
             if signals::received().is_some() || self.has_begun && self.is_over() {
                 break;
@@ -290,8 +290,7 @@ impl Rounds {
                     self.given_up.insert(case.point());
                 }
                 self.sizes.extend(largest_slice(&process).map(|size| (case.into(), size)));
-                self.keep(case, process, round, order)?;
-                order += 1;
+                self.keep(case, process, round)?;
                 progress.advance();
             }
         }
@@ -331,19 +330,12 @@ impl Rounds {
     }
 
     /// Puts a process into its place in the run, and stores it.
-    fn keep(
-        &mut self,
-        case: &Case,
-        mut process: Process,
-        round: u32,
-        order: u32,
-    ) -> anyhow::Result<()> {
+    fn keep(&mut self, case: &Case, mut process: Process, round: u32) -> anyhow::Result<()> {
         if self.records.is_empty() {
             self.store.append(&*self.header)?;
         }
         process.run = self.header.id;
-        process.case = case.index;
-        (process.round, process.order) = (round, order);
+        (process.case, process.round) = (case.index, round);
         (process.twin, process.side, process.x) = (case.twin, case.side, case.x);
         self.store.append(&process)?;
         let record = Record::new(self.header.clone(), process).map_err(anyhow::Error::msg)?;
@@ -354,7 +346,7 @@ impl Rounds {
     /// Stores that a case is not run, and why, so that the file tells what is missing.
     fn leave_out(&mut self, case: &Case, reason: &str) -> anyhow::Result<()> {
         let process = Process { not_run: Some(reason.to_owned()), ..process_of(case) };
-        self.keep(case, process, 0, 0)
+        self.keep(case, process, 0)
     }
 
     /// The file they are in.

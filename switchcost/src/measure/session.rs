@@ -1,10 +1,12 @@
 //! A session: what the runner asks of a live program of docs/CONTRACT.md, and what it answers. Between
 //! requests the program waits and uses no CPU, so that many can be alive at once.
 
+use std::fmt;
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::{anyhow, bail, ensure};
 use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
 
 use super::launch;
@@ -34,29 +36,24 @@ pub struct Session {
     has_latencies: bool,
 }
 
-/// Why a session has no answer.
+/// Fault of a program that ended; the cause is in how it did.
 #[derive(Debug)]
-pub enum Fault {
-    /// The program ended; the cause is in how it did.
-    Ended,
-    /// It says so, or it does not follow the contract.
-    Told(String),
-}
+pub(crate) struct HasEnded;
 
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Self {
-        Fault::Told(error.to_string())
+impl fmt::Display for HasEnded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it has ended")
     }
 }
 
-impl Fault {
-    /// Cause of a fault, with the end of its program.
-    pub(crate) fn explain(self, ended: &Ended) -> String {
-        match (self, &ended.fault) {
-            (Fault::Told(error), None) => error,
-            (Fault::Told(error), Some(cause)) => format!("{error}; {cause}"),
-            (Fault::Ended, _) => ended.reason(),
-        }
+impl std::error::Error for HasEnded {}
+
+/// Cause of a fault of a session, with the end of its program.
+pub(crate) fn explain(fault: &anyhow::Error, ended: &Ended) -> String {
+    match &ended.fault {
+        _ if fault.is::<HasEnded>() => ended.reason(),
+        None => format!("{fault:#}"),
+        Some(cause) => format!("{fault:#}; {cause}"),
     }
 }
 
@@ -102,17 +99,16 @@ impl Session {
 
     /// Takes the first answer, and makes sure that the program follows the contract as this runner does, and
     /// that it is what it was described to be.
-    pub fn ready(&mut self, described: Option<&Description>) -> Result<Ready, Fault> {
+    pub fn ready(&mut self, described: Option<&Description>) -> anyhow::Result<Ready> {
         let answer = self.success()?;
         let Answer::Ready { pids, setup_ns, first_ns, description } = answer else {
             return Err(self.unexpected("ready", &answer));
         };
-        if description.contract != VERSION {
-            return Err(Fault::Told(format!(
-                "it follows version {} of the contract, and this runner version {VERSION}",
-                description.contract
-            )));
-        }
+        ensure!(
+            description.contract == VERSION,
+            "it follows version {} of the contract, and this runner version {VERSION}",
+            description.contract
+        );
         // A process that is held to fewer CPUs may need less, and have fewer workers.
         let described = described.map(|before| Description {
             needs: description.needs,
@@ -120,12 +116,12 @@ impl Session {
             ..before.clone()
         });
         if let Some(what) = described.and_then(|before| difference(&before, &description)) {
-            return Err(Fault::Told(format!("it is not as --describe has it: {what}")));
+            bail!("it is not as --describe has it: {what}");
         }
         let took = self.begun.elapsed();
         ensure_within("setup_ns", setup_ns, took)?;
         ensure_within("first_ns", first_ns, took)?;
-        let pids = self.own(pids)?;
+        self.ensure_own(&pids)?;
         let cpus = |&pid: &i32| Some((pid, Cpus::allowed_to(pid).ok()?));
         self.cpus = pids.iter().take(MOST_PLACED).filter_map(cpus).collect();
         self.has_latencies = description.arrivals.is_some();
@@ -133,7 +129,7 @@ impl Session {
     }
 
     /// Has it iterate; fewer times if it was asked to end.
-    pub fn run(&mut self, iterations: u64, pass: Option<&String>) -> Result<Ran, Fault> {
+    pub fn run(&mut self, iterations: u64, pass: Option<&String>) -> anyhow::Result<Ran> {
         let begun = Instant::now();
         let answer = self.ask(&Request::Run(iterations, pass.cloned()))?;
         let Answer::Ran { samples_ns: samples, usage, extra } = answer else {
@@ -141,103 +137,97 @@ impl Session {
         };
         let (count, took) = (samples.len() as u64, begun.elapsed());
         if count > iterations || count < iterations && signals::received().is_none() {
-            let what = format!("it answered `run {iterations}` with {count} samples");
-            return Err(Fault::Told(what));
+            bail!("it answered `run {iterations}` with {count} samples");
         }
         let ran = Ran { samples, usage, extra };
-        match self.impossible(&ran, took + IMPOSSIBLE) {
-            Some(what) => Err(Fault::Told(format!(
-                "{CANNOT_BE}: it answered `run {iterations}` within {took:.0?} with {what}"
-            ))),
-            None => Ok(ran),
+        if let Some(what) = self.impossible(&ran, took + IMPOSSIBLE) {
+            bail!("{CANNOT_BE}: it answered `run {iterations}` within {took:.0?} with {what}");
         }
+        Ok(ran)
     }
 
     /// Has it rest with all tasks alive; its processes.
-    pub fn hold(&mut self) -> Result<Vec<i32>, Fault> {
-        match self.ask(&Request::Hold)? {
-            Answer::Held { pids } => self.own(pids),
-            other => Err(self.unexpected("held", &other)),
-        }
+    pub fn hold(&mut self) -> anyhow::Result<Vec<i32>> {
+        let answer = self.ask(&Request::Hold)?;
+        let Answer::Held { pids } = answer else { return Err(self.unexpected("held", &answer)) };
+        self.ensure_own(&pids)?;
+        Ok(pids)
     }
 
     /// Makes sure that its processes may use the CPUs that they might use when it was ready: taskset(1), or another
     /// cpuset, changes what is measured.
-    pub fn ensure_placed(&self) -> Result<(), Fault> {
-        let moved = self.cpus.iter().find_map(|(pid, cpus)| {
-            let now = Cpus::allowed_to(*pid).ok().filter(|now| now != cpus)?;
-            Some(format!("its CPUs were changed while it was measured, from {cpus} to {now}"))
-        });
-        moved.map_or(Ok(()), |what| Err(Fault::Told(what)))
+    pub fn ensure_placed(&self) -> anyhow::Result<()> {
+        for (pid, cpus) in &self.cpus {
+            if let Some(now) = Cpus::allowed_to(*pid).ok().filter(|now| now != cpus) {
+                bail!("its CPUs were changed while it was measured, from {cpus} to {now}");
+            }
+        }
+        Ok(())
     }
 
-    /// The processes that it names, which are its own: those of others would be looked at in their place.
-    fn own(&self, pids: Vec<i32>) -> Result<Vec<i32>, Fault> {
+    /// Makes sure that the processes that it names are its own: those of others would be looked at in their place.
+    fn ensure_own(&self, pids: &[i32]) -> anyhow::Result<()> {
         match pids.iter().find(|&&pid| !self.group.owns(pid)) {
-            Some(pid) => {
-                let what = format!("its pids name {pid}, which is no process of its own");
-                Err(Fault::Told(what))
-            }
-            None => Ok(pids),
+            Some(pid) => bail!("its pids name {pid}, which is no process of its own"),
+            None => Ok(()),
         }
     }
 
     /// Has it take its tasks down and verify their work: time of teardown in ns, and what else it measured.
-    pub fn take_down(&mut self) -> Result<(Option<u64>, Extra), Fault> {
+    pub fn take_down(&mut self) -> anyhow::Result<(Option<u64>, Extra)> {
         let begun = Instant::now();
-        match self.ask(&Request::End)? {
-            Answer::Ended { teardown_ns, extra } => {
-                ensure_within("teardown_ns", teardown_ns, begun.elapsed())?;
-                Ok((teardown_ns, extra))
-            }
-            other => Err(self.unexpected("ended", &other)),
-        }
+        let answer = self.ask(&Request::End)?;
+        let Answer::Ended { teardown_ns, extra } = answer else {
+            return Err(self.unexpected("ended", &answer));
+        };
+        ensure_within("teardown_ns", teardown_ns, begun.elapsed())?;
+        Ok((teardown_ns, extra))
     }
 
     /// Next answer, whichever it is.
-    pub fn answer(&mut self) -> Result<Answer, Fault> {
-        let line = self.group.line()?.ok_or(Fault::Ended)?;
+    pub fn answer(&mut self) -> anyhow::Result<Answer> {
+        let line = self.group.line()?.ok_or(HasEnded)?;
         serde_json::from_slice(&line).map_err(|e| {
             let start: String = String::from_utf8_lossy(&line).chars().take(80).collect();
             let e = shortened(&e.to_string());
-            Fault::Told(format!("its answer is none of docs/CONTRACT.md ({e}): {start}"))
+            anyhow!("its answer is none of docs/CONTRACT.md ({e}): {start}")
         })
     }
 
     /// Sends a request and takes the answer to it, if it does not say that the program failed.
-    fn ask(&mut self, request: &Request) -> Result<Answer, Fault> {
+    fn ask(&mut self, request: &Request) -> anyhow::Result<Answer> {
         self.group.write(format!("{request}\n").as_bytes())?;
         self.success()
     }
 
-    fn success(&mut self) -> Result<Answer, Fault> {
+    fn success(&mut self) -> anyhow::Result<Answer> {
         match self.answer()? {
             Answer::Failed { error } if error.trim().is_empty() => {
-                Err(Fault::Told("it failed, and does not say why".to_owned()))
+                bail!("it failed, and does not say why")
             }
-            Answer::Failed { error } => Err(Fault::Told(shortened(&error))),
+            Answer::Failed { error } => bail!(shortened(&error)),
             answer => Ok(answer),
         }
     }
 
     /// Closes its standard input, waits for its end, and ends whatever it has left behind. After a fault that
     /// it told, it has but a while.
-    pub(crate) fn end(&mut self, fault: Option<&Fault>) -> io::Result<Ended> {
-        if let Some(Fault::Told(_)) = fault {
+    pub(crate) fn end(&mut self, fault: Option<&anyhow::Error>) -> io::Result<Ended> {
+        if fault.is_some_and(|fault| !fault.is::<HasEnded>()) {
             self.group.give_up();
         }
         self.group.end()
     }
 
     /// What is wrong with an answer in the place of another.
-    fn unexpected(&self, wanted: &str, found: &Answer) -> Fault {
+    fn unexpected(&self, wanted: &str, found: &Answer) -> anyhow::Error {
         // A program that is interrupted or late ends without being asked to.
         let is_stopped = signals::received().is_some() || self.group.is_overdue();
         if is_stopped && matches!(found, Answer::Ended { .. }) {
-            return Fault::Ended;
+            return HasEnded.into();
         }
         let found = serde_json::to_string(found).unwrap_or_default();
-        Fault::Told(format!("it answered {} where '{wanted}' was due", brief(&found)))
+        anyhow!("it answered {} where '{wanted}' was due", brief(&found))
     }
 
     /// What is impossible about timed iterations that took no longer than that, if anything is.
@@ -266,9 +256,9 @@ pub(crate) fn difference(before: &Description, now: &Description) -> Option<Stri
 }
 
 /// Makes sure that nothing took longer than its answer.
-fn ensure_within(name: &str, ns: Option<u64>, took: Duration) -> Result<(), Fault> {
+fn ensure_within(name: &str, ns: Option<u64>, took: Duration) -> anyhow::Result<()> {
     match ns.filter(|&ns| Duration::from_nanos(ns) > took + IMPOSSIBLE) {
-        Some(ns) => Err(Fault::Told(format!("{CANNOT_BE}: {name} of {ns} within {took:.0?}"))),
+        Some(ns) => bail!("{CANNOT_BE}: {name} of {ns} within {took:.0?}"),
         None => Ok(()),
     }
 }

@@ -4,7 +4,6 @@ use anyhow::Context;
 use facts::Link;
 
 use super::sections::Plan;
-use super::table::ProgramTables;
 
 /// A plan that is built in.
 #[derive(Clone, Copy, Debug)]
@@ -25,23 +24,9 @@ macro_rules! built_in {
     }};
 }
 
-/// The plan that runs when no other is named.
-const DEFAULT: BuiltIn =
-    built_in!("default", "a switch, a creation and memory at rest, for threads and async tasks");
-
-/// The plan of the memory that tasks hold.
-const MEMORY: BuiltIn =
-    built_in!("memory", "what tasks hold in memory, as slopes over their number");
-
-/// The plan of hand-overs that only `estimate` asks for.
-const LINKS: BuiltIn = built_in!(
-    "links",
-    "a hand-over over TCP, between tasks on one thread, and in memory on several"
-);
-
 /// All of them, in the order of the help.
 pub const BUILT_IN: &[BuiltIn] = &[
-    DEFAULT,
+    built_in!("default", "a switch, a creation and memory at rest, for threads and async tasks"),
     built_in!(
         "why",
         "where the costs come from: placement, least costs, io_uring, processes, an idle runtime"
@@ -54,8 +39,11 @@ pub const BUILT_IN: &[BuiltIn] = &[
         "cores",
         "hand-overs per CPU with 1, 2, 4 ... chains at once, up to twice the CPUs, for threads, tasks and goroutines"
     ),
-    MEMORY,
-    LINKS,
+    built_in!("memory", "what tasks hold in memory, as slopes over their number"),
+    built_in!(
+        "links",
+        "a hand-over over TCP, between tasks on one thread, and in memory on several"
+    ),
     built_in!("findings", "the experiments behind docs/FINDINGS.md"),
     built_in!("peers", "threads, processes, async tasks and goroutines side by side"),
     built_in!(
@@ -90,15 +78,20 @@ impl BuiltIn {
     }
 }
 
+/// Reads the plan of that name.
+fn read(name: &str) -> anyhow::Result<Plan> {
+    BuiltIn::named(name).with_context(|| format!("there is no plan '{name}'"))?.plan()
+}
+
 impl Plan {
     /// The plan that runs when no other is named.
     pub fn built_in() -> anyhow::Result<Self> {
-        DEFAULT.plan()
+        read("default")
     }
 
     /// The plan of the memory that tasks hold.
     pub fn memory() -> anyhow::Result<Self> {
-        MEMORY.plan()
+        read("memory")
     }
 
     /// The default plan with its memory alone.
@@ -110,18 +103,8 @@ impl Plan {
 
     /// The plan of hand-overs that the default plan has not, of those over one link.
     pub fn links(link: Link) -> anyhow::Result<Self> {
-        let mut plan = LINKS.plan()?;
+        let mut plan = read("links")?;
         plan.sections.retain(|section| section.rows.iter().any(|row| row.link == Some(link)));
         Ok(plan)
     }
-}
-
-/// Tables of all built-in plans, for commands that name a program without a plan.
-pub fn built_in_tables() -> anyhow::Result<ProgramTables> {
-    let mut all = ProgramTables::new();
-    for built_in in BUILT_IN {
-        let plan = built_in.plan().context("the tables of its programs")?;
-        all.extend(plan.programs);
-    }
-    Ok(all)
 }

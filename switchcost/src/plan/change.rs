@@ -113,18 +113,14 @@ impl Change {
         if self.setting.cpus.is_some() && (case.pin || case.relation.is_some()) {
             return Some(format!("{self} would take its own CPUs away, which its name promises"));
         }
-        let mut changed = case.clone();
-        self.put_into(&mut changed);
-        let has_it =
-            changed.setting == case.setting && sorted(&changed.flags) == sorted(&case.flags);
+        let mut setting = case.setting.clone();
+        setting.put(&self.setting);
+        let mut has_it = setting == case.setting;
+        if !self.flags.is_empty() {
+            has_it = case.flags.windows(self.flags.len()).any(|words| words == self.flags);
+        }
         has_it.then(|| format!("it has {self} already"))
     }
-}
-
-fn sorted(flags: &[String]) -> Vec<String> {
-    let mut flags = flags.to_vec();
-    flags.sort_unstable();
-    flags
 }
 
 /// Removes a flag of that name with its value.

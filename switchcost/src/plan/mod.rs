@@ -21,10 +21,10 @@ pub mod sweep;
 mod table;
 pub mod values;
 
-pub use built_in::{BUILT_IN, BuiltIn, built_in_tables};
+pub use built_in::{BUILT_IN, BuiltIn};
 pub use case::{Case, Identity, Point};
 pub(crate) use check::ensure_no_runner_flags;
 pub use over::Over;
 pub use section::{COUNTS_OF_A_SLOPE, Row, Section};
 pub use sections::Plan;
-pub use table::{ProgramTable, ProgramTables};
+pub use table::{ProgramTable, ProgramTables, built_in_tables};

@@ -64,23 +64,6 @@ mod tests {
 
     use super::*;
 
-    /// Two cores of two threads: CPU k and CPU k + 2 are of one core.
-    fn map() -> CpuMap {
-        let root = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = root.path().join("sys/devices/system/cpu").join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        write("online", "0-3");
-        for cpu in 0..4 {
-            write(&format!("cpu{cpu}/topology/physical_package_id"), "0");
-            let siblings = format!("{},{}", cpu % 2, cpu % 2 + 2);
-            write(&format!("cpu{cpu}/topology/thread_siblings_list"), &siblings);
-        }
-        CpuMap::read_under(root.path())
-    }
-
     #[test]
     fn each_chain_has_a_pair() {
         let flags = ["--placement", "spread"].map(str::to_owned).to_vec();
@@ -88,7 +71,12 @@ mod tests {
         let relation = Some(Relation::SmtSibling);
         let one = Case { flags, relation, cell: Arc::new(over), ..Case::default() };
         let cases = [1, 2, 8].map(|x| Case { x: Some(x), ..one.clone() });
-        let (cases, absent) = placed(cases.to_vec(), &map(), &[0, 1, 2, 3]);
+        let map = CpuMap {
+            online: vec![0, 1, 2, 3],
+            cores: vec![vec![0, 2], vec![1, 3]],
+            ..CpuMap::default()
+        };
+        let (cases, absent) = placed(cases.to_vec(), &map, &[0, 1, 2, 3]);
         assert!(absent.is_empty());
         let found: Vec<(String, &str)> = cases
             .iter()

@@ -1,6 +1,7 @@
 //! Plans: sections of rows and columns, read from TOML.
 
 use std::collections::HashSet;
+use std::mem;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use serde::Deserialize;
 
 use super::case::Case;
 use super::section::Section;
-use super::table::ProgramTables;
+use super::table::{ProgramTables, built_in_tables};
 use super::{check, values};
 use crate::system::trust;
 
@@ -24,7 +25,7 @@ pub struct Plan {
     /// Time for all rounds, in place of their number.
     #[serde(default, deserialize_with = "span")]
     pub budget: Option<Duration>,
-    /// Programs that are no crate of the workspace.
+    /// Programs that are no crate of the workspace, besides those that every plan knows.
     #[serde(rename = "program", default)]
     pub programs: ProgramTables,
     /// The tables, in order.
@@ -49,6 +50,8 @@ impl Plan {
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let mut plan: Plan = toml::from_str(text).map_err(|e| check::in_line(text, &e))?;
         plan.sections.iter_mut().for_each(Section::fill_rows);
+        let own = mem::replace(&mut plan.programs, built_in_tables()?);
+        plan.programs.extend(own);
         ensure!(plan.rounds != Some(0), "rounds: at least one");
         ensure!(
             plan.rounds.is_some() != plan.budget.is_some(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Context;
 use serde::Deserialize;
 
 /// Programs of a plan by their names.
@@ -27,4 +28,9 @@ pub struct ProgramTable {
     /// Words of a command that executes it, such as `["nice", "-n", "19"]`.
     #[serde(default)]
     pub wrap: Vec<String>,
+}
+
+/// Programs that every plan knows, and each command that names a program.
+pub fn built_in_tables() -> anyhow::Result<ProgramTables> {
+    toml::from_str(include_str!("../../plans/programs.toml")).context("the tables of programs")
 }

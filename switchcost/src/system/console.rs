@@ -83,21 +83,3 @@ fn cut(text: &str, most: usize) -> Cow<'_, str> {
     let front = text.chars().take(most - back - GAP.chars().count());
     Cow::Owned(front.chain(GAP.chars()).chain(text.chars().skip(length - back)).collect())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_texts_lose_their_middle() {
-        let long = format!("begin {} end\nnext", "ж".repeat(100_000));
-        for (short, length) in [(shortened(&long), 500), (brief(&long), 200)] {
-            assert!(short.starts_with("begin жж") && short.ends_with("next"), "{short}");
-            assert_eq!(short.chars().count(), length);
-        }
-        assert!(paragraph(&long).ends_with("жж end\\nnext"));
-        assert_eq!(paragraph(&long).chars().count(), 6 + 200 + 10);
-        assert_eq!(paragraph(&"ж ".repeat(100_000)).chars().count(), 4000);
-        assert_eq!(brief("  a b"), "  a b");
-    }
-}

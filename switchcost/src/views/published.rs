@@ -63,7 +63,7 @@ fn publish_run(run: &mut Run) {
 /// Takes out of a process what is private.
 fn publish_process(process: &mut Process) {
     publish!(&mut *process, Process {
-        schema kind run case round order twin x started program version args cpus tasks tokens chains trips hops
+        schema kind run case round twin x started program args cpus tasks tokens chains trips hops
         arrivals bytes claim runtime samples usage slices account migrations interference memory cache_line setup_ns
         first_ns teardown_ns extra partial
     } private { side policy setting counters left_behind error not_run stderr });
@@ -92,7 +92,9 @@ fn publish_process(process: &mut Process) {
 const MAPS: [&str; 2] = ["machine.mitigations", "extra"];
 
 /// Where older files hold what is not read any more.
-const RETIRED: [&str; 19] = [
+const RETIRED: [&str; 21] = [
+    "order",
+    "version",
     "interference.idle",
     "memory.before.pss",
     "memory.held.pss",

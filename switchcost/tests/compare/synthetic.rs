@@ -68,7 +68,6 @@ pub(crate) fn process(header: &Arc<Run>, case: u32, round: u32, hop: f64) -> Rec
     let process = Process {
         case,
         round,
-        order: case,
         hops: Some(1),
         samples: Some(samples(hop)),
         ..Process::of("synthetic", Vec::new())

@@ -98,7 +98,7 @@ impl Program {
         let needs = self.description(TASKS).needs;
         let mut live = self.candidate().start_tasks(TASKS, "--warmup 2 --controlled").unwrap();
         live.attempt(|session| session.ready(None)).unwrap();
-        live.ask("run 3").unwrap();
+        live.run(3, None).unwrap();
         let pids = live.hold().unwrap();
         let entries = |folder: &str| {
             let count = |pid| fs::read_dir(format!("/proc/{pid}/{folder}")).unwrap().count() as u64;

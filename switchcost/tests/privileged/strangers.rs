@@ -63,7 +63,8 @@ fn an_idle_thread_that_was_woken_is_an_error() {
         live.signal(Signal::SIGSTOP).unwrap();
         until("all threads are stopped", || threads.iter().all(is_stopped));
         live.signal(Signal::SIGCONT).unwrap();
-        let answer = live.ask("end").unwrap();
+        live.send("end\n").unwrap();
+        let answer = live.answer().unwrap();
         let Answer::Failed { error } = answer else { panic!("{program}: {answer:?}") };
         assert!(error.contains("an idle task was woken"), "{error}");
         live.finish().unwrap().expect(1).unwrap();

@@ -10,11 +10,11 @@ use nix::sys::signal::Signal;
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A program is asked to end. One that is stopped takes no other signal.
-pub(super) const ASK: &[Signal] = &[Signal::SIGTERM, Signal::SIGCONT];
+const ASK: &[Signal] = &[Signal::SIGTERM, Signal::SIGCONT];
 
 /// Step taken to end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// Nothing: its time is not up.
     Free,
     /// The runner was interrupted, and it got SIGTERM.
@@ -29,7 +29,7 @@ enum Stage {
 pub(super) struct Patience {
     limit: Duration,
     deadline: Instant,
-    stage: Stage,
+    pub(super) stage: Stage,
     is_killed: bool,
 }
 
@@ -51,9 +51,6 @@ impl Patience {
     }
 
     /// Signals that are due now, after so many requests to stop.
-    ///
-    /// # Errors
-    /// When it does not end by SIGKILL.
     pub(super) fn press(&mut self, requests: u32) -> io::Result<&'static [Signal]> {
         let is_late = self.left().is_zero();
         if is_late && self.is_killed {
@@ -72,37 +69,22 @@ impl Patience {
         Ok(&[Signal::SIGKILL])
     }
 
-    /// Leaves it a while to end for a reason of the runner's own; false if it is ended already.
-    pub(super) fn give_up(&mut self) -> bool {
-        let is_free = self.stage == Stage::Free;
-        if is_free {
+    /// Leaves it a while to end for a reason of the runner's own, unless it is ended already.
+    pub(super) fn give_up(&mut self) {
+        if self.stage == Stage::Free {
             self.stage = Stage::GivenUp;
             self.deadline = self.deadline.min(Instant::now() + GRACE);
         }
-        is_free
-    }
-
-    /// Whether it took longer than it may, and was asked to end.
-    pub(super) fn is_overdue(&self) -> bool {
-        self.stage == Stage::Overdue
-    }
-
-    pub(super) fn is_given_up(&self) -> bool {
-        self.stage == Stage::GivenUp
     }
 
     /// Error of a program that took longer than it may.
-    pub(super) fn timeout(&self) -> Option<String> {
+    pub(super) fn timeout(&self) -> String {
         let end = if self.is_killed {
             format!("nor within {GRACE:?} of SIGTERM, and was killed")
         } else {
             "and was ended by SIGTERM".to_owned()
         };
         let limit = self.limit;
-        self.is_overdue().then(|| {
-            format!(
-                "timed out: it had neither answered nor ended after {limit:?} (--timeout), {end}"
-            )
-        })
+        format!("timed out: it had neither answered nor ended after {limit:?} (--timeout), {end}")
     }
 }

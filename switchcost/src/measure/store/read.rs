@@ -113,20 +113,18 @@ fn excess(
 fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), String> {
     let head: Head = parsed(line, is_whole)?;
     match (head.schema, head.kind) {
-        (SCHEMA, Some(Kind::Run)) => contents.runs.push(Arc::new(parsed(line, is_whole)?)),
-        (SCHEMA, Some(Kind::Process)) => {
+        (SCHEMA, Kind::Run) => contents.runs.push(Arc::new(parsed(line, is_whole)?)),
+        (SCHEMA, Kind::Process) => {
             let process = parsed::<Process>(line, is_whole)?;
             let run = contents.runs.iter().rfind(|run| run.id == process.run);
             let run = run.ok_or("the header of its run is not above it")?;
             contents.records.push(Record::new(run.clone(), process)?);
         }
-        (SCHEMA, None) => return Err("it has no kind: run or process".to_owned()),
         (0, _) => {
             return Err("it has no schema: what --format json writes is no record, but what \
                         --out names is"
                 .to_owned());
         }
-        (1, _) => return Err("measured by the first edition: measure again".to_owned()),
         (other, _) => {
             return Err(format!("it has schema {other}, and this program reads {SCHEMA}"));
         }
@@ -141,7 +139,7 @@ struct Head {
     #[serde(default)]
     schema: u32,
     #[serde(default)]
-    kind: Option<Kind>,
+    kind: Kind,
 }
 
 fn parsed<'a, T: Deserialize<'a>>(line: &'a [u8], is_whole: bool) -> Result<T, String> {
