@@ -1,7 +1,5 @@
-//! Round trip of a cache line between two CPUs.
-//!
-//! Whatever crosses CPUs waits for it, and on a virtual machine it changes within seconds. The runner
-//! measures it before a program starts and after it has ended.
+//! Round trip of a cache line between two CPUs. Whatever crosses CPUs waits for it, and on a virtual machine it
+//! changes within seconds: the runner measures it before a program starts and after it has ended.
 
 use std::iter;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};

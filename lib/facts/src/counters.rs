@@ -32,14 +32,7 @@ pub struct Counters {
     pub reads: Option<u64>,
     /// Calls that write, as write(2): `syscw` of /proc/PID/io.
     pub writes: Option<u64>,
-    /// Perf events by name:
-    /// - `context_switches`, `cpu_migrations`, `page_faults`: of threads;
-    /// - `cycles_user`, `cycles_kernel`, `instructions_user`, `instructions_kernel`: of the CPU;
-    /// - `cache_references_user`, `cache_references_kernel`, `cache_misses_user`,
-    ///   `cache_misses_kernel`: of the last level of cache, as the CPU defines it;
-    /// - `system_calls`: all of them;
-    /// - `epoll_waits`: epoll_wait, epoll_pwait and epoll_pwait2 among them;
-    /// - `io_uring_enters`: io_uring_enter among them.
+    /// Perf events by name. Those of caches are of the last level, as the CPU defines it.
     pub events: BTreeMap<String, u64>,
     /// Events that are missing from `events`.
     pub absent: Vec<Absent>,

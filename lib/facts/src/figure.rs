@@ -43,8 +43,8 @@ impl Metric {
                 per_iteration(usage.minor_faults)? + per_iteration(usage.major_faults)?
             }
             Metric::Peak => record.peak_resident()? as f64,
-            Metric::PeakPerTask => record.peak_gain()? as f64 / tasks()?,
-            Metric::SystemPerTask => record.system_gain()? / tasks()?,
+            Metric::PeakPerTask => record.peak_resident()? as f64 / tasks()?,
+            Metric::SystemPerTask => (record.resident()? as f64 + record.kernel_gain()?) / tasks()?,
             Metric::Samples(stat) => stat.of_samples(samples()?)?,
             Metric::Extra { name, stat } => stat.of(record.extra.get(name)?)?,
         };
@@ -86,14 +86,9 @@ impl Process {
         self.memory?.held
     }
 
-    /// Resident memory of the process before its tasks: 0 if nobody could look.
-    fn resident_before(&self) -> u64 {
-        self.memory.and_then(|memory| memory.before.resident).unwrap_or(0)
-    }
-
-    /// Resident memory at rest that was not there before, in bytes.
-    pub fn resident_gain(&self) -> Option<u64> {
-        self.held()?.resident?.checked_sub(self.resident_before())
+    /// Resident memory at rest, in bytes.
+    pub fn resident(&self) -> Option<u64> {
+        self.held()?.resident
     }
 
     /// Largest resident set, in bytes.
@@ -101,19 +96,8 @@ impl Process {
         self.held()?.peak_resident
     }
 
-    /// Largest resident set less that before the tasks, in bytes.
-    pub fn peak_gain(&self) -> Option<u64> {
-        self.peak_resident()?.checked_sub(self.resident_before())
-    }
-
     /// Kernel memory at rest that was not there before, in bytes: negative if others freed more.
     pub fn kernel_gain(&self) -> Option<f64> {
         Some(self.held()?.kernel()? - self.memory?.before.kernel()?)
-    }
-
-    /// Memory of the process and the kernel at rest that was not there before, in bytes.
-    pub fn system_gain(&self) -> Option<f64> {
-        let user = self.held()?.resident? as f64 - self.resident_before() as f64;
-        Some(user + self.kernel_gain()?)
     }
 }

@@ -1,7 +1,5 @@
-//! Memory of processes, and of the kernel.
-//!
-//! Resident sizes come from `smaps_rollup`. The counters behind VmRSS and statm lag: each thread keeps
-//! its own until it has 64 pages to add (Documentation/filesystems/proc.rst).
+//! Memory of processes, and of the kernel. Resident sizes come from `smaps_rollup`: the counters behind
+//! VmRSS and statm lag (Documentation/filesystems/proc.rst).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -49,10 +47,9 @@ impl Memory {
 /// Memory at two points of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryChange {
-    /// Before anything was built; of a program that is looked at from outside, the system's alone.
+    /// Before anything was built: the system's alone.
     pub before: Memory,
-    /// With every task alive and at rest; its peak is that of the iterations before. If a plan asked for
-    /// no such rest, the peak alone.
+    /// With every task alive and at rest. If a plan asked for no such rest, the peak alone.
     pub held: Option<Memory>,
 }
 
@@ -120,8 +117,7 @@ fn of_one(pid: i32, processes: usize) -> Option<Memory> {
 }
 
 /// Number of pipes that these processes hold, and this one does not: its own are the other ends of
-/// their standard streams, and what they inherited. A pipe that was used keeps one page, which no
-/// counter shows.
+/// their standard streams, and what they inherited.
 fn pipes(pids: &[i32]) -> Option<u64> {
     let own = std::process::id() as i32;
     let mut theirs = BTreeSet::new();

@@ -54,9 +54,9 @@ pub enum Metric {
     Faults,
     /// Largest resident set of the process (VmHWM).
     Peak,
-    /// The same, less the memory before the tasks, per task.
+    /// The same per task.
     PeakPerTask,
-    /// Memory of the process and of the kernel with every task at rest, less that before, per task.
+    /// Memory of the process, and of the kernel less that before, with every task at rest, per task.
     SystemPerTask,
     /// A figure of all samples of a process as measured, such as `samples.p99`.
     Samples(Stat),

@@ -296,10 +296,7 @@ impl Deref for Record {
 }
 
 impl Record {
-    /// Joins a process to its run.
-    ///
-    /// # Errors
-    /// If the plan has no such case.
+    /// Joins a process to its run; an error if the plan has no such case.
     pub fn new(header: Arc<Run>, process: Process) -> Result<Self, String> {
         if header.plan.get(process.case).is_none() {
             return Err(format!("case {}: the plan of its run has none", process.case));

@@ -102,8 +102,8 @@ impl Account {
         (self.all > 0 && others >= -TOLERANCE).then_some(others.max(0.0))
     }
 
-    /// Share of the time that the kernel gives to nobody, if it is more than its ticks explain: idle, busy and
-    /// stolen time do not add up to the whole. A host that stops a CPU and does not say so is one cause.
+    /// Share of the time that the kernel gives to nobody, if it is more than its ticks explain. A host that stops a
+    /// CPU and does not say so is one cause.
     pub fn unaccounted(&self) -> Option<f64> {
         let known = self.idle as f64 + self.busy as f64 + self.stolen as f64;
         let missing = 1.0 - known / self.all as f64;

@@ -2,8 +2,7 @@
 //!
 //! On a virtual machine the neighbour on the other hyperthread takes execution units and no time: nothing is
 //! stolen, and yet everything takes up to twice as long. A short loop of independent additions, which needs all
-//! the units that there are, shows it, and a changed clock frequency too. A loop of dependent operations shows
-//! nothing: it waits for itself.
+//! units, shows it, and a changed clock frequency too.
 
 #![allow(unsafe_code, reason = "the loop is written in assembly: no compiler may change its mix")]
 

@@ -1,7 +1,5 @@
-//! Control groups of this process, of version 1 and 2.
-//!
-//! A limit of any ancestor holds for all groups below it. What lies above the mount point, as in a
-//! container, cannot be seen.
+//! Control groups of this process, of version 1 and 2. A limit of any ancestor holds for all groups below it;
+//! what lies above the mount point, as in a container, cannot be seen.
 
 use crate::source::Source;
 
@@ -42,10 +40,7 @@ impl ControlGroups {
         }
     }
 
-    /// Groups of one controller.
-    ///
-    /// # Errors
-    /// Says why they are unknown.
+    /// Groups of one controller, or why they are unknown.
     pub fn of(&self, source: &Source, controller: &str) -> Result<Groups, String> {
         let text = self.memberships.as_ref().map_err(String::clone)?;
         // Lines are `ID:CONTROLLERS:PATH`; version 2 has no controllers.

@@ -1,7 +1,5 @@
-//! Bimodal process means: detection of two clusters.
-//!
-//! A process may keep one of two placements for its whole life and run at half speed in one of
-//! them. The mean over such processes describes none of them, so two modes replace it.
+//! Bimodal process means: a process may keep one of two placements for its whole life and run at half speed in
+//! one of them. The mean over such processes describes none of them, so two modes replace it.
 
 use serde::Serialize;
 

@@ -114,7 +114,7 @@ fn pair(first: &[&Timed<'_>], second: &[&Timed<'_>]) -> Option<Pair> {
 /// others' work would hide a change.
 fn slope(side: &[&Timed<'_>]) -> Option<f64> {
     let point =
-        |timed: &&Timed<'_>| Some((timed.record.x? as f64, timed.record.resident_gain()? as f64));
+        |timed: &&Timed<'_>| Some((timed.record.x? as f64, timed.record.resident()? as f64));
     let (tasks, bytes): (Vec<f64>, Vec<f64>) = side.iter().filter_map(point).unzip();
     Some(stats::fit_line(&tasks, &bytes, basis::CONFIDENCE)?.slope.estimate)
 }

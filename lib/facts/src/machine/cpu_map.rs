@@ -1,7 +1,5 @@
-//! CPUs online, and which of them share a core, a cache, a socket or a NUMA node.
-//!
-//! A hypervisor may show another arrangement than the machine has. The round trip of a cache line
-//! ([`crate::cache_line`]) does not depend on what is shown.
+//! CPUs online, and which of them share a core, a cache, a socket or a NUMA node. A hypervisor may show
+//! another arrangement than the machine has.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -179,10 +177,7 @@ impl CpuMap {
         caches.map(|_| Relation::OtherCache)
     }
 
-    /// Pairs of the CPUs `allowed` that are so related, none of them in two pairs.
-    ///
-    /// # Errors
-    /// The reason why there are none.
+    /// Pairs of the CPUs `allowed` that are so related, none of them in two pairs, or why there are none.
     pub fn pairs(&self, relation: Relation, allowed: &[u32]) -> Result<Vec<[u32; 2]>, String> {
         if let &[only] = allowed {
             return Err(format!("it takes two CPUs, and this process may use CPU {only} alone"));

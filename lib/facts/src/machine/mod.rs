@@ -235,28 +235,24 @@ pub fn read_under(root: &Path) -> Machine {
 /// Tightest quota of the process's group and its ancestors. A group without the file has no limit.
 fn cpu_quota(source: &Source, groups: &ControlGroups) -> Option<CpuQuota> {
     let groups = groups.own(source, "cpu")?;
-    let mut tightest = CpuQuota::Unlimited;
-    for folder in &groups.folders {
-        let quota = if groups.version == 2 {
-            // `max 100000` or `50000 100000`.
-            source.text(&format!("{folder}/cpu.max"))
-        } else {
-            let quota = source.text(&format!("{folder}/cpu.cfs_quota_us"));
-            let period = source.text(&format!("{folder}/cpu.cfs_period_us"));
-            quota.zip(period).map(|(quota, period)| format!("{quota} {period}"))
-        };
-        if let Some(text) = quota {
-            let quota = text.split_once(' ').and_then(|(quota, period)| limited(quota, period))?;
-            let is_tighter =
-                quota.cpus().is_some_and(|cpus| tightest.cpus().is_none_or(|t| cpus < t));
-            tightest = if is_tighter { quota } else { tightest };
+    let text = |folder: &String| {
+        let text = |file: &str| source.text(&format!("{folder}/{file}"));
+        if groups.version == 2 {
+            return text("cpu.max");
         }
-    }
-    Some(tightest)
+        let quota = text("cpu.cfs_quota_us")?;
+        Some(format!("{quota} {}", text("cpu.cfs_period_us")?))
+    };
+    let quotas = groups.folders.iter().filter_map(text).map(|text| limited(&text));
+    let quotas: Vec<CpuQuota> = quotas.collect::<Option<_>>()?;
+    let cpus = |quota: &CpuQuota| quota.cpus().unwrap_or(f64::INFINITY);
+    let all = quotas.into_iter().chain([CpuQuota::Unlimited]);
+    all.min_by(|one, other| cpus(one).total_cmp(&cpus(other)))
 }
 
-/// A quota and its period; `max` and -1 are no limit.
-fn limited(quota: &str, period: &str) -> Option<CpuQuota> {
+/// A text such as `50000 100000`; `max` and -1 are no limit.
+fn limited(text: &str) -> Option<CpuQuota> {
+    let (quota, period) = text.split_once(' ')?;
     if ["max", "-1"].contains(&quota) {
         return Some(CpuQuota::Unlimited);
     }
