@@ -197,25 +197,3 @@ fn a_side_that_is_not_there_or_cannot_be_built_is_one_clear_line() {
     let run = of_counts(sides.duel("a a --pairs 8"));
     assert!(run.stdout.contains("1 left out") && run.stdout.contains("no program"), "{run}");
 }
-
-#[test]
-fn what_no_cargo_builds_is_left_out_by_name() {
-    let sides = Sides::new(&format!(
-        "[program.peer]\nrun = ['peer']\n\
-         [[section]]\ntitle = 'Time'\nmetric = 'hop'\n{}{}",
-        row(PROGRAM),
-        row("peer")
-    ));
-    sides.fake("a", PROGRAM, 1, ":");
-    let run = of_counts(sides.duel("a a --pairs 8 --budget 1s"));
-    // It says before the start what the budget has no room for, and what can be seen.
-    for words in [
-        "8 rounds, which a verdict needs, take about 3 s: give --budget 3s",
-        "about 8 rounds: pinned rows usually show a change beyond ± ",
-    ] {
-        assert!(run.stderr.contains(words), "{words}: {run}");
-    }
-    for words in ["1 left out", "row peer", "switchcost compare"] {
-        assert!(run.stdout.contains(words), "{words}: {run}");
-    }
-}

@@ -230,17 +230,3 @@ fn a_file_of_a_plot_is_light_everywhere_and_named() {
         assert!(!svg.contains("@media"), "{svg}");
     }
 }
-
-#[test]
-fn the_command_for_more_can_be_pasted() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("it's a.jsonl");
-    fs::copy(FIXTURE, &path).unwrap();
-    let (_, text, _) = report(&[&path.display().to_string()]);
-    let name = path.display().to_string().replace('\'', r"'\''");
-    let command = format!(": switchcost report '{name}' --full\n");
-    assert_eq!(text.matches(&command).count(), 1, "{text}");
-    let input = fs::read_to_string(FIXTURE).unwrap();
-    let run = switchcost("report -").input(&input).finish().expect(0);
-    assert!(!run.stdout.contains("--full"), "{run}");
-}

@@ -89,21 +89,6 @@ fn a_sweep_has_a_point_for_each_value() {
 }
 
 #[test]
-fn scale_shows_how_each_part_of_a_run_grows() {
-    let house = house();
-    let run = house.switchcost("scale --to 2 --program one-thread-brigade --format json");
-    let answer = json(&run.arg("--out").arg(house.out()).finish().expect(0));
-    let curves = answer["curves"].as_array().unwrap();
-    let metrics: Vec<_> = curves.iter().map(|curve| curve["metric"].as_str().unwrap()).collect();
-    assert_eq!(metrics, ["hop", "set-up", "first-iteration", "teardown", "system-per-task"]);
-    for metric in metrics {
-        let points = points(&answer, metric);
-        let is_measured = |point: &&Value| point["outcome"] == "measured";
-        assert!(points.len() == 2 && points.iter().all(is_measured), "{answer}");
-    }
-}
-
-#[test]
 fn a_sweep_goes_as_far_as_the_limits_and_names_what_stops_it() {
     let house = house();
     let run = Run::within(r#"ulimit -n 64; exec "$0" "$@""#, &house.path("switchcost"));
