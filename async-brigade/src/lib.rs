@@ -103,12 +103,11 @@ fn join(runtime: &Runtime, tasks: Tasks) -> TaskResults {
 /// Builds a chain, waits until each task runs, and returns the driver's ends.
 async fn build(cli: &Cli, chain: u32, tasks: &mut Tasks) -> Result<Ends> {
     let (flags, count) = (&cli.chain, cli.chain.tasks());
-    let faults = flags.fault.in_chain(chain, count);
     let mut latch = StartLatch::new(count);
     let link = || runtime::link(flags.transport);
     let mut builder = ChainBuilder::new(count, flags.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
-        let fault = faults.of(station.place);
+        let fault = flags.fault.of((chain, count), station.place);
         let guard = latch.guard(fault);
         let ends = (station.upstream.with_fault(fault), station.downstream);
         let task = match cli.read_buffer.size() {

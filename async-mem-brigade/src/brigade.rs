@@ -77,13 +77,12 @@ fn build<R: Receiver, E: Executor>(
 ) -> Result<Driver<R>> {
     let mut backlog = flags.chain.backlog();
     let tokens = Tokens::new(&flags.chain, trips, backlog.clone());
-    let faults = flags.chain.fault.in_chain(chain, flags.chain.tasks());
     let latch = StartLatch::new(flags.chain.tasks());
     let link = || Ok(R::link(flags.capacity()));
     let mut builder = ChainBuilder::new(flags.chain.tasks(), flags.chain.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
         let (place, from, to) = (station.place, station.upstream, station.downstream);
-        let fault = faults.of(place);
+        let fault = flags.chain.fault.of((chain, flags.chain.tasks()), place);
         let guard = latch.guard(fault);
         let backlog = if place == 0 { backlog.take() } else { None };
         let task = if backlog.is_none() && fault.is_none() {

@@ -35,7 +35,10 @@ impl Chain {
         let mut tasks = Vec::new();
         while let Some(station) = builder.next_station()? {
             let task = Task {
-                from: Reader::new(station.upstream, flags.fault.of(station.place)),
+                from: Reader::new(
+                    station.upstream,
+                    flags.fault.of((0, flags.tasks()), station.place),
+                ),
                 to: station.downstream.into(),
                 // Written, so that it is resident before anything is timed.
                 buffer: vec![u8::MAX; read_size].into(),

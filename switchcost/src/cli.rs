@@ -191,23 +191,22 @@ fn parse_and_run() -> ExitCode {
 
 /// Runs a verb. Signals are taken over where a run begins: before, the first one ends the runner.
 fn run_verb(cli: Cli) -> anyhow::Result<()> {
-    match cli.verb {
-        None => run::main(&cli.run),
-        Some(Verb::Run(args)) => run::main(&args),
-        Some(Verb::Sweep(args)) => sweep::main(&args),
-        Some(Verb::Scale(args)) => scale::main(&args),
-        Some(Verb::Memory(args)) => memory::main(&args),
-        Some(Verb::Estimate(args)) => estimate::main(&args),
-        Some(Verb::Stat(args)) => stat::main(&args),
-        Some(Verb::Limits(args)) => limits::main(&args),
-        Some(Verb::Machine(args)) => machine::main(&args),
-        Some(Verb::Check(args)) => check::main(&args),
-        Some(Verb::Report(args)) => report::main(&args),
-        Some(Verb::Share(args)) => share::main(&args),
-        Some(Verb::Compare(args)) => compare::main(&args),
-        Some(Verb::Duel(args)) => duel::main(&args),
-        Some(Verb::Completions(args)) => with_room(|| shell::completions(&args, Cli::command())),
-        Some(Verb::Man(args)) => with_room(|| shell::man(&args, Cli::command())),
+    match cli.verb.unwrap_or(Verb::Run(cli.run)) {
+        Verb::Run(args) => run::main(&args),
+        Verb::Sweep(args) => sweep::main(&args),
+        Verb::Scale(args) => scale::main(&args),
+        Verb::Memory(args) => memory::main(&args),
+        Verb::Estimate(args) => estimate::main(&args),
+        Verb::Stat(args) => stat::main(&args),
+        Verb::Limits(args) => limits::main(&args),
+        Verb::Machine(args) => machine::main(&args),
+        Verb::Check(args) => check::main(&args),
+        Verb::Report(args) => report::main(&args),
+        Verb::Share(args) => share::main(&args),
+        Verb::Compare(args) => compare::main(&args),
+        Verb::Duel(args) => duel::main(&args),
+        Verb::Completions(args) => with_room(|| shell::completions(&args, Cli::command())),
+        Verb::Man(args) => with_room(|| shell::man(&args, Cli::command())),
     }
 }
 

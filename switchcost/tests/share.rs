@@ -72,12 +72,12 @@ fn an_answer_is_cleaned_and_then_stays_as_it_is() {
     assert_eq!((status, err.as_str()), (0, ""));
     assert!(out.contains("Nothing in the records is private."), "{out}");
     let once = fs::read(path("results/same/answer.jsonl")).unwrap();
-    // An answer is replaced by itself alone.
+    // No answer is replaced.
     let taken = share(folder.path(), &["same", "switchcost-x.jsonl"]);
     assert!(taken.0 == 2 && taken.2.contains("exists"), "{}", taken.2);
-    let itself = share(folder.path(), &["same", "results/same/answer.jsonl"]);
-    assert_eq!(itself.0, 0, "{}", itself.2);
-    assert!(fs::read(path("results/same/answer.jsonl")).unwrap() == once);
+    let again = share(folder.path(), &["again", "results/same/answer.jsonl"]);
+    assert_eq!(again.0, 0, "{}", again.2);
+    assert!(fs::read(path("results/again/answer.jsonl")).unwrap() == once);
 }
 
 #[test]

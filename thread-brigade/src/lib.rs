@@ -107,13 +107,12 @@ fn build(
     tasks: u32,
     threads: &mut Threads,
 ) -> anyhow::Result<(File, File)> {
-    let faults = cli.chain.fault.in_chain(chain, cli.chain.tasks());
-    let (cpus, chain) = (cpus.of_chain(chain), &cli.chain);
+    let (cpus, flags, size) = (cpus.of_chain(chain), &cli.chain, (chain, cli.chain.tasks()));
     let mut latch = StartLatch::new(tasks);
-    let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.descriptors())?;
+    let mut builder = ChainBuilder::new(tasks, flags.shuffle, || flags.transport.descriptors())?;
     while let Some(station) = builder.next_station()? {
         let (place, cpus) = (station.place, cpus.clone());
-        let fault = faults.of(place);
+        let fault = flags.fault.of(size, place);
         let guard = latch.guard(fault);
         let thread = cli.stack.spawn(tasks, move || {
             cpus.pin(place + 1, tasks + 1)?;

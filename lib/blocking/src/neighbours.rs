@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use contract::message::{Need, Needs, PassKind};
 use contract::samples::Recorder;
-use contract::{Pass, signals};
+use contract::signals;
 use nix::sys::timerfd::{
     ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags,
 };
@@ -49,17 +49,8 @@ pub fn needs() -> Needs {
     Needs { descriptors: Need::new(3 + 16, 0), ..Needs::default() }
 }
 
-pub(crate) struct Heard {
-    heartbeat: Recorder,
-    echo: Recorder,
-}
-
-impl Heard {
-    pub(crate) fn add_to(&self, pass: &mut Pass) {
-        pass.add_extra("heartbeat", &self.heartbeat);
-        pass.add_extra("echo", &self.echo);
-    }
-}
+/// Samples of the neighbours by name.
+pub(crate) type Heard = [(&'static str, Recorder); 2];
 
 /// State that the neighbours share with the driver of the batches.
 #[derive(Debug, Default)]
@@ -108,7 +99,7 @@ fn run(
     let served = runtime.block_on(runtime::join(server));
     let (heartbeat, served, echo) = (heartbeat?, served?, asked?);
     ensure!(served == echo.count(), "the echo answered {served} of {} times", echo.count());
-    Ok(Heard { heartbeat, echo })
+    Ok([("heartbeat", heartbeat), ("echo", echo)])
 }
 
 /// The heartbeat: returns how late each beat was.

@@ -35,7 +35,7 @@ where
                 let driver = runtime.spawn(drive(state, pass, Some(Arc::clone(&progress))));
                 let heard = neighbours::listen(&runtime, &progress, || !driver.is_finished());
                 let (state, mut pass, result) = runtime.block_on(driver)?;
-                heard?.add_to(&mut pass);
+                heard?.iter().for_each(|(name, samples)| pass.add_extra(name, samples));
                 (state, pass, result)
             } else {
                 run_driver(&runtime, kind, drive(state, pass, None))?

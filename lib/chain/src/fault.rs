@@ -61,21 +61,10 @@ impl FaultFlags {
         self.test_fault.is_none()
     }
 
-    /// The fault if it is of a task in this chain, by its place there.
-    #[must_use]
-    pub fn in_chain(self, chain: u32, tasks: u32) -> FaultFlags {
-        let before = u64::from(chain) * u64::from(tasks);
-        let own = self.test_fault.and_then(|of| {
-            let task = u64::from(of.task).checked_sub(before)?;
-            let task = u32::try_from(task).ok().filter(|&task| task < tasks)?;
-            Some(TaskFault { task, ..of })
-        });
-        FaultFlags { test_fault: own }
-    }
-
-    /// Fault of task `k`, if it has one.
-    pub fn of(&self, k: u32) -> Option<Fault> {
-        self.test_fault.filter(|of| of.task == k).map(|of| of.fault)
+    /// Fault of the task in a place of a chain, if it has one; a chain has so many tasks.
+    pub fn of(&self, (chain, tasks): (u32, u32), place: u32) -> Option<Fault> {
+        let task = u64::from(chain) * u64::from(tasks) + u64::from(place);
+        self.test_fault.filter(|of| u64::from(of.task) == task).map(|of| of.fault)
     }
 }
 

@@ -97,7 +97,7 @@ fn build(cli: &Cli, cpus: &CpuAssignment, children: &mut Children) -> anyhow::Re
     let (chain, tasks) = (&cli.chain, cli.chain.tasks());
     let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.descriptors())?;
     while let Some(station) = builder.next_station()? {
-        let (place, fault) = (station.place, chain.fault.of(station.place));
+        let (place, fault) = (station.place, chain.fault.of((0, tasks), station.place));
         let forked = children.fork(place, fault, |guard| {
             builder.close();
             cpus.pin(place + 1, tasks + 1)?;

@@ -92,13 +92,13 @@ fn build<R: Receiver>(
     mut backlog: Option<Backlog>,
     threads: &mut Threads,
 ) -> anyhow::Result<(R, R::Sender)> {
-    let (cpus, faults) = (cpus.of_chain(chain), cli.chain.fault.in_chain(chain, cli.chain.tasks()));
+    let (cpus, size) = (cpus.of_chain(chain), (chain, cli.chain.tasks()));
     let mut latch = StartLatch::new(tasks);
     let link = || Ok(R::link(cli.capacity()));
     let mut builder = ChainBuilder::new(tasks, cli.chain.shuffle, link)?;
     while let Some(station) = builder.next_station()? {
         let (place, from, to) = (station.place, station.upstream, station.downstream);
-        let (fault, cpus) = (faults.of(place), cpus.clone());
+        let (fault, cpus) = (cli.chain.fault.of(size, place), cpus.clone());
         let guard = latch.guard(fault);
         let start = move || {
             cpus.pin(place + 1, tasks + 1)?;

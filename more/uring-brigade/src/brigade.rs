@@ -79,7 +79,7 @@ fn build<E: Executor>(
         Ok((executor.end(reader)?, executor.end(writer)?))
     })?;
     while let Some(station) = builder.next_station()? {
-        let fault = flags.fault.of(station.place);
+        let fault = flags.fault.of((0, count), station.place);
         let from =
             Reader { end: station.upstream, fault: fault.map(Misbehaviour::new).map(Box::new) };
         let task = pass_on(from, station.downstream, latch.guard(fault));

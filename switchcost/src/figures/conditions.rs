@@ -144,11 +144,8 @@ impl fmt::Display for Conditions {
             let others = account.others().map_or("an unknown share".to_owned(), percent);
             let stolen = account.stolen().map_or("an unknown share".to_owned(), percent);
             let missing = account.unaccounted().map_or(String::new(), |share| {
-                format!(
-                    ", and the kernel accounts for {} too {}",
-                    percent(share.abs()),
-                    if share > 0.0 { "little" } else { "much" }
-                )
+                let too = if share > 0.0 { "little" } else { "much" };
+                format!(", and the kernel accounts for {} too {too}", percent(share.abs()))
             });
             parts.push(format!("others used {others} of the CPU time, the host {stolen}{missing}"));
         }

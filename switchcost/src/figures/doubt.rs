@@ -115,11 +115,6 @@ impl Doubt {
         self.kind <= Kind::Contradicted
     }
 
-    /// True of two of a kind with one subject.
-    pub(crate) fn is_same(&self, other: &Doubt) -> bool {
-        (self.kind, &self.subject) == (other.kind, &other.subject)
-    }
-
     /// What it says of the noise, as a share and in a few words; `None` of a doubt about something else.
     pub(crate) fn noise(&self) -> Option<(f64, String)> {
         Some((self.size, self.kind.noise()?.replace("{}", &percent(self.size))))
@@ -162,7 +157,8 @@ impl fmt::Display for Doubt {
 pub(crate) fn merged(all: impl IntoIterator<Item = Doubt>) -> Vec<Doubt> {
     let mut merged: Vec<Doubt> = Vec::new();
     for doubt in all {
-        match merged.iter_mut().find(|known| known.is_same(&doubt)) {
+        let key = (doubt.kind, &doubt.subject);
+        match merged.iter_mut().find(|known| (known.kind, &known.subject) == key) {
             Some(known) => known.join(doubt),
             None => merged.push(doubt),
         }

@@ -133,17 +133,13 @@ impl HoldOut {
 
 impl fmt::Display for HoldOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [all, others] =
+        let [[mean, rms], [disturbed, disturbed_rms]] =
             self.errors().unwrap_or_default().map(|of| of.map(|share| 100.0 * share));
         write!(
             f,
-            "corrected times against quiet slices alone, {}: {:+.1} % in the mean, {:.1} % rms; by disturbed \
-             slices alone {:+.1} %, {:.1} %",
-            counted(self.0.len(), "case"),
-            all[0],
-            all[1],
-            others[0],
-            others[1]
+            "corrected times against quiet slices alone, {}: {mean:+.1} % in the mean, {rms:.1} % rms; by disturbed \
+             slices alone {disturbed:+.1} %, {disturbed_rms:.1} %",
+            counted(self.0.len(), "case")
         )
     }
 }
@@ -218,29 +214,22 @@ fn process<'a>(
     };
     // A tail has what was taken from it: its slices count, and its figure says so.
     let is_tail = matches!(place.section.metric, Metric::Samples(_));
-    let (mut all, mut looks, mut lost) = (Vec::new(), Vec::new(), [0; 2]);
-    for slice in &record.slices {
-        let look = look(slice);
-        if !look.y.is_finite() {
-            continue;
-        }
+    let (mut all, mut looks) = (Vec::new(), Vec::new());
+    let timed = record.slices.iter().map(|slice| (slice, look(slice)));
+    for (slice, look) in timed.filter(|(_, look)| look.y.is_finite()) {
         all.push(look);
         slices.all += 1;
         slowness.push(look.x);
         if slice.stolen.unwrap_or(0) as f64 > STOLEN * slice.window as f64 {
-            lost[0] += 1;
+            slices.stolen += usize::from(!is_tail);
         } else if slice.others.is_some_and(|share| share > OTHERS) {
-            lost[1] += 1;
+            slices.others += usize::from(!is_tail);
         } else {
             looks.push(look);
         }
     }
     if all.is_empty() {
         return None;
-    }
-    if !is_tail {
-        slices.stolen += lost[0];
-        slices.others += lost[1];
     }
     // What arrives at a given rate takes no time of its own: its latency follows no speed.
     let cpus = if record.arrivals.is_some() { 0 } else { record.slices[0].probes.len() };

@@ -36,7 +36,7 @@ pub struct Plan {
 /// Reads a span of time such as `60s`.
 fn span<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    values::duration(&text).map(Some).map_err(serde::de::Error::custom)
+    values::time_limit(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
 /// Most cases of a plan: a case takes about a kilobyte.

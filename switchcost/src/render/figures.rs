@@ -46,7 +46,8 @@ pub(super) fn origin(figures: &Figures<'_>) -> [String; 2] {
 /// Remarks on all tables: how to read them, and doubts about them.
 pub(super) fn foot(figures: &Figures<'_>) -> Vec<String> {
     let mut lines = vec![
-        "In brackets: 95 % intervals from whole processes as samples. Times are at the machine's quiet speed. ~ marks a disturbed figure, ! one that its counters contradict."
+        "In brackets: 95 % intervals from whole processes as samples. Times are at the machine's quiet speed. ~ marks a \
+         disturbed figure, ! one that its counters contradict."
             .to_owned(),
     ];
     let known = known::measured(figures);

@@ -11,7 +11,8 @@ use crate::views::fleet::{Fleet, Machine};
 pub(super) fn document(fleet: &Fleet) -> Document {
     let mut head = Vec::new();
     let mut foot = vec![
-        "Compare ratios between machines; a time or a size is of one machine. In brackets: 95 % intervals from whole processes as samples."
+        "Compare ratios between machines; a time or a size is of one machine. In brackets: 95 % intervals from processes \
+         or sessions as samples. Two figures in one cell: two groups of processes."
             .to_owned(),
     ];
     for Machine { name, file, facts, date, doubts, trust, absent } in &fleet.machines {

@@ -1,6 +1,5 @@
 //! What a verb prints, and the interface of the formats that it is printed in.
 
-use std::fmt;
 use std::io;
 
 use super::document::Document;
@@ -51,7 +50,7 @@ impl Found<'_> {
 }
 
 /// Output format: a file in `formats`, which has one as its constant, and its line in the list of `formats/mod.rs`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// Name on the command line.
     pub(super) name: &'static str,
@@ -68,11 +67,5 @@ impl Format {
     /// Those of the writer.
     pub fn write(self, found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         (self.write)(found, out)
-    }
-}
-
-impl fmt::Debug for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
     }
 }

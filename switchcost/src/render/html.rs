@@ -32,10 +32,10 @@ const BANNERS: usize = 3;
 
 const READ: &str = "A task hands a token to the next: that is a hop. The process is the sample: each case runs in \
                     fresh processes, once a round, in shuffled order, and an interval covers the mean of such \
-                    processes with 95 % confidence. Times are at the machine's quiet speed: the slowdown that a probe around each slice shows \
-                    is removed. Differences and ratios are taken inside each round. An \
-                    interval with zero in it, or one for a ratio, shows no difference. If the processes fall \
-                    into two groups, both are shown, because their mean describes neither. No run is dropped. \
+                    processes with 95 % confidence. Times are at the machine's quiet speed: the slowdown that a probe \
+                    around each slice shows is removed. Differences and ratios are taken inside each round. An \
+                    interval with zero in it, or one for a ratio, shows no difference. If the processes fall into two \
+                    groups, both are shown, because their mean describes neither. No run is dropped. \
                     docs/METHODOLOGY.md says how and why.";
 
 /// Words of the tables, and what each is.

@@ -10,9 +10,6 @@ use super::plot;
 use crate::views::conclusion;
 use crate::views::fleet::Fleet;
 
-const READ: &str = "The ratio thread ÷ task has its 95 % interval, from processes or sessions as samples. Two figures of \
-                    a kind: two groups of processes, whose mean describes neither.";
-
 /// Commands that add a machine.
 const GET: &str = "cargo install --git URL switchcost
 switchcost --out answer.jsonl
@@ -32,7 +29,6 @@ pub fn machines(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
                 (table(&section.grid, &section.title))
                 (figure(plot::of_machines(&section.title, &fleet.machines, rows)))
             }
-            p.where { (READ) }
             (list(document.foot))
             h3 { "Add yours" }
             p { "Measure on a quiet machine, and open a pull request with the file that this writes; it holds no \

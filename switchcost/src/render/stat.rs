@@ -28,7 +28,6 @@ pub(crate) fn text(
         ("life", life(record)),
         ("memory", memory(record)),
         ("per task", per_task(record)),
-        ("cache line", cache_line(record)),
         ("the system", interference(record)),
         ("events", events(record)),
     ];
@@ -160,13 +159,6 @@ fn per_task(record: &Record) -> Option<String> {
         );
     }
     Some(line)
-}
-
-fn cache_line(record: &Record) -> Option<String> {
-    let line = record.cache_line?;
-    let [one, other] = line.cpus;
-    let [before, after] = [line.before?, line.after?].map(Nanos);
-    Some(format!("{before} between CPUs {one} and {other} and back before, {after} after"))
 }
 
 fn interference(record: &Record) -> Option<String> {

@@ -134,7 +134,11 @@ impl Comparison {
         let runs = figures.map(|figures| provenance::runs(figures.records));
         let marks = provenance::differing_machines(runs[0].first(), &runs[1]);
         Comparison {
-            sides: [(names[0], old), (names[1], new)].map(|(name, figures)| side(name, figures)),
+            sides: [0, 1].map(|side| {
+                let records = figures[side].records;
+                let machines = provenance::machines(records);
+                format!("{}, {} on {machines}", names[side], counted(records.len(), "run"))
+            }),
             machine: String::new(),
             seed: None,
             confidence: CONFIDENCE,
@@ -145,12 +149,6 @@ impl Comparison {
             rows,
         }
     }
-}
-
-/// A file: its name, its number of processes and its machines.
-fn side(name: &str, figures: &Figures<'_>) -> String {
-    let machines = provenance::machines(figures.records);
-    format!("{name}, {} on {machines}", counted(figures.records.len(), "run"))
 }
 
 impl<'a> Side<'a> {
