@@ -47,16 +47,23 @@ impl Sides {
     fn fake(&self, side: &str, program: &str, switches: impl Display, before: &str) {
         fs::create_dir_all(self.path(side)).unwrap();
         let usage = format!(
-            "\"usage\":{{\"user_ns\":0,\"system_ns\":0,\"voluntary_switches\":$((n * {switches})),\
+            ",\"usage\":{{\"user_ns\":0,\"system_ns\":0,\"voluntary_switches\":$((${{n:-0}} * {switches})),\
              \"involuntary_switches\":0,\"minor_faults\":0,\"major_faults\":0}}"
         )
         .replace('"', "\\\"");
-        let text = House::fake_text(program, before);
+        let text = House::fake_text(program, &format!("{before}\n    field=\"{usage}\""));
         // Equal programs would be left out.
-        let text = text + &format!("# of {side}\n");
-        let text = text.replace("]}\" ;;", &format!("],{usage}}}\" ;;"));
-        assert!(text.contains("usage"), "{text}");
-        executable(&self.path(side).join(program), &text);
+        executable(&self.path(side).join(program), &format!("{text}# of {side}\n"));
+    }
+
+    /// Sides `a` and `b` with both programs, in which every iteration has one switch.
+    fn of_equals() -> Self {
+        let sides = Sides::of_two();
+        for side in ["a", "b"] {
+            sides.fake(side, PROGRAM, 1, ":");
+            sides.fake(side, OTHER, 1, ":");
+        }
+        sides
     }
 
     fn duel(&self, flags: &str) -> Run {
@@ -91,11 +98,8 @@ fn of_counts(run: Run) -> Outcome {
 
 #[test]
 fn two_folders_are_told_apart_by_exact_counts() {
-    let sides = Sides::of_two();
-    for side in ["a", "b"] {
-        sides.fake(side, PROGRAM, if side == "b" { 2 } else { 1 }, ":");
-        sides.fake(side, OTHER, 3, ":");
-    }
+    let sides = Sides::of_equals();
+    sides.fake("b", PROGRAM, 2, ":");
     let run = of_counts(sides.duel("a b --pairs 8 --format json"));
     let json = answer(&run);
     let changed = finding(&json, PROGRAM, "switches");
@@ -112,7 +116,6 @@ fn two_folders_are_told_apart_by_exact_counts() {
         ("b a", "40%", 0, "1 fewer, 1 unchanged"),
         // The limit is the margin, too: what lies inside it counts as none, whatever its sign.
         ("a b", "150%", 0, "2 unchanged"),
-        ("b a", "60%", 0, "2 unchanged"),
     ] {
         let flags = format!("{sides_of} --pairs 8 --fail-on counts --fail-above {limit}");
         let run = sides.duel(&flags).finish().expect(code);
@@ -123,11 +126,7 @@ fn two_folders_are_told_apart_by_exact_counts() {
 
 #[test]
 fn report_judges_by_the_margin_of_the_duel() {
-    let sides = Sides::of_two();
-    for side in ["a", "b"] {
-        sides.fake(side, PROGRAM, 1, ":");
-        sides.fake(side, OTHER, 1, ":");
-    }
+    let sides = Sides::of_equals();
     let run = of_counts(sides.duel("a b --pairs 8 --fail-above 50% --out out.jsonl"));
     assert!(run.stdout.contains("within ± 50 %"), "{run}");
     let report = |flags: &str| {
@@ -149,39 +148,23 @@ fn report_judges_by_the_margin_of_the_duel() {
 }
 
 #[test]
-fn a_program_that_fails_on_one_side_is_a_row_and_the_rest_goes_on() {
-    let sides = Sides::of_two();
-    for side in ["a", "b"] {
-        sides.fake(side, PROGRAM, 1, ":");
-        sides.fake(side, OTHER, 1, if side == "b" { "echo it broke >&2; exit 3" } else { ":" });
-    }
+fn a_program_that_fails_or_hangs_on_one_side_is_a_row_and_the_rest_goes_on() {
+    let sides = Sides::of_equals();
+    sides.fake("b", OTHER, 1, "echo it broke >&2; exit 3");
     let run = of_counts(sides.duel("a b --pairs 8"));
     for words in ["1 failed", "B: it broke", "the same, exact"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
-    sides.duel("a b --pairs 8 --fail-above 5%").finish().expect(125);
-    let filter = "a b --pairs 8 --filter";
+    let filter = "a b --pairs 8 --fail-above 5% --filter";
     sides.duel(filter).arg(format!("row {OTHER}")).finish().expect(125);
-}
-
-#[test]
-fn a_program_that_hangs_is_ended() {
-    let sides = Sides::of_two();
-    for side in ["a", "b"] {
-        sides.fake(side, PROGRAM, 1, ":");
-        sides.fake(side, OTHER, 1, if side == "a" { "exec sleep 1000" } else { ":" });
-    }
+    sides.fake("b", OTHER, 1, "exec sleep 1000");
     let run = of_counts(sides.duel("a b --pairs 8 --timeout 2s"));
-    assert!(run.stdout.contains("A: timed out") && run.stdout.contains("--timeout"), "{run}");
+    assert!(run.stdout.contains("B: timed out") && run.stdout.contains("--timeout"), "{run}");
 }
 
 #[test]
 fn an_interrupt_prints_what_there_is_and_leaves_nothing() {
-    let sides = Sides::of_two();
-    for side in ["a", "b"] {
-        sides.fake(side, PROGRAM, 1, ":");
-        sides.fake(side, OTHER, 1, ":");
-    }
+    let sides = Sides::of_equals();
     let out = sides.path("out.jsonl");
     let lines = || fs::read_to_string(&out).map_or(0, |text| text.lines().count());
     let running = sides.duel("a b --budget 600s --out out.jsonl").start();
@@ -192,37 +175,27 @@ fn an_interrupt_prints_what_there_is_and_leaves_nothing() {
 }
 
 #[test]
-fn a_side_that_is_not_there_is_one_clear_line() {
+fn a_side_that_is_not_there_or_cannot_be_built_is_one_clear_line() {
     let sides = Sides::of_two();
     sides.fake("a", PROGRAM, 1, ":");
     fs::create_dir(sides.path("empty")).unwrap();
-    sides.duel("a no/such").finish().expect_refusal(2, &["no such folder", "CRATE@VERSION"]);
-    sides.duel("a git:").finish().expect_refusal(2, &["git:main"]);
-    sides.duel("a").arg("git:a\nb").finish().expect_refusal(2, &["control characters"]);
-    let none = sides.duel("empty empty").finish().expect_refusal(125, &["no program", PROGRAM]);
-    assert_eq!(none.stderr.lines().count(), 1, "{none}");
+    let beside = Path::new(RUNNER).parent().unwrap().to_str().unwrap();
+    for (first, second, code, words) in [
+        ("a", "git:a\nb", 2, "control characters"),
+        ("empty", "empty", 125, "no program"),
+        ("a", "git:no-such-revision", 125, "name a commit"),
+        ("a", "git:^HEAD", 125, "name a commit"),
+        ("a", "tokio@0.0.99", 125, "0.0.99"),
+        // They were built with other features than the other side would be.
+        (".", beside, 125, "write . for these sources"),
+    ] {
+        let run = sides.duel("").arg(first).arg(second).finish();
+        let run = run.expect_refusal(code, &[words]);
+        assert!(code == 2 || run.stderr.lines().count() == 1, "{run}");
+    }
     // The other row goes on.
     let run = of_counts(sides.duel("a a --pairs 8"));
     assert!(run.stdout.contains("1 left out") && run.stdout.contains("no program"), "{run}");
-}
-
-#[test]
-fn a_side_that_cannot_be_built_is_one_clear_line() {
-    let sides = Sides::of_two();
-    sides.fake("a", PROGRAM, 1, ":");
-    let beside = Path::new(RUNNER).parent().unwrap().to_str().unwrap();
-    for (first, second, words) in [
-        ("a", "git:no-such-revision", "name a commit"),
-        ("a", "git:^HEAD", "name a commit"),
-        ("a", "no-such-crate@1.0.0", "no-such-crate"),
-        ("a", "tokio@0.0.99", "0.0.99"),
-        // They were built with other features than the other side would be.
-        (beside, ".", "write . for these sources"),
-        (".", beside, "write . for these sources"),
-    ] {
-        let run = sides.duel("").arg(first).arg(second).finish().expect_refusal(125, &[words]);
-        assert_eq!(run.stderr.lines().count(), 1, "{run}");
-    }
 }
 
 #[test]
@@ -236,38 +209,13 @@ fn what_no_cargo_builds_is_left_out_by_name() {
     sides.fake("a", PROGRAM, 1, ":");
     let run = of_counts(sides.duel("a a --pairs 8 --budget 1s"));
     // It says before the start what the budget has no room for, and what can be seen.
-    assert!(
-        run.stderr.contains("8 rounds, which a verdict needs, take about 3 s: give --budget 3s"),
-        "{run}"
-    );
-    assert!(
-        run.stderr.contains("about 8 rounds: pinned rows usually show a change beyond ± "),
-        "{run}"
-    );
+    for words in [
+        "8 rounds, which a verdict needs, take about 3 s: give --budget 3s",
+        "about 8 rounds: pinned rows usually show a change beyond ± ",
+    ] {
+        assert!(run.stderr.contains(words), "{words}: {run}");
+    }
     for words in ["1 left out", "row peer", "switchcost compare"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
-}
-
-/// Fakes hold no memory; a real program's tasks do, and as much on both sides.
-#[test]
-fn memory_of_a_task_is_a_slope() {
-    let sides = Sides::new(&format!(
-        "[[section]]\ntitle = 'Memory'\nmetric = 'memory'\n{}\
-         tasks = [20, 40, 60, 80, 100, 120, 140, 160]\n",
-        row(OTHER).replace("iters = 4", "iters = 1")
-    ));
-    let beside = Path::new(RUNNER).parent().unwrap();
-    if !beside.join(OTHER).is_file() {
-        return crate::support::skip("the programs are not built");
-    }
-    let run = sides.duel("--pairs 8 --format json").arg(beside).arg(beside);
-    // So small a line may be too noisy for a verdict.
-    let run = run.start().finish_all();
-    assert!(matches!(run.code, 0 | 3), "{run}");
-    let answer = answer(&run);
-    let found = finding(&answer, OTHER, "memory");
-    let bytes = found["figures"][0].as_f64().unwrap();
-    assert!((2_000.0..40_000.0).contains(&bytes), "{found}");
-    assert!(found["change"]["estimate"].as_f64().unwrap().abs() < 0.5, "{found}");
 }

@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::support::house::House;
 use crate::support::process::Run;
-use crate::support::{ANSWER, RUNNER, until};
+use crate::support::{ANSWER, RUNNER, switchcost, until};
 
 fn estimate(args: &[&str]) -> Run {
-    args.iter().fold(Run::of(RUNNER).flags("estimate"), |run, arg| run.arg(arg))
+    args.iter().fold(switchcost("estimate"), |run, arg| run.arg(arg))
 }
 
 /// A service that sleeps and wakes, beside a child of its own, until it is dropped.
@@ -63,53 +63,12 @@ fn a_running_service_is_watched_and_told_what_its_switches_cost() {
     assert_eq!(cost["switching"]["verdict"], "little");
 }
 
-#[test]
-fn what_cannot_be_watched_is_bad_usage() {
-    for (flags, words) in [
-        ("--pid 999999999", &["--pid", "there is no process"][..]),
-        ("--pid 0", &["--pid"]),
-        ("--pid 1 --tasks 3", &["--pid", "--tasks"]),
-        ("--pid 1 --for 10ms", &["--for", "1s or more"]),
-        ("--switches 1,,2", &["--switches", "1,,2"]),
-        ("--tasks 20,0,0", &["--tasks", "20,0,0"]),
-    ] {
-        estimate(&[]).flags(flags).arg(ANSWER).finish().expect_refusal(2, words);
-    }
-    estimate(&[]).finish().expect_refusal(2, &["--connections", "--pid"]);
-}
-
-#[test]
-fn a_named_file_that_lacks_figures_is_refused_before_anything_is_measured() {
-    let house = House::new(1, &[]);
-    let run = house.switchcost("estimate --switches 9 --link tcp").arg(ANSWER).finish();
-    let run = run.expect_refusal(
-        2,
-        &["answer.jsonl lacks figures of hand-overs over TCP", "without a file"],
-    );
-    assert!(!run.stderr.contains("measuring"), "{run}");
-}
-
 /// In /sys not even root makes a file.
 #[test]
 fn a_folder_that_takes_no_results_is_named() {
     let run = estimate(&["--switches", "9"]).folder(Path::new("/sys")).finish();
     let run = run.expect(1).expect_complaint(&["this folder", "go to a folder"]);
     assert!(!run.stderr.contains("--out"), "{run}");
-}
-
-/// Two verdicts may not agree, and some limits are met by threads alone.
-#[test]
-fn a_rate_and_tasks_have_one_verdict() {
-    for (flags, verdict) in [
-        ("--switches 9 --tasks 9", "threads will do."),
-        ("--switches 9/s --tasks 200M", "neither threads nor async tasks, as things are."),
-        ("--switches 900M --tasks 9", "neither threads nor async tasks, as things are."),
-    ] {
-        let text = estimate(&[ANSWER]).flags(flags).finish().expect(0).stdout;
-        assert!(text.starts_with(&format!("Overall: {verdict}\n")), "{flags}: {text}");
-    }
-    let text = estimate(&[ANSWER]).flags("--tasks 200M").finish().expect(0).stdout;
-    assert!(!text.contains("Overall") && text.contains(", for threads"), "{text}");
 }
 
 /// Standard input, above all, cannot be read for the switches and again for the memory.
@@ -141,16 +100,10 @@ fn figures_of_this_folder_are_found_and_named() {
 
 #[test]
 fn what_the_system_refuses_is_not_advised() {
-    let limited = r#"ulimit -n 300; exec "$0" "$@""#;
-    let run =
-        Run::within(limited, RUNNER.as_ref()).flags("estimate --connections 20000").arg(ANSWER);
-    let text = words(&run.finish().expect(0).stdout);
-    for part in [
-        "20,000 connections: more than this system allows.",
-        "(open files, hard)",
-        "--nofile=",
-        "; threads would hold ",
-    ] {
+    let run = Run::within(r#"ulimit -n 300; exec "$0" "$@""#, RUNNER.as_ref());
+    let run = run.flags("estimate --connections 20000").arg(ANSWER).finish().expect(0);
+    let text = words(&run.stdout);
+    for part in ["20,000 connections: more than this system allows.", "(open files, hard)"] {
         assert!(text.contains(part), "'{part}' is missing: {text}");
     }
     assert!(!text.contains("will do"), "{text}");

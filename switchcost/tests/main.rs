@@ -33,3 +33,5 @@ mod scripts;
 mod share;
 /// What the tests share.
 mod support;
+/// What is no command line.
+mod usage;

@@ -49,29 +49,12 @@ fn inputs(cases: u32) -> ProptestConfig {
 /// One of the texts with a few of its words replaced: most of what is wrong is nearly right.
 fn mutated<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> impl Strategy<Value = String> {
     let texts: Vec<String> = texts.into_iter().map(Into::into).collect();
-    let known = [
-        "",
-        "0",
-        "-1",
-        "NaN",
-        "1e999",
-        "0.1",
-        "null",
-        "max",
-        "\"",
-        "'",
-        "=",
-        "\u{1b}[2J",
-        "\0",
-        "\n\n",
-        "..",
-        "[[[[",
-        "4294967296",
-        "18446744073709551615",
-        "18446744073709551616",
-    ];
+    let short =
+        ["", "0", "-1", "NaN", "1e999", "0.1", "null", "max", "\"", "'", "=", "\0", "..", "[[[["];
+    let others = ["\u{1b}[2J", "\n\n", "4294967296", "18446744073709551616"];
+    let known: Vec<&str> = short.into_iter().chain(others).collect();
     let word = prop_oneof![
-        4 => select(known.to_vec()).prop_map(str::to_owned),
+        4 => select(known).prop_map(str::to_owned),
         1 => "\\PC{0,8}",
     ];
     let changes = prop::collection::vec((any::<Index>(), word), 0..4);
@@ -126,34 +109,33 @@ pub(crate) fn unpacked(text: &str) -> TempDir {
     root
 }
 
-const SYSTEMS: [&str; 7] = [
-    "kernels/4.19-cgroup-v1.txt",
-    "kernels/5.10-hidepid.txt",
-    "kernels/6.1-arm64.txt",
-    "kernels/6.1-hybrid.txt",
-    "systems/debian.txt",
-    "systems/docker.txt",
-    "systems/kubernetes.txt",
-];
+/// Systems in miniature.
+fn systems() -> Vec<String> {
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+    let names = |folder: &'static str| {
+        let entries =
+            fs::read_dir(format!("{}/tests/fixtures/{folder}", env!("CARGO_MANIFEST_DIR")));
+        entries.unwrap().map(move |entry| format!("{folder}/{}", name(entry.unwrap())))
+    };
+    let mut names: Vec<String> = names("kernels").chain(names("systems")).collect();
+    names.sort();
+    names.iter().map(|name| fixture(name)).collect()
+}
 
-const FLAGS: [&str; 16] = [
-    "0-3,7",
-    "2",
-    "16MiB",
-    "4096",
-    "1..1000",
-    "hop",
-    "extra.to_end.p99",
-    "samples.p99.9",
-    "90s",
-    "1.5ms",
-    "MALLOC_ARENA_MAX=2",
-    "cpus=0-1",
-    "policy=batch",
-    "slack=1us",
-    "wrap='nice -n 5'",
-    "seccomp=docker",
-];
+/// Values of flags, one a line.
+const FLAGS: &str = "0-3,7
+16MiB
+1..1000
+hop
+extra.to_end.p99
+samples.p99.9
+1.5ms
+MALLOC_ARENA_MAX=2
+cpus=0-1
+policy=batch
+slack=1us
+wrap='nice -n 5'
+seccomp=docker";
 
 const DESCRIPTION: &str = r#""contract":1,"program":"p","version":"0.2.0","tasks":2,"bytes":1,"hops":3,"claim":"kernel-switch","passes":[{"name":"main","settle":3}],"needs":{"descriptors":{"fixed":18,"each":2},"bytes":{"fixed":4194306,"each":49153}}}"#;
 
@@ -190,7 +172,7 @@ proptest! {
     }
 
     #[test]
-    fn kernels_are_read(files in mutated(SYSTEMS.map(fixture))) {
+    fn kernels_are_read(files in mutated(systems())) {
         let root = unpacked(&files);
         let machine = machine::read_under(root.path());
         reads_as_it_prints(&machine);
@@ -232,7 +214,7 @@ proptest! {
     #![proptest_config(inputs(512))]
 
     #[test]
-    fn flags_are_read(nearly in mutated(FLAGS), text in "\\PC*") {
+    fn flags_are_read(nearly in mutated(FLAGS.lines()), text in "\\PC*") {
         for text in [nearly, text] {
             if let Ok(cpus) = text.parse::<Cpus>() {
                 assert_eq!(cpus.to_string().parse(), Ok(cpus));

@@ -39,11 +39,16 @@ pub struct Checked {
     pub result: Conformity,
 }
 
-/// Makes the checks, one with each step; `tell` has the name of each before it is made.
-pub fn check(candidate: &Candidate, tell: impl Fn(&str)) -> impl Iterator<Item = Checked> {
+/// Makes the checks that are wanted, one with each step; `tell` has the name of each before it is made.
+pub fn check(
+    candidate: &Candidate,
+    is_wanted: impl Fn(&str) -> bool,
+    tell: impl Fn(&str),
+) -> impl Iterator<Item = Checked> {
     // The others would fail for this reason, and each after as long a wait.
     let mut unanswered = None;
-    CHECKS.iter().enumerate().map(move |(place, &(name, check))| {
+    let wanted = CHECKS.iter().enumerate().filter(move |(_, (name, _))| is_wanted(name));
+    wanted.map(move |(place, &(name, check))| {
         tell(name);
         let result = match unanswered {
             Some(why) => Conformity::Skipped(str::to_owned(why)),

@@ -46,13 +46,6 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// That of a run that began then, in which an answer may take so long.
-    pub fn of(time: Time, begun: Instant, answer: Duration) -> Self {
-        let turns = time.length().map(|length| begun + length + answer);
-        let groups = if let Time::Limit(limit) = time { Some(begun + limit) } else { None };
-        Deadline { groups, turns }
-    }
-
     /// True if no group begins any more; `has_lost` if a program took longer than it may.
     pub fn is_past_groups(self, has_lost: bool) -> bool {
         is_past(self.groups) || has_lost && self.is_past_turns()

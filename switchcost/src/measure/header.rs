@@ -2,41 +2,16 @@
 
 use std::time::SystemTime;
 
-use anyhow::ensure;
 use facts::{Build, Plan, Run};
 
 use crate::plan::Case;
 use crate::system::console::shell_line;
-
-/// Why records do not belong to a plan.
-pub(crate) const OTHER_PLAN: &str = "it was made by another plan or with other options";
 
 /// Header of a run of these cases that begins now. A seed that is drawn is short enough to be typed again.
 pub(crate) fn begin(seed: Option<u64>, build: Build, cases: &[Case]) -> Run {
     let drawn = || facts::record::milliseconds(SystemTime::now()) % 1_000_000;
     let seed = seed.unwrap_or_else(drawn);
     Run::begin(command_line(), seed, facts::machine::read(), build, plan(cases))
-}
-
-/// Checks that one run can go on with another: the same machine, settings, build, plan and duel.
-///
-/// # Errors
-/// Names the facts that differ.
-pub(crate) fn ensure_same(earlier: &Run, run: &Run) -> anyhow::Result<()> {
-    let mut facts = earlier.machine.same_machine(&run.machine);
-    // Nothing tells whether two trees that were changed are the same; the tables warn of them.
-    let of_build = earlier.build.same_build(&run.build);
-    facts.extend(of_build.into_iter().filter(|fact| fact != "dirty"));
-    ensure!(
-        facts.is_empty(),
-        "it was made on another machine, with other settings or by another build ({} differ): \
-         begin a new file by --out, and compare it with this one by `switchcost compare`",
-        facts.join(", ")
-    );
-    ensure!(earlier.plan == run.plan && earlier.seed == run.seed, OTHER_PLAN);
-    ensure!(earlier.sides == run.sides, "it was made by another verb, or between other sides");
-    ensure!(earlier.margin == run.margin, "it is a duel with another --fail-above");
-    Ok(())
 }
 
 /// The header's part about the cases, in the order of their places.

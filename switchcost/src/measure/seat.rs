@@ -47,7 +47,10 @@ impl Options {
     pub fn set_end(&mut self, time: Time, begun: Instant) {
         let share = |length: Duration| (length / 4).max(Duration::from_secs(10)).min(USUAL);
         self.timeout = self.timeout.or(time.length().map(share));
-        self.deadline = Deadline::of(time, begun, self.limit());
+        self.deadline = Deadline {
+            groups: if let Time::Limit(limit) = time { Some(begun + limit) } else { None },
+            turns: time.length().map(|length| begun + length + self.limit()),
+        };
     }
 }
 

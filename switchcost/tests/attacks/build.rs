@@ -4,10 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::switchcost;
 use crate::support::house::{House, executable};
 use crate::support::process::Run;
-use crate::support::until;
+use crate::support::{switchcost, until};
 
 const PLAN: &str = r#"
     rounds = 1

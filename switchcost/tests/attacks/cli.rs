@@ -4,15 +4,14 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{RECORDS, switchcost};
 use crate::support::process::{NO_FILES, Run};
-use crate::support::{RUNNER, skip};
+use crate::support::{FIXTURE, RUNNER, skip, switchcost};
 
 #[test]
 fn an_output_that_cannot_be_written_is_named() {
     for flags in ["--help", "report --help"] {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let run = switchcost(flags).finish_into(full).expect(1);
+        let run = switchcost(flags).output(full).finish().expect(1);
         run.expect_complaint(&["cannot print the help", "No space left"]);
     }
     let run = Run::within("exec \"$0\" \"$@\" >&-", Path::new(RUNNER)).flags("run --list");
@@ -25,7 +24,7 @@ fn an_output_that_cannot_be_written_is_named() {
         ("report - --svg plots", "plots/"),
     ] {
         let run = Run::within(NO_FILES, Path::new(RUNNER)).flags(flags).folder(folder.path());
-        let run = run.input(&fs::read_to_string(RECORDS).unwrap()).finish().expect_quiet_success();
+        let run = run.input(&fs::read_to_string(FIXTURE).unwrap()).finish().expect_quiet_success();
         let is_named = run.stdout.contains(name) && run.stdout.contains("File too large");
         assert!(is_named && run.stdout.ends_with("status 1\n"), "{run}");
     }

@@ -7,13 +7,32 @@ mod report;
 mod runs;
 mod text;
 
-use crate::support::RUNNER;
-use crate::support::process::Run;
+use std::fs;
 
-/// Records of four tables and a curve.
-const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/plan.jsonl");
+use serde_json::Value;
 
-/// A run of the runner that needs no benchmark program.
-fn switchcost(flags: &str) -> Run {
-    Run::of(RUNNER).flags(flags)
+use crate::support::FIXTURE;
+
+/// The fixture's records under other names: of each section by its place, and of each row.
+fn renamed(title: impl Fn(usize, &str) -> String, row: impl Fn(&str) -> String) -> String {
+    let text = fs::read_to_string(FIXTURE).unwrap();
+    let (header, processes) = text.split_once('\n').unwrap();
+    let mut header: Value = serde_json::from_str(header).unwrap();
+    let plan = &mut header["plan"];
+    let mut titles = Vec::new();
+    for (place, section) in plan["sections"].as_array_mut().unwrap().iter_mut().enumerate() {
+        let old = section["title"].as_str().unwrap().to_owned();
+        section["title"] = title(place, &old).into();
+        titles.push((old, section["title"].clone()));
+    }
+    for case in plan["cases"].as_array_mut().unwrap() {
+        let (_, new) = titles.iter().find(|(old, _)| case["section"] == **old).unwrap();
+        case["section"] = new.clone();
+        for key in ["row", "baseline", "versus", "answer"] {
+            if let Some(name) = case[key].as_str() {
+                case[key] = row(name).into();
+            }
+        }
+    }
+    format!("{header}\n{processes}")
 }

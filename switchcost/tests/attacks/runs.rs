@@ -6,15 +6,14 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use nix::sys::signal::Signal::{self, SIGINT, SIGTERM};
+use nix::sys::signal::Signal::{self, SIGTERM};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use tempfile::TempDir;
 
-use super::{RECORDS, switchcost};
 use crate::support::house::House;
 use crate::support::process::{NO_FILES, Run, Running};
-use crate::support::{RUNNER, until};
+use crate::support::{FIXTURE, RUNNER, switchcost, until};
 
 fn house(rounds: u32) -> House {
     House::new(rounds, &["one-thread-brigade"])
@@ -22,15 +21,9 @@ fn house(rounds: u32) -> House {
 
 /// Waits until the runner sleeps, and sees to it that a signal ends it.
 fn interrupt_asleep(running: Running) {
-    let pid = running.pid();
-    let is_in = |state: &str| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.contains(&format!("(switchcost) {state} "))
-    };
-    until("it sleeps", || is_in("S"));
-    running.send(SIGINT);
-    until("it has ended", || is_in("Z"));
-    assert_eq!(running.end_by(SIGINT), Vec::<String>::new());
+    let stat = format!("/proc/{}/stat", running.pid());
+    until("it sleeps", || fs::read_to_string(&stat).unwrap().contains("(switchcost) S "));
+    assert_eq!(running.end_by(SIGTERM), Vec::<String>::new());
 }
 
 /// A folder with a FIFO.
@@ -45,7 +38,7 @@ fn fifo() -> (TempDir, PathBuf) {
 fn the_first_signal_ends_a_wait_for_input_or_a_reader() {
     let (_folder, fifo) = fifo();
     interrupt_asleep(switchcost("report").arg(&fifo).start());
-    interrupt_asleep(switchcost("compare").arg(&fifo).arg(RECORDS).start());
+    interrupt_asleep(switchcost("compare").arg(&fifo).arg(FIXTURE).start());
 }
 
 #[test]
@@ -57,7 +50,7 @@ fn outputs_and_plans_are_regular_files() {
         let run = switchcost(flags).arg(path).folder(folder.path()).finish();
         run.expect_refusal(code, &[path.to_str().unwrap(), word]);
     };
-    let [report, splice] = ["--html", "--splice"].map(|flag| format!("report {RECORDS} {flag}"));
+    let [report, splice] = ["--html", "--splice"].map(|flag| format!("report {FIXTURE} {flag}"));
     let zero = Path::new("/dev/zero");
     for (path, word) in [(fifo.as_path(), "a FIFO"), (&link, "a link"), (zero, "a device")] {
         refused("run --quick --out", path, 1, word);
@@ -74,49 +67,42 @@ fn outputs_and_plans_are_regular_files() {
 fn a_signal_ends_a_write_that_nobody_reads() {
     let (_folder, path) = fifo();
     let house = house(100_000);
+    // It stays, whereas the program may have ended before anybody has seen it.
+    let began = house.path("began");
+    house.fake("one-thread-brigade", &format!(": >'{}'", began.display()));
     for flags in ["", "--out -"] {
         let mut held = fs::OpenOptions::new();
         held.read(true).write(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
         let mut held = held.open(&path).unwrap();
         while held.write(&[b'x'; 4096]).is_ok() {}
+        let _ = fs::remove_file(&began);
         let running = house.run_after(&format!("exec >'{}'", path.display()), flags).start();
-        until("it measures", || running.has("one-thread-brig"));
+        until("it measures", || began.exists());
         running.send(SIGTERM);
-        assert_eq!(running.finish().code, 143, "{flags}");
+        running.finish().expect(143);
     }
 }
 
 #[test]
 fn records_that_cannot_be_kept_leave_the_tables() {
-    let full = house(100);
-    // 4 KiB: room for some records of a hundred, and for each of them alone.
-    let full = full.run_after("ulimit -f 8", "");
+    // 8 KiB: room for some records, and for each of them alone.
+    let full = house(20);
+    let run = full.run_after("ulimit -f 16", "").finish().expect(1);
+    let run = run.expect_complaint(&["File too large", "out.jsonl", "--resume"]);
+    assert!(run.stdout.contains("row one-thread"), "{run}");
+    assert!((1..20).contains(&full.processes().len()), "{run}");
+    full.run("--resume out.jsonl").finish().expect(0);
+    assert_eq!(full.processes().len(), 20);
     let vanishing = house(5);
     vanishing.fake("one-thread-brigade", "rm -f out.jsonl");
-    for (run, words) in [
-        (full, &["File too large", "out.jsonl"][..]),
-        (vanishing.run(""), &["out.jsonl was removed"]),
-    ] {
-        let run = run.finish().expect(1).expect_complaint(words);
-        assert!(run.stdout.contains("row one-thread"), "{run}");
-    }
+    let run = vanishing.run("").finish().expect(1).expect_complaint(&["out.jsonl was removed"]);
+    assert!(run.stdout.contains("row one-thread"), "{run}");
     let house = house(1);
-    let run = Run::within(NO_FILES, &house.path("switchcost")).flags("run");
-    let run = house.of_plan(run.folder(house.folder()), "").finish().expect_quiet_success();
+    let run = house.run_within(NO_FILES, "").finish().expect_quiet_success();
     for words in ["out.jsonl", "File too large", "status 1\n"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
     assert!(!house.out().exists(), "{run}");
-}
-
-/// It may be killed before it has anything to write.
-#[test]
-fn an_empty_file_of_records_is_harmless() {
-    let house = house(5);
-    fs::write(house.out(), "").unwrap();
-    switchcost("report").arg(house.out()).finish().expect_refusal(1, &["is empty", "--resume"]);
-    house.run("--resume out.jsonl").finish().expect(0);
-    assert_eq!(house.processes().len(), 5);
 }
 
 /// Ctrl-\, and what ends a process by default, leave no child of a child.

@@ -9,7 +9,7 @@ use super::synthetic::{Noise, centre, draw, file, pair, pair_within, verdicts};
 /// 0.5 to 7 %, other cases by other amounts.
 #[test]
 fn equal_runs_are_rarely_called_different() {
-    const PAIRS: u32 = 400;
+    const PAIRS: u32 = 100;
     let mut noise = Noise::of(1979);
     let (mut old, mut new) = (file(14, 10), file(14, 10));
     let mut wrong_pairs = 0;
@@ -28,7 +28,7 @@ fn equal_runs_are_rarely_called_different() {
 /// Every interval decides: of a change just outside the margin, none says *unchanged*.
 #[test]
 fn a_change_outside_the_margin_is_rarely_called_none() {
-    const PAIRS: u32 = 100;
+    const PAIRS: u32 = 40;
     let mut noise = Noise::of(66);
     let (old, mut new) = (file(12, 40), file(12, 40));
     let mut wrong_pairs = 0;

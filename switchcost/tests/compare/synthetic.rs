@@ -101,15 +101,10 @@ pub(crate) fn centre(case: u32) -> f64 {
     f64::from(case + 1) * 500.0
 }
 
-pub(crate) fn case_of(record: &Record) -> u32 {
-    record.case
-}
-
 /// Gives each run of a file a mean of its own.
 pub(crate) fn draw(file: &mut [Record], mut mean: impl FnMut(u32) -> f64) {
     for record in file {
-        let mean = mean(case_of(record));
-        record.process.samples = Some(samples(mean));
+        record.process.samples = Some(samples(mean(record.case)));
     }
 }
 

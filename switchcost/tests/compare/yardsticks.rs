@@ -5,7 +5,7 @@ use facts::{Also, Metric, Quantity, Record};
 use switchcost::figures::verdict::{MARGIN, Reason, Verdict};
 use switchcost::views::comparison::Comparison;
 
-use super::synthetic::{Noise, edit, findings, pair, record, text, verdicts, worse_than};
+use super::synthetic::{Noise, edit, findings, pair, record, verdicts, worse_than};
 
 /// Two cases of which the second depends on the machine alone; both times are multiplied.
 fn with_yardstick(own: f64, yardstick: f64) -> Vec<Record> {
@@ -56,19 +56,6 @@ fn what_the_machine_may_have_done_is_no_verdict() {
     }
 }
 
-/// A wake-up on another CPU is the scheduler's.
-#[test]
-fn an_unpinned_yardstick_is_none() {
-    let [old, new] = [1.0, 1.5].map(|factor| {
-        let mut records = with_yardstick(factor, factor);
-        records.iter_mut().for_each(|record| record.process.cpus = None);
-        records
-    });
-    let compared = pair(&old, &new);
-    assert!(verdicts(&compared).iter().all(|verdict| verdict.has_changed()));
-    assert!(text(&compared).contains("times were compared as they are"));
-}
-
 /// Every row shows the interval of its verdict: it excludes no change if that is a difference, and lies inside the
 /// margin if that is none.
 fn assert_told(comparison: &Comparison) {
@@ -84,25 +71,6 @@ fn assert_told(comparison: &Comparison) {
             Verdict::Inconclusive(why) => why == Reason::Machine,
         };
         assert!(is_fit, "{finding:?}");
-    }
-}
-
-/// The machine takes 1.5 times as long, and a case 1.65 times: 10 % longer beside it, in its rate too.
-#[test]
-fn the_change_shown_is_the_one_beside_the_yardsticks() {
-    let (old, new) = (with_yardstick(1.0, 1.0), with_yardstick(1.65, 1.5));
-    let compared = pair(&old, &new);
-    assert_told(&compared);
-    for (place, verdict, measured, beside) in
-        [(0, Verdict::More, 1.65, 1.1), (1, Verdict::Less, 1.0 / 1.65, 1.0 / 1.1)]
-    {
-        let finding = findings(&compared)[place];
-        let ([old, new], change) = (finding.figures.unwrap(), finding.change.unwrap());
-        assert_eq!(finding.verdict, verdict);
-        assert!((new / old - measured).abs() < 1e-9, "{finding:?}");
-        assert!((change.estimate - (beside - 1.0)).abs() < 1e-9, "{finding:?}");
-        // The gate sees the same.
-        assert!(finding.is_worse_than(0.09) && !finding.is_worse_than(0.11));
     }
 }
 
@@ -126,7 +94,7 @@ fn drifting(noise: &mut Noise, own: f64, drift: f64, other: f64) -> Vec<Record> 
 /// The verdicts together allow one wrong one in 20 pairs.
 #[test]
 fn a_machine_that_varies_hides_no_change_and_makes_none() {
-    const PAIRS: usize = 200;
+    const PAIRS: usize = 40;
     let mut noise = Noise::of(7);
     let mut changed = |own: f64, drift: f64, other: f64| {
         let pairs = (0..PAIRS).filter(|_| {

@@ -4,3 +4,4 @@ mod chains;
 pub(crate) mod programs;
 mod promises;
 mod verb;
+mod work;

@@ -1,4 +1,4 @@
-//! `switchcost check` with a program that follows the contract, and with scripts that do not.
+//! `switchcost check` with programs that follow the contract, and with scripts that do not.
 
 use std::path::PathBuf;
 
@@ -13,10 +13,6 @@ use crate::support::{RUNNER, build, until};
 /// Number of checks.
 const CHECKS: usize = 12;
 
-fn good() -> PathBuf {
-    build().join("one-thread-brigade")
-}
-
 /// A folder with a shell script.
 fn script(text: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -29,41 +25,34 @@ fn check(flags: &str) -> Run {
     Run::of(RUNNER).flags("check").flags(flags)
 }
 
+/// One that does all by itself, and one whose tasks are processes.
 #[test]
 fn a_program_that_follows_the_contract_passes() {
-    let run = check("").arg(good()).flags("--nonblocking").start().finish_all();
-    let run = run.expect(0);
-    assert!(run.stderr.is_empty(), "{run}");
-    assert!(run.stdout.contains("\npassed   ends at a signal\n"), "{run}");
-    let tally = format!("\n{CHECKS} passed, 0 failed, 0 skipped\n");
-    assert!(run.stdout.ends_with(&tally), "{run}");
+    for (program, flags) in [("thread-brigade", "--idle 3"), ("process-brigade", "")] {
+        let run = check("").arg(build().join(program)).flags(flags).start().finish_all();
+        let run = run.expect(0);
+        assert!(run.stderr.is_empty(), "{run}");
+        assert!(run.stdout.contains("\npassed   ends at a signal\n"), "{run}");
+        assert!(run.stdout.contains(" passed, 0 failed, "), "{run}");
+    }
 }
 
+/// Faults are told in words of the contract, and on one line.
 #[test]
 fn the_point_that_a_program_violates_is_named() {
-    let bad = "case \" $* \" in *' --no-such-flag '*) echo no >&2; exit 1 ;; esac";
-    let (_folder, path) = script(&format!("{bad}\nexec {} \"$@\"", good().display()));
+    let text = House::fake_text("one-thread-brigade", "[ $what = hold ] && what=run n=1");
+    let (_folder, path) = script(&text);
     let run = check("--format json").arg(&path).start().finish_all().expect(1);
-    assert!(run.stderr.contains(&format!("1 of {CHECKS} checks failed")), "{run}");
     let answer: Value = serde_json::from_str(run.line()).unwrap();
-    assert_eq!((&answer["passed"], &answer["failed"]), (&(CHECKS - 1).into(), &1.into()), "{run}");
+    let failed = answer["failed"].as_u64().unwrap();
+    assert!(run.stderr.contains(&format!("{failed} of {CHECKS} checks failed")), "{run}");
     let checks = answer["checks"].as_array().unwrap();
-    let failed: Vec<_> = checks.iter().filter(|check| check["result"] == "failed").collect();
-    assert!(failed.len() == 1 && failed[0]["check"] == "refuses bad flags", "{run}");
-    let why = failed[0]["reason"].as_str().unwrap();
-    assert!(
-        why.starts_with("flags '--no-such-flag': expected status 2: it ended with status 1"),
-        "{run}"
-    );
-}
-
-#[test]
-fn a_program_that_hangs_is_ended_and_its_other_checks_are_skipped() {
-    let (_folder, path) = script("sleep 1000\ntrue");
-    let run = check("--timeout 1s").arg(&path).start().finish_all().expect(1);
-    assert!(run.stdout.starts_with("failed   describes itself: its end did not come"), "{run}");
-    let tally = format!("\n0 passed, 1 failed, {} skipped\n", CHECKS - 1);
-    assert!(run.stdout.ends_with(&tally), "{run}");
+    let quoted = r#"it answered {"at":"ran","samples_ns":[1000]} where 'held' was due"#;
+    let reasons: Vec<&str> = checks.iter().filter_map(|check| check["reason"].as_str()).collect();
+    assert!(reasons.iter().any(|reason| reason.contains(quoted)), "{run}");
+    for word in ["Ran {", "Ready {", "Description {", "\\n  "] {
+        assert!(!run.stdout.contains(word), "'{word}': {run}");
+    }
 }
 
 /// What it waits for is named, and what there was of it; and it waits once.
@@ -76,7 +65,7 @@ echo "{\"at\":\"ready\",\"pids\":[$$],\"setup_ns\":1,\"first_ns\":1,${descriptio
         (ready, "the answer to `run 1`", ": timed out"),
     ] {
         let describe = "case $* in *--describe*) exec \"$good\" \"$@\" ;; esac";
-        let good = good();
+        let good = build().join("one-thread-brigade");
         let (_folder, path) =
             script(&format!("good='{}'\n{describe}\n{text}\nexec sleep 1000", good.display()));
         let run = check("--timeout 1s").arg(&path).start().finish_all().expect(1);
@@ -89,19 +78,6 @@ echo "{\"at\":\"ready\",\"pids\":[$$],\"setup_ns\":1,\"first_ns\":1,${descriptio
     }
 }
 
-/// Faults are told in words of the contract, and on one line.
-#[test]
-fn what_a_program_prints_is_quoted_as_it_prints_it() {
-    let text = House::fake_text("one-thread-brigade", "[ $what = hold ] && what=run n=1");
-    let (_folder, path) = script(&text);
-    let run = check("").arg(&path).start().finish_all().expect(1);
-    let quoted = r#"it answered {"at":"ran","samples_ns":[1000]} where 'held' was due"#;
-    assert!(run.stdout.contains(quoted), "{run}");
-    for word in ["Ran {", "Ready {", "Description {", "\\n  "] {
-        assert!(!run.stdout.contains(word), "'{word}': {run}");
-    }
-}
-
 #[test]
 fn an_interrupt_ends_the_check_and_the_program() {
     let (_folder, path) = script("sleep 1000\ntrue");
@@ -110,21 +86,4 @@ fn an_interrupt_ends_the_check_and_the_program() {
     running.signal(SIGINT);
     let run = running.finish_all().expect_refusal(130, &["interrupted after 0 checks"]);
     assert_eq!(run.stderr.lines().count(), 1, "{run}");
-}
-
-#[test]
-fn what_is_no_program_is_bad_usage() {
-    let (folder, script) = script("");
-    let plain = folder.path().join("plain");
-    std::fs::write(&plain, "").unwrap();
-    let none = folder.path().join("none");
-    for (path, words) in [(&none, "there is no program"), (&plain, "cannot start")] {
-        check("").arg(path).finish().expect_refusal(2, &[words]);
-    }
-    for flags in ["--tasks 3", "--threads=3", "--warmup=1", "--controlled"] {
-        let run = check("").arg(&script).flags(flags).finish();
-        let flag = flags.split([' ', '=']).next().unwrap();
-        run.expect_refusal(2, &[flag, "the checks set"]);
-    }
-    check("").finish().expect_refusal(2, &["PROGRAM"]);
 }

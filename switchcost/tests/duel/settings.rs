@@ -42,10 +42,11 @@ fn a_setting_is_found_told_and_repeated() {
         let lines = fs::read_to_string(sides.path("out.jsonl")).unwrap();
         let header: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
         assert!(header["command"].as_str().unwrap().contains(setting), "{header}");
-        // On both sides it makes no difference.
-        let both = of_counts(sides.duel("a a --pairs 8 --a").arg(setting).arg("--b").arg(setting));
-        assert!(both.stdout.contains("1 unchanged"), "{setting}");
     }
+    // On both sides it makes no difference.
+    let sides = of_settings(": ${K:=1}");
+    let both = of_counts(sides.duel("a a --pairs 8 --a K=2 --b K=2"));
+    assert!(both.stdout.contains("1 unchanged"), "{both}");
 }
 
 #[test]
@@ -105,9 +106,6 @@ fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
         let words = "B: `echo no >&2; exit 4`: exit status: 4: no";
         assert!(run.stdout.replace("\n  ", " ").contains(words), "{flags}: {run}");
     }
-
-    // The other side would run with what nothing puts back.
-    sides.duel("a a --before-b true").finish().expect_refusal(2, &["--after-b"]);
 }
 
 /// A row of one CPU keeps it, and one that has a flag's value already is no duel.
@@ -129,16 +127,4 @@ fn a_setting_that_a_row_cannot_have_or_has_is_left_out_by_name() {
     }
     let run = sides.duel("a a --each cpus=0 --filter").arg(PROGRAM).finish();
     run.expect_refusal(125, &["no row can be measured", "cpus=0"]);
-}
-
-#[test]
-fn a_setting_that_cannot_be_is_bad_usage() {
-    let sides = of_settings(":");
-    for (setting, words) in
-        [("K", "NAME=VALUE"), ("tokio@1.50.0", "switchcost duel tokio@1.50.0 .")]
-    {
-        sides.duel("a a --b").arg(setting).finish().expect_refusal(2, &["--b", words]);
-    }
-    let run = sides.duel("a a --b").arg("wrap=no-such-command").finish();
-    run.expect_refusal(125, &["no-such-command"]);
 }

@@ -82,28 +82,12 @@ fn a_hop_makes_the_system_calls_that_it_is_said_to_make() {
     }
 }
 
-/// A run in which a call fails as in a sandbox.
-fn denied(call: &str, errno: &str) -> Run {
-    Run::of("strace")
-        .flags(&format!("-f -o /dev/null -e trace={call} -e inject={call}:error={errno}"))
-}
-
-#[test]
-fn a_ring_that_a_sandbox_denies_is_named() {
-    let Some(()) = tracing() else { return };
-    for program in ["uring-brigade", "compio-brigade"] {
-        for errno in ["EPERM", "ENOSYS"] {
-            let run = denied("io_uring_setup", errno).arg(build().join(program)).flags(FLAGS);
-            run.finish().expect_refusal(1, &["io_uring is not available", "uring-brigade"]);
-        }
-    }
-}
-
 #[test]
 fn events_that_a_sandbox_denies_are_absent_with_the_reason() {
     let Some(()) = tracing() else { return };
     let house = House::new(1, &["one-thread-brigade"]);
-    let run = denied("perf_event_open", "EPERM").arg(house.path("switchcost"));
+    let denied = "-f -o /dev/null -e trace=perf_event_open -e inject=perf_event_open:error=EPERM";
+    let run = Run::of("strace").flags(denied).arg(house.path("switchcost"));
     let run = run.flags("stat --counters --iters 4 --format json ./one-thread-brigade");
     let run = run.folder(house.folder()).finish();
     let answer: Value = serde_json::from_str(run.expect(0).line()).unwrap();

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use serde_json::{Value, json};
-
 use crate::support::house::House;
 use crate::support::process::{Outcome, Run};
 use crate::support::{build, skip, until};
@@ -105,20 +103,6 @@ fn what_a_group_has_too_little_of_is_named() {
         run(many).map(|run| run.expect_refusal(1, &words));
         run(few).map(|run| run.expect(0));
     }
-}
-
-#[test]
-fn a_record_has_the_cpu_quota() {
-    let half =
-        [("cpu.max", "10000 20000"), ("cpu.cfs_period_us", "20000"), ("cpu.cfs_quota_us", "10000")];
-    let Some(group) = Group::new("cpu", &half) else { return };
-    let house = House::new(1, &["one-thread-brigade"]);
-    let Some(run) = may_enter(house.run_after(&group.enter(), "").finish()) else { return };
-    let run = run.expect(0);
-    let header: Value = serde_json::from_str(house.text().lines().next().unwrap()).unwrap();
-    let quota = json!({"quota_us": 10_000, "period_us": 20_000});
-    assert_eq!(header["machine"]["cpu_quota"], quota);
-    assert!(run.stdout.contains("0.50 CPUs"), "{run}");
 }
 
 #[test]

@@ -10,9 +10,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use switchcost::check::{Candidate, Live};
 
-use crate::support::house::House;
 use crate::support::process::Run;
-use crate::support::{build, is_installed, skip, until};
+use crate::support::{build, skip, until};
 
 /// A controlled run that is ready, and its processes.
 fn ready(program: &str, flags: &[&str]) -> (Live, Vec<i32>) {
@@ -69,23 +68,6 @@ fn an_idle_thread_that_was_woken_is_an_error() {
         assert!(error.contains("an idle task was woken"), "{error}");
         live.finish().unwrap().expect(1).unwrap();
     }
-}
-
-/// The runner knows its CPUs from its start.
-#[test]
-fn another_set_of_cpus_does_not_break_a_plan() {
-    let all = sched_getaffinity(Pid::from_raw(0)).unwrap();
-    let mut cpus = (0..CpuSet::count()).filter(|&cpu| all.is_set(cpu).unwrap());
-    let (Some(cpu), Some(_), true) = (cpus.next(), cpus.next(), is_installed("taskset")) else {
-        return skip("one CPU, or no taskset");
-    };
-    let house = House::new(2, &["one-thread-brigade", "async-brigade"]);
-    let taskset = format!("taskset --pid --cpu-list {cpu} $PPID >/dev/null || exit");
-    house.fake("async-brigade", &taskset);
-    house.run("").start().finish_all().expect(0);
-    let processes = house.processes();
-    assert_eq!(processes.len(), 4);
-    assert!(processes.iter().all(|p| p["error"].is_null()), "{processes:?}");
 }
 
 /// Whoever spins there keeps the CPU from those that it waits for.

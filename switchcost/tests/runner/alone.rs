@@ -52,12 +52,3 @@ fn what_only_a_checkout_has_is_said() {
         assert!(text.contains(words), "{words}: {run}");
     }
 }
-
-#[test]
-fn its_version_names_the_commit() {
-    let version = Run::of(RUNNER).flags("--version").finish().expect(0).stdout;
-    match option_env!("SWITCHCOST_COMMIT") {
-        Some(commit) => assert!(version.contains(&commit[..12]), "{version}"),
-        None => crate::support::skip("built outside a repository"),
-    }
-}

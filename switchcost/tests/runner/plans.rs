@@ -1,9 +1,9 @@
 //! A plan, its results and its tables.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 
-use super::switchcost;
 use crate::support::house::House;
+use crate::support::switchcost;
 
 const TWO: [&str; 2] = ["one-thread-brigade", "async-brigade"];
 
@@ -50,7 +50,7 @@ fn an_answer_names_the_rows_of_its_plan() {
 
 #[test]
 fn the_same_seed_gives_the_same_order() {
-    let house = House::new(6, &TWO);
+    let house = House::new(4, &TWO);
     let order = |seed: &str| {
         let _ = fs::remove_file(house.out());
         house.run("--seed").arg(seed).finish().expect(0);
@@ -58,7 +58,7 @@ fn the_same_seed_gives_the_same_order() {
         names.collect::<Vec<_>>()
     };
     let first = order("7");
-    assert_eq!((first.len(), &first), (12, &order("007")));
+    assert_eq!((first.len(), &first), (8, &order("007")));
 }
 
 #[test]
@@ -68,20 +68,14 @@ fn results_are_appended_and_what_is_missing_is_resumed() {
         house.run("").finish().expect(0);
         assert_eq!(house.processes().len(), lines);
     }
-    fs::remove_file(house.out()).unwrap();
-    house.run("").finish().expect(0);
-    let all = house.text();
-    for missing in TWO {
-        let name = format!("\"program\":\"{missing}\"");
-        let is_kept = |line: &&str| !line.contains("\"kind\":\"process\"") || !line.contains(&name);
-        let kept: Vec<&str> = all.lines().filter(is_kept).collect();
-        fs::write(house.out(), kept.join("\n") + "\n").unwrap();
-        assert_eq!(house.processes().len(), 2, "{all}");
-        house.run("--resume out.jsonl").finish().expect(0);
-        let processes = house.processes();
-        let again = processes.iter().filter(|p| p["program"] == missing);
-        assert_eq!((processes.len(), again.count()), (4, 2), "{missing}");
-    }
+    let first: Vec<String> = house.text().lines().take(5).map(str::to_owned).collect();
+    let name = format!("\"program\":\"{}\"", TWO[0]);
+    let is_kept = |line: &&String| !line.contains("\"kind\":\"process\"") || !line.contains(&name);
+    let kept: String = first.iter().filter(is_kept).map(|line| format!("{line}\n")).collect();
+    fs::write(house.out(), kept).unwrap();
+    assert_eq!(house.processes().len(), 2);
+    house.run("--resume out.jsonl").finish().expect(0);
+    assert_eq!((house.processes().len(), house.text().matches(&name).count()), (4, 2));
 }
 
 #[test]
@@ -91,27 +85,15 @@ fn a_budget_takes_the_place_of_the_rounds_and_is_resumed_with_all_cases() {
         let processes = house.processes();
         TWO.map(|name| processes.iter().filter(|p| p["program"] == name).count())
     };
-    house.run("--budget 4s").finish().expect(0);
+    house.run("--budget 2s").finish().expect(0);
     let [one, other] = counts();
     assert!(one >= 5 && one == other, "{one} and {other} rounds");
     // The header and the first process.
     let begin: Vec<String> = house.text().lines().take(2).map(str::to_owned).collect();
     fs::write(house.out(), begin.join("\n") + "\n").unwrap();
-    house.run("--budget 4s --resume out.jsonl").finish().expect(0);
+    house.run("--budget 2s --resume out.jsonl").finish().expect(0);
     let [one, other] = counts();
     assert!(one >= 5 && one == other, "{one} and {other} rounds");
-}
-
-#[test]
-fn a_plan_of_slopes_alone_ends_before_its_budget() {
-    let house = House::new(1, &[TWO[0]]);
-    let plan = fs::read_to_string(house.path("plan.toml")).unwrap();
-    let plan = plan
-        .replace("'hop'", "'memory'")
-        .replace("flags = [\"--tasks\", \"1\"]", "tasks = [1, 2, 3, 4, 5, 6, 7, 8]");
-    house.set_plan(&plan);
-    house.run("--budget 10h").finish().expect(0);
-    assert_eq!(house.processes().len(), 24);
 }
 
 #[test]
@@ -136,13 +118,9 @@ fn a_run_goes_on_only_where_it_was_begun() {
 fn a_case_that_fails_stays_as_a_row_with_its_reason() {
     for (before, reason) in [
         ("echo '{\"at\":\"failed\",\"error\":\"no luck\"}'; exit 1", "no luck"),
-        (
-            "echo out of luck >&2; kill -SEGV $$",
-            "killed by signal 11 (SIGSEGV); it says: out of luck",
-        ),
+        ("echo so >&2; kill -SEGV $$", "killed by signal 11 (SIGSEGV); it says: so"),
         ("exit 3", "it printed no answer"),
         ("echo nonsense; exit 0", "nonsense"),
-        ("kill -KILL $$", "killed by signal 9 (SIGKILL)"),
     ] {
         let house = House::new(2, &TWO);
         house.fake(TWO[0], before);
@@ -172,8 +150,6 @@ fn a_faulty_plan_is_bad_usage() {
     for flags in ["", "--list"] {
         house.run(flags).finish().expect_refusal(2, &["no-such-brigade"]);
     }
-    let run = switchcost("run --plan /nonexistent.toml").finish();
-    run.expect_refusal(2, &["--plan", "/nonexistent.toml"]);
 }
 
 /// The folder of the plan, and not the one where the runner starts.
@@ -188,34 +164,6 @@ fn a_relative_path_of_a_program_starts_in_the_folder_of_the_plan() {
     assert_eq!(house.processes().len(), 1);
     fs::remove_file(house.path(TWO[0])).unwrap();
     run("--list").expect_refusal(2, &["there is no program plans/../one-thread-brigade"]);
-}
-
-#[test]
-fn bad_flags_are_named() {
-    for (flags, word) in [
-        ("frobnicate", "frobnicate"),
-        ("run --nonsense", "--nonsense"),
-        ("run --rounds 0", "--rounds"),
-        ("run --seed -1", "-1"),
-        ("run --timeout 0s", "--timeout"),
-        ("run --timeout soon", "--timeout"),
-        ("report", "FILE"),
-        ("sweep --tasks 5..2", "--tasks"),
-        ("sweep --tasks 2..9 --points 1", "--points"),
-        ("sweep", "--tasks"),
-        ("memory --rounds 0", "--rounds"),
-        ("scale --to 1", "--to"),
-        ("sweep --tasks 2..9 --also memory", "system-per-task"),
-        ("limits --tasks 0", "--tasks"),
-    ] {
-        switchcost(flags).finish().expect_refusal(2, &[word]);
-    }
-}
-
-#[test]
-fn a_program_that_is_not_there_names_those_that_are() {
-    let run = switchcost("sweep --tasks 2..9 --program threads").finish().expect(2);
-    run.expect_complaint(&["'threads'", "thread-brigade, ", "uring-brigade"]);
 }
 
 #[test]
@@ -234,17 +182,6 @@ fn what_is_no_result_is_told_by_its_line() {
         let run = switchcost("report").arg(house.out()).finish();
         run.expect_refusal(1, &["out.jsonl", word]);
     }
-    let run = switchcost("report /nonexistent").finish();
-    run.expect_refusal(1, &["/nonexistent", "No such file"]);
-}
-
-#[test]
-fn a_table_that_cannot_be_printed_is_an_error_and_its_results_are_kept() {
-    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let house = House::new(1, &TWO);
-    let run = house.run("").finish_into(full).expect(1);
-    run.expect_complaint(&["cannot print", "No space left"]);
-    assert_eq!(house.processes().len(), 2);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! The verbs with the programs themselves, as small as can be.
 
-use std::path::Path;
-
 use serde_json::Value;
 use switchcost::measure::probe;
 use switchcost::plan::BUILT_IN;
@@ -67,20 +65,6 @@ fn columns_of_further_passes_are_filled() {
     assert!(text.contains(r#""heartbeat":{"count""#), "{text}");
 }
 
-#[test]
-fn a_stack_that_was_used_stays_resident() {
-    let house = house();
-    std::fs::hard_link(build().join("thread-creation"), house.path("thread-creation")).unwrap();
-    let resident = |depth: u64| {
-        let run = house.switchcost("stat --iters 1 --format json thread-creation --tasks 20");
-        let answer = json(&run.flags(&format!("--stack-depth {depth}")).finish().expect(0));
-        answer["process"]["memory"]["held"]["resident"].as_u64().unwrap()
-    };
-    // 20 stacks of 512 KiB are more than all else that the process holds.
-    let depth = 512 << 10;
-    assert!(resident(0) < 20 * depth && resident(depth) >= 20 * depth);
-}
-
 /// Figures of a metric, curve by curve.
 fn points<'a>(answer: &'a Value, metric: &str) -> Vec<&'a Value> {
     let figures = answer["figures"].as_array().unwrap().iter();
@@ -135,31 +119,6 @@ fn a_sweep_goes_as_far_as_the_limits_and_names_what_stops_it() {
         assert!(beyond["x"] == 100 && beyond["outcome"] == outcome, "{run}");
     }
     assert!(points(&answer, "hop")[2]["reason"].as_str().unwrap().contains("open files"), "{run}");
-}
-
-#[test]
-fn stat_tells_what_can_be_observed() {
-    let house = house();
-    for flags in ["--iters 20 one-thread-brigade", "one-thread-brigade --warmup=0 --iters 20"] {
-        let run = house.switchcost(&format!("stat {flags} --tasks 3")).finish().expect(0);
-        for word in ["per hop", "switches", "memory", "20 iterations"] {
-            assert!(run.stdout.to_lowercase().contains(word), "'{word}' is missing: {run}");
-        }
-    }
-    for bad in ["--iters 0", "--iters", "--warmup=x", "--counters"] {
-        let run = house.switchcost(&format!("stat one-thread-brigade {bad}")).finish().expect(2);
-        run.expect_complaint(&[bad.split(['=', ' ']).next().unwrap()]);
-    }
-}
-
-#[test]
-fn limits_tells_what_fits_and_what_raises_it() {
-    let house = house();
-    let few = house.switchcost("limits thread-brigade --tasks 3").finish().expect(0);
-    assert!(few.stdout.contains("3 tasks fit"), "{few}");
-    let run = Run::within(r#"ulimit -n 64; exec "$0" "$@""#, Path::new(&house.path("switchcost")));
-    let run = run.flags("limits thread-brigade --tasks 500").finish().expect(1);
-    assert!(run.stdout.contains("nofile"), "{run}");
 }
 
 /// A flag or a value that a program does not know is a fault of the plan. Two that do not go together

@@ -1,7 +1,6 @@
-//! Slices of programs that take turns: which of them count, and what is kept of each.
+//! Slices of programs that take turns, and what is kept of each.
 
-use switchcost::figures::speed::{self, Speed};
-use switchcost::measure::store;
+use serde_json::Value;
 
 use crate::support::house::House;
 
@@ -27,41 +26,23 @@ fn all_take_part_in_each_turn_and_every_slice_is_kept() {
     }
 }
 
-/// As if the host had taken time in a turn.
-#[test]
-fn slices_whose_time_was_stolen_do_not_count() {
-    let house = house();
-    house.run("").finish().expect(0);
-    let mut records = store::read(&house.out()).unwrap().records;
-    for slice in records.iter_mut().flat_map(|record| &mut record.process.slices) {
-        if slice.turn == 3 {
-            slice.stolen = Some(10_000);
-        }
-    }
-    let Speed { timed, slices, .. } = speed::correct(&records);
-    assert!(slices.stolen >= records.len(), "{slices:?}");
-    for timed in timed {
-        // A busy machine may have taken all five: then all count, or none.
-        let Some(corrected) = timed.corrected else { continue };
-        let turns = &corrected.turns;
-        assert!(!turns.contains_key(&3) || turns.len() == 5, "{turns:?}");
-    }
-}
-
 #[test]
 fn percentiles_are_those_of_all_samples() {
     let house = house();
     let metrics = "'samples.p99'\nalso = [{ name = 'tail', metric = 'samples.p99.9' }]";
     house.set_plan(&house.plan().replace("'hop'", metrics));
+    // One of a hundred lengths after the other.
+    let lengths =
+        r#"for (k = 1; k <= n; k++) printf "%s%d", (k > 1 ? "," : ""), (k % 100 + 1) * 1000"#;
+    let samples = format!("$(awk -v n=$n 'BEGIN {{ {lengths} }}')");
+    let answer = r#"printf '{"at":"ran","samples_ns":[%s]}\n'"#;
     for program in TWO {
-        // One of a hundred lengths after the other.
-        house.fake(program, "samples() { seq \"$1\" | awk '{ print ($1 % 100 + 1) * 1000 }'; }");
+        house.fake(program, &format!("[ $what = run ] && {answer} \"{samples}\" && continue"));
     }
     let run = house.run("--format json").finish().expect(0);
-    let answer: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
-    let figures = answer["figures"].as_array().unwrap();
-    let found: Vec<f64> =
-        figures.iter().map(|figure| figure["mean"]["value"].as_f64().unwrap()).collect();
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    let figures = answer["figures"].as_array().unwrap().iter();
+    let found: Vec<f64> = figures.map(|figure| figure["mean"]["value"].as_f64().unwrap()).collect();
     assert_eq!(found.len(), 4, "{run}");
     assert!(found.iter().all(|ns| (98_900.0..=100_001.0).contains(ns)), "{found:?}");
 }

@@ -29,29 +29,22 @@ fn the_second_runner_waits_for_the_first_even_one_that_is_killed() {
     let lock = folder.path().join("lock");
     let (_house, first) = endless(&lock);
     let house = House::new(2, &PROGRAM);
-    let second = with(house.run(""), &lock).start();
     let words = format!("waiting for another switchcost (process {}) to end", first.pid());
-    until("it says that it waits", || second.stderr_so_far().contains(&words));
-    assert!(second.stderr_so_far().contains("SWITCHCOST_LOCK=none"));
+    let wait = || {
+        let running = with(house.run(""), &lock).start();
+        until("it says that it waits", || running.stderr_so_far().contains(&words));
+        assert!(running.stderr_so_far().contains("SWITCHCOST_LOCK=none"));
+        running
+    };
+    let interrupted = wait();
+    interrupted.signal(SIGINT);
+    interrupted.finish_all().expect(130).expect_complaint(&["nothing was measured"]);
+    assert!(!house.out().exists(), "nothing to keep, no file");
+    let second = wait();
     assert_eq!(house.processes().len(), 0);
     assert!(first.end_by(SIGKILL).is_empty());
     second.finish_all().expect(0);
     assert_eq!(house.processes().len(), 2);
-}
-
-#[test]
-fn a_wait_can_be_interrupted() {
-    let folder = tempfile::tempdir().unwrap();
-    let lock = folder.path().join("lock");
-    let (_house, first) = endless(&lock);
-    let house = House::new(2, &PROGRAM);
-    let second = with(house.run(""), &lock).start();
-    until("it says that it waits", || second.stderr_so_far().contains("waiting for"));
-    second.signal(SIGINT);
-    let run = second.finish_all().expect(130);
-    run.expect_complaint(&["nothing was measured"]);
-    assert!(!house.out().exists(), "nothing to keep, no file");
-    assert!(first.end_by(SIGKILL).is_empty());
 }
 
 #[test]

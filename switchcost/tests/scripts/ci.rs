@@ -50,25 +50,18 @@ fn repository(folder: &Path, texts: [&str; 2]) {
 }
 
 /// The step, as GitHub starts it in a workspace; its summary and outputs.
-fn run<const N: usize>(
-    action: &Path,
-    workspace: &Path,
-    crate_name: &str,
-    status: i32,
-    more: [(&str, &str); N],
-) -> (Outcome, [String; 2]) {
+fn run(action: &Path, workspace: &Path, more: &[(&str, &str)]) -> (Outcome, [String; 2]) {
     let outputs = ["summary", "outputs"].map(|name| action.join(name));
     outputs.iter().for_each(|output| fs::write(output, "").unwrap());
     let path = format!("{}:{}", action.join("bin").display(), std::env::var("PATH").unwrap());
-    let mut step =
-        Run::of("bash").arg("-eo").arg("pipefail").arg("-c").arg(step()).folder(workspace);
-    for (name, value) in [
+    let step = Run::of("bash").arg("-eo").arg("pipefail").arg("-c").arg(step()).folder(workspace);
+    let variables = [
         ("GITHUB_ACTION_PATH", action.to_str().unwrap()),
         ("GITHUB_STEP_SUMMARY", outputs[0].to_str().unwrap()),
         ("GITHUB_OUTPUT", outputs[1].to_str().unwrap()),
         ("PATH", &path),
-        ("STATUS", &status.to_string()),
-        ("CRATE", crate_name),
+        ("STATUS", "0"),
+        ("CRATE", ""),
         ("FOLDER", "its crate"),
         ("BASE", "HEAD~1"),
         ("PLAN", "why"),
@@ -77,13 +70,10 @@ fn run<const N: usize>(
         ("FAIL_ON", "counts"),
         ("FAIL_ABOVE", "5%"),
         ("FLAGS", "--pairs 8"),
-    ]
-    .into_iter()
-    .chain(more)
-    {
-        step = step.env(name, Some(value));
-    }
-    (step.finish(), outputs.each_ref().map(|output| fs::read_to_string(output).unwrap()))
+    ];
+    let all = variables.iter().chain(more);
+    let run = all.fold(step, |step, (name, value)| step.env(name, Some(value))).finish();
+    (run, outputs.each_ref().map(|output| fs::read_to_string(output).unwrap()))
 }
 
 #[test]
@@ -96,50 +86,35 @@ fn a_step_of_a_workflow_ends_as_its_duel() {
     action(folder);
     repository(folder, ["old", "new"]);
     for (status, code, verdict) in [
-        (0, 0, "pass"),
-        (1, 1, "regression"),
-        (2, 2, "error"),
-        (3, 0, "inconclusive"),
-        (125, 125, "error"),
+        ("0", 0, "pass"),
+        ("1", 1, "regression"),
+        ("2", 2, "error"),
+        ("3", 0, "inconclusive"),
+        ("125", 125, "error"),
     ] {
-        let (run, [summary, told]) = run(folder, folder, "", status, []);
+        let (run, [summary, told]) = run(folder, folder, &[("STATUS", status)]);
         let run = run.expect(code);
         assert!(run.stdout.starts_with("verdicts of duel git:HEAD~1 . --out /"), "{run}");
         // What else is asked of the duel leaves the gate as it is.
         let asked =
             "--plan why --filter one CPU --budget 9s --fail-on counts --fail-above 5% --pairs 8";
         assert!(run.stdout.contains(&format!(".jsonl {asked}\n")), "{run}");
-        assert_eq!(run.stdout.contains("::warning::"), status == 3, "{run}");
+        assert_eq!(run.stdout.contains("::warning::"), status == "3", "{run}");
         assert!(summary.starts_with(verdict) && summary.contains("verdicts of"), "{summary}");
         assert_eq!(summary.contains("on standard error"), verdict == "error", "{summary}");
         assert!(told.starts_with(&format!("verdict={verdict}\nrecords=/")), "{told}");
         fs::remove_file(told.split_once("records=").unwrap().1.trim_end()).unwrap();
     }
-    let (ungated, [summary, told]) = run(folder, folder, "", 0, [("FAIL_ABOVE", "")]);
+    let (ungated, [summary, told]) = run(folder, folder, &[("FAIL_ABOVE", "")]);
     assert!(!ungated.expect(0).stdout.contains("--fail-"), "{summary}");
     assert!(told.starts_with("verdict=ungated\n"), "{told}");
-}
-
-#[test]
-fn what_cannot_be_measured_is_an_error_and_no_regression() {
-    if !can_run(&["bash", "env", "mktemp", "date", "git"]) {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    action(folder);
-    repository(folder, ["old", "new"]);
+    // What cannot be measured is no regression.
     for (name, value, words) in [
         ("BASE", "no-such-revision", "no revision 'no-such-revision'"),
         ("CARGO_STATUS", "1", "cargo failed"),
-        ("CRATE", "tokio", "its crate"),
     ] {
-        if name == "CRATE" {
-            fs::rename(folder.join("its crate"), folder.join("gone")).unwrap();
-        }
-        let (run, [summary, told]) = run(folder, folder, "", 0, [(name, value)]);
-        let run = run.expect(125);
-        assert!(run.stderr.contains(words), "{run}");
+        let (run, [summary, told]) = run(folder, folder, &[(name, value)]);
+        run.expect(125).expect_complaint(&[words]);
         assert!(summary.starts_with("error\n") && summary.contains(words), "{summary}");
         assert_eq!(told, "verdict=error\n");
     }
@@ -156,16 +131,10 @@ fn a_crate_is_measured_in_its_own_repository() {
     repository(theirs.path(), ["of the base\n", "of the change\n"]);
     // Twice, since the first one must leave nothing.
     for _ in 0..2 {
-        let (run, [_, told]) = run(ours.path(), theirs.path(), "tokio", 0, []);
+        let (run, _) = run(ours.path(), theirs.path(), &[("CRATE", "tokio")]);
         let run = run.expect(0);
         assert!(run.stdout.ends_with("\nof the base\nof the change\n"), "{run}");
-        let here = theirs.path().canonicalize().unwrap();
-        let new = format!(" tokio@path:{} --out ", here.join("its crate").display());
-        assert!(run.stdout.contains(&new), "{run}");
-        assert!(told.contains(&format!("records={}/duel-", here.display())), "{told}");
-        let status = Command::new("git").args(["worktree", "list"]).current_dir(&here).output();
-        assert_eq!(status.unwrap().stdout.split(|&byte| byte == b'\n').count(), 2, "{run}");
     }
-    let (run, _) = run(ours.path(), theirs.path(), "", 0, []);
+    let (run, _) = run(ours.path(), theirs.path(), &[]);
     run.expect(125).expect_complaint(&["no revision 'HEAD~1'", "fetch-depth: 0", "name the crate"]);
 }

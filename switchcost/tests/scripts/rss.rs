@@ -70,46 +70,17 @@ fn the_line_is_the_least_squares_one() {
 }
 
 #[test]
-fn what_cannot_be_read_is_an_error() {
-    if !can_run(&["bash"]) {
-        return;
-    }
-    // Another make of pmap.
-    let other = "echo 'Address  Kbytes  PSS  Dirty  Swap  Mode  Mapping'; echo 'total kB 1 2 3 4'";
-    let (_folder, run) = with_pmap(other, TASK);
-    run.finish().expect(1).expect_complaint(&["RSS", "procps"]);
-    let (_folder, run) = with_pmap("echo no such process >&2; exit 42", THREAD);
-    let run = run.finish().expect(1);
-    run.expect_complaint(&["no such process", "thread-brigade: --command", "--tasks 10"]);
-    let folder = tempfile::tempdir().unwrap();
-    executable(&folder.path().join("pmap"), &format!("#!/bin/sh\n{PMAP}\n"));
-    let path = format!("PATH='{}':$PATH exec", folder.path().display());
-    let few = format!("ulimit -n 64 && {path} \"$0\" \"$@\"");
-    let run = built(within(&few, THREAD, "--from 10 --to 100 --step 10")).finish().expect(1);
-    run.expect_complaint(&["at most", "ulimit -Hn", "ended with status 1"]);
-    // A range that nobody asked for ends where the limit is.
-    let run = built(within(&few, THREAD, "--iters 1")).finish().expect(0);
-    assert!(rows(&run).len() >= 3 && run.stdout.contains("# bytes per thread"), "{run}");
-    run.expect_complaint(&["threads alone", "at most", "ulimit -Hn"]);
-}
-
-#[test]
 fn an_interrupt_leaves_the_rows_so_far_and_no_process() {
     if !can_run(&["bash"]) {
         return;
     }
-    for (signal, code, to_all) in
-        [(Signal::SIGINT, 130, false), (Signal::SIGINT, 130, true), (Signal::SIGTERM, 143, false)]
-    {
+    for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
         // The second reading takes for ever.
         let again = "[ -e ${0%/*}/again ] && exec sleep 1000\n: >${0%/*}/again";
         let (_folder, run) = with_pmap(&format!("{again}\n{PMAP}"), THREAD);
         let running = run.start();
         until("the second reading", || running.has("sleep"));
-        match to_all {
-            true => running.signal_all(signal),
-            false => running.signal(signal),
-        }
+        running.signal(signal);
         let outcome = running.finish_all().expect(code);
         assert_eq!(rows(&outcome), [[10, 12_345, 4567]], "{outcome}");
         assert!(outcome.stdout.contains("# interrupted"), "{outcome}");

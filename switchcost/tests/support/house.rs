@@ -14,22 +14,23 @@ use tempfile::TempDir;
 use super::RUNNER;
 use super::process::Run;
 
-/// A program that follows the contract and measures nothing: each sample is 1000 ns. `$BEFORE` stands
-/// for what it does before it answers a request; it may have other samples, one in a line.
+/// A program that follows the contract and measures nothing: each sample is `$ns`. `$BEFORE` stands for what it does
+/// before it answers a request; it may set the sample and a further field.
 const FAKE: &str = r#"#!/bin/sh
 description='"contract":1,"program":"one-thread-brigade","version":"0","tasks":1,"hops":2,"claim":"no-switch","passes":[{"name":"main","settle":0}]'
 case "$*" in
 *--help*) echo '  --tasks <N>'; exit ;;
 *--describe*) echo "{$description}"; exit ;;
 esac
-samples() { yes 1000 | head -n "$1"; }
+ns=1000
 trap 'stop=yes' INT TERM
 echo "{\"at\":\"ready\",\"pids\":[$$],\"setup_ns\":1,$description}"
 while [ -z "$stop" ] && read -r what n rest; do
     $BEFORE
     case $what in
-    run) samples=$(samples "$n" | tr '\n' ,)
-        echo "{\"at\":\"ran\",\"samples_ns\":[${samples%,}]}" ;;
+    run) length=$((n * (${#ns} + 1) - 1)) all=$ns
+        while [ ${#all} -lt $length ]; do all=$all,$all; done
+        printf '{"at":"ran","samples_ns":[%.*s]%s}\n' $length "$all" "$field" ;;
     hold) echo "{\"at\":\"held\",\"pids\":[$$]}" ;;
     *) break ;;
     esac
@@ -106,13 +107,10 @@ impl House {
     /// A run of the runner. Its own programs are meant, whatever names it carries.
     pub(crate) fn switchcost(&self, flags: &str) -> Run {
         let is_own = |word: &str| !word.contains(['/', '.']) && self.path(word).is_file();
-        let words = flags.split_whitespace();
-        let words = words.map(|word| match is_own(word) {
-            true => format!("./{word}"),
-            false => word.to_owned(),
-        });
         let run = Run::of(self.path("switchcost")).folder(self.folder.path());
-        words.fold(run, |run, word| run.arg(word))
+        flags.split_whitespace().fold(run, |run, word| {
+            if is_own(word) { run.arg(format!("./{word}")) } else { run.arg(word) }
+        })
     }
 
     /// A run of the plan into `out.jsonl`.
@@ -122,18 +120,23 @@ impl House {
 
     /// A run of the plan that a shell prepares.
     pub(crate) fn run_after(&self, shell: &str, flags: &str) -> Run {
-        let run = Run::within(&format!("{shell}\nexec \"$0\" \"$@\""), &self.path("switchcost"));
-        self.of_plan(run.flags("run").folder(self.folder.path()), flags)
+        self.run_within(&format!("{shell}\nexec \"$0\" \"$@\""), flags)
+    }
+
+    /// A run of the plan that a shell starts, as `exec "$0" "$@"`.
+    pub(crate) fn run_within(&self, script: &str, flags: &str) -> Run {
+        let run = Run::within(script, &self.path("switchcost")).flags("run");
+        self.of_plan(run.folder(self.folder.path()), flags)
     }
 
     /// The rest of a command line that runs the plan.
-    pub(crate) fn of_plan(&self, run: Run, flags: &str) -> Run {
+    fn of_plan(&self, run: Run, flags: &str) -> Run {
         let run = run.flags("--plan").arg(self.path("plan.toml"));
-        let run = match flags.contains("--resume") || flags.contains("--out") {
-            true => run,
-            false => run.arg("--out").arg(self.out()),
-        };
-        run.flags(flags)
+        if flags.contains("--resume") || flags.contains("--out") {
+            run.flags(flags)
+        } else {
+            run.arg("--out").arg(self.out()).flags(flags)
+        }
     }
 
     /// File of the results.
@@ -156,10 +159,8 @@ impl House {
 
     /// What went wrong with the runs of a program, in order.
     pub(crate) fn errors(&self, program: &str) -> Vec<String> {
-        let processes = self.processes();
-        let of_program = processes.iter().filter(|p| p["program"] == program);
-        let errors = of_program.filter_map(|p| p["error"].as_str().map(str::to_owned));
-        errors.collect()
+        let processes = self.processes().into_iter().filter(|p| p["program"] == program);
+        processes.filter_map(|p| p["error"].as_str().map(str::to_owned)).collect()
     }
 }
 

@@ -12,12 +12,22 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use process::Run;
+
 /// The runner's executable, beside which the programs are.
 pub(crate) const RUNNER: &str = env!("CARGO_BIN_EXE_switchcost");
+
+/// Records of four tables and a curve, of no machine.
+pub(crate) const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/plan.jsonl");
 
 /// Committed results that hold an answer.
 pub(crate) const ANSWER: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../results/xeon6-2vcpu-6.18/answer.jsonl");
+
+/// A run of the runner.
+pub(crate) fn switchcost(flags: &str) -> Run {
+    Run::of(RUNNER).flags(flags)
+}
 
 /// Brings the programs up to date in the folder where the runner's executable is. All of them: with
 /// others, cargo would build another one for other features of what they share.
@@ -32,15 +42,7 @@ pub(crate) fn build() -> &'static Path {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap())
-            .args([
-                "build",
-                "--quiet",
-                "--bins",
-                "--examples",
-                "--workspace",
-                "--exclude",
-                "switchcost",
-            ])
+            .args("build --quiet --bins --examples --workspace --exclude switchcost".split(' '))
             .args(["--profile", profile, "--target-dir"])
             .arg(folder.parent().unwrap())
             .status();

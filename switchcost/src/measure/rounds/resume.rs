@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use anyhow::ensure;
+use facts::Run;
 
 use super::{Rounds, largest_slice};
-use crate::measure::header;
 use crate::measure::store::Contents;
 use crate::plan::{Case, Identity, Point};
 use crate::system::console::shell_line;
+
+/// Why records do not belong to a plan.
+const OTHER_PLAN: &str = "it was made by another plan or with other options";
 
 impl Rounds {
     /// Goes on where a file ends, if that was made by the same plan, options and build, and on the same machine.
@@ -17,7 +20,7 @@ impl Rounds {
     pub(super) fn resume(&mut self, earlier: Contents, cases: &[Case]) -> anyhow::Result<()> {
         let Some(header) = earlier.runs.last() else { return Ok(()) };
         ensure!(earlier.runs.len() == 1, "it holds several runs");
-        header::ensure_same(header, &self.header)?;
+        ensure_same(header, &self.header)?;
         let known: HashMap<Point, &Case> =
             cases.iter().rev().map(|case| (case.point(), case)).collect();
         for record in earlier.records.iter().filter(|record| record.is_whole()) {
@@ -25,7 +28,7 @@ impl Rounds {
             ensure!(
                 known.get(&identity.point).is_some_and(|case| case.args() == record.args),
                 "{}: {}",
-                header::OTHER_PLAN,
+                OTHER_PLAN,
                 shell_line([&record.program].into_iter().chain(&record.args))
             );
             self.done.insert((record.round, identity));
@@ -38,4 +41,22 @@ impl Rounds {
         self.records = earlier.records;
         Ok(())
     }
+}
+
+/// Checks that one run can go on with another: the same machine, settings, build, plan and duel.
+fn ensure_same(earlier: &Run, run: &Run) -> anyhow::Result<()> {
+    let mut facts = earlier.machine.same_machine(&run.machine);
+    // Nothing tells whether two trees that were changed are the same; the tables warn of them.
+    let of_build = earlier.build.same_build(&run.build);
+    facts.extend(of_build.into_iter().filter(|fact| fact != "dirty"));
+    ensure!(
+        facts.is_empty(),
+        "it was made on another machine, with other settings or by another build ({} differ): \
+         begin a new file by --out, and compare it with this one by `switchcost compare`",
+        facts.join(", ")
+    );
+    ensure!(earlier.plan == run.plan && earlier.seed == run.seed, OTHER_PLAN);
+    ensure!(earlier.sides == run.sides, "it was made by another verb, or between other sides");
+    ensure!(earlier.margin == run.margin, "it is a duel with another --fail-above");
+    Ok(())
 }

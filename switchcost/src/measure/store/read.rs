@@ -96,17 +96,16 @@ fn excess(
     number: usize,
     faults: &[(usize, String)],
 ) -> Option<String> {
-    if is_endless {
-        return Some(format!("it is longer than {} MiB, as no record is", LONGEST_LINE >> 20));
-    }
-    if bytes > LONGEST_FILE {
-        return Some(format!("the file is longer than {} MiB up to here", LONGEST_FILE >> 20));
-    }
-    if number > MOST_LINES {
-        return Some(format!("{MOST_LINES} lines precede it, the most that are read"));
-    }
-    let (_, last) = faults.last().filter(|_| faults.len() >= MOST_FAULTS)?;
-    Some(format!("{MOST_FAULTS} lines before it are no records; the last one: {last}"))
+    Some(if is_endless {
+        format!("it is longer than {} MiB, as no record is", LONGEST_LINE >> 20)
+    } else if bytes > LONGEST_FILE {
+        format!("the file is longer than {} MiB up to here", LONGEST_FILE >> 20)
+    } else if number > MOST_LINES {
+        format!("{MOST_LINES} lines precede it, the most that are read")
+    } else {
+        let (_, last) = faults.last().filter(|_| faults.len() >= MOST_FAULTS)?;
+        format!("{MOST_FAULTS} lines before it are no records; the last one: {last}")
+    })
 }
 
 /// Takes a line, or says what is wrong with it.

@@ -1,0 +1,48 @@
+//! Work that only some programs do.
+
+use crate::support::build;
+use crate::support::process::{Outcome, Run};
+
+fn run(program: &str, flags: &str, more: &str) -> Outcome {
+    Run::of(build().join(program)).flags(flags).flags(more).start().finish_all()
+}
+
+/// The first task takes the tokens from a backlog, and the program checks their order.
+#[test]
+fn a_stream_comes_out_in_order() {
+    for (program, flags) in [
+        ("thread-mem-brigade", "--transport futex"),
+        ("thread-mem-brigade", "--transport mpsc"),
+        ("async-mem-brigade", "--transport mpsc"),
+        ("async-mem-brigade", "--transport unbounded"),
+        ("async-mem-brigade", "--transport async-channel"),
+        ("async-mem-brigade", "--transport oneshot"),
+        ("async-mem-brigade", "--transport notify"),
+        ("async-mem-brigade", "--transport mutex"),
+        ("async-mem-brigade", "--executor minimal --idle 5 --transport slot"),
+        ("async-mem-brigade", "--executor minimal --idle 5 --transport mutex"),
+        ("async-mem-brigade", "--executor minimal --idle 5 --transport mpsc"),
+    ] {
+        run(program, flags, "--tasks 2 --tokens 5 --iters 3 --feed first-task").expect(0);
+    }
+}
+
+#[test]
+fn arrivals_are_served_at_a_load_and_at_an_interval_and_no_backlog_grows() {
+    for kind in
+        ["tokio", "tokio-outside", "tokio-per-cpu", "pool", "pool-condvar", "pool-futex", "thread"]
+    {
+        let served = format!("--work 20us --tasks 2 --iters 300 --warmup 1 --on {kind}");
+        for (flags, rows) in [
+            ("--load 20", &["iteration", "in task", "generator late", "cpu percent"][..]),
+            ("--every 200us", &["iteration", "to end", "submitted late"]),
+        ] {
+            let run = run("sparse-arrivals", flags, &served).expect(0);
+            let has = |row: &&&str| run.stdout.lines().any(|line| line.starts_with(**row));
+            assert!(rows.iter().all(|row| has(&row)), "{run}");
+        }
+        let run = run("sparse-arrivals", "--load 150 --work 10us --iters 1 --on", kind);
+        let run = run.expect_refusal(1, &["the backlog", "a load of 150 %"]);
+        assert_eq!(run.stderr.lines().count(), 1, "{run}");
+    }
+}
