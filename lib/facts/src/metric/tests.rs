@@ -20,7 +20,7 @@ fn record(tasks: u64, tokens: u64) -> Record {
         })
     };
     let process = json!({
-        "schema": 2, "kind": "process", "run": 1, "case": 0, "round": 0, "order": 0, "started": 0,
+        "schema": 2, "kind": "process", "run": 1, "case": 0, "round": 0, "started": 0,
         "program": "p", "args": [], "tasks": tasks, "tokens": tokens,
         "hops": (tasks + 1) * tokens, "bytes": 3 << 20,
         "samples": {
