@@ -106,6 +106,17 @@ fn a_sweep_goes_as_far_as_the_limits_and_names_what_stops_it() {
     assert!(points(&answer, "hop")[2]["reason"].as_str().unwrap().contains("open files"), "{run}");
 }
 
+#[test]
+fn stat_tells_what_can_be_observed() {
+    let house = house();
+    for flags in ["--iters 20 one-thread-brigade", "one-thread-brigade --warmup=0 --iters 20"] {
+        let run = house.switchcost(&format!("stat {flags} --tasks 3")).finish().expect(0);
+        for word in ["per hop", "switches", "memory", "20 iterations"] {
+            assert!(run.stdout.to_lowercase().contains(word), "'{word}' is missing: {run}");
+        }
+    }
+}
+
 /// A flag or a value that a program does not know is a fault of the plan. Two that do not go together
 /// are a cell that says so.
 #[test]
