@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::mem;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -176,15 +177,18 @@ impl Run {
         Ok(())
     }
 
-    /// Takes a pass back that is over, and answers the request for it.
-    pub fn finish(&mut self, pass: Pass) -> anyhow::Result<()> {
+    /// Takes a pass back that is over, and answers the request for it. It is kept until the next one is over:
+    /// freed at once, it leaves a heap on which work that allocates takes more time (JSON: 14 %, glibc 2.36).
+    pub fn finish(&mut self, mut pass: Pass) -> anyhow::Result<()> {
         self.first = self.first.or(pass.first);
-        if !self.flags.controlled {
-            self.result = Some(pass);
-        } else if pass.name.is_some() {
-            let Pass { samples_ns, usage, extra, .. } = pass;
-            self.answer(&Answer::Ran { samples_ns, usage, extra })?;
+        if self.flags.controlled && pass.name.is_some() {
+            self.answer(&Answer::Ran {
+                samples_ns: mem::take(&mut pass.samples_ns),
+                usage: pass.usage,
+                extra: mem::take(&mut pass.extra),
+            })?;
         }
+        self.result = Some(pass);
         Ok(())
     }
 
