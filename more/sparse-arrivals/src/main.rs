@@ -85,7 +85,7 @@ struct Cli {
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "every")]
     load: Option<u32>,
     /// CPU time of a task, 1us to 1ms
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "5us", default_value_if("load", IsPresent, "20us"), value_parser = work::time)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "3us", default_value_if("load", IsPresent, "20us"), value_parser = work::time)]
     work: Span,
 }
 
