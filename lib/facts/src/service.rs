@@ -99,9 +99,21 @@ struct Book {
     alive: u64,
 }
 
-/// True if there is such a process, and /proc shows it.
-pub fn exists(pid: i32) -> bool {
-    Stat::read(pid).is_some()
+/// Makes sure that a process can be watched.
+///
+/// # Errors
+/// Says that it is not there, has ended, or is a thread of the kernel.
+pub fn ensure_watchable(pid: i32) -> Result<(), String> {
+    match Stat::read(pid) {
+        None => Err(format!(
+            "there is no process {pid} here: it has ended, is in another pid namespace, or /proc hides it (hidepid)"
+        )),
+        Some(stat) if matches!(stat.state, 'Z' | 'X') => {
+            Err(format!("process {pid} is a zombie: it has ended"))
+        }
+        Some(stat) if stat.is_of_kernel => Err(format!("{pid} is a thread of the kernel")),
+        Some(_) => Ok(()),
+    }
 }
 
 /// Watches processes and all that they start for so long, or until they have ended or `is_over` says so; the caller is
@@ -251,4 +263,27 @@ fn groups(threads: impl Iterator<Item = Seen>) -> Vec<ThreadGroup> {
     let mut groups: Vec<ThreadGroup> = groups.into_values().collect();
     groups.sort_by_key(|group| std::cmp::Reverse((group.voluntary, group.cpu_ns)));
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_watched_is_named() {
+        assert!(ensure_watchable(std::process::id() as i32).is_ok());
+        let mut child = Command::new("true").spawn().unwrap();
+        let pid = child.id() as i32;
+        while !ensure_watchable(pid).is_err_and(|why| why.contains("zombie")) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        child.wait().unwrap();
+        assert!(ensure_watchable(pid).unwrap_err().contains("there is no process"));
+        // In a container it is another one.
+        if Source::system().text("/proc/2/comm").is_some_and(|name| name == "kthreadd\n") {
+            assert!(ensure_watchable(2).unwrap_err().contains("thread of the kernel"));
+        }
+    }
 }

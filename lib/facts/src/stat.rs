@@ -11,6 +11,7 @@ pub(crate) struct Stat {
     /// `Z` and `X` are processes that have ended.
     pub(crate) state: char,
     pub(crate) parent: i32,
+    pub(crate) is_of_kernel: bool,
     pub(crate) minor_faults: u64,
     pub(crate) major_faults: u64,
     /// CPU time of children that it has awaited, in ticks.
@@ -34,6 +35,8 @@ impl Stat {
             pid: pid.parse().ok()?,
             state: fields.first()?.chars().next()?,
             parent: number(4)? as i32,
+            // PF_KTHREAD of include/linux/sched.h.
+            is_of_kernel: number(9)? & 0x0020_0000 != 0,
             minor_faults: number(10)?,
             major_faults: number(12)?,
             awaited: number(16)?.saturating_add(number(17)?),

@@ -96,6 +96,7 @@ fn together(one: Needs, other: Needs) -> Needs {
     Needs {
         descriptors: most(one.descriptors, other.descriptors),
         maps: most(one.maps, other.maps),
+        space: most(one.space, other.space),
         ..one + other
     }
 }

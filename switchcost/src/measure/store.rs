@@ -26,6 +26,8 @@ pub struct Store {
     file: File,
     /// True if the file was not there before.
     made: bool,
+    /// Length that it has at least, since nobody takes away what is in it.
+    end: u64,
 }
 
 impl Store {
@@ -47,7 +49,7 @@ impl Store {
                 }
                 made => {
                     let file = made.with_context(|| cannot_write(&path))?;
-                    return Store { path, file, made: true }.locked();
+                    return Store { path, file, made: true, end: 0 }.locked();
                 }
             }
         }
@@ -59,7 +61,7 @@ impl Store {
         let (file, made) = replace::append(path).with_context(|| cannot_write(path))?;
         let is_given = replace::is_stdout(path);
         let path = if is_given { Path::new("/dev/stdout") } else { path };
-        let mut store = Store { path: path.to_owned(), file, made }.locked()?;
+        let mut store = Store { path: path.to_owned(), file, made, end: 0 }.locked()?;
         if !is_given {
             end_last_line(&mut store.file).with_context(|| cannot_write(path))?;
         }
@@ -86,7 +88,7 @@ impl Store {
         }
     }
 
-    /// Makes sure that the file was not removed, and that no other one has taken its name.
+    /// Makes sure that the records are in the file of that name: nobody has removed, replaced or cut it.
     pub fn ensure_kept(&self) -> anyhow::Result<()> {
         let Ok(ours) = self.file.metadata() else {
             return Ok(());
@@ -96,6 +98,11 @@ impl Store {
         ensure!(
             kept || !ours.is_file(),
             "{} was removed or replaced during the run: its records are lost",
+            self.path.display()
+        );
+        ensure!(
+            self.length().is_none_or(|length| length >= self.end),
+            "{} was cut during the run: records are lost",
             self.path.display()
         );
         Ok(())
@@ -120,6 +127,9 @@ impl Store {
         );
         let before = self.length();
         let written = write::all(&self.file, &line);
+        if written.is_ok() {
+            self.end = self.end.max(before.unwrap_or(0)) + size;
+        }
         if let (Err(_), Some(before)) = (&written, before) {
             // Where this fails too, whoever opens the file next ends the line.
             let _ = self.file.set_len(before);
@@ -173,4 +183,27 @@ fn end_last_line(file: &mut File) -> io::Result<()> {
 
 fn cannot_write(path: &Path) -> String {
     format!("cannot write {}: name another file by --out", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_removed_replaced_or_cut_is_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.jsonl");
+        let mut store = Store::append_to(&path).unwrap();
+        let missed = |store: &Store| store.ensure_kept().unwrap_err().to_string();
+        store.append(&"record").unwrap();
+        store.ensure_kept().unwrap();
+        fs::write(&path, "").unwrap();
+        store.append(&"record").unwrap();
+        assert!(missed(&store).contains("out.jsonl was cut"));
+        fs::remove_file(&path).unwrap();
+        assert!(missed(&store).contains("out.jsonl was removed"));
+        fs::write(&path, "another, which is longer than both records").unwrap();
+        assert!(missed(&store).contains("out.jsonl was removed or replaced"));
+        Store::append_to(Path::new("/dev/null")).unwrap().ensure_kept().unwrap();
+    }
 }

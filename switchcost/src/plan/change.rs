@@ -113,14 +113,19 @@ impl Change {
         if self.setting.cpus.is_some() && (case.pin || case.relation.is_some()) {
             return Some(format!("{self} would take its own CPUs away, which its name promises"));
         }
-        let mut setting = case.setting.clone();
-        setting.put(&self.setting);
-        let mut has_it = setting == case.setting;
-        if !self.flags.is_empty() {
-            has_it = case.flags.windows(self.flags.len()).any(|words| words == self.flags);
-        }
+        let mut changed = case.clone();
+        self.put_into(&mut changed);
+        let has_it =
+            changed.setting == case.setting && sorted(&changed.flags) == sorted(&case.flags);
         has_it.then(|| format!("it has {self} already"))
     }
+}
+
+/// Flags in any order, each with its values.
+fn sorted(flags: &[String]) -> Vec<&[String]> {
+    let mut all: Vec<&[String]> = flags.chunk_by(|_, next| !next.starts_with("--")).collect();
+    all.sort_unstable();
+    all
 }
 
 /// Removes a flag of that name with its value.
@@ -190,5 +195,14 @@ mod tests {
             "flags=--workers 4".parse::<Change>().unwrap().put_into(&mut case);
             assert_eq!(case.flags.join(" "), expected);
         }
+    }
+
+    #[test]
+    fn flags_that_a_row_has_in_any_order_are_no_change() {
+        let flags = "--b 2 --quiet --a 1".split(' ').map(str::to_owned).collect();
+        let case = Case { flags, ..Case::default() };
+        let has = |change: &str| change.parse::<Change>().unwrap().obstacle(&case).is_some();
+        assert!(has("flags=--a 1 --b 2") && has("flags=--quiet") && has("flags=--b 2"));
+        assert!(!has("flags=--a 2 --b 1") && !has("flags=--a 1 --c"));
     }
 }

@@ -38,36 +38,48 @@ pub(crate) struct Checkout {
 #[derive(Deserialize)]
 struct Artifact {
     executable: PathBuf,
+    profile: Optimisation,
 }
 
-/// Cargo's own configuration and its environment may decide otherwise, and others would be measured without a word.
-const OPTIMISED: [&str; 4] = [
-    "--config",
-    "profile.release.opt-level=3",
-    "--config",
-    "profile.release.debug-assertions=false",
-];
+#[derive(Deserialize)]
+struct Optimisation {
+    opt_level: String,
+    debug_assertions: bool,
+}
 
 impl Checkout {
     /// The workspace whose target folder `folder` is a part of: `<target>/<profile>`.
-    pub(crate) fn of(folder: &Path) -> Option<Self> {
-        Checkout::at(Path::new(env!("CARGO_MANIFEST_DIR")).parent()?, folder)
+    pub(crate) fn of(folder: &Path) -> anyhow::Result<Option<Self>> {
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+        workspace.map_or(Ok(None), |workspace| Checkout::at(workspace, folder))
     }
 
     /// That one, if it is this workspace.
-    fn at(workspace: &Path, folder: &Path) -> Option<Self> {
-        let (target, name) = (folder.parent()?, folder.file_name()?.to_string_lossy());
-        let around = target.parent()?;
-        // A target folder that was copied with its checkout stands beside other sources than those of the workspace.
-        let is_copy = around.join(concat!(env!("CARGO_PKG_NAME"), "/Cargo.toml")).is_file()
-            && fs::canonicalize(around).ok() != fs::canonicalize(workspace).ok();
+    fn at(workspace: &Path, folder: &Path) -> anyhow::Result<Option<Self>> {
+        let (Some(target), Some(name)) = (folder.parent(), folder.file_name()) else {
+            return Ok(None);
+        };
         // Cargo puts this file into each target folder that it makes.
-        let is_target = target.join("CACHEDIR.TAG").is_file();
-        (is_target && !is_copy && workspace.join("Cargo.toml").is_file()).then(|| Checkout {
+        if !workspace.join("Cargo.toml").is_file() || !target.join("CACHEDIR.TAG").is_file() {
+            return Ok(None);
+        }
+        let manifest = concat!(env!("CARGO_PKG_NAME"), "/Cargo.toml");
+        if let Some(around) = target.parent().filter(|around| around.join(manifest).is_file()) {
+            ensure!(
+                fs::canonicalize(around)? == fs::canonicalize(workspace)?,
+                "{} holds a copy of what was built from {}, whose sources would be measured: build its own by \
+                 `cargo build --release` in {}",
+                folder.display(),
+                workspace.display(),
+                around.display()
+            );
+        }
+        let name = name.to_string_lossy();
+        Ok(Some(Checkout {
             folder: workspace.to_owned(),
             target: target.to_owned(),
             profile: if name == "debug" { "dev" } else { &name }.to_owned(),
-        })
+        }))
     }
 
     /// Names of the programs that it builds, in their order.
@@ -163,7 +175,7 @@ impl Checkout {
     ) -> anyhow::Result<Vec<PathBuf>> {
         ensure_own(&[sources, target])?;
         let mut command = self.cargo();
-        command.args(["build", "--locked", "--profile", &self.profile]).args(OPTIMISED);
+        command.args(["build", "--locked", "--profile", &self.profile]);
         command.args(["--message-format", "json-render-diagnostics"]);
         // On a terminal cargo shows how far it is.
         if !io::stderr().is_terminal() {
@@ -178,14 +190,16 @@ impl Checkout {
         self.ensure_built(&built, target)
     }
 
-    /// The programs that cargo says it built. They are where they are started from.
+    /// The programs that cargo says it built. They are where they are started from, and optimised: configuration and
+    /// environment may decide otherwise, and others would be measured without a word.
     fn ensure_built(&self, messages: &[u8], target: &Path) -> anyhow::Result<Vec<PathBuf>> {
         let lines = messages.split(|byte| *byte == b'\n');
         let artifacts = lines.filter_map(|line| serde_json::from_slice::<Artifact>(line).ok());
-        let built: Vec<PathBuf> = artifacts.map(|artifact| artifact.executable).collect();
+        let is_runner = |path: &Path| path.ends_with(env!("CARGO_PKG_NAME"));
+        let built: Vec<Artifact> = artifacts.filter(|it| !is_runner(&it.executable)).collect();
         ensure!(!built.is_empty(), "cargo built no program, and said no error");
         let folder = fs::canonicalize(self.profile_folder(target))?;
-        for path in &built {
+        for Artifact { executable: path, profile } in &built {
             let place = path.parent().map(fs::canonicalize).transpose()?;
             ensure!(
                 place.as_ref() == Some(&folder),
@@ -193,8 +207,16 @@ impl Checkout {
                 path.display(),
                 folder.display()
             );
+            ensure!(
+                self.profile != "release" || profile.opt_level != "0" && !profile.debug_assertions,
+                "cargo built {} with opt-level {}, debug assertions {}: unset CARGO_PROFILE_RELEASE_*, and remove \
+                 [profile.release] from its configuration (.cargo/config.toml)",
+                path.display(),
+                profile.opt_level,
+                profile.debug_assertions
+            );
         }
-        Ok(built)
+        Ok(built.into_iter().map(|artifact| artifact.executable).collect())
     }
 
     /// Folder of a target folder's executables.
@@ -289,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cargo_put_elsewhere_is_refused() {
+    fn what_cargo_put_elsewhere_or_did_not_optimise_is_refused() {
         let target = tempfile::tempdir().unwrap();
         for folder in ["release", "triple/release"] {
             fs::create_dir_all(target.path().join(folder)).unwrap();
@@ -297,18 +319,27 @@ mod tests {
         let folder = target.path().to_owned();
         let profile = "release".to_owned();
         let checkout = Checkout { folder: folder.clone(), target: folder.clone(), profile };
-        let built = |place: &str| {
-            let artifact = serde_json::json!({"executable": target.path().join(place)});
+        let built = |place: &str, level: &str| {
+            let profile = serde_json::json!({"opt_level": level, "debug_assertions": false});
+            let executable = target.path().join(place);
+            let artifact = serde_json::json!({"executable": executable, "profile": profile});
             let messages = format!("{artifact}\n{{\"reason\":\"build-finished\"}}\n");
             checkout.ensure_built(messages.as_bytes(), &folder).map_err(|why| why.to_string())
         };
-        assert_eq!(built("release/x").unwrap(), [target.path().join("release/x")]);
-        assert!(built("triple/release/x").unwrap_err().contains("remove `target` from [build]"));
+        assert_eq!(built("release/x", "1").unwrap(), [target.path().join("release/x")]);
+        for (place, level, words) in [
+            ("triple/release/x", "3", "remove `target` from [build]"),
+            ("release/x", "0", "unset CARGO_PROFILE_RELEASE_*"),
+            ("release/switchcost", "0", "built no program"),
+        ] {
+            let why = built(place, level).unwrap_err();
+            assert!(why.contains(words), "{why}");
+        }
         assert!(checkout.ensure_built(b"", &folder).is_err());
     }
 
     #[test]
-    fn a_target_folder_that_was_copied_with_its_checkout_is_of_no_checkout() {
+    fn a_target_folder_that_was_copied_with_its_checkout_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         for place in ["own", "copy"].map(|name| folder.path().join(name)) {
             fs::create_dir_all(place.join("target/release")).unwrap();
@@ -320,10 +351,11 @@ mod tests {
         let of = |name: &str| {
             Checkout::at(&folder.path().join("own"), &folder.path().join(name).join("release"))
         };
-        assert_eq!(of("own/target").unwrap().profile, "release");
-        assert!(of("copy/target").is_none());
+        assert_eq!(of("own/target").unwrap().unwrap().profile, "release");
+        let why = of("copy/target").unwrap_err().to_string();
+        assert!(why.contains("copy of what was built from"), "{why}");
         // As by CARGO_TARGET_DIR.
         fs::remove_dir_all(folder.path().join("copy/switchcost")).unwrap();
-        assert!(of("copy/target").is_some());
+        assert!(of("copy/target").unwrap().is_some());
     }
 }

@@ -154,7 +154,7 @@ impl Places {
             // Tests and benchmarks are one level further down.
             folder = folder.parent().unwrap_or(folder);
         }
-        Ok(Places { beside: folder.to_owned(), checkout: Checkout::of(folder) })
+        Ok(Places { beside: folder.to_owned(), checkout: Checkout::of(folder)? })
     }
 
     /// True if the checkout builds a program of that name.

@@ -71,7 +71,7 @@ fn tally(kind: Kind, name: &str, rows: &[&Row]) -> Option<String> {
 }
 
 /// Reason why a row has no findings: a word, and a sentence.
-fn fault(row: &Row) -> (&'static str, String) {
+pub(super) fn fault(row: &Row) -> (&'static str, String) {
     match &row.fault {
         Some(Fault::Failed(why)) => ("failed", first_line(why).to_owned()),
         Some(Fault::LeftOut(why)) => ("left out", why.clone()),

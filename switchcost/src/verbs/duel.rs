@@ -113,7 +113,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 /// Measures and prints; returns the rows with their findings.
 fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
-    let (store, earlier) = args.keep.open("duel")?;
+    let earlier = args.keep.earlier()?;
     let plan = args.selection.plan()?.with_three_counts();
     let mut cases = plan.cases();
     args.selection.retain(&mut cases, false)?;
@@ -126,6 +126,8 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
         Lineup::of(cases, &plan.programs, &sides, refusal)?;
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
+    // Not before the builds: the signal that ends one would leave an empty file.
+    let store = args.keep.store("duel")?;
     let path = store.path().to_owned();
     let options = Options { around: around.clone(), ..args.keep.measure.options() };
     let keep = Keep { store, seed: args.keep.seed, options, earlier };

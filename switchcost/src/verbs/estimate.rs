@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use ::limits::Limits;
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use contract::message::Needs;
 use contract::units::Span;
 use facts::service::{self, Service};
@@ -93,7 +93,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     // What is refused is refused before anything is measured, and nothing is watched meanwhile.
     let needs = load.tasks.map(|_| needs(&load)).transpose()?;
-    let results = Results::open(args.results.as_deref())?;
+    let mut results = Results::open(args.results.as_deref())?;
     let is_switching = is_service || load.switches.is_some();
     let costs = is_switching.then(|| results.costs(&load)).transpose()?;
     let sizes = needs.is_some().then(|| results.sizes()).transpose()?;
@@ -164,11 +164,9 @@ impl Args {
 
     /// True if a service is to be watched, and can be.
     fn is_service(&self) -> anyhow::Result<bool> {
-        if let Some(pid) = self.pid.iter().find(|pid| !service::exists(**pid)) {
-            return Err(BadUsage::new(format!(
-                "--pid: there is no process {pid} here: it has ended, is in another pid namespace, or /proc hides it \
-                 (hidepid)"
-            )));
+        let mut checked = self.pid.iter().map(|pid| service::ensure_watchable(*pid));
+        if let Some(Err(why)) = checked.find(Result::is_err) {
+            return Err(BadUsage::new(format!("--pid: {why}")));
         }
         Ok(!self.pid.is_empty())
     }
@@ -177,6 +175,10 @@ impl Args {
     fn watch(&self) -> anyhow::Result<Service> {
         signals::install()?;
         let seen = service::watch(&self.pid, self.length, || signals::received().is_some());
+        ensure!(
+            seen.is_some() || signals::received().is_none(),
+            "interrupted before it was seen twice: nothing is known of it"
+        );
         seen.context(
             "it ended before it was seen twice: watch a process that lives for some seconds",
         )

@@ -58,9 +58,18 @@ type Opened = (Store, Contents);
 impl Kept {
     /// Opens the file, of this name if it is new. It comes first: nothing may be built or measured that cannot be kept.
     pub(super) fn open(&self, name: &str) -> anyhow::Result<Opened> {
-        let earlier = self.resume.as_deref().map_or(Ok(Contents::default()), earlier)?;
-        let path = self.out.as_deref().or(self.resume.as_deref());
-        Ok((Store::open(path, name)?, earlier))
+        let earlier = self.earlier()?;
+        Ok((self.store(name)?, earlier))
+    }
+
+    /// The records of the run that goes on.
+    pub(super) fn earlier(&self) -> anyhow::Result<Contents> {
+        self.resume.as_deref().map_or(Ok(Contents::default()), earlier)
+    }
+
+    /// Opens the file alone.
+    pub(super) fn store(&self, name: &str) -> anyhow::Result<Store> {
+        Store::open(self.out.as_deref().or(self.resume.as_deref()), name)
     }
 
     /// Measures what the limits allow of a sweep, whose programs all have these flags, and names the rest.

@@ -27,9 +27,14 @@ fn an_export_has_no_markup_and_no_formula_of_the_records() {
     for text in ["&lt;img src=x", "**время**", "\\|\\`**"] {
         assert!(markdown.contains(text), "{text}: {markdown}");
     }
-    let csv = reported("--format csv");
-    assert!(csv.lines().count() > 4);
-    for line in csv.lines().skip(1) {
+    // Of a fleet, too.
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["a.jsonl", "b.jsonl"].map(|name| folder.path().join(name));
+    files.iter().for_each(|file| fs::write(file, hostile()).unwrap());
+    let fleet = switchcost("report --format csv").arg(&files[0]).arg(&files[1]);
+    let (csv, fleet) = (reported("--format csv"), fleet.finish().expect(0).stdout);
+    assert!(csv.lines().count() > 4 && fleet.contains("'=1+1"), "{fleet}");
+    for line in csv.lines().skip(1).chain(fleet.lines().skip(1)) {
         let is_formula = line.starts_with(['=', '+', '-', '@']) || line.contains(",=");
         assert!(!is_formula && !line.contains("\"="), "{line}");
     }

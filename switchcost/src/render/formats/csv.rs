@@ -9,6 +9,7 @@ use crate::figures::grade::Grade;
 use crate::figures::memory::Slopes;
 use crate::figures::{Figure, Figures};
 use crate::render::format::{Format, Found};
+use crate::render::verdicts::fault;
 use crate::views::comparison::Comparison;
 use crate::views::fleet::Fleet;
 
@@ -74,7 +75,7 @@ const FLEET: Columns = (
     ],
 );
 
-/// A line for each finding.
+/// A line for each finding; a row without any has one with the word why.
 const COMPARISON: Columns = (
     &["section", "row", "verdict"],
     &[
@@ -133,9 +134,13 @@ fn of_fleet(fleet: &Fleet) -> Vec<Line> {
 fn of_comparisons(all: &[Comparison]) -> Vec<Line> {
     let mut lines = Vec::new();
     for row in all.iter().flat_map(|comparison| &comparison.rows) {
-        for finding in &row.findings {
-            let verdict = finding.verdict.word(finding.quantity).to_owned();
-            lines.push((vec![row.section.clone(), row.name.clone(), verdict], json!(finding)));
+        let line = |verdict: &str, values| {
+            (vec![row.section.clone(), row.name.clone(), verdict.to_owned()], values)
+        };
+        let findings = row.findings.iter();
+        lines.extend(findings.map(|f| line(f.verdict.word(f.quantity), json!(f))));
+        if row.findings.is_empty() {
+            lines.push(line(fault(row).0, json!({"kind": row.kind})));
         }
     }
     lines
@@ -184,13 +189,13 @@ fn shown(value: &Value) -> String {
         Value::Number(number) if number.is_f64() => {
             number.as_f64().map_or(String::new(), |number| number.to_string())
         }
-        Value::String(text) => text.clone(),
+        Value::String(text) => defused(text),
         other => other.to_string(),
     }
 }
 
-/// A name that a spreadsheet does not take for a formula: an apostrophe precedes it if it begins like one.
-fn defused(name: &str) -> String {
-    let is_formula = name.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
-    if is_formula { format!("'{name}") } else { name.to_owned() }
+/// A text that a spreadsheet does not take for a formula: an apostrophe precedes it if it begins like one.
+fn defused(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
+    if is_formula { format!("'{text}") } else { text.to_owned() }
 }

@@ -4,14 +4,12 @@ use super::axis::Axis;
 use super::drawing::{Plot, color};
 use crate::views::tables::Curve;
 
-const CAPTION: &str =
-    "Bars: 95 % intervals of the mean. Open marks: not sure. Dashed: a cache would be full.";
+const CAPTION: &str = "Bars: 95 % intervals of the mean. Open marks: not sure.";
 
 /// Height of the area between the axes, in pixels.
 const HEIGHT: u32 = 260;
 
-/// A sweep: a line for each series, with intervals, and the counts at which a cache would be full; `None` if
-/// nothing was measured.
+/// A sweep: a line for each series, with intervals; `None` if nothing was measured.
 pub(crate) fn curve(curve: &Curve<'_>) -> Option<Plot> {
     let points = |index: usize| {
         let points = curve.series[index].points.iter();

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::vec;
 
 use anyhow::{anyhow, ensure};
 use facts::{Link, Machine, Record};
@@ -32,10 +33,12 @@ pub(super) struct Results {
     /// True if the user named it: then nothing is measured.
     is_named: bool,
     files: Vec<(PathBuf, Vec<Record>)>,
+    /// Those that were not looked into yet.
+    unread: vec::IntoIter<PathBuf>,
 }
 
 impl Results {
-    /// Reads the file that is named, or the newest of this folder that are of this machine.
+    /// Reads the file that is named; those of this folder are read as they are asked for.
     pub(super) fn open(named: Option<&Path>) -> anyhow::Result<Self> {
         if let Some(path) = named {
             let contents = store::read(path)?;
@@ -47,24 +50,35 @@ impl Results {
             return Ok(Results {
                 is_named: true,
                 files: vec![(path.to_owned(), contents.records)],
+                unread: Vec::new().into_iter(),
             });
         }
-        let mut files = Vec::new();
-        for path in newest_first(Path::new(".")).into_iter().take(MOST_FILES) {
+        let mut unread = newest_first(Path::new("."));
+        unread.truncate(MOST_FILES);
+        Ok(Results { is_named: false, files: Vec::new(), unread: unread.into_iter() })
+    }
+
+    /// The file at this place: the one that is named, or of those of this folder that are of this machine.
+    fn file(&mut self, place: usize) -> Option<&(PathBuf, Vec<Record>)> {
+        while self.files.len() <= place {
+            let path = self.unread.next()?;
             // Sweeps and duels leave files of the same name.
             let records = store::read(&path).map_or(Vec::new(), |contents| contents.records);
             let path = path.strip_prefix(".").unwrap_or(&path).to_owned();
+            if !is_here(&records) {
+                continue;
+            }
             if is_part(&records) {
                 console::say(format_args!("{} was interrupted: it is passed over", path.display()));
-            } else if is_here(&records) {
-                files.push((path, records));
+            } else {
+                self.files.push((path, records));
             }
         }
-        Ok(Results { is_named: false, files })
+        self.files.get(place)
     }
 
     /// Costs of a hand-over between threads and between tasks.
-    pub(super) fn costs(&self, load: &Load) -> anyhow::Result<(Costs, Source)> {
+    pub(super) fn costs(&mut self, load: &Load) -> anyhow::Result<(Costs, Source)> {
         self.find(
             &format!("hand-overs over {}", load.over()),
             || plan(load.link),
@@ -73,14 +87,14 @@ impl Results {
     }
 
     /// Bytes of a waiting thread and of a task.
-    pub(super) fn sizes(&self) -> anyhow::Result<(Costs, Source)> {
+    pub(super) fn sizes(&mut self) -> anyhow::Result<(Costs, Source)> {
         self.find("memory", Plan::sizes, |records| Answer::of(&Figures::of(records))?.sizes())
     }
 
     /// Finds figures in the first file that has them, or measures them by a short run of a plan, which is kept in this
     /// folder.
     fn find(
-        &self,
+        &mut self,
         what: &str,
         plan: impl FnOnce() -> anyhow::Result<Plan>,
         take: impl Fn(&[Record]) -> Option<Costs>,
@@ -89,11 +103,11 @@ impl Results {
             let machine = records.first()?.machine().clone();
             Some((take(records)?, Source { name, title: provenance::machine(records), machine }))
         };
-        let mut files = self.files.iter();
-        if let Some(found) =
-            files.find_map(|(path, records)| found(path.display().to_string(), records))
-        {
-            return Ok(found);
+        for place in 0.. {
+            let Some((path, records)) = self.file(place) else { break };
+            if let Some(found) = found(path.display().to_string(), records) {
+                return Ok(found);
+            }
         }
         if self.is_named {
             return Err(BadUsage::new(format!(
