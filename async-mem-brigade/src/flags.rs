@@ -12,10 +12,6 @@ pub struct BrigadeFlags {
     #[command(flatten)]
     pub chain: MemoryFlags,
 
-    /// Kind of the links
-    #[arg(long, value_enum, default_value = "mpsc")]
-    pub transport: Transport,
-
     /// Tokens that a link holds, with --transport mpsc or async-channel [default: 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub capacity: Option<u32>,
@@ -51,9 +47,14 @@ impl BrigadeFlags {
     }
 
     /// Description of the brigade, without its runtime; a [`BadUsage`] error if flags do not go together.
-    pub fn describe(&self, program: &str, chains: ChainsFlags) -> anyhow::Result<Description> {
-        self.check_room()?;
-        let link = match self.transport {
+    pub fn describe(
+        &self,
+        program: &str,
+        transport: Transport,
+        chains: ChainsFlags,
+    ) -> anyhow::Result<Description> {
+        self.check_room(transport)?;
+        let link = match transport {
             // All places are made with the channel: a token and a turn each.
             Transport::AsyncChannel => TASK_BYTES + u64::from(self.capacity()) * 24,
             _ => TASK_BYTES,
@@ -63,14 +64,14 @@ impl BrigadeFlags {
     }
 
     /// A driver that puts all tokens in waits for ever if the links have no room for them.
-    fn check_room(&self) -> anyhow::Result<()> {
-        let is_bounded = matches!(self.transport, Transport::Mpsc | Transport::AsyncChannel);
+    fn check_room(&self, transport: Transport) -> anyhow::Result<()> {
+        let is_bounded = matches!(transport, Transport::Mpsc | Transport::AsyncChannel);
         if self.capacity.is_some() && !is_bounded {
             return Err(BadUsage::new(
                 "--capacity: the room in a link of this transport is fixed: drop it, or use --transport mpsc or async-channel",
             ));
         }
-        if matches!(self.transport, Transport::Unbounded | Transport::Oneshot) {
+        if matches!(transport, Transport::Unbounded | Transport::Oneshot) {
             return Ok(());
         }
         let remedy = if is_bounded { "raise --capacity or --tasks" } else { "raise --tasks" };

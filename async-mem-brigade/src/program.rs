@@ -38,6 +38,9 @@ use threads::Placement;
 struct Cli {
     #[command(flatten)]
     brigade: BrigadeFlags,
+    /// Kind of the links
+    #[arg(long, value_enum, default_value = "mpsc")]
+    transport: Transport,
     #[command(flatten)]
     chains: ChainsFlags,
     /// Executor of the tasks
@@ -60,7 +63,7 @@ enum ExecutorKind {
 impl Cli {
     /// The brigade on Tokio.
     fn on_tokio<'a>(&self) -> anyhow::Result<Brigade<Tokio<'a>>> {
-        Ok(match self.brigade.transport {
+        Ok(match self.transport {
             Transport::Mpsc => brigade::<MpscReceiver, _>,
             Transport::Unbounded => brigade::<UnboundedReceiver, _>,
             Transport::AsyncChannel => brigade::<AsyncChannelReceiver, _>,
@@ -92,7 +95,7 @@ impl Cli {
                 )));
             }
         }
-        Ok(match self.brigade.transport {
+        Ok(match self.transport {
             Transport::Slot => brigade::<SlotEnd, _>,
             Transport::Mutex => brigade::<MutexEnd, _>,
             Transport::Mpsc => brigade::<MpscReceiver, _>,
@@ -113,7 +116,7 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         let mut brigade = self.brigade.clone();
         let timers = runtime::timer_needs(self.tokio.timers(&mut brigade.chain.idle));
-        let chain = brigade.describe("async-mem-brigade", self.chains)?;
+        let chain = brigade.describe("async-mem-brigade", self.transport, self.chains)?;
         if self.executor == ExecutorKind::Minimal {
             self.on_minimal()?;
             let runtime = Runtime::one_thread("minimal", Some(env!("CARGO_PKG_VERSION")));

@@ -27,7 +27,7 @@ pub struct BlockingFlags {
     #[arg(long, value_enum, help_heading = "Advanced")]
     queue: Option<Bound>,
 
-    /// Threads besides the main one, as many for each strategy
+    /// Threads besides the main one: workers and threads that may block, together
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "8", value_parser = clap::value_parser!(u32).range(2..=32768))]
     pool: u32,
 

@@ -17,12 +17,12 @@ use async_mem_brigade::links::AsyncChannelReceiver;
 use async_mem_brigade::{BrigadeFlags, ChainsFlags, Transport, brigade};
 use clap::Parser;
 use contract::message::{Description, Runtime};
-use contract::{BadUsage, Flags, Program};
+use contract::{Flags, Program};
 use executor::Executor;
 
 /// Pass a number through a chain of smol tasks joined in memory, and time it
 #[derive(Parser)]
-#[command(mut_arg("transport", |arg| arg.default_value("async-channel").hide(true)))]
+#[command(mut_arg("capacity", |arg| arg.help("Tokens that a link holds [default: 1]")))]
 struct Cli {
     #[command(flatten)]
     brigade: BrigadeFlags,
@@ -34,14 +34,10 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        if self.brigade.transport != Transport::AsyncChannel {
-            return Err(BadUsage::new(
-                "--transport: this program has async-channel alone: drop it",
-            ));
-        }
+        let one = ChainsFlags::default();
         Ok(Description {
             runtime: Some(Runtime::one_thread("async-executor", option_env!("EXECUTOR_VERSION"))),
-            ..self.brigade.describe("smol-mem-brigade", ChainsFlags::default())?
+            ..self.brigade.describe("smol-mem-brigade", Transport::AsyncChannel, one)?
         })
     }
 }
