@@ -251,7 +251,8 @@ wrongs() {
     grep -m 1 'panicked at' "$work/step" || true
     if [[ $1 == machine ]]; then
         { grep '^{' "$work/step" || true; } | jq -r --arg expected "$4" '
-            ([.machine.cpus_online, (.machine.topology | .sockets, .cores), .machine.numa_nodes]
+            ([.machine.cpus_online, (.machine.topology | .sockets, .cores),
+                (.map.numa_nodes | length | select(. > 0)) // null]
                 | map(. // "-" | tostring) | join(" ")) as $told
             | ($expected | gsub("^ +| +$"; "")) as $expected
             | select($told != $expected) | "the machine is \($told), not \($expected)"'

@@ -98,8 +98,11 @@ pub fn main<P: Program>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> Exit
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             console::say(&format!("{name}: {error:#}"));
-            let is_usage = error.is::<BadUsage>();
-            ExitCode::from(if is_usage { BAD_USAGE } else { COULD_NOT_MEASURE })
+            ExitCode::from(match signals::received() {
+                Some(signal) if error.is::<Interrupted>() => 128 + signal as u8,
+                _ if error.is::<BadUsage>() => BAD_USAGE,
+                _ => COULD_NOT_MEASURE,
+            })
         }
     }
 }

@@ -25,7 +25,8 @@
 //!   the tasks alone take more CPU time than there is: they do start so late.
 //!
 //! With `--server` the main thread writes a byte for each task into a pipe, and the tasks run in another process:
-//! goroutines, as Tokio's tasks do by `--on tokio`.
+//! goroutines, as Tokio's tasks do by `--on tokio`. With `--runtime` as its only word such a program prints the name of
+//! its runtime, flavor and version, with a space between them, and ends.
 //!
 //! CPU time and switches are those of the whole process, the generator included. Left out: the check of the products.
 //!
@@ -36,6 +37,7 @@
 
 mod cpus;
 mod generator;
+mod outside;
 mod schedule;
 mod servers;
 mod window;
@@ -144,7 +146,12 @@ impl Program for Cli {
         if !is_tokio || self.server.is_some() {
             // A runtime has some threads beside its workers.
             let threads = if is_tokio { workers + 10 } else { workers };
-            return Ok(Description { needs: tasks.needs + worker_needs(threads), ..tasks });
+            let runtime = self.server.as_ref().map(|server| outside::runtime(server, workers));
+            return Ok(Description {
+                needs: tasks.needs + worker_needs(threads),
+                runtime: runtime.transpose()?,
+                ..tasks
+            });
         }
         let mut description = RuntimeFlags::multi_thread(Some(workers)).describe(tasks)?;
         if let (On::TokioPerCpu, Some(runtime)) = (self.on, &mut description.runtime) {
@@ -188,7 +195,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let generator = Generator::new(schedule, cpus.clone(), window);
     let workers = cli.workers(&cpus);
     if let Some(program) = &cli.server {
-        return servers::outside(program, workers, window, generator, run);
+        return outside::serve(program, workers, window, generator, run);
     }
     let runtime = || RuntimeFlags::multi_thread(Some(workers)).build(true);
     match cli.on {

@@ -1,17 +1,13 @@
 //! What serves: threads, runtimes, and how each is told of an arrival.
 
 use std::collections::VecDeque;
-use std::io::{Read, Write, pipe};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::io::{Write, pipe};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use contract::Run;
-use nix::time::clock_getcpuclockid;
-use nix::unistd::Pid;
 use threads::{futex, join, restrict};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
@@ -48,38 +44,6 @@ pub(crate) fn from_inside(
         generator.generate(run, |_| writer.write_all(&[0]).context("cannot write to the pipe"));
     drop(writer);
     runtime.block_on(runtime::join(acceptor)).and(generated)
-}
-
-/// A program that serves in a process of its own: it says by a byte that it is ready, and is sent one for each task.
-pub(crate) fn outside(
-    program: &Path,
-    workers: u32,
-    window: &'static Window,
-    mut generator: Generator,
-    run: &mut Run,
-) -> anyhow::Result<()> {
-    let mut command = Command::new(program);
-    command.args(window.arguments(workers)).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut server = command.spawn().with_context(|| format!("--server {}", program.display()))?;
-    let pid = server.id() as i32;
-    run.set_children(vec![pid]);
-    let (Some(mut writer), Some(mut reader)) = (server.stdin.take(), server.stdout.take()) else {
-        return Ok(());
-    };
-    let started = reader.read_exact(&mut [0]).context("the server did not start");
-    let served = started.and_then(|()| {
-        generator.server = Some(clock_getcpuclockid(Pid::from_raw(pid))?);
-        generator.generate(run, |_| writer.write_all(&[0]).context("the server has ended"))
-    });
-    drop(writer);
-    if served.is_err() {
-        // It may be stuck.
-        let _ = server.kill();
-    }
-    let status = server.wait()?;
-    served?;
-    ensure!(status.success(), "the server ended with {status}");
-    Ok(())
 }
 
 /// A current-thread runtime on each CPU that serves; tasks go to one after the other.

@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::slice;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use memmap2::MmapMut;
@@ -21,9 +21,8 @@ use crate::work::multiply;
 /// Memory of a request's tasks. One lives as long as the process, so that a task is two words.
 #[derive(Debug)]
 pub(crate) struct Window {
-    epoch: Instant,
-    /// The epoch in ns by CLOCK_MONOTONIC, for another process.
-    epoch_ns: u128,
+    /// Time by CLOCK_MONOTONIC, which two processes have in common, in ns.
+    epoch: u64,
     /// Multiplications of a task.
     work: u32,
     file: File,
@@ -93,15 +92,14 @@ impl Window {
             let records = start.add(size_of::<Count>()).cast::<Record>();
             (&*start.cast::<Count>(), slice::from_raw_parts(records, tasks))
         };
-        let epoch_ns = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC)?).as_nanos();
-        let (epoch, failure) = (Instant::now(), OnceLock::new());
-        Ok(Box::leak(Box::new(Window { epoch, epoch_ns, work, file, ended, records, failure })))
+        let (epoch, failure) = (monotonic(), OnceLock::new());
+        Ok(Box::leak(Box::new(Window { epoch, work, file, ended, records, failure })))
     }
 
     /// Command line of a server with so many workers.
     pub(crate) fn arguments(&self, workers: u32) -> [String; 5] {
-        let (file, tasks) = (self.file.as_raw_fd() as u128, self.records.len() as u128);
-        [file, workers.into(), tasks, self.work.into(), self.epoch_ns].map(|n| n.to_string())
+        let (file, tasks) = (self.file.as_raw_fd() as u64, self.records.len() as u64);
+        [file, workers.into(), tasks, self.work.into(), self.epoch].map(|n| n.to_string())
     }
 
     /// The `k`th task of all requests.
@@ -111,7 +109,7 @@ impl Window {
 
     /// Time since the epoch, in ns.
     pub(crate) fn now(&self) -> u64 {
-        Duration::as_nanos(&self.epoch.elapsed()) as u64
+        monotonic() - self.epoch
     }
 
     /// Number of tasks of all requests that have ended; an error if one could not be started.
@@ -142,4 +140,10 @@ impl Window {
             Ok(Times { started, ended })
         })
     }
+}
+
+/// CLOCK_MONOTONIC in ns.
+fn monotonic() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
+    Duration::from(now).as_nanos() as u64
 }

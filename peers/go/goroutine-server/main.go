@@ -37,6 +37,10 @@ type window struct {
 const cacheLine = 64
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == "--runtime" {
+		fmt.Println("go goroutines", runtime.Version())
+		return
+	}
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, "goroutine-server:", err)
 		os.Exit(1)

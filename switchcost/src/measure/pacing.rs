@@ -1,6 +1,7 @@
 //! A budget of time: how many turns a round has, so that enough rounds fit.
 //!
-//! The first round alone decides, by what its programs took, and then the clock how many rounds there are.
+//! The first round alone decides, by what its programs took, and then the clock how many rounds there are. A duel whose
+//! machine becomes busy has fewer turns in the rounds that a verdict needs.
 //! The spread between processes decides nothing: an interval that decides when to stop is too narrow.
 
 use std::time::Duration;
@@ -75,14 +76,22 @@ impl Wall {
 }
 
 impl Aim {
-    /// Turns of the further rounds, by the time that the first one took. That shows also which cases a budget has no
+    /// Turns of the further rounds, by the time that this one took. The first one shows also which cases a budget has no
     /// room for, which are removed, and whether all of it is too short.
     pub fn turns(
         &self,
+        (round, turns): (u32, u32),
         cases: &mut Vec<Case>,
         walls: &[Option<Wall>],
         [left, budget]: [Duration; 2],
     ) -> u32 {
+        if round > 0 {
+            let rounds = self.fewest.saturating_sub(round);
+            if self.leaves_out || rounds < 2 {
+                return turns;
+            }
+            return turns.min(fitting(cases, walls, left, &Aim { rounds: [rounds; 2], ..*self }));
+        }
         let turns = fitting(cases, walls, left, self);
         let fewest = time_of(cases, walls, f64::from(self.turns[0]), self, share);
         let rest = Duration::from_secs_f64(fewest * f64::from(self.fewest - 1));
@@ -214,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duel_is_forecast() {
+    fn a_duel_is_forecast_and_slows_down_if_the_machine_does() {
         let row = || [case(), case(), Case { twin: true, ..case() }];
         let seconds = Duration::from_secs;
         // One row has time for many rounds; twenty-two have eight in a minute, and not in ten seconds.
@@ -223,5 +232,13 @@ mod tests {
         let many: Vec<Case> = (0..22).flat_map(|_| row()).collect();
         let (rounds, least) = forecast(&many, seconds(10));
         assert!(rounds == 8 && (seconds(40)..seconds(80)).contains(&least), "{rounds} {least:?}");
+
+        let slowed = |round, slice| {
+            let walls = [Some(Wall { fixed: 0.1, slice, slices: 20 }); 3];
+            DUEL.turns((round, 20), &mut row().to_vec(), &walls, [seconds(10), seconds(60)])
+        };
+        assert_eq!([0.01, 0.1, 10.0].map(|slice| slowed(2, slice)), [20, 5, 4]);
+        // A verdict needs no more rounds.
+        assert_eq!(slowed(7, 10.0), 20);
     }
 }

@@ -1,7 +1,7 @@
 //! Rounds: every case once, each in a fresh process. All that fit are alive together and take turns; what
 //! cannot, such as a size, runs alone.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::mem;
 use std::sync::Arc;
@@ -173,8 +173,9 @@ impl Rounds {
             // What hung took no time of the others.
             let spent = begun.elapsed().saturating_sub(self.lost);
             let left = budget.saturating_sub(spent);
-            if round == 0 && walls.iter().any(Option::is_some) {
-                self.turns = Some(aim.turns(&mut cases, &walls, [left, budget]));
+            if walls.iter().any(Option::is_some) {
+                let before = (round, self.turns.unwrap_or(aim.first));
+                self.turns = Some(aim.turns(before, &mut cases, &walls, [left, budget]));
             }
             // Half of a round too much is better than half of one too little.
             let is_due = spent + started.elapsed() / 2 >= budget;
@@ -230,15 +231,18 @@ impl Rounds {
 
     /// Asks the programs that can take turns what they need.
     fn describe(&mut self, cases: &[Case]) {
+        let mut known = HashMap::new();
         for case in cases.iter().filter(|case| !case.is_alone()) {
             if signals::received().is_some() {
                 return;
             }
+            let Ok(program) = self.programs.of(case) else { continue };
+            // Twins are started alike.
+            let key = (case.side, &case.program, &case.flags, format!("{:?}", case.setting));
             // What it refuses is told when it runs.
-            if let Ok(program) = self.programs.of(case)
-                && let Ok(description) = probe::describe(program, &case.flags, &case.setting)
-            {
-                self.described.insert(case.into(), description);
+            let ask = || probe::describe(program, &case.flags, &case.setting).ok();
+            if let Some(description) = known.entry(key).or_insert_with(ask) {
+                self.described.insert(case.into(), description.clone());
             }
         }
     }

@@ -85,6 +85,7 @@ fn check_row(section: &Section, row: &Row, names: &HashSet<&str>) -> anyhow::Res
     let by_columns = columns.iter().filter(|column| column.program.is_some()).count();
     let expected = if own.program.is_none() { columns.len().max(1) } else { 0 };
     ensure!(by_columns == expected, "program: either each row names one, or each column");
+    ensure!(!own.skip_hold, "skip_hold: a row has none; write it in a column");
     for other in row.baseline.iter().chain(&row.versus) {
         ensure!(
             names.contains(&**other) && *other != own.name,

@@ -67,7 +67,7 @@ pub struct Variant {
     pub cpus: Option<Relation>,
     /// Scheduling policy.
     pub policy: Option<Policy>,
-    /// True if its tasks are not held while their memory is read.
+    /// True if its tasks are not held while their memory is read; of columns alone.
     #[serde(default)]
     pub skip_hold: bool,
 }
@@ -194,7 +194,7 @@ impl Section {
             pin: own.pin || column.pin,
             relation: column.cpus.or(own.cpus),
             setting: Setting { policy: column.policy.or(own.policy), ..Setting::default() },
-            skip_hold: own.skip_hold || column.skip_hold,
+            skip_hold: column.skip_hold,
             alone: self.alone,
             cell: Arc::new(facts::Case {
                 section: self.title.clone(),

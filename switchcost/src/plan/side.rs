@@ -121,7 +121,7 @@ pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[B
             checkout
                 .cargo_build(&tree.sources, &tree.target, &crates, &tree.patch, &what)
                 .with_context(|| programs.side.clone())?;
-            programs.resolved = tree.describe(checkout, &names);
+            programs.resolved = tree.describe(checkout, &names, &programs.side);
         }
     }
     Ok(both)

@@ -165,6 +165,7 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         ("known='getpid'", "needs pin"),
         ("passes=['main\\nend']", "no name of a pass"),
         ("speed=3", "unknown field"),
+        ("skip_hold=true", "write it in a column"),
         ("cpus='nearby'", "unknown variant `nearby`"),
         ("pin=true\ncpus='same-cache'", "drop one of them"),
         ("flags=['--controlled']", "the runner's own"),

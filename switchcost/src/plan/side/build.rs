@@ -12,6 +12,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::source::{Source, revision};
 use crate::plan::checkout::{Checkout, ensure_own, output};
+use crate::system::console;
 
 /// Sources of a side that is built, and where.
 #[derive(Debug)]
@@ -26,9 +27,19 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The crates of these names that it is built from, and the commit, in a line.
-    pub(super) fn describe(&self, checkout: &Checkout, names: &BTreeSet<&str>) -> String {
-        let crates = names.iter().filter_map(|name| self.taken(checkout, name).ok());
+    /// The crates of these names that it is built from, and the commit, in a line. What cargo cannot tell of `side` is
+    /// said.
+    pub(super) fn describe(
+        &self,
+        checkout: &Checkout,
+        names: &BTreeSet<&str>,
+        side: &str,
+    ) -> String {
+        let tell = |name: &str, why| {
+            console::say(format_args!("{side}: its name lacks {name}: {why:#}"));
+        };
+        let taken = |name: &&str| self.taken(checkout, name).map_err(|why| tell(name, why)).ok();
+        let crates = names.iter().filter_map(taken);
         let mut parts: Vec<String> = crates.map(|id| id.replace(REGISTRY, "")).collect();
         let own = revision(self.commit.as_deref(), self.dirty);
         if parts.is_empty() {
