@@ -13,7 +13,7 @@ use switchcost::measure::store::Store;
 
 use crate::support::process::Outcome;
 use crate::support::switchcost;
-use synthetic::{Noise, centre, draw, edit, file, pair, record, text, verdicts, worse_than};
+use synthetic::{Noise, centre, csv, draw, edit, file, pair, record, text, verdicts, worse_than};
 
 /// Ten runs with further columns.
 fn with_further_columns(hop: f64, switches: u64) -> Vec<Record> {
@@ -88,6 +88,10 @@ fn what_cannot_be_compared_says_why() {
         "Left out: case 4 (not in A)",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
+    }
+    let csv = csv(&comparison);
+    for said in [",case 1,failed,", ",case 3,failed,", ",case 4,left out,"] {
+        assert!(csv.contains(said), "{said}\n{csv}");
     }
 }
 

@@ -144,7 +144,7 @@ fn report_judges_by_the_margin_of_the_duel() {
     let text = fs::read_to_string(sides.path("out.jsonl")).unwrap();
     let plain = text.replace(r#""side":"A","#, "").replace(r#""side":"B","#, "");
     fs::write(sides.path("out.jsonl"), text + &plain).unwrap();
-    report("").expect_refusal(1, &["a duel and other results", "part them by their `run`"]);
+    report("").expect_refusal(1, &["a duel and other results", "split them by their `run`"]);
 }
 
 #[test]

@@ -38,7 +38,9 @@ pub struct RuntimeFlags {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     pub workers: Option<u32>,
 
-    /// Layout of the workers over the CPUs; of current-thread schedulers each is on the next CPU with chain
+    /// Layout of the workers over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread,
+    /// neighbours on different CPUs; chain, each current-thread scheduler on the next CPU; or a list, neighbours on its
+    /// neighbours
     #[arg(
         long,
         value_name = "free|half|spread|chain|LIST",

@@ -7,7 +7,9 @@ use serde::Serialize;
 use super::grade::Grade;
 use super::number::percent;
 
-/// Kinds of doubts, the loudest first. What each means stands where it is found: doubts.rs and conditions.rs.
+/// Kinds of doubts, the loudest first. One down to `Contradicted` voids its figures. Of the others, those with words in
+/// [`Kind::noise`] come first, the largest before the smaller ones; the rest are in this order. What each means stands
+/// where it is found: doubts.rs and conditions.rs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {

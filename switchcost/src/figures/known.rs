@@ -42,7 +42,8 @@ pub(crate) struct Beside {
 impl Beside {
     /// The sentence that begins an answer.
     pub(crate) fn alarm(&self) -> String {
-        let (_, subject, [low, high]) = reference(self.what);
+        let (_, subject, _) = reference(self.what);
+        let [low, high] = self.range;
         let value = short(Quantity::Time, self.value);
         let times = range([self.value / high, self.value / low], number);
         format!("{subject} takes {value}: {times} times the bare-metal time ({}?)", self.cause)
@@ -52,8 +53,8 @@ impl Beside {
 /// The line of a yardstick: `getpid(2) 66 ns: bare metal 50 to 150 ns`.
 impl fmt::Display for Beside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, _, range) = reference(self.what);
-        let [low, high] = range.map(|time| shown(Quantity::Time, time));
+        let (name, ..) = reference(self.what);
+        let [low, high] = self.range.map(|time| shown(Quantity::Time, time));
         let value = short(Quantity::Time, self.value);
         write!(f, "{name} {value}: bare metal {}", pair(&low, "to", &high))
     }

@@ -8,16 +8,16 @@ use std::time::Duration;
 use crate::plan::lineup::Around;
 use crate::system::console;
 
-/// Commands that stand, or do not.
+/// Commands, and whether their setting is in place.
 pub(super) struct Within<'a> {
     commands: &'a Around,
     timeout: Duration,
-    stand: bool,
+    is_in_place: bool,
 }
 
 impl<'a> Within<'a> {
     pub(super) fn none(commands: &'a Around, timeout: Duration) -> Self {
-        Within { commands, timeout, stand: false }
+        Within { commands, timeout, is_in_place: false }
     }
 
     /// True if there is no command.
@@ -25,15 +25,16 @@ impl<'a> Within<'a> {
         *self.commands == Around::default()
     }
 
-    /// Has them stand for the second side, and not for another; true if one was run. If one fails, they do not stand.
+    /// Puts the setting in place for the second side, and back for any other; true if a command was run. If one fails,
+    /// the setting is not in place.
     pub(super) fn enter(&mut self, is_second: bool) -> Result<bool, String> {
-        if self.is_plain() || self.stand == is_second {
+        if self.is_plain() || self.is_in_place == is_second {
             return Ok(false);
         }
         if !is_second {
             return self.leave().map(|()| true);
         }
-        self.stand = true;
+        self.is_in_place = true;
         let entered = self.execute(self.commands.before.as_deref());
         if entered.is_err() {
             // What it did in part, the other one puts back.
@@ -43,7 +44,7 @@ impl<'a> Within<'a> {
     }
 
     fn leave(&mut self) -> Result<(), String> {
-        if !mem::take(&mut self.stand) {
+        if !mem::take(&mut self.is_in_place) {
             return Ok(());
         }
         self.execute(self.commands.after.as_deref())

@@ -185,8 +185,8 @@ impl Places {
                 let plans = BUILT_IN.iter().filter_map(|built_in| built_in.plan().ok());
                 let is_of_plans = plans.flat_map(|p| p.cases()).any(|case| case.program == name);
                 let why = format!(
-                    "switchcost carries no program '{name}', nor is one in {}; it carries {}; a checkout builds all, \
-                     and the archive has them",
+                    "switchcost carries no program '{name}', nor is one in {}; it carries {}; build \
+                     the others in a checkout, or take them from the archive",
                     self.beside.display(),
                     carried::names()
                 );

@@ -26,6 +26,12 @@ use crate::system::signals;
 use crate::views::comparison::Comparison;
 
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("budget", |it| it.help(
+    "Time for the whole duel, builds apart: rounds go on until it is used [default: 60s]"
+)))]
+#[command(mut_arg("out", |it| it.help(
+    "Append the records to this file [default: duel-DATE.jsonl in this folder]"
+)))]
 pub(crate) struct Args {
     /// Old side; it is measured against itself too, which shows the noise
     #[arg(value_name = "A", default_value = ".")]

@@ -25,8 +25,7 @@ use crate::system::signals;
 /// How records are made, and what becomes of them.
 #[derive(Debug, clap::Args)]
 pub(super) struct Kept {
-    /// Append the records to this file [default: switchcost-DATE.jsonl in this folder, or
-    /// duel-DATE.jsonl]
+    /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
     #[arg(long, value_name = "FILE", conflicts_with = "resume", help_heading = "Results")]
     out: Option<PathBuf>,
 
@@ -38,9 +37,8 @@ pub(super) struct Kept {
     #[arg(long, value_name = "N", help_heading = "Advanced")]
     pub(super) seed: Option<u64>,
 
-    /// Time for the whole run, builds apart: rounds go on until it is used. Of a sweep, nothing is started after it, and
-    /// values that have no process by then are named [default: the plan's; 60s for duel, 10m for
-    /// sweep, no limit for scale and memory]
+    /// Time for the whole run, builds apart: nothing is started after it, and values that have no process by then are
+    /// named [default: no limit]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time_limit)]
     pub(super) budget: Option<Duration>,
 

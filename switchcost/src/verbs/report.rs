@@ -160,7 +160,7 @@ fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
     let runs = || records.chunk_by(|one, next| one.header.id == next.header.id);
     ensure!(
         runs().all(|run| run.iter().all(is_of_duel)),
-        "{} holds a duel and other results: part them by their `run`",
+        "{} holds a duel and other results: split them by their `run`",
         file.display()
     );
     let duels: Vec<Comparison> = runs().map(Comparison::of_duel).collect();

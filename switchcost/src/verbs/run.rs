@@ -13,6 +13,9 @@ use crate::plan::{Case, Plan};
 use crate::system::console::{self, plain_line};
 
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("budget", |it| it.help(
+    "Time for the whole run, builds apart: rounds go on until it is used [default: the plan's]"
+)))]
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,

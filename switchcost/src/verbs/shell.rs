@@ -1,6 +1,6 @@
 //! Help texts, `switchcost completions` and `switchcost man`, generated from the command line's definition.
 //!
-//! Paragraphs of a verb's text that begin with `Examples:`, the second one, and `Exit status:` are sections of their own.
+//! Paragraphs of a verb's text that begin with `Examples:` or `Exit status:` are sections of their own.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -16,6 +16,10 @@ use crate::system::console::BadUsage;
 #[command(group(ArgGroup::new("swept").required(true).args([
     "tasks", "tokens", "idle", "over",
 ])))]
+#[command(mut_arg("budget", |it| it.help(
+    "Time for the whole run, builds apart: nothing is started after it, and values that have no process by then are \
+     named [default: 10m]"
+)))]
 pub(crate) struct Args {
     /// Sweep the number of tasks, such as 2..100000, as far as the limits of this system allow
     #[arg(long, value_name = "FROM..TO")]

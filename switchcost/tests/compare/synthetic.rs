@@ -1,13 +1,15 @@
 //! Files of records that no program has measured, of which the truth is known.
 
+use std::slice;
 use std::sync::Arc;
 
+use clap::ValueEnum;
 use contract::message::Distribution;
 use facts::{Build, Case, Machine, Metric, Plan, Process, Record, Run, Samples, Section};
 use switchcost::figures::Figures;
 use switchcost::figures::finding::{Finding, Row};
 use switchcost::figures::verdict::{MARGIN, Verdict};
-use switchcost::render;
+use switchcost::render::{self, Format, Found};
 use switchcost::views::comparison::Comparison;
 
 /// Log-normal noise from a seed.
@@ -135,6 +137,12 @@ pub(crate) fn worse_than(comparison: &Comparison, limit: f64) -> Vec<&str> {
 }
 
 /// Its text, of which lines break anywhere.
+pub(crate) fn csv(comparison: &Comparison) -> String {
+    let (mut text, format) = (Vec::new(), Format::from_str("csv", false).unwrap());
+    format.write(&Found::Comparisons(slice::from_ref(comparison)), &mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
 pub(crate) fn text(comparison: &Comparison) -> String {
     let mut text = Vec::new();
     render::verdicts::document(comparison).text(120, &mut text).unwrap();

@@ -195,7 +195,7 @@ impl CpuMap {
         Err(if is_unknown {
             "the kernel does not tell which CPUs share a core, a cache or a socket".to_owned()
         } else {
-            format!("no two CPUs of this machine are so related: {}", relation.name())
+            format!("no two CPUs of this machine have this relation: {}", relation.name())
         })
     }
 
