@@ -39,7 +39,7 @@ use tokio::task::JoinHandle;
 #[command(mut_arg("pool", |arg| arg
     .default_value_if("operation", "sleep", "44")
     .hide_default_value(true)
-    .help("Threads besides the main one, as many for each strategy [default: 8, or 44 for --operation sleep]")))]
+    .help("Threads besides the main one: workers and threads that may block, together [default: 8, or 44 for --operation sleep]")))]
 struct Cli {
     #[command(flatten)]
     flags: Flags,

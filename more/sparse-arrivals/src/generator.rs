@@ -10,7 +10,9 @@ use contract::samples::Recorder;
 use contract::{Pass, Run, signals};
 use fastrand::Rng;
 use nix::sys::prctl::set_timerslack;
-use nix::time::ClockId;
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::time::{ClockId, clock_getcpuclockid};
+use nix::unistd::Pid;
 use threads::restrict;
 
 use crate::cpus::Cpus;
@@ -35,8 +37,8 @@ pub(crate) struct Generator {
     schedule: Schedule,
     cpus: Cpus,
     window: &'static Window,
-    /// Clock of the CPU time of a server that is another process.
-    pub(crate) server: Option<ClockId>,
+    /// A server that is another process.
+    pub(crate) server: Option<Pid>,
     /// Times from which the arrivals of a request count, in ns since the epoch: the schedule's under a load, else
     /// those of the submission.
     arrived: Vec<u64>,
@@ -155,13 +157,15 @@ impl Generator {
         let begun = Instant::now();
         while self.window.ended()? < tasks {
             ensure!(begun.elapsed() < LONGEST, "a task has not ended in {LONGEST:?}");
+            ensure!(self.server.is_none_or(is_alive), "the server has ended");
             thread::sleep(Duration::from_micros(100));
         }
         Ok(())
     }
 
     fn used(&self) -> anyhow::Result<Used> {
-        let server = self.server.map_or(Ok(Duration::ZERO), cpu_time)?;
+        let server = self.server.map(clock_getcpuclockid).transpose()?;
+        let server = server.map_or(Ok(Duration::ZERO), cpu_time)?;
         let all = (cpu_time(ClockId::CLOCK_PROCESS_CPUTIME_ID)? + server).as_nanos() as f64;
         let own = all - cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID)?.as_nanos() as f64;
         let here = if self.cpus.generator.is_some() { own } else { all };
@@ -240,6 +244,12 @@ impl Used {
         let others = self.others.zip(before.others).map(|(now, then)| (now - then).max(0.0));
         Used { own: self.own - before.own, others }
     }
+}
+
+/// True until a child ends; it is left to be awaited.
+fn is_alive(child: Pid) -> bool {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    waitid(Id::Pid(child), flags) == Ok(WaitStatus::StillAlive)
 }
 
 /// Time in ns from an arrival until its last task started.
