@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, ensure};
 use contract::message::{Distribution, Runtime, Usage};
-use facts::machine::{StartPressure, Topology};
+use facts::machine::{CpuCache, StartPressure, Topology};
 use facts::{
     Account, Also, Build, CacheLine, Case, Ending, Interference, Kind, Machine, Memory,
     MemoryChange, Plan, Process, Run, Samples, Section, Thirds,
@@ -40,7 +40,7 @@ fn publish_run(run: &mut Run) {
     publish!(&mut *run, Run { schema kind id started command seed machine build plan } private { sides margin });
     publish!(&mut run.machine, Machine {
         kernel_release kernel_version preemption preemption_mode preemption_boot distribution cpu_model cpus_online
-        affinity topology frequency_driver governor boost idle_driver virtualisation mitigations clock_source
+        affinity topology caches frequency_driver governor boost idle_driver virtualisation mitigations clock_source
         clock_step_ns thp_enabled thp_defrag sched_autogroup timer_slack_ns seccomp cpu_quota memory_total_bytes
         load_average pressure
     } private { hardware });
@@ -49,7 +49,8 @@ fn publish_run(run: &mut Run) {
     } private { rustflags });
     publish_all! {
         Topology { sockets cores threads_per_core }
-        StartPressure { cpu }
+        CpuCache { level kind size_bytes shared_cpu_list }
+        StartPressure { cpu memory io }
         Plan { question sections cases }
         Section { title metric also swept }
         Also { name metric }
@@ -92,7 +93,7 @@ fn publish_process(process: &mut Process) {
 const MAPS: [&str; 2] = ["machine.mitigations", "extra"];
 
 /// Where older files hold what is not read any more.
-const RETIRED: [&str; 21] = [
+const RETIRED: [&str; 18] = [
     "order",
     "version",
     "interference.idle",
@@ -103,9 +104,6 @@ const RETIRED: [&str; 21] = [
     "machine.architecture",
     "machine.smt_active",
     "machine.numa_nodes",
-    "machine.caches",
-    "machine.pressure.memory",
-    "machine.pressure.io",
     "machine.base_frequency_khz",
     "machine.max_frequency_khz",
     "machine.clock_read_ns",

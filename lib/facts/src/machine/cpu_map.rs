@@ -75,6 +75,21 @@ pub struct Topology {
     pub threads_per_core: Option<u32>,
 }
 
+/// A cache of a CPU, as records hold it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CpuCache {
+    /// 1 is nearest to the core.
+    pub level: Option<u8>,
+    /// `Data`, `Instruction` or `Unified`.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// Size in bytes.
+    pub size_bytes: Option<u64>,
+    /// CPUs that share it, as a list.
+    pub shared_cpu_list: Option<String>,
+}
+
 /// Caches of one kind and size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cache {
@@ -143,6 +158,20 @@ impl CpuMap {
             caches: caches.collect(),
             online,
         }
+    }
+
+    /// Caches of a CPU, those nearest to its core first.
+    pub(super) fn caches_of(&self, cpu: u32) -> Vec<CpuCache> {
+        let of = |cache: &Cache| {
+            let group = cache.groups.iter().find(|group| group.contains(&cpu))?;
+            Some(CpuCache {
+                level: Some(cache.level),
+                kind: Some(cache.kind.clone()),
+                size_bytes: cache.size_bytes,
+                shared_cpu_list: Some(cpu_ranges(group)),
+            })
+        };
+        self.caches.iter().filter_map(of).collect()
     }
 
     /// Number of sockets, cores and hardware threads.

@@ -17,7 +17,7 @@ use crate::differing;
 use crate::interference::pressure;
 use crate::source::{Source, word_after};
 
-pub use cpu_map::{Topology, cpu_list, cpu_ranges};
+pub use cpu_map::{CpuCache, Topology, cpu_list, cpu_ranges};
 
 use cpu_map::{CPUS, CpuMap};
 
@@ -25,8 +25,8 @@ use cpu_map::{CPUS, CpuMap};
 const READINGS: u32 = 2100;
 
 /// Facts that belong to a run, or that follow from others, and so are not compared.
-const NOT_COMPARED: [&str; 5] =
-    ["topology", "clock_step_ns", "memory_total_bytes", "load_average", "pressure"];
+const NOT_COMPARED: [&str; 6] =
+    ["topology", "caches", "clock_step_ns", "memory_total_bytes", "load_average", "pressure"];
 
 /// Facts of a machine and of the circumstances when a run started.
 ///
@@ -55,6 +55,8 @@ pub struct Machine {
     pub affinity: Option<String>,
     /// Sockets, cores and hardware threads, of the CPUs online.
     pub topology: Topology,
+    /// Caches of CPU 0.
+    pub caches: Vec<CpuCache>,
     /// Cpufreq driver. The same governor means different things under different drivers.
     pub frequency_driver: Option<String>,
     /// Cpufreq governor; several are joined by commas.
@@ -89,7 +91,7 @@ pub struct Machine {
     pub memory_total_bytes: Option<u64>,
     /// Load averages over 1, 5 and 15 minutes.
     pub load_average: Option<[f64; 3]>,
-    /// Pressure on the CPUs.
+    /// Pressure on CPUs, memory and I/O.
     pub pressure: StartPressure,
 }
 
@@ -99,6 +101,10 @@ pub struct Machine {
 pub struct StartPressure {
     /// Runnable, with no CPU to run on.
     pub cpu: Option<f64>,
+    /// Waiting for memory.
+    pub memory: Option<f64>,
+    /// Waiting for I/O.
+    pub io: Option<f64>,
 }
 
 /// CPU time that a control group may use. In JSON `"unlimited"` or an object with two numbers.
@@ -199,6 +205,8 @@ pub fn read_under(root: &Path) -> Machine {
     let huge_pages = |file: &str| {
         source.chosen(&format!("/sys/kernel/mm/transparent_hugepage/{file}"), '[', ']')
     };
+    let waiting = |resource| pressure(source, resource, "avg10=").and_then(finite);
+    let map = CpuMap::read_under(root);
     Machine {
         kernel_release: source.text("/proc/sys/kernel/osrelease"),
         preemption: kernel_version.as_deref().map(preemption_model),
@@ -209,7 +217,8 @@ pub fn read_under(root: &Path) -> Machine {
         cpu_model: cpu::model(&info),
         cpus_online: source.text(&format!("{CPUS}/online")),
         affinity: word_after(&status, "Cpus_allowed_list:"),
-        topology: CpuMap::read_under(root).topology(),
+        topology: map.topology(),
+        caches: map.caches_of(0),
         frequency_driver: source.text(&format!("{CPUS}/cpu0/cpufreq/scaling_driver")),
         governor: governor(source),
         boost: boost(source),
@@ -228,7 +237,11 @@ pub fn read_under(root: &Path) -> Machine {
         memory_total_bytes: word_after::<u64>(&memory, "MemTotal:")
             .and_then(|kib| kib.checked_mul(1024)),
         load_average: source.text("/proc/loadavg").and_then(|text| load(&text)),
-        pressure: StartPressure { cpu: pressure(source, "cpu", "avg10=").and_then(finite) },
+        pressure: StartPressure {
+            cpu: waiting("cpu"),
+            memory: waiting("memory"),
+            io: waiting("io"),
+        },
     }
 }
 
