@@ -238,7 +238,7 @@ impl Rounds {
             }
             let Ok(program) = self.programs.of(case) else { continue };
             // Twins are started alike.
-            let key = (case.side, &case.program, &case.flags, format!("{:?}", case.setting));
+            let key = (case.side, &case.program, &case.flags, &case.setting);
             // What it refuses is told when it runs.
             let ask = || probe::describe(program, &case.flags, &case.setting).ok();
             if let Some(description) = known.entry(key).or_insert_with(ask) {

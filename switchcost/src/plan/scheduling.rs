@@ -13,11 +13,11 @@ use nix::unistd::Pid;
 use serde::Deserialize;
 
 /// A set of CPUs; reads and displays as a list such as `0-3,8`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cpus(Vec<u32>);
 
 /// Scheduling policy (sched(7)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// SCHED_OTHER: what everything runs under

@@ -12,7 +12,7 @@ use crate::system::console::{shell_line, shell_word};
 use crate::system::seccomp::{self, Filter};
 
 /// Setting of a program's process; what is `None` or empty is inherited.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Setting {
     /// CPUs that it may use.
     pub cpus: Option<Cpus>,
