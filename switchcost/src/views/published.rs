@@ -84,7 +84,7 @@ fn publish_process(process: &mut Process) {
         }
         MemoryChange { before held }
         Memory {
-            resident anonymous huge pipe_pages peak_resident system_kernel_stacks system_page_tables
+            resident anonymous huge pipe_pages peak_resident peak_virtual system_kernel_stacks system_page_tables
             system_slab
         }
         CacheLine { cpus before after }
