@@ -77,7 +77,8 @@ pub fn of(pids: &[i32]) -> Memory {
 
 /// Largest resident sets and largest address spaces that these processes had until now, each summed, in bytes.
 pub fn peaks(pids: &[i32]) -> [Option<u64>; 2] {
-    ["VmHWM:", "VmPeak:"].map(|line| pids.iter().map(|pid| bytes(&file(*pid, "status")?, line)).sum())
+    ["VmHWM:", "VmPeak:"]
+        .map(|line| pids.iter().map(|pid| bytes(&file(*pid, "status")?, line)).sum())
 }
 
 /// Kernel memory of the whole system: what to subtract, if it is read before a program starts.
