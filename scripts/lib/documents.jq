@@ -20,6 +20,28 @@ def ensure(condition; $message): if condition then . else error($message) end;
 # What a grade says: whether it backs no verdict, and its mark.
 def graded: .contradicted = (.grade == "contradicted") | .disturbed = (.grade != "sure");
 
+# Median of numbers.
+def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
+
+# Programs of others in turns with ours (`scripts/beside.sh`): ours ÷ theirs, with the range of the pairs.
+def beside($name; $placement): .["\(machine)/beside"]
+    | [.[] | select(.name == $name and .placement == $placement)]
+    | ensure(length == 1; "beside: \($name), \($placement): \(length) lines") | .[0]
+    | [.ours_ns, .theirs_ns] | transpose | map(.[0] / .[1])
+    | {quantity: "ratio", estimate: median, low: min, high: max, disturbed: false, contradicted: false};
+# Calls of one kind per hop.
+def calls($name; $call): .["\(machine)/beside"] | [.[] | select(.name == $name and .calls)]
+    | ensure(length == 1; "calls: \($name): \(length) lines") | .[0]
+    | {quantity: "count", estimate: (.calls[$call] // 0) / .hops} | .low = .estimate | .high = .estimate
+    | .disturbed = false | .contradicted = false;
+# Bytes of a task of the original async-brigade with a version of Tokio: the slope by least squares.
+def original_task($tokio): .["\(machine)/beside"] | [.[] | select(.tokio == $tokio)]
+    | ensure(length == 1; "Tokio \($tokio): \(length) lines") | .[0].resident_bytes
+    | (length as $n | map(.[0]) | add / $n) as $x | (length as $n | map(.[1]) | add / $n) as $y
+    | {quantity: "bytes", disturbed: false, contradicted: false,
+       estimate: ((map((.[0] - $x) * (.[1] - $y)) | add) / (map((.[0] - $x) * (.[0] - $x)) | add))}
+    | .low = .estimate | .high = .estimate;
+
 # An interval with its grade.
 def bounds: (graded | {disturbed, contradicted}) + .interval;
 
@@ -79,8 +101,6 @@ def interval: {disturbed, contradicted} + if .outcome == "slope" then .user.line
 def mean: .quantity as $quantity
     | mark + if .modes then [.modes[].centre | plain($quantity)] | join(" or ") else interval.estimate | plain($quantity) end;
 def mean_interval: if .modes or (interval | .low == .high) then mean else .quantity as $quantity | interval | shown($quantity) end;
-# One figure less another.
-def minus($this; $that): ($this | interval.estimate) - ($that | interval.estimate) | plain($this.quantity);
 
 # User and kernel memory together.
 def whole: (.user.line.slope.estimate + (.kernel.line.slope.estimate // 0)) | plain("bytes");
@@ -100,26 +120,26 @@ def answered($name): .["\(machine)/answer"].answer.rows[] | select(.name == $nam
 def machine_line: .["\(machine)/answer"].answer.machine;
 
 # How many times a figure is the one that its row is compared with.
-def ratio: .ratio | bounds;
+def ratio: {quantity: "ratio"} + (.ratio | bounds);
 def times: ratio | shown("ratio");
 
-# How many times one figure is another one, by the ends of both intervals: no tighter than it is.
-def over($this; $that): ($this | interval) as $this | ($that | interval) as $that
-    | {estimate: ($this.estimate / $that.estimate), low: ($this.low / $that.high), high: ($this.high / $that.low),
-       disturbed: ($this.disturbed or $that.disturbed), contradicted: ($this.contradicted or $that.contradicted)};
-def times($this; $that): over($this; $that) | mark + (.estimate | digits(2));
+# A figure as a value: an estimate with the ends of its interval, its grade and its quantity. What is one already stays so.
+def value: if .outcome then {quantity, modes} + interval else . end;
+# A figure less the baseline of its row.
+def net: {quantity: "time"} + (.net | bounds);
+# A number that has no interval.
+def exactly($quantity): {quantity: $quantity, estimate: ., low: ., high: ., disturbed: false, contradicted: false};
 
-# Verdicts of an interval about what somebody else found: errors if it does not bear them. None of a disturbed one.
-def bears(condition; $verdict; $theirs): if .disturbed then "undecided here"
-    else ensure(condition; "does not bear '\($verdict)' of \($theirs): \(tojson)") | $verdict end;
-def holds($theirs): bears(.low <= $theirs and $theirs <= .high; "holds"; $theirs);
-# Within a factor of two, for figures that depend on the machine as well.
-def about($theirs): bears(.high >= $theirs / 2 and .low <= $theirs * 2; "holds"; $theirs);
-def no_longer($theirs): bears($theirs < .low or .high < $theirs; "no longer"; $theirs);
-def not_here($theirs): bears($theirs < .low or .high < $theirs; "not here"; $theirs);
-def never_did($theirs): bears($theirs < .low or .high < $theirs; "never did"; $theirs);
-def undecided($this; $that): bears(.low <= $this and $this <= .high and .low <= $that and $that <= .high;
-    "undecided here"; "\($this) or \($that)");
+# A value of two, by the ends of both intervals: no tighter than it is.
+def joined($this; $that; $quantity; f): ($this | value) as $this | ($that | value) as $that
+    | {quantity: $quantity, estimate: ([$this.estimate, $that.estimate] | f), low: ([$this.low, $that.high] | f),
+       high: ([$this.high, $that.low] | f), disturbed: ($this.disturbed or $that.disturbed),
+       contradicted: ($this.contradicted or $that.contradicted)};
+def over($this; $that): joined($this; $that; "ratio"; .[0] / .[1]);
+def less($this; $that): joined($this; $that; ($this | value | .quantity); .[0] - .[1]);
+def minus($this; $that): less($this; $that) | .quantity as $quantity | .estimate | plain($quantity);
+def scaled($by): .estimate *= $by | .low *= $by | .high *= $by;
+def times($this; $that): over($this; $that) | mark + (.estimate | digits(2));
 
 # A table: the first column on the left, the others on the right.
 def table($heads; rows):
@@ -186,3 +206,18 @@ def languages_table:
             | (cell($count; $row; 0) | marked), (cell($count; $row; 1) | .mean.value | size))]
         | "| " + join(" | ") + " |")]
     | join("\n");
+
+# A number with commas.
+def commas: tostring | if length > 3 then (.[:-3] | commas) + "," + .[-3:] else . end;
+# Rounded to two digits, with commas.
+def about_so_many: digits(2) | tonumber | commas;
+# How often a second a time fills 5 % of a CPU.
+def filling: value | mark + (0.05 * 1e9 / .estimate | about_so_many);
+# How many of a slope's tasks a GiB holds, the kernel's share included.
+def in_gib: 1073741824 / (.user.line.slope.estimate + ([.kernel.line.slope.estimate // 0, 0] | max)) | about_so_many;
+
+# A setting of the duels of knobs.md, of which the name holds a text: how many times a program takes with it.
+def knob($setting; $program): .["\(machine)/knobs"]
+    | [.rows[] | select((.name | startswith($program + ": ")) and (.name | contains($setting))) | .findings[] | select(.kind == "time")]
+    | ensure(length == 1; "\($program), \($setting): \(length) findings") | .[0]
+    | {quantity: "ratio"} + (graded | {disturbed, contradicted}) + (.change | {estimate: (1 + .estimate), low: (1 + .low), high: (1 + .high)});

@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# Programs of others beside ours, as JSON lines: see --help.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=lib/common.sh
+. "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/lib/common.sh"
+
+usage() {
+    cat <<'TEXT'
+Usage: scripts/beside.sh [PART...]
+
+Prints a JSON line for each thing that it compares. Parts (all of them by default):
+    original   the programs of github.com/jimblandy/context-switch, at their own lock file, in turns with ours
+    tools      perf bench sched pipe, will-it-scale's context_switch1 and stress-ng's --switch, in turns with ours
+    futexes    futex calls of a chain of channels: theirs with Tokio 0.2.19, ours on one thread and on several
+    memory     resident sets of their async-brigade with versions of Tokio, at nine counts of tasks
+
+It needs git, a network, cargo, taskset and jq; perf, stress-ng, make and libhwloc-dev for the tools; strace for
+the futexes. Their sources go to target/. PAIRS=N sets the number of runs of each (default: 9).
+TEXT
+}
+
+pairs=${PAIRS:-9}
+parts=()
+for argument in "$@"; do
+    case $argument in
+    -h | --help) usage && exit ;;
+    original | tools | futexes | memory) parts+=("$argument") ;;
+    *) usage_error "there is no part $argument" ;;
+    esac
+done
+[[ $pairs =~ ^[1-9][0-9]*$ ]] || usage_error "PAIRS=$pairs: a number from 1"
+[ ${#parts[@]} -gt 0 ] || parts=(original tools futexes memory)
+cd "$root"
+cargo build --quiet --release --locked
+
+theirs=target/original
+
+# checkout URL FOLDER REVISION
+checkout() {
+    [ -d "$2" ] || git clone --quiet "$1" "$2"
+    git -C "$2" checkout --quiet --force "$3"
+}
+
+# their_programs REVISION: builds them at their lock file.
+their_programs() {
+    checkout https://github.com/jimblandy/context-switch "$theirs" "$1"
+    (cd "$theirs" && cargo build --quiet --release --locked 2>/dev/null) || fail "cannot build $theirs at $1"
+}
+
+# What a brigade prints of a task and iteration, in ns.
+per_task() {
+    "$@" 2>&1 | sed -nE 's/.*\(([0-9.]+)(ns|µs|ms) per task.*/\1 \2/p' |
+        awk 'NR == 1 { print $1 * ($2 == "ms" ? 1e6 : $2 == "µs" ? 1e3 : 1) }'
+}
+
+# What the tools print of a round trip, in ns; of stress-ng, of a write.
+perf_pipe() { taskset -c 0 perf bench sched pipe -l 200000 2>&1 | awk '/usecs\/op/ { print $1 * 1000 }'; }
+will_it_scale() {
+    # It counts a write and a read; the processes of a pair are one task.
+    taskset -c 0 target/will-it-scale/context_switch1_processes -n -t 1 -s 2 2>/dev/null |
+        sed -n 's/^average://p' | awk '{ print 2e9 / $1 }'
+}
+stress_ng() {
+    taskset -c 0 stress-ng --switch 1 --switch-method pipe --timeout 2 --metrics 2>&1 |
+        awk '/nanosecs per context switch/ { for (k = 1; k < NF; k++) if ($(k + 1) == "nanosecs") print $k }'
+}
+round_trip() { per_task taskset -c 0 target/release/process-brigade --tasks 1 --iters 200000; }
+
+# pairs_of NAME PLACEMENT THEIRS OURS: two commands that print a time, each in one word, in turns.
+pairs_of() {
+    local times=() k a b
+    for ((k = 0; k < pairs; k++)); do
+        progress "$1, $2: $((k + 1)) of $pairs"
+        # Who begins changes from pair to pair.
+        if ((k % 2)); then b=$($3) && a=$($4); else a=$($4) && b=$($3); fi
+        [ "$a" ] && [ "$b" ] || fail "$1, $2: no time in what was printed"
+        times+=("[$b,$a]")
+    done
+    progress
+    printf '%s\n' "${times[@]}" |
+        jq -cs --arg name "$1" --arg placement "$2" '{name: $name, placement: $placement, theirs_ns: map(.[0]), ours_ns: map(.[1])}'
+}
+
+# beside_original PROGRAM THEIR-FLAGS OUR-FLAGS
+beside_original() {
+    local pin
+    for pin in '' 'taskset -c 0'; do
+        pairs_of "$1" "${pin:+one CPU}" \
+            "per_task $pin $theirs/target/release/$1 $2" "per_task $pin target/release/$1 $3"
+    done
+}
+
+original() {
+    their_programs 692fcf0
+    local link='--transport socketpair'
+    beside_original thread-brigade '--iters 300 --warmups 30' "$link --iters 300 --warmup 30"
+    beside_original async-brigade '--iters 1000 --warmups 100' "$link --iters 1000 --warmup 100"
+    beside_original one-thread-brigade '' "$link --iters 10000 --warmup 5"
+    beside_original async-mem-brigade '' '--iters 10000 --warmup 5'
+    beside_original thread-creation '--iters 20 --warmups 3' '--iters 20 --warmup 3'
+    beside_original async-creation '' '--iters 100 --warmup 10'
+}
+
+tools() {
+    checkout https://github.com/antonblanchard/will-it-scale target/will-it-scale 75f66e4
+    make --silent -C target/will-it-scale context_switch1_processes >/dev/null
+    pairs_of 'perf bench sched pipe' 'one CPU' perf_pipe round_trip
+    pairs_of 'will-it-scale context_switch1' 'one CPU' will_it_scale round_trip
+    pairs_of 'stress-ng --switch' 'one CPU' stress_ng round_trip
+}
+
+# futex_calls NAME HOPS COMMAND...
+futex_calls() {
+    local calls
+    calls=$(strace -f -c -e trace=futex "${@:3}" 2>&1 >/dev/null | awk '$NF == "futex" { print $4 }')
+    jq -nc --arg name "$1" --argjson hops "$2" --argjson calls "${calls:-0}" \
+        '{name: $name, hops: $hops, futex_calls: $calls}'
+}
+
+futexes() {
+    their_programs 4a1046c
+    futex_calls 'original, Tokio 0.2.19, one thread' $((501 * 10005)) "$theirs/target/release/async-mem-brigade"
+    local ours=(target/release/async-mem-brigade --tasks 500 --iters 1000 --warmup 0)
+    futex_calls 'one thread' $((501 * 1000)) "${ours[@]}"
+    futex_calls 'several threads' $((501 * 1000)) "${ours[@]}" --flavor multi-thread
+    futex_calls 'several threads, driver in block_on' $((501 * 1000)) "${ours[@]}" --flavor multi-thread --driver block-on
+}
+
+memory() {
+    local version n rss resident
+    checkout https://github.com/jimblandy/context-switch "$theirs" 692fcf0
+    for version in 1.19.2 1.28.2 1.29.1 1.31.0 1.32.1 1.38.2 1.54.1; do
+        (cd "$theirs" && cargo update --quiet -p tokio --precise "$version" && cargo build --quiet --release -p async-brigade 2>/dev/null) ||
+            fail "cannot build the original with Tokio $version"
+        resident=()
+        for n in 1000 2000 3000 4000 5000 6000 7000 8000 9000; do
+            progress "Tokio $version: $n tasks"
+            # shellcheck disable=SC2016 # the program replaces {pid}
+            rss=$("$theirs/target/release/async-brigade" --quiet --iters 10 --threads "$n" \
+                --command 'grep ^Rss /proc/{pid}/smaps_rollup' | tr -dc 0-9)
+            resident+=("[$n,$((rss * 1024))]")
+        done
+        progress
+        printf '%s\n' "${resident[@]}" | jq -cs --arg tokio "$version" '{tokio: $tokio, resident_bytes: .}'
+    done
+}
+
+for part in "${parts[@]}"; do
+    "$part"
+done

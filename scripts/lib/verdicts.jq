@@ -1,0 +1,84 @@
+# What somebody else found, what was found here, and the verdict: a function of both, by a rule. No verdict and no
+# figure of a row is a text: `row` takes values of records, and its notes have no digits.
+include "documents";
+
+# The number that a quotation begins with: a time in ns, a size in bytes, or a plain one.
+def number: gsub(","; "")
+    | capture("(?<number>[0-9]+[.]?[0-9]*) ?(?<unit>ns|µs|ms|s|KB|MB|GB|TB|B|KiB|MiB|GiB/s|GiB)?(?![A-Za-z])")
+    | (.number | tonumber) * ({ns: 1, "µs": 1e3, ms: 1e6, s: 1e9, B: 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 1024,
+        MiB: 1048576, GiB: 1073741824, "GiB/s": 1073741824}[.unit // ""] // 1);
+
+# A rule sees {theirs, values} and says a verdict. None of a value that the machine disturbed or its counters contradict.
+def ruled(condition; $otherwise): if condition then "holds" else $otherwise end;
+def first_value: .values[0];
+def within($factor): . as {$theirs, $values} | $values[0] | .low <= $theirs * $factor and .high >= $theirs / $factor;
+
+# Ratios, sizes: a factor of two, since machines differ.
+def as_ratio: ruled(within(2); "not here");
+def as_size: as_ratio;
+# Times and rates of another machine: the order of magnitude, a factor of the root of ten.
+def as_order: if within(10 | sqrt) then "same order" else "not here" end;
+# What somebody found to be equal: a tenth.
+def as_equal: ruled(within(1.1); "not here");
+# A share of time, or busy CPUs: a tenth of a CPU.
+def as_share: . as {$theirs, $values} | $values[0] | ruled(.low <= $theirs + 0.1 and .high >= $theirs - 0.1; "not here");
+# All numbers of the quotation, in their order.
+def as_counts: . as {$quote, $values}
+    | ruled([$quote | scan("[0-9]+") | tonumber] == [$values[].estimate | round]; "not here");
+# Bounds: the whole interval lies on one side.
+def as_over: . as {$theirs, $values} | $values[0]
+    | if .low > $theirs then "holds" elif .high < $theirs then "not here" else "undecided here: the interval holds it" end;
+def as_under: . as {$theirs, $values} | $values[0]
+    | if .high < $theirs then "holds" elif .low > $theirs then "not here" else "undecided here: the interval holds it" end;
+# As many, or more.
+def as_reached: ruled(.values[0].low >= .theirs; "not here");
+# The same side of 1 as theirs.
+def as_side: . as {$theirs, $values} | $values[0]
+    | if .low > 1 then ruled($theirs > 1; "not here") elif .high < 1 then ruled($theirs < 1; "not here")
+      else "not here: no difference" end;
+# The first value is larger than the second one.
+def as_larger: .values | ruled(.[0].low > .[1].high; "not here");
+# None of the values lies below 1.
+def as_least: ruled(all(.values[]; .high >= 1); "not here");
+# True of the second value, which is of the software of then, and not of the first.
+def as_no_longer: . as $all | if within(2) then "holds"
+    elif (.values[0] = .values[1] | within(2)) then "no longer" else "not here" end;
+# The last value, a part of it or the same thing then, lies on the other side of what is said.
+def as_never_more: if (.values | last).high < .theirs then "never did" else "holds" end;
+def as_never_less: if (.values | last).low > .theirs then "never did" else "holds" end;
+# A question, and what answers it: a ratio.
+def as_asked: first_value
+    | if .low > 1 then "answered: more" elif .high < 1 then "answered: less" else "answered: no difference" end;
+
+# A value as a reader sees it.
+def seen: . as $value | value
+    | if .modes then mark + ([.quantity as $quantity | .modes[].centre | plain($quantity)] | join(" or "))
+      elif .low == .high then .quantity as $quantity | .estimate | plain($quantity)
+      else shown(.quantity) end;
+
+def has_digits: gsub("`[^`]*`|\\([^)]*\\)"; "") | test("[0-9]");
+
+# A row. `found` gives values and figures, each after a label if there are several: "label", value, "label", value.
+def row($claim; $theirs; found; rule; $note):
+    [found] as $found
+    | [$found[] | objects | value] as $values | [$found[] | strings] as $labels
+    | ensure($values | length > 0; "\($claim): a row without a figure")
+    | ensure(all($values[]; .estimate | type == "number"); "\($claim): what is no number: \($values | tojson)")
+    | ensure(all($labels[], $note; has_digits | not); "\($claim): a figure in a text")
+    | ([$found[] | if type == "string" then "; \(.) " else seen end] | join("") | ltrimstr("; ")) as $here
+    | (try ($theirs | number) catch null) as $number
+    | {$claim, $theirs, $here, $note,
+       verdict: (if any($values[]; .contradicted) then "undecided here: contradicted by its counters"
+                 elif any($values[]; .disturbed) then "undecided here: a quieter machine decides"
+                 else {theirs: $number, quote: $theirs, values: $values} | rule end)};
+def row($claim; $theirs; found; rule): row($claim; $theirs; found; rule; "");
+# A row that this machine cannot judge, and what would.
+def cannot($claim; $theirs; $takes): {$claim, $theirs, here: "", note: "", verdict: "cannot be judged here: \($takes)"};
+
+# A quotient of two of their figures, as a quotation.
+def per($this; $that): "\(($this | number) / ($that | number) | digits(3)) (\($this) ÷ \($that))";
+
+def claims(rows): ["| claim | theirs | here | verdict |", "| --- | --- | --- | --- |"]
+    + [rows | ensure(type == "object"; "a row that no rule has judged: \(tojson)")
+       | "| \(.claim) | \(.theirs) | \(.here) | \(.verdict)\(if .note == "" then "" else "; " + .note end) |"]
+    | join("\n");
