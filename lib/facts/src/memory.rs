@@ -23,6 +23,8 @@ pub struct Memory {
     pub pipe_pages: Option<u64>,
     /// Largest resident set so far (VmHWM).
     pub peak_resident: Option<u64>,
+    /// Largest address space so far (VmPeak).
+    pub peak_virtual: Option<u64>,
     /// Kernel stacks of the whole system.
     pub system_kernel_stacks: Option<u64>,
     /// Page tables of the whole system.
@@ -67,14 +69,16 @@ pub fn of(pids: &[i32]) -> Memory {
         anonymous: sum(|memory| memory.anonymous),
         huge: sum(|memory| memory.huge),
         peak_resident: sum(|memory| memory.peak_resident),
+        peak_virtual: sum(|memory| memory.peak_virtual),
         pipe_pages: pages.map(|pages| pages * page_size()),
         ..system()
     }
 }
 
-/// Largest resident sets that these processes had until now, summed, in bytes.
-pub fn peak(pids: &[i32]) -> Option<u64> {
-    pids.iter().map(|pid| bytes(&file(*pid, "status")?, "VmHWM:")).sum()
+/// Largest resident sets and largest address spaces that these processes had until now, each summed, in bytes.
+pub fn peaks(pids: &[i32]) -> [Option<u64>; 2] {
+    ["VmHWM:", "VmPeak:"]
+        .map(|line| pids.iter().map(|pid| bytes(&file(*pid, "status")?, line)).sum())
 }
 
 /// Kernel memory of the whole system: what to subtract, if it is read before a program starts.
@@ -112,6 +116,7 @@ fn of_one(pid: i32, processes: usize) -> Option<Memory> {
         anonymous: bytes(&maps, anonymous),
         huge: bytes(&maps, "AnonHugePages:"),
         peak_resident: bytes(&status, "VmHWM:"),
+        peak_virtual: bytes(&status, "VmPeak:"),
         ..Memory::default()
     })
 }

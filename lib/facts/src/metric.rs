@@ -56,6 +56,8 @@ pub enum Metric {
     Peak,
     /// The same per task.
     PeakPerTask,
+    /// Largest address space of the process (VmPeak), per task.
+    VirtualPerTask,
     /// Memory of the process, and of the kernel less that before, with every task at rest, per task.
     SystemPerTask,
     /// A figure of all samples of a process as measured, such as `samples.p99`.
@@ -89,7 +91,7 @@ pub enum Stat {
 }
 
 /// Each metric with its name in plans and results, its label, and the kind of its quantity.
-static NAMED: [(Metric, &str, &str, Quantity); 22] = [
+static NAMED: [(Metric, &str, &str, Quantity); 23] = [
     (Metric::Hop, "hop", "time per hop", Quantity::Time),
     (Metric::Task, "task", "time per task", Quantity::Time),
     (Metric::Memory, "memory", "bytes per task", Quantity::Bytes),
@@ -116,6 +118,7 @@ static NAMED: [(Metric, &str, &str, Quantity); 22] = [
     (Metric::Faults, "faults", "page faults per iteration", Quantity::Count),
     (Metric::Peak, "peak", "peak resident memory", Quantity::Bytes),
     (Metric::PeakPerTask, "peak-per-task", "peak resident memory per task", Quantity::Bytes),
+    (Metric::VirtualPerTask, "virtual-per-task", "peak virtual memory per task", Quantity::Bytes),
     (
         Metric::SystemPerTask,
         "system-per-task",

@@ -25,6 +25,7 @@ import (
 var (
 	sleep   = contract.Flags.Duration("sleep", 0, "let each body sleep for a `TIME` such as 1s, and time it all; with --warmup 0")
 	depth   = contract.Number("stack-depth", 0, 0, 1<<20, "`BYTES` of its stack that each held goroutine has once used")
+	isInUse = contract.Flags.Bool("stack-in-use", false, "with --stack-depth: each held goroutine waits down there, and does not return before")
 	isGated = contract.Flags.Bool("gate", false, "with --sleep: no body sleeps before all are alive")
 )
 
@@ -105,9 +106,16 @@ func hold(run *contract.Run) {
 	ended.Add(int(run.Tasks))
 	for range run.Tasks {
 		go func() {
-			useStack(*depth)
-			started.Done()
-			<-gate
+			wait := func() {
+				started.Done()
+				<-gate
+			}
+			if *isInUse {
+				useStack(*depth, wait)
+			} else {
+				useStack(*depth, func() {})
+				wait()
+			}
 			ended.Done()
 		}()
 	}
@@ -117,15 +125,16 @@ func hold(run *contract.Run) {
 	ended.Wait()
 }
 
-// useStack calls itself until about so many bytes of the stack are in use, and returns.
+// useStack calls itself until about so many bytes of the stack are in use, calls do, and returns.
 //
 //go:noinline
-func useStack(depth uint64) byte {
+func useStack(depth uint64, do func()) byte {
 	var frame [960]byte
 	if depth <= 1024 {
+		do()
 		return frame[depth%uint64(len(frame))]
 	}
-	below := useStack(depth - 1024)
+	below := useStack(depth-1024, do)
 	frame[below] = below + 1
 	return frame[depth%uint64(len(frame))]
 }

@@ -23,6 +23,8 @@ const MOST_TURNS: u64 = 1 << 17;
 pub(super) struct Alive {
     pub(super) session: Session,
     pids: Vec<i32>,
+    /// Its further processes, such as a server of its own: their CPU time is not that of others.
+    helpers: Vec<i32>,
     /// Threads that it says it needs.
     threads: u64,
     has_hops: bool,
@@ -54,6 +56,7 @@ impl Alive {
         Alive {
             session,
             pids: Vec::new(),
+            helpers: Vec::new(),
             threads: 0,
             has_hops: false,
             counts_usage: false,
@@ -70,6 +73,8 @@ impl Alive {
         process: &mut Process,
     ) -> anyhow::Result<()> {
         let Ready { pids, setup_ns, first_ns, description } = self.session.ready(seat.described)?;
+        self.helpers = self.session.group.members()?;
+        self.helpers.retain(|pid| !pids.contains(pid));
         self.pids = pids;
         self.threads = description.needs.threads.of(description.tasks);
         self.has_hops = description.hops.is_some();
@@ -130,7 +135,8 @@ impl Alive {
     }
 
     fn cpu_time(&self) -> Option<u64> {
-        self.pids.iter().map(|&pid| usage::cpu_time(pid)).sum()
+        let own: Option<u64> = self.pids.iter().map(|&pid| usage::cpu_time(pid)).sum();
+        Some(own? + self.helpers.iter().filter_map(|&pid| usage::cpu_time(pid)).sum::<u64>())
     }
 
     fn totals(&self) -> Totals {
@@ -172,10 +178,10 @@ impl Alive {
             merge(&mut process.extra, ran.extra);
             process.extra.extend(distribution(&ran.samples).map(|d| (pass.clone(), d)));
         }
-        let peak_resident = memory::peak(&self.pids);
+        let [peak_resident, peak_virtual] = memory::peaks(&self.pids);
         if let Some(change) = &mut process.memory {
             let held = change.held.unwrap_or_default();
-            change.held = Some(Memory { peak_resident, ..held });
+            change.held = Some(Memory { peak_resident, peak_virtual, ..held });
         }
         if options.counters {
             process.counters = Some(self.count(case.iters)?);

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitSta
 use std::time::Duration;
 
 use anyhow::Context;
-use contract::strays::Process;
+use contract::strays::{self, Process};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -144,6 +144,13 @@ impl ProcessGroup {
         // What has left the group has its parents.
         iter::successors(Some(pid).filter(|&pid| pid > 0), |&pid| Some(Process::of(pid)?.parent))
             .any(is_of_group)
+    }
+
+    /// Processes of its group.
+    pub(crate) fn members(&self) -> io::Result<Vec<i32>> {
+        let own = self.pid().as_raw();
+        let all = strays::all()?.into_iter();
+        Ok(all.filter(|process| process.group == own).map(|process| process.pid).collect())
     }
 
     /// Closes the reading end of its standard output.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, ensure};
 use contract::message::{Distribution, Runtime, Usage};
-use facts::machine::{CpuCache, StartPressure, Topology};
+use facts::machine::{CpuCache, Rlimit, Rlimits, StartPressure, Topology};
 use facts::{
     Account, Also, Build, CacheLine, Case, Ending, Interference, Kind, Machine, Memory,
     MemoryChange, Plan, Process, Run, Samples, Section, Thirds,
@@ -41,8 +41,8 @@ fn publish_run(run: &mut Run) {
     publish!(&mut run.machine, Machine {
         kernel_release kernel_version preemption preemption_mode preemption_boot distribution cpu_model cpus_online
         affinity topology caches frequency_driver governor boost idle_driver virtualisation mitigations clock_source
-        clock_step_ns thp_enabled thp_defrag sched_autogroup timer_slack_ns seccomp cpu_quota memory_total_bytes
-        load_average pressure
+        clock_step_ns thp_enabled thp_defrag sched_autogroup timer_slack_ns seccomp cpu_quota memory_limit rlimits
+        memory_total_bytes load_average pressure
     } private { hardware });
     publish!(&mut run.build, Build {
         rustc profile target package_version git_revision dirty tokio
@@ -50,6 +50,8 @@ fn publish_run(run: &mut Run) {
     publish_all! {
         Topology { sockets cores threads_per_core }
         CpuCache { level kind size_bytes shared_cpu_list }
+        Rlimits { nofile nproc stack address_space }
+        Rlimit { soft hard }
         StartPressure { cpu memory io }
         Plan { question sections cases }
         Section { title metric also swept }
@@ -82,7 +84,7 @@ fn publish_process(process: &mut Process) {
         }
         MemoryChange { before held }
         Memory {
-            resident anonymous huge pipe_pages peak_resident system_kernel_stacks system_page_tables
+            resident anonymous huge pipe_pages peak_resident peak_virtual system_kernel_stacks system_page_tables
             system_slab
         }
         CacheLine { cpus before after }
@@ -93,7 +95,7 @@ fn publish_process(process: &mut Process) {
 const MAPS: [&str; 2] = ["machine.mitigations", "extra"];
 
 /// Where older files hold what is not read any more.
-const RETIRED: [&str; 18] = [
+const RETIRED: [&str; 16] = [
     "order",
     "version",
     "interference.idle",
@@ -107,8 +109,6 @@ const RETIRED: [&str; 18] = [
     "machine.base_frequency_khz",
     "machine.max_frequency_khz",
     "machine.clock_read_ns",
-    "machine.memory_limit",
-    "machine.rlimits",
     "machine.swap_total_bytes",
     "machine.perf_event_paranoid",
     "machine.io_uring_disabled",

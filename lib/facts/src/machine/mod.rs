@@ -1,5 +1,6 @@
 //! The machine that a result was measured on: facts that the kernel tells, once at the start of a run.
 
+mod bounds;
 mod cpu;
 pub mod cpu_map;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use crate::differing;
 use crate::interference::pressure;
 use crate::source::{Source, word_after};
 
+pub use bounds::{Bound, Rlimit, Rlimits};
 pub use cpu_map::{CpuCache, Topology, cpu_list, cpu_ranges};
 
 use cpu_map::{CPUS, CpuMap};
@@ -25,8 +27,16 @@ use cpu_map::{CPUS, CpuMap};
 const READINGS: u32 = 2100;
 
 /// Facts that belong to a run, or that follow from others, and so are not compared.
-const NOT_COMPARED: [&str; 6] =
-    ["topology", "caches", "clock_step_ns", "memory_total_bytes", "load_average", "pressure"];
+const NOT_COMPARED: [&str; 8] = [
+    "topology",
+    "caches",
+    "clock_step_ns",
+    "memory_limit",
+    "rlimits",
+    "memory_total_bytes",
+    "load_average",
+    "pressure",
+];
 
 /// Facts of a machine and of the circumstances when a run started.
 ///
@@ -87,6 +97,10 @@ pub struct Machine {
     pub seccomp: Option<bool>,
     /// CPU time that the control group may use: the tightest of its own and its ancestors'.
     pub cpu_quota: Option<CpuQuota>,
+    /// Memory that the control group may use, in bytes: the tightest of its own and its ancestors'.
+    pub memory_limit: Option<Bound>,
+    /// Resource limits of the runner when it starts.
+    pub rlimits: Rlimits,
     /// Usable memory in bytes (MemTotal).
     pub memory_total_bytes: Option<u64>,
     /// Load averages over 1, 5 and 15 minutes.
@@ -207,6 +221,7 @@ pub fn read_under(root: &Path) -> Machine {
     };
     let waiting = |resource| pressure(source, resource, "avg10=").and_then(finite);
     let map = CpuMap::read_under(root);
+    let groups = ControlGroups::read(source);
     Machine {
         kernel_release: source.text("/proc/sys/kernel/osrelease"),
         preemption: kernel_version.as_deref().map(preemption_model),
@@ -233,7 +248,9 @@ pub fn read_under(root: &Path) -> Machine {
         sched_autogroup: source.flag("/proc/sys/kernel/sched_autogroup_enabled"),
         timer_slack_ns: source.number("/proc/self/timerslack_ns").ok(),
         seccomp: word_after(&status, "Seccomp:").map(|mode: u8| mode > 0),
-        cpu_quota: cpu_quota(source, &ControlGroups::read(source)),
+        cpu_quota: cpu_quota(source, &groups),
+        memory_limit: bounds::memory_limit(source, &groups),
+        rlimits: bounds::rlimits(source),
         memory_total_bytes: word_after::<u64>(&memory, "MemTotal:")
             .and_then(|kib| kib.checked_mul(1024)),
         load_average: source.text("/proc/loadavg").and_then(|text| load(&text)),
