@@ -15,6 +15,7 @@ use super::figure::{Figure, Outcome, Reading};
 use super::grade::{Grade, Graded};
 use super::memory;
 use super::runs::{self, Key, Runs};
+use super::sessions;
 use super::speed::{self, HoldOut, Slices, Speed};
 
 /// All figures of some records.
@@ -30,8 +31,19 @@ pub struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    /// Figures of records; processes that were run by hand are passed over.
+    /// Figures of records; processes that were run by hand are passed over. Of several sessions each is a sample.
     pub fn of(records: &'a [Record]) -> Self {
+        let mut figures = Figures::of_processes(records);
+        let sessions = sessions::of(records);
+        if sessions.len() > 1 && records.iter().all(|record| record.side.is_none()) {
+            let sessions: Vec<_> = sessions.into_iter().map(Figures::of_processes).collect();
+            figures.all.iter_mut().for_each(|figure| sessions::combine(figure, &sessions));
+        }
+        figures
+    }
+
+    /// Figures with each process as a sample.
+    fn of_processes(records: &'a [Record]) -> Self {
         let Speed { timed, slices, held_out } = speed::correct(records);
         let mut cases: BTreeMap<Key, Runs<'_>> = BTreeMap::new();
         for timed in &timed {

@@ -16,6 +16,7 @@ pub(crate) mod number;
 pub(crate) mod pairs;
 pub(crate) mod provenance;
 pub mod runs;
+pub(crate) mod sessions;
 pub mod speed;
 pub mod verdict;
 

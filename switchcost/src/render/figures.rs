@@ -5,9 +5,9 @@ use contract::units::counted;
 use super::document::Document;
 use super::{curves, tables};
 use crate::figures::conditions::{Conditions, all_doubts};
-use crate::figures::{Figures, known, provenance};
+use crate::figures::{Figures, known, provenance, sessions};
+use crate::views::conclusion;
 use crate::views::tables::Tables;
-use crate::views::{conclusion, sessions};
 
 /// Figures in full.
 pub fn document(figures: &Figures<'_>) -> Document {
@@ -45,11 +45,14 @@ pub(super) fn origin(figures: &Figures<'_>) -> [String; 2] {
 
 /// Remarks on all tables: how to read them, and doubts about them.
 pub(super) fn foot(figures: &Figures<'_>) -> Vec<String> {
-    let mut lines = vec![
-        "In brackets: 95 % intervals from whole processes as samples. Times are at the machine's quiet speed. ~ marks a \
-         disturbed figure, ! one that its counters contradict."
-            .to_owned(),
-    ];
+    let sample = match sessions::of(figures.records).len() {
+        0 | 1 => "whole processes as samples",
+        _ => "sessions as samples; of sizes, whole processes",
+    };
+    let mut lines = vec![format!(
+        "In brackets: 95 % intervals from {sample}. Times are at the machine's quiet speed. ~ marks a disturbed figure, \
+         ! one that its counters contradict."
+    )];
     let known = known::measured(figures);
     let known: Vec<String> = known.iter().map(ToString::to_string).collect();
     lines.extend(
@@ -59,11 +62,6 @@ pub(super) fn foot(figures: &Figures<'_>) -> Vec<String> {
     lines.extend((!held_out.0.is_empty()).then(|| format!("Correction: {held_out}.")));
     let conditions = Conditions::of(figures);
     lines.push(conditions.to_string());
-    if sessions::of(figures.records).len() > 1 {
-        lines.push(
-            "Sessions are pooled in the tables: only the answer takes each as a sample.".to_owned(),
-        );
-    }
     lines.extend(figures.noise_floor().map(|(name, floor)| {
         format!(
             "Noise: two equal runs differ by up to {:.1} % ({name}); a smaller difference is noise.",

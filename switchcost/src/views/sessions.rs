@@ -2,11 +2,10 @@
 //! alone, since sessions differ by more; what is said of a machine takes each as a sample.
 
 use facts::Record;
-use stats::Estimate;
 
 use super::answer::{Answer, AnswerRow, Cost, Earlier, matters};
-use crate::figures::grade::{Grade, Graded};
-use crate::figures::{CONFIDENCE, Figures, doubt, doubts, provenance};
+use crate::figures::grade::Graded;
+use crate::figures::{Figures, doubt, doubts, provenance, sessions};
 
 impl Earlier {
     /// Ratios of earlier answers for each row of this one; `None` without any.
@@ -24,7 +23,7 @@ impl Answer {
     /// The answer of some figures; `None` if their plan gives none, or its rows were not measured. Of several
     /// sessions each is a sample.
     pub fn of(figures: &Figures<'_>) -> Option<Answer> {
-        let sessions = of(figures.records);
+        let sessions = sessions::of(figures.records);
         if sessions.len() < 2 {
             return Answer::of_session(figures);
         }
@@ -42,16 +41,11 @@ impl Answer {
     }
 }
 
-/// Records of each session, in the file's order.
-pub(crate) fn of(records: &[Record]) -> Vec<&[Record]> {
-    records.chunk_by(|a, b| a.run == b.run && a.header.seed == b.header.seed).collect()
-}
-
 /// Records of several files as sessions, each once; `None` unless all are of one machine, and none is of a duel.
 pub(crate) fn joined(files: &[&[Record]]) -> Option<Vec<Record>> {
     let mut all: Vec<Record> = Vec::new();
     for records in files {
-        for session in of(records) {
+        for session in sessions::of(records) {
             if !all.iter().any(|known| known.header == session[0].header) {
                 all.extend_from_slice(session);
             }
@@ -69,15 +63,16 @@ fn rows(answers: &[Answer]) -> Vec<AnswerRow> {
     let rows = names.into_iter().flat_map(|answer| &answer.rows).filter_map(|row| {
         let all: Vec<&AnswerRow> =
             answers.iter().filter_map(|answer| answer.row(row.key())).collect();
-        let ratio = over(&all, |row| row.ratio.value)?;
-        let grade = grade(all.iter().map(|row| row.ratio.grade));
+        let ratio = sessions::over(&all.iter().map(|row| row.ratio.value).collect::<Vec<_>>())?;
+        let grade = sessions::grade(all.iter().map(|row| row.ratio.grade));
         let cost = |cost: fn(&AnswerRow) -> Cost| {
-            let estimate = over(&all, |row| cost(row).value)?;
+            let estimate =
+                sessions::over(&all.iter().map(|row| cost(row).value).collect::<Vec<_>>())?;
             Some(Cost {
                 value: estimate.value,
                 interval: estimate.interval,
                 modes: None,
-                grade: self::grade(all.iter().map(|row| cost(row).grade)),
+                grade: sessions::grade(all.iter().map(|row| cost(row).grade)),
             })
         };
         Some(AnswerRow {
@@ -92,23 +87,6 @@ fn rows(answers: &[Answer]) -> Vec<AnswerRow> {
     rows.collect()
 }
 
-/// Median of a figure over sessions, with Student's t interval on their logarithms from five sessions on.
-fn over(all: &[&AnswerRow], figure: impl Fn(&AnswerRow) -> f64) -> Option<Estimate> {
-    let values: Vec<f64> = all.iter().map(|row| figure(row)).collect();
-    let interval = Estimate::geometric_mean(&values, CONFIDENCE)?.interval;
-    Some(Estimate { value: stats::median(&values)?, n: values.len(), interval })
-}
-
 fn extremes(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
     values.map(|value| [value; 2]).reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
-}
-
-/// Grade that at least half of the sessions have, or a worse one; one contradiction is enough.
-fn grade(grades: impl Iterator<Item = Grade>) -> Grade {
-    let mut grades: Vec<Grade> = grades.collect();
-    grades.sort_unstable();
-    match grades.last() {
-        Some(Grade::Contradicted) => Grade::Contradicted,
-        _ => grades.get(grades.len() / 2).copied().unwrap_or_default(),
-    }
 }
