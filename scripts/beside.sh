@@ -11,11 +11,11 @@ Usage: scripts/beside.sh [PART...]
 Prints a JSON line for each thing that it compares. Parts (all of them by default):
     original   the programs of github.com/jimblandy/context-switch, at their own lock file, in turns with ours
     tools      perf bench sched pipe, will-it-scale's context_switch1 and stress-ng's --switch, in turns with ours
-    futexes    futex calls of a chain of channels: theirs with Tokio 0.2.19, ours on one thread and on several
+    calls      system calls of our chains, and of theirs over channels with Tokio 0.2.19
     memory     resident sets of their async-brigade with versions of Tokio, at nine counts of tasks
 
 It needs git, a network, cargo, taskset and jq; perf, stress-ng, make and libhwloc-dev for the tools; strace for
-the futexes. Their sources go to target/. PAIRS=N sets the number of runs of each (default: 9).
+the calls. Their sources go to target/. PAIRS=N sets the number of runs of each (default: 9).
 TEXT
 }
 
@@ -24,12 +24,12 @@ parts=()
 for argument in "$@"; do
     case $argument in
     -h | --help) usage && exit ;;
-    original | tools | futexes | memory) parts+=("$argument") ;;
+    original | tools | calls | memory) parts+=("$argument") ;;
     *) usage_error "there is no part $argument" ;;
     esac
 done
 [[ $pairs =~ ^[1-9][0-9]*$ ]] || usage_error "PAIRS=$pairs: a number from 1"
-[ ${#parts[@]} -gt 0 ] || parts=(original tools futexes memory)
+[ ${#parts[@]} -gt 0 ] || parts=(original tools calls memory)
 cd "$root"
 cargo build --quiet --release --locked
 
@@ -73,7 +73,7 @@ pairs_of() {
         progress "$1, $2: $((k + 1)) of $pairs"
         # Who begins changes from pair to pair.
         if ((k % 2)); then b=$($3) && a=$($4); else a=$($4) && b=$($3); fi
-        [ "$a" ] && [ "$b" ] || fail "$1, $2: no time in what was printed"
+        if [ -z "$a" ] || [ -z "$b" ]; then fail "$1, $2: no time in what was printed"; fi
         times+=("[$b,$a]")
     done
     progress
@@ -109,21 +109,25 @@ tools() {
     pairs_of 'stress-ng --switch' 'one CPU' stress_ng round_trip
 }
 
-# futex_calls NAME HOPS COMMAND...
-futex_calls() {
-    local calls
-    calls=$(strace -f -c -e trace=futex "${@:3}" 2>&1 >/dev/null | awk '$NF == "futex" { print $4 }')
-    jq -nc --arg name "$1" --argjson hops "$2" --argjson calls "${calls:-0}" \
-        '{name: $name, hops: $hops, futex_calls: $calls}'
+# calls_of NAME HOPS COMMAND...: system calls of a run, by strace.
+calls_of() {
+    strace -f -c -e trace=read,write,recvfrom,sendto,epoll_wait,futex "${@:3}" 2>&1 >/dev/null |
+        awk '$1 ~ /^[0-9.]+$/ && $NF != "total" { print $NF, $4 }' |
+        jq -Rcn --arg name "$1" --argjson hops "$2" \
+            '{name: $name, hops: $hops, calls: ([inputs | split(" ") | {(.[0]): (.[1] | tonumber)}] | add // {})}'
 }
 
-futexes() {
+calls() {
+    local few='--tasks 50 --iters 100 --warmup 0' chain=(target/release/async-mem-brigade --tasks 500 --iters 1000 --warmup 0)
+    # shellcheck disable=SC2086 # $few is words
+    calls_of 'thread over pipes' 5100 target/release/thread-brigade $few
+    # shellcheck disable=SC2086
+    calls_of 'task over pipes' 5100 target/release/async-brigade $few
+    calls_of 'task over channels, one thread' 501000 "${chain[@]}"
+    calls_of 'task over channels, several threads' 501000 "${chain[@]}" --flavor multi-thread
+    calls_of 'task over channels, several threads, driver in block_on' 501000 "${chain[@]}" --flavor multi-thread --driver block-on
     their_programs 4a1046c
-    futex_calls 'original, Tokio 0.2.19, one thread' $((501 * 10005)) "$theirs/target/release/async-mem-brigade"
-    local ours=(target/release/async-mem-brigade --tasks 500 --iters 1000 --warmup 0)
-    futex_calls 'one thread' $((501 * 1000)) "${ours[@]}"
-    futex_calls 'several threads' $((501 * 1000)) "${ours[@]}" --flavor multi-thread
-    futex_calls 'several threads, driver in block_on' $((501 * 1000)) "${ours[@]}" --flavor multi-thread --driver block-on
+    calls_of 'original, Tokio 0.2.19, one thread' 5012505 "$theirs/target/release/async-mem-brigade"
 }
 
 memory() {

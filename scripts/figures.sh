@@ -14,8 +14,8 @@ Usage: scripts/figures.sh [--check] [DOCUMENT...]
 Puts figures into documents (default: README.md, docs/*.md and docs/findings/*.md). What stands between
     <!--= EXPRESSION -->  and  <!--/-->
 is replaced by what the expression says of the records in results/: a jq expression with the functions of
-scripts/lib/documents.jq. One that ends with a line break fills lines, any other a part of its line. A verdict
-that its record does not bear, and a figure that the machine disturbed, are errors.
+scripts/lib/documents.jq, verdicts.jq and claims.jq. One that ends with a line break fills lines, any other a part of
+its line. A verdict or a figure of a claim that is a text, and not computed from a record by a rule, is an error.
 
 The answer and its picture in README.md are those of $answer. docs/machines.html,
 the page of all answers in results/, is made with the documents by default.
@@ -73,7 +73,7 @@ keep "$scratch/cores/hand-overs-per-second-and-cpu-by-pipes.svg" docs/findings/c
 marker='(<!--= *(?<expression>[^\0]*?)-->)(?<text>[^\0]*?)(?=<!--/-->)'
 for document in "${documents[@]}"; do
     jq -Rrs --arg marker "$marker" --arg name "$document" '
-        "include \"documents\"; include \"claims\"; . as $all | [" +
+        "include \"documents\"; include \"verdicts\"; include \"claims\"; . as $all | [" +
         ([match($marker; "gs").captures[1].string
           | "($all | try (\(.)) catch error(\($name + ": " + . | tojson) + \": \" + (. | tostring)))"]
          | join(",\n")) + "]" ' "$document" >"$scratch/program.jq"

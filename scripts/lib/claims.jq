@@ -1,4 +1,5 @@
 # The tables of docs/CLAIMS.md: claim, figure of its source, figure here, and the verdict of a rule (verdicts.jq).
+include "documents";
 include "verdicts";
 
 def pinned: "pinned to one CPU";
@@ -19,6 +20,7 @@ def go($capacity): ping("goroutine, capacity \($capacity)"; "unpinned");
 def unbuffered: "0 (rendezvous)";
 def outside($row; $column): at("blocking"; "Spawned from outside of the runtime: time per batch of o"; $row; $column);
 def sleeping($row; $column): at("blocking"; "Spawned from outside of the runtime: time per batch of 2"; $row; "a sleep" + $column);
+def inside($row; $column): at("blocking"; "What blocks"; $row; $column);
 def spinning($row): at("blocking"; "Over the operation's length"; $row; "1 ms");
 def body($row; $column): at("body"; "16 bodies"; $row; $column);
 def bodies($row; $column): at("sleepers"; "Bodies"; $row; $column);
@@ -38,9 +40,11 @@ def of($count): value | scaled($count);
 def alive_of($count; $elapsed; $sleep): $count * ($sleep | number) / ($elapsed | number) | exactly("count");
 # The most tasks that a program of the record `scale` had alive.
 def scaled_to($row): [.["\(machine)/scale"].figures[] | select(.row == $row and (.outcome | IN("measured", "slope"))) | .x] | max;
-# What `switchcost limits` said of a program: tasks that a limit allows, what one task takes of it.
-def limit($file; $resource): .["\(machine)/\($file)"][0].limits
-    | [.[] | select(.name == $resource)] | ensure(length == 1; "\($file): \($resource): \(length) limits") | .[0];
+# What `switchcost limits PROGRAM` said: tasks that a limit allows, and what each task takes.
+def limits_of($program): .["\(machine)/limits"] | [.[] | select(.programs[0].program == $program)]
+    | ensure(length == 1; "limits: \($program): \(length) lines") | .[0];
+def allowed($limit): limits_of("thread-creation") | [.limits[] | select(.name == $limit) | .most["thread-creation"]] | .[0] | exactly("count");
+def needed($program; $resource): limits_of($program) | .programs[0].needs[$resource].each | exactly("count");
 
 def headlines: claims(
     row("on one CPU \"the speed advantage of async disappears\": pinned threads ÷ unpinned tasks, socket pairs";
@@ -57,7 +61,7 @@ def headlines: claims(
         over(over_pipes("thread over pipes"; "unpinned"); everyday("parsing 1 KiB of JSON")); as_under; "for a task on channels it holds ([does it matter](FINDINGS.md#does-any-of-it-matter))"),
     row("physical memory of a thread"; "9.7 KB"; used("thread"; "0"), "and of the kernel", (used("thread"; "0") | in_kernel); as_size; "of the process alone"),
     row("\"on CPU-bound computations, async doesn't provide any advantage\": a pool of threads ÷ tasks, computing for a millisecond"; "1"; spinning("dispatch to a pool") | ratio; as_under; "threads take less"),
-    row("threads that `kernel.threads-max` allows: fewer than 20,000"; "20,000"; (limit("limits"; "kernel.threads-max").tasks | exactly("count")), "that `vm.max_map_count` allows", (limit("limits"; "vm.max_map_count").tasks | exactly("count")); as_under; "another limit ends it first here"),
+    row("threads that `kernel.threads-max` allows: fewer than 20,000"; "20,000"; allowed("kernel.threads-max"), "that `vm.max_map_count` allows", allowed("vm.max_map_count"); as_under; "another limit ends it first here"),
     row("goroutine ÷ thread, a switch: over channels ÷ over pipes"; "0.1"; over(go(unbuffered); ping("thread over pipes"; "unpinned")); as_ratio),
     row("Go: a buffer makes \"almost no difference\""; per("440.8 ns"; "452.7 ns"); over(go("4096"); go(unbuffered)); as_equal; "a waiting receiver is handed the message past the buffer"),
     row("Rust takes longer than Go: a message through a repeater ÷ a round trip"; per("1993 ns"; "452.7 ns"); over(repeater(1; "current-thread"); go(unbuffered)),
@@ -102,7 +106,7 @@ def context_switch: claims(
     row("calls of a hop of a task: reads, writes, epoll_waits"; "2, 1 and 1"; (calls("task over pipes"; "read"), calls("task over pipes"; "write"), calls("task over pipes"; "epoll_wait")); as_counts),
     row("the current-thread scheduler changes little for tasks"; "1"; hop("task, current-thread"; "unpinned") | ratio; as_ratio),
     row("a switch costs more than a read and an epoll_wait"; "yes"; (hop("thread"; pinned) | net), "those", less(io("non-blocking"; pinned); io("blocking"; pinned)); as_larger),
-    row("each thread takes two descriptors, a process id and a memory map"; "2, 1 and 1"; (("RLIMIT_NOFILE", "kernel.pid_max", "vm.max_map_count") as $of | limit("limits-brigade"; $of).per_task | exactly("count")); as_counts; "stack, guard page, signal stack and its guard"),
+    row("each thread takes two descriptors, a process id and a memory map"; "2, 1 and 1"; needed("thread-brigade"; ("descriptors", "threads", "maps")); as_counts; "stack, guard page, signal stack and its guard"),
     row("the size of a stack does not matter: a thread with 8 MiB ÷ with 1 MiB"; "1"; over(stack("8 MiB") | altogether; stack("1 MiB") | altogether); as_equal; "a larger stack has a page table of its own"),
     row("does the number of tasks matter: a hop of 9,990 threads ÷ of two, one CPU"; "open"; over(point("tasks"; "thread-brigade"; 9990); point("tasks"; "thread-brigade"; 2)),
         "of tasks", over(point("tasks"; "async-brigade"; 9990); point("tasks"; "async-brigade"; 2)); as_asked),
@@ -144,16 +148,17 @@ def go_and_rust: claims(
 );
 
 # The strategies of one operation, each ÷ in the task; and how much less permits vary.
-def strategies($name; $theirs; $varies; direct; dispatch; permit; spawn; direct_variation; permit_variation):
+def strategies($name; $within; $theirs; $varies; direct; dispatch; permit; spawn; direct_variation; permit_variation):
     row("\($name), in the task"; $theirs[0]; direct; as_order),
     row("... dispatch ÷ in the task"; per($theirs[1]; $theirs[0]); dispatch | ratio; as_ratio),
     row("... permit ÷ in the task"; per($theirs[2]; $theirs[0]); permit | ratio; as_ratio),
     row("... spawn_blocking ÷ in the task"; per($theirs[3]; $theirs[0]); spawn | ratio; as_ratio),
-    row("... variation: permit ÷ in the task"; ($varies | "\(.[2] / .[3] / (.[0] / .[1]) | digits(2))"); over(permit_variation; direct_variation); as_side);
+    row("... variation: permit ÷ in the task"; ($varies | "\(.[2] / .[3] / (.[0] / .[1]) | digits(2))"); over(permit_variation; direct_variation),
+        "spawned by a task", over(inside("permit, block_in_place"; $within); inside("in the task"; $within)); as_side);
 
 def permits($workers): "permit, block_in_place, \($workers) workers";
 def strategies_outside($name; $column; $theirs; $varies):
-    strategies($name; $theirs; $varies; outside("in the task"; $column); outside("dispatch to a pool"; $column);
+    strategies($name; $column + ": variation"; $theirs; $varies; outside("in the task"; $column); outside("dispatch to a pool"; $column);
         outside(permits(8); $column); outside("spawn_blocking"; $column);
         outside("in the task"; $column + ": variation"); outside(permits(8); $column + ": variation"));
 
@@ -166,7 +171,7 @@ def tmpfs($name; $there; $disk; $row; $column):
 def blocking: claims(
     strategies_outside("noop"; "nothing"; ["52.22 µs", "159.2 µs", "72.94 µs", "147.8 µs"]; [10434, 52220, 3534, 72940]),
     strategies_outside("sorting"; "work"; ["1.253 ms", "1.545 ms", "1.272 ms", "1.574 ms"]; [189310, 1253295, 89466, 1272118]),
-    strategies("sleeping"; ["649.9 µs", "992.5 µs", "800.1 µs", "1625 µs"]; [8448, 649913, 41243, 800128]; sleeping("in the task"; "");
+    strategies("sleeping"; "a sleep: variation"; ["649.9 µs", "992.5 µs", "800.1 µs", "1625 µs"]; [8448, 649913, 41243, 800128]; sleeping("in the task"; "");
         sleeping("dispatch to a pool"; ""); sleeping(permits(44); ""); sleeping("spawn_blocking"; "");
         sleeping("in the task"; ": variation"); sleeping(permits(44); ": variation")),
     row("sleeping: spawn_blocking ÷ dispatch"; per("1625 µs"; "992.5 µs"); over(sleeping("spawn_blocking"; ""); sleeping("dispatch to a pool"; "")); as_ratio),
@@ -206,5 +211,5 @@ def goroutines: claims(
     row("... peak, each"; "2 KB"; million("goroutine"; "1,000,000: peak per body"), "all alive", million("goroutine"; "1,000,000, gate: peak per body"); as_size),
     row("virtual memory of a goroutine"; "2 KB"; million("goroutine"; "1,000,000, gate: virtual memory per body"); as_size),
     row("a thread's resident memory ÷ a goroutine's"; per("8 KB"; "2 KB"); over(used("thread"; "0"); used("goroutine"; "0")), "with the kernel's", (used("thread"; "0") | ratio); as_ratio),
-    row("a million threads take `vm.max_map_count`: maps of each"; "4"; (limit("limits"; "vm.max_map_count").per_task | exactly("count")); as_counts)
+    row("a million threads take `vm.max_map_count`: maps of each"; "4"; needed("thread-creation"; "maps"); as_counts)
 );

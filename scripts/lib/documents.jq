@@ -32,7 +32,7 @@ def beside($name; $placement): .["\(machine)/beside"]
 # Calls of one kind per hop.
 def calls($name; $call): .["\(machine)/beside"] | [.[] | select(.name == $name and .calls)]
     | ensure(length == 1; "calls: \($name): \(length) lines") | .[0]
-    | {quantity: "count", estimate: (.calls[$call] // 0) / .hops} | .low = .estimate | .high = .estimate
+    | ((.calls[$call] // 0) / .hops) as $each | {quantity: "count", estimate: $each} | .low = .estimate | .high = .estimate
     | .disturbed = false | .contradicted = false;
 # Bytes of a task of the original async-brigade with a version of Tokio: the slope by least squares.
 def original_task($tokio): .["\(machine)/beside"] | [.[] | select(.tokio == $tokio)]
@@ -43,7 +43,7 @@ def original_task($tokio): .["\(machine)/beside"] | [.[] | select(.tokio == $tok
     | .low = .estimate | .high = .estimate;
 
 # An interval with its grade.
-def bounds: (graded | {disturbed, contradicted}) + .interval;
+def bounds: (graded | {disturbed, contradicted}) + (.interval // {estimate: .value, low: .value, high: .value} | {estimate, low, high});
 
 # A figure that was measured. Its grade is the runner's: ~ marks one that the machine disturbed, ! one that its
 # counters contradict, and neither backs a verdict.
@@ -171,14 +171,15 @@ def duel_table($file): [.["\(machine)/\($file)"].rows[]
         | ["`\($setting)`", ($programs[] as $program
             | [$all[] | select(.program == $program and .setting == $setting) | .change][0] // "–")]);
 
-# Duels of versions of Tokio, as `duel --format json` prints them: a line for each, a column for each figure of a row.
-# Faults say little here, and switches of a chain are its hops.
-def versions_table: .["xeon-2vcpu-6.18/tokio-versions"] as $duels
+# Duels of versions of Tokio: a line for each, a column for each figure of a row. Faults say little here, and switches
+# of a chain are its hops.
+def versions_table: [to_entries[] | select(.key | startswith("\(machine)/tokio-")) | .value + {version: (.key | sub(".*tokio-"; ""))}]
+    | ensure(length > 0; "there are no duels of Tokio") | . as $duels
     | ([$duels[].rows[] | .name as $name | .findings[].kind
         | select(IN("time", "memory") or . == "switches" and ($name | startswith("sparse"))) | [$name, .]] | distinct) as $columns
     | table(["Tokio", ($columns[] | (.[0] | sub(", (un)?pinned$"; "")) + if .[1] == "switches" then ": switches" else "" end)];
-        $duels[] | [(.sides[1] | ltrimstr("tokio@") | split(" ")[0]), ($columns[] as [$name, $kind]
-            | [.rows[] | select(.name == $name) | .findings[] | select(.kind == $kind) | .grade //= "sure"][0] | change)]);
+        $duels[] | [.version, ($columns[] as [$name, $kind]
+            | [.rows[] | select(.name == $name) | .findings[] | select(.kind == $kind)][0] | change)]);
 
 # The answers of all machines beside each other: thread ÷ task.
 def machines_table: ["xeon6-2vcpu-6.18", "epyc5-2vcpu-6.18", "epyc-2vcpu-6.18", "xeon-2vcpu-6.18"] as $names

@@ -53,6 +53,7 @@ def as_asked: first_value
 # A value as a reader sees it.
 def seen: . as $value | value
     | if .modes then mark + ([.quantity as $quantity | .modes[].centre | plain($quantity)] | join(" or "))
+      elif .low == .high and .quantity == "count" and .estimate >= 100 then .estimate | round | commas
       elif .low == .high then .quantity as $quantity | .estimate | plain($quantity)
       else shown(.quantity) end;
 
@@ -66,7 +67,7 @@ def row($claim; $theirs; found; rule; $note):
     | ensure(all($values[]; .estimate | type == "number"); "\($claim): what is no number: \($values | tojson)")
     | ensure(all($labels[], $note; has_digits | not); "\($claim): a figure in a text")
     | ([$found[] | if type == "string" then "; \(.) " else seen end] | join("") | ltrimstr("; ")) as $here
-    | (try ($theirs | number) catch null) as $number
+    | [$theirs | number][0] as $number
     | {$claim, $theirs, $here, $note,
        verdict: (if any($values[]; .contradicted) then "undecided here: contradicted by its counters"
                  elif any($values[]; .disturbed) then "undecided here: a quieter machine decides"
