@@ -30,18 +30,19 @@ def everyday($row): at("answer"; "Everyday"; $row);
 def over_pipes($row; $column): at("answer"; "Switch"; $row; $column);
 
 # Parts of a slope, as values.
-def kernel_part(f): {quantity: "bytes", disturbed: (.grade != "sure"), contradicted: false} + f.line.slope;
+def kernel_part(f): {quantity: "bytes", disturbed: (.grade != "sure"), contradicted: false} + (f.line.slope // {estimate: 0, low: 0, high: 0});
 def in_kernel: kernel_part(.kernel);
 def kernel_stack: kernel_part(.parts.stacks);
-def altogether: joined(value; in_kernel; "bytes"; .[0] + .[1]);
+def altogether: in_kernel as $kernel | value | .estimate += $kernel.estimate | .low += $kernel.low | .high += $kernel.high
+    | .disturbed |= (. or $kernel.disturbed);
 # What so many tasks take, by the slope.
 def of($count): value | scaled($count);
 # Creation at one a time within a sleep: how many of theirs were alive, by their own time.
 def alive_of($count; $elapsed; $sleep): $count * ($sleep | number) / ($elapsed | number) | exactly("count");
 # The most tasks that a program of the record `scale` had alive.
-def scaled_to($row): [.["\(machine)/scale"].figures[] | select(.row == $row and (.outcome | IN("measured", "slope"))) | .x] | max;
+def scaled_to($row): [record("scale").figures[] | select((.row | startswith($row + "-mem-brigade")) and (.outcome | IN("measured", "slope"))) | .x] | max;
 # What `switchcost limits PROGRAM` said: tasks that a limit allows, and what each task takes.
-def limits_of($program): .["\(machine)/limits"] | [.[] | select(.programs[0].program == $program)]
+def limits_of($program): record("limits") | [.[] | select(.programs[0].program == $program)]
     | ensure(length == 1; "limits: \($program): \(length) lines") | .[0];
 def allowed($limit): limits_of("thread-creation") | [.limits[] | select(.name == $limit) | .most["thread-creation"]] | .[0] | exactly("count");
 def needed($program; $resource): limits_of($program) | .programs[0].needs[$resource].each | exactly("count");
@@ -50,19 +51,19 @@ def headlines: claims(
     row("on one CPU \"the speed advantage of async disappears\": pinned threads ÷ unpinned tasks, socket pairs";
         per("3.417 µs"; "3.589 µs"); over(hop("thread"; pinned); hop("task"; "unpinned")), "both pinned", (hop("thread"; pinned) | ratio); as_equal),
     row("creating a thread ÷ creating a task"; per("17 µs"; "0.3 µs"); created("thread") | ratio; as_ratio),
-    row("a thread holds 10 KiB of the kernel's memory"; "10 KiB"; (used("thread"; "0") | in_kernel), "its kernel stack alone", (resting("thread") | kernel_stack); as_never_less),
+    row("a thread holds 10 KiB of the kernel's memory"; "10 KiB"; (used("thread"; "0") | in_kernel), "its kernel stack alone", (resting("thread") | kernel_stack); as_never_less; "a kernel stack is that large (x86-64, since Linux 3.15)"),
     row("a thread holds 20 times as much as a task"; "20"; over(resting("thread"); resting("task")),
         "with a task of then", over(resting("thread"); original_task("1.19.2")); as_no_longer; "Tokio aligns tasks and descriptors to cache lines since ([memory](findings/memory.md))"),
     row("Tokio's channels use futexes to wake tasks: calls per hop"; "some"; calls("original, Tokio 0.2.19, one thread"; "futex"),
         "ours on one thread", calls("task over channels, one thread"; "futex"), "on several, driver in `block_on`", calls("task over channels, several threads, driver in block_on"; "futex");
         if .values[0].high < 0.01 then "never did" else "holds" end; "the original has one thread; threads are woken by futexes, tasks are not"),
-    row("io_uring might change the story: a ring ÷ epoll"; "open"; at("findings"; "What io_uring changes"; "ring"; "pipe") | ratio; as_asked; "one call in place of four ([io_uring](FINDINGS.md#what-does-io_uring-change))"),
-    row("beside JSON or TLS a switch \"fades into insignificance\": a thread switch ÷ parsing a KiB of JSON, under a tenth"; "0.1";
+    row("io_uring might change the story: a ring ÷ epoll"; "open"; (at("findings"; "What io_uring changes"; "ring"; "pipe") | ratio), "÷ epoll on several threads", (at("why"; "Switch"; "task on io_uring"; pinned) | ratio); as_asked; "one call in place of four ([io_uring](FINDINGS.md#what-does-io_uring-change))"),
+    row("beside JSON or TLS a switch \"fades into insignificance\": a thread switch ÷ parsing a KiB of JSON, at most"; "0.1 (our reading)";
         over(over_pipes("thread over pipes"; "unpinned"); everyday("parsing 1 KiB of JSON")); as_under; "for a task on channels it holds ([does it matter](FINDINGS.md#does-any-of-it-matter))"),
     row("physical memory of a thread"; "9.7 KB"; used("thread"; "0"), "and of the kernel", (used("thread"; "0") | in_kernel); as_size; "of the process alone"),
     row("\"on CPU-bound computations, async doesn't provide any advantage\": a pool of threads ÷ tasks, computing for a millisecond"; "1"; spinning("dispatch to a pool") | ratio; as_under; "threads take less"),
     row("threads that `kernel.threads-max` allows: fewer than 20,000"; "20,000"; allowed("kernel.threads-max"), "that `vm.max_map_count` allows", allowed("vm.max_map_count"); as_under; "another limit ends it first here"),
-    row("goroutine ÷ thread, a switch: over channels ÷ over pipes"; "0.1"; over(go(unbuffered); ping("thread over pipes"; "unpinned")); as_ratio),
+    row("goroutine ÷ thread, a switch: over channels ÷ over pipes"; "0.1 (\"order of magnitude\")"; over(go(unbuffered); ping("thread over pipes"; "unpinned")); as_ratio),
     row("Go: a buffer makes \"almost no difference\""; per("440.8 ns"; "452.7 ns"); over(go("4096"); go(unbuffered)); as_equal; "a waiting receiver is handed the message past the buffer"),
     row("Rust takes longer than Go: a message through a repeater ÷ a round trip"; per("1993 ns"; "452.7 ns"); over(repeater(1; "current-thread"); go(unbuffered)),
         "round trip ÷ round trip", over(ping("Tokio mpsc(1), current-thread"; "unpinned"); go(unbuffered)); as_ratio; "its Rust program switches three tasks, its Go program two; its Tokio was of another design"),
@@ -100,16 +101,16 @@ def context_switch: claims(
     row("50,000 threads, resident"; "466 MiB"; resting("thread") | of(50000); as_size; "by the slope"),
     row("50,000 tasks, resident"; "21 MiB"; (resting("task") | of(50000)), "with Tokio of then", (original_task("1.19.2") | of(50000)); as_no_longer; "by the slopes"),
     cannot("with 50,000 tasks \"the speedup doesn't change much\""; "1.48"; "`ulimit -Hn` of 100,010 decides it"),
-    row("tasks alive"; "250,000"; (scaled_to("task over channels") | exactly("count")); as_reached; "over channels"),
-    row("threads alive"; "80,000"; (scaled_to("thread over futexes") | exactly("count")); as_reached; "over futexes, with raised limits"),
+    row("tasks alive"; "250,000"; (scaled_to("async") | exactly("count")); as_reached; "over channels"),
+    row("threads alive"; "80,000"; (scaled_to("thread") | exactly("count")); as_reached; "over futexes, with raised limits"),
     row("calls of a hop of a thread: reads, writes"; "1 and 1"; (calls("thread over pipes"; "read"), calls("thread over pipes"; "write")); as_counts),
     row("calls of a hop of a task: reads, writes, epoll_waits"; "2, 1 and 1"; (calls("task over pipes"; "read"), calls("task over pipes"; "write"), calls("task over pipes"; "epoll_wait")); as_counts),
     row("the current-thread scheduler changes little for tasks"; "1"; hop("task, current-thread"; "unpinned") | ratio; as_ratio),
     row("a switch costs more than a read and an epoll_wait"; "yes"; (hop("thread"; pinned) | net), "those", less(io("non-blocking"; pinned); io("blocking"; pinned)); as_larger),
     row("each thread takes two descriptors, a process id and a memory map"; "2, 1 and 1"; needed("thread-brigade"; ("descriptors", "threads", "maps")); as_counts; "stack, guard page, signal stack and its guard"),
     row("the size of a stack does not matter: a thread with 8 MiB ÷ with 1 MiB"; "1"; over(stack("8 MiB") | altogether; stack("1 MiB") | altogether); as_equal; "a larger stack has a page table of its own"),
-    row("does the number of tasks matter: a hop of 9,990 threads ÷ of two, one CPU"; "open"; over(point("tasks"; "thread-brigade"; 9990); point("tasks"; "thread-brigade"; 2)),
-        "of tasks", over(point("tasks"; "async-brigade"; 9990); point("tasks"; "async-brigade"; 2)); as_asked),
+    row("does the number of tasks matter: a hop of 9,979 threads ÷ of two, one CPU"; "open"; over(point("tasks"; "thread-brigade"; 9979); point("tasks"; "thread-brigade"; 2)),
+        "of tasks", over(point("tasks"; "async-brigade"; 9979); point("tasks"; "async-brigade"; 2)); as_asked),
     row("why one CPU is as fast for threads: a crossing at each hop ÷ none"; "\"I don't know why\""; at("why"; "Placement"; "neighbours on different CPUs"; "thread over pipes") | ratio; as_asked; "a wake-up on another CPU takes longer ([one CPU](findings/one-cpu.md))")
 );
 
@@ -131,7 +132,7 @@ def sleepers: claims(
 
 def go_and_rust: claims(
     row("process over pipes, a switch, one CPU"; "2.5 µs"; at("peers"; "A switch over pipes"; "process"; pinned); as_order),
-    row("\"C and Rust showed the same numbers\": threads, C ÷ Rust"; "1"; (in_c("thread, C") | ratio), "the I/O alone", (in_c("I/O alone, C") | ratio); as_ratio),
+    row("\"C and Rust showed the same numbers\": threads, C ÷ Rust"; "1"; (in_c("thread, C") | ratio), "the I/O alone", (in_c("I/O alone, C") | ratio); as_equal),
     row("thread ÷ process, a round trip, one CPU"; "1"; over(ping("thread over pipes"; pinned); ping("process over pipes"; pinned)); as_equal),
     row("Go, a round trip, capacity 0"; "452.7 ns"; go(unbuffered); as_order),
     row("Go, a round trip, capacity 4096"; "440.8 ns"; go("4096"); as_order),
@@ -142,7 +143,7 @@ def go_and_rust: claims(
     row("Rust, 4096 places, one thread"; "201.7 ns"; repeater(4096; "current-thread"); as_order),
     row("... thread pool ÷ one thread"; per("1412 ms"; "403.4 ms"); over(repeater(4096; "multi-thread"); repeater(4096; "current-thread")),
         "receiver in `block_on`", over(to_block_on(4096; "multi-thread"); to_block_on(4096; "current-thread")); as_ratio),
-    row("\"for many small tasks\" one thread is faster: current-thread ÷ multi-thread, 500 tasks over channels"; "0.9"; over(over_channels("Tokio, current-thread"; "unpinned"); over_channels("Tokio, multi-thread"; "unpinned")); as_side),
+    row("\"for many small tasks\" one thread is faster: current-thread ÷ multi-thread, 500 tasks over channels"; per("3985 ms"; "4727 ms"); over(over_channels("Tokio, current-thread"; "unpinned"); over_channels("Tokio, multi-thread"; "unpinned")); as_side),
     row("buffered, Go's round trip ÷ Rust's message"; per("440.8 ns"; "201.7 ns"); over(go("4096"); repeater(4096; "current-thread")); as_ratio),
     row("channels with a buffer \"preform much better\": one place ÷ 4096 (a comment)"; per("1690 ms"; "258.2 ms"); over(repeater(1; "current-thread"); repeater(4096; "current-thread")); as_ratio)
 );
@@ -210,6 +211,6 @@ def goroutines: claims(
     cannot("... busy CPUs"; "7.09"; "a machine with eight CPUs decides it"),
     row("... peak, each"; "2 KB"; million("goroutine"; "1,000,000: peak per body"), "all alive", million("goroutine"; "1,000,000, gate: peak per body"); as_size),
     row("virtual memory of a goroutine"; "2 KB"; million("goroutine"; "1,000,000, gate: virtual memory per body"); as_size),
-    row("a thread's resident memory ÷ a goroutine's"; per("8 KB"; "2 KB"); over(used("thread"; "0"); used("goroutine"; "0")), "with the kernel's", (used("thread"; "0") | ratio); as_ratio),
+    row("a thread's resident memory ÷ a goroutine's"; per("8 KB"; "2 KB"); over(used("thread"; "0"); used("goroutine"; "0")), "with the kernel's", over(used("thread"; "0") | altogether; used("goroutine"; "0") | altogether); as_ratio),
     row("a million threads take `vm.max_map_count`: maps of each"; "4"; needed("thread-creation"; "maps"); as_counts)
 );

@@ -12,10 +12,21 @@ def digits($n): if . == 0 then "0" else
         | ("0" * ([$decimals + 1 - ($all | length), 0] | max) // "") + $all
         | $sign + .[:-$decimals] + "." + .[-$decimals:] end end;
 
-# Machine of the documents, if a file names none.
-def machine: "epyc5-2vcpu-6.18";
-
 def ensure(condition; $message): if condition then . else error($message) end;
+
+# Machine of the documents, and the one of the records that it lacks.
+def machine: "epyc5-2vcpu-6.18";
+def second_machine: "epyc3-2vcpu-6.18";
+# The one whose yardsticks are nearest to those of bare metal.
+def near_bare: "xeon6-2vcpu-6.18";
+
+# Where a file of records is: that of a machine, if it names one.
+def path_of($file): if $file | contains("/") then $file
+    else . as $all | [(machine, second_machine) + "/" + $file | select(. as $path | $all | has($path))]
+        | ensure(length > 0; "there are no records \($file)") | .[0] end;
+def record($file): .[path_of($file)];
+# Names the machine of a file's records if it is not that of the documents.
+def elsewhere($file): path_of($file) | split("/")[0] | if . == machine then "" else "Measured on [\(.)](../results)." end;
 
 # What a grade says: whether it backs no verdict, and its mark.
 def graded: .contradicted = (.grade == "contradicted") | .disturbed = (.grade != "sure");
@@ -24,18 +35,18 @@ def graded: .contradicted = (.grade == "contradicted") | .disturbed = (.grade !=
 def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
 
 # Programs of others in turns with ours (`scripts/beside.sh`): ours ÷ theirs, with the range of the pairs.
-def beside($name; $placement): .["\(machine)/beside"]
+def beside($name; $placement): record("beside")
     | [.[] | select(.name == $name and .placement == $placement)]
     | ensure(length == 1; "beside: \($name), \($placement): \(length) lines") | .[0]
     | [.ours_ns, .theirs_ns] | transpose | map(.[0] / .[1])
     | {quantity: "ratio", estimate: median, low: min, high: max, disturbed: false, contradicted: false};
 # Calls of one kind per hop.
-def calls($name; $call): .["\(machine)/beside"] | [.[] | select(.name == $name and .calls)]
+def calls($name; $call): record("beside") | [.[] | select(.name == $name and .calls)]
     | ensure(length == 1; "calls: \($name): \(length) lines") | .[0]
     | ((.calls[$call] // 0) / .hops) as $each | {quantity: "count", estimate: $each} | .low = .estimate | .high = .estimate
     | .disturbed = false | .contradicted = false;
 # Bytes of a task of the original async-brigade with a version of Tokio: the slope by least squares.
-def original_task($tokio): .["\(machine)/beside"] | [.[] | select(.tokio == $tokio)]
+def original_task($tokio): record("beside") | [.[] | select(.tokio == $tokio)]
     | ensure(length == 1; "Tokio \($tokio): \(length) lines") | .[0].resident_bytes
     | (length as $n | map(.[0]) | add / $n) as $x | (length as $n | map(.[1]) | add / $n) as $y
     | {quantity: "bytes", disturbed: false, contradicted: false,
@@ -54,10 +65,8 @@ def mark: if .contradicted then "!" elif .disturbed then "~" else "" end;
 
 # The figure of a file's section (by the beginning of its title), row and column.
 def at($file; $section; $row; $column):
-    (if $file | contains("/") then $file else "\(machine)/\($file)" end) as $file
-    | "\($file): \($section), \($row), \($column)" as $name
-    | ensure(has($file); "there are no records \($file)")
-    | [.[$file].figures[]
+    "\($file): \($section), \($row), \($column)" as $name
+    | [record($file).figures[]
        | select((.section | startswith($section)) and .row == $row and .column == $column)]
     | ensure(length == 1; "\($name): \(length) figures")
     | .[0] | sound($name);
@@ -65,16 +74,14 @@ def at($file; $section; $row): at($file; $section; $row; "");
 
 # A point of a sweep, in the section of a title that begins so.
 def point($file; $section; $row; $x):
-    (if $file | contains("/") then $file else "\(machine)/\($file)" end) as $file
-    | "\($file): \($section), \($row) at \($x)" as $name
-    | ensure(has($file); "there are no records \($file)")
-    | [.[$file].figures[] | select((.section | startswith($section)) and .row == $row and .x == $x)]
+    "\($file): \($section), \($row) at \($x)" as $name
+    | [record($file).figures[] | select((.section | startswith($section)) and .row == $row and .x == $x)]
     | ensure(length == 1; "\($name): \(length) figures")
     | .[0] | sound($name);
 def point($file; $row; $x): point($file; ""; $row; $x);
 
 # A curve of a file by its title, and one of its series.
-def curve($file; $title): [.["\(machine)/\($file)"].curves[] | select(.title == $title)]
+def curve($file; $title): [record($file).curves[] | select(.title == $title)]
     | ensure(length == 1; "\($file): \($title): \(length) curves") | .[0];
 def series($file; $title; $name): [curve($file; $title).series[] | select(.name == $name)]
     | ensure(length == 1; "\($file): \($title): \($name): \(length) series") | .[0];
@@ -102,22 +109,23 @@ def mean: .quantity as $quantity
     | mark + if .modes then [.modes[].centre | plain($quantity)] | join(" or ") else interval.estimate | plain($quantity) end;
 def mean_interval: if .modes or (interval | .low == .high) then mean else .quantity as $quantity | interval | shown($quantity) end;
 
-# User and kernel memory together.
-def whole: (.user.line.slope.estimate + (.kernel.line.slope.estimate // 0)) | plain("bytes");
+# Kernel memory of a slope; 0 if it cannot be told from that.
+def of_kernel: .kernel.line.slope | if . == null or .low <= 0 then 0 else .estimate end;
+def kernel: of_kernel | if . == 0 then "not distinguishable from 0" else plain("bytes") end;
 
-# Kernel memory of a slope; nothing if it cannot be told from 0.
-def kernel: .kernel.line.slope as $slope
-    | if $slope == null or $slope.low <= 0 then "not distinguishable from 0" else $slope.estimate | plain("bytes") end;
+# User and kernel memory together.
+def whole: .user.line.slope.estimate + of_kernel | plain("bytes");
 
 # What the kernel counted per hop.
 def switches: .evidence | "\(.switches | digits(3)) + \(.preemptions // 0 | digits(2)) preempted";
 def wakeups: .evidence.wakeups // 0 | digits(2);
 
 # A ratio of the answer, by the name of its row.
-def answered($name): .["\(machine)/answer"].answer.rows[] | select(.name == $name) | .ratio | bounds | shown("ratio");
+def answered($name): record("answer").answer.rows[] | select(.name == $name) | .ratio | bounds | shown("ratio");
 
 # The machine of the answer.
-def machine_line: .["\(machine)/answer"].answer.machine;
+def machine_line: record("answer").answer.machine;
+def machine_line($file): path_of($file) as $path | .[($path | split("/")[0]) + "/answer"].answer.machine;
 
 # How many times a figure is the one that its row is compared with.
 def ratio: {quantity: "ratio"} + (.ratio | bounds);
@@ -149,6 +157,7 @@ def table($heads; rows):
 # Efficiency of a rate per CPU at a point, in per cent.
 def efficiency($file; $title; $name; $x): [series($file; $title; $name).efficiency[] | select(.[0] == $x) | .[1] | select(.interval) | bounds]
     | ensure(length == 1 and .[0]; "\($title): \($name): no efficiency at \($x)") | .[0];
+def factor: value | mark + "× " + (.estimate | digits(2));
 def percent: def n: . * 100 | digits(2); "\(mark)\(.estimate | n) % [\(.low | n), \(.high | n)]";
 
 # What a duel says of a row's time.
@@ -157,12 +166,13 @@ def change: if . == null then "–"
         (.change | [.estimate, .low, .high] | map(. * 100 | digits(2))) as [$estimate, $low, $high]
         | "\(graded | mark)**\(if .verdict == "more" then "+" else "" end)\($estimate) %** [\($low), \($high)]"
     elif .verdict | type == "object" and has("within") then "± \(.verdict.within * 100 | digits(2)) %"
+    elif .verdict | type == "object" and has("open") then "? \(.verdict.open * 100 | digits(2)) %"
     else "?" end;
 
 def distinct: reduce .[] as $x ([]; if any(.[]; . == $x) then . else . + [$x] end);
 
 # A duel against several settings: a line for each that changed something, a column for each program.
-def duel_table($file): [.["\(machine)/\($file)"].rows[]
+def duel_table($file): [record($file).rows[]
         | (.name | index(": ")) as $at
         | {program: .name[:$at], setting: .name[$at + 2:], change: ([.findings[] | select(.kind == "time")][0] | change)}]
     | . as $all | (map(.program) | distinct) as $programs
@@ -173,7 +183,7 @@ def duel_table($file): [.["\(machine)/\($file)"].rows[]
 
 # Duels of versions of Tokio: a line for each, a column for each figure of a row. Faults say little here, and switches
 # of a chain are its hops.
-def versions_table: [to_entries[] | select(.key | startswith("\(machine)/tokio-")) | .value + {version: (.key | sub(".*tokio-"; ""))}]
+def versions_table: [to_entries[] | select(.key | contains("/tokio-")) | .value + {version: (.key | sub(".*tokio-"; ""))}]
     | ensure(length > 0; "there are no duels of Tokio") | . as $duels
     | ([$duels[].rows[] | .name as $name | .findings[].kind
         | select(IN("time", "memory") or . == "switches" and ($name | startswith("sparse"))) | [$name, .]] | distinct) as $columns
@@ -182,7 +192,7 @@ def versions_table: [to_entries[] | select(.key | startswith("\(machine)/tokio-"
             | [.rows[] | select(.name == $name) | .findings[] | select(.kind == $kind)][0] | change)]);
 
 # The answers of all machines beside each other: thread ÷ task.
-def machines_table: ["xeon6-2vcpu-6.18", "epyc5-2vcpu-6.18", "epyc-2vcpu-6.18", "xeon-2vcpu-6.18"] as $names
+def machines_table: [near_bare, machine, second_machine] as $names
     | [.[$names[] + "/answer"].answer] as $answers
     | table(["thread ÷ task", $names[]];
         $answers[0].rows[].name as $name
@@ -211,13 +221,16 @@ def languages_table:
 def commas: tostring | if length > 3 then (.[:-3] | commas) + "," + .[-3:] else . end;
 # Rounded to two digits, with commas.
 def about_so_many: digits(2) | tonumber | commas;
+# A hop over TCP ÷ over pipes, unpinned; tasks on one thread.
+def tcp($row): at("links"; "Over TCP"; $row; "unpinned") as $tcp
+    | times($tcp; at("links"; "Through pipes"; ($row | split(",")[0]) + " over pipes"; "unpinned"));
 # How often a second a time fills 5 % of a CPU.
 def filling: value | mark + (0.05 * 1e9 / .estimate | about_so_many);
 # How many of a slope's tasks a GiB holds, the kernel's share included.
-def in_gib: 1073741824 / (.user.line.slope.estimate + ([.kernel.line.slope.estimate // 0, 0] | max)) | about_so_many;
+def in_gib: 1073741824 / (.user.line.slope.estimate + of_kernel) | about_so_many;
 
 # A setting of the duels of knobs.md, of which the name holds a text: how many times a program takes with it.
-def knob($setting; $program): .["\(machine)/knobs"]
+def knob($setting; $program): record("knobs")
     | [.rows[] | select((.name | startswith($program + ": ")) and (.name | contains($setting))) | .findings[] | select(.kind == "time")]
     | ensure(length == 1; "\($program), \($setting): \(length) findings") | .[0]
     | {quantity: "ratio"} + (graded | {disturbed, contradicted}) + (.change | {estimate: (1 + .estimate), low: (1 + .low), high: (1 + .high)});

@@ -45,8 +45,8 @@ enum Verb {
     ///
     /// Examples: `switchcost sweep --tasks 2..10000`, `switchcost sweep --idle 0..10000`.
     ///
-    /// Each value is measured in fresh processes. A line below each curve says where it leaves the level
-    /// that it begins at. Values that the limits of this system do not allow are left out by name.
+    /// Each value is measured in fresh processes. A line below each curve says where it leaves its
+    /// initial level. Values that the limits of this system do not allow are left out by name.
     Sweep(sweep::Args),
     /// Build more and more tasks until a limit stops each program
     ///

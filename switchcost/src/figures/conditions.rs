@@ -144,14 +144,14 @@ impl fmt::Display for Conditions {
             let others = account.others().map_or("an unknown share".to_owned(), percent);
             let stolen = account.stolen().map_or("an unknown share".to_owned(), percent);
             let missing = account.unaccounted().map_or(String::new(), |share| {
-                let too = if share > 0.0 { "little" } else { "much" };
-                format!(", and the kernel accounts for {} too {too}", percent(share.abs()))
+                let how = if share > 0.0 { "unaccounted for" } else { "counted twice" };
+                format!("; {} of it is {how}", percent(share.abs()))
             });
             parts.push(format!("others used {others} of the CPU time, the host {stolen}{missing}"));
         }
         parts.push(match self.apart {
             Some((apart, _)) => format!("two equal runs differed by {}", percent(apart)),
-            None => "two equal runs were not made (--a-a makes them)".to_owned(),
+            None => "no A/A runs (add --a-a)".to_owned(),
         });
         parts.push(counted(self.rounds, "round"));
         let line = parts.join("; ") + ".";

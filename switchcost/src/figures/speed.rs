@@ -37,6 +37,9 @@ const STOLEN: f64 = 0.02;
 /// Largest share of the CPUs' time that others may use around a slice, in parts per thousand.
 const OTHERS: u32 = 50;
 
+/// Busy CPUs below which a process sleeps for most of its time, which no speed changes.
+const ASLEEP: f64 = 0.25;
+
 /// Times of a process that took turns. Logarithms are natural, of ns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Corrected {
@@ -231,8 +234,10 @@ fn process<'a>(
     if all.is_empty() {
         return None;
     }
-    // What arrives at a given rate takes no time of its own: its latency follows no speed.
-    let cpus = if record.arrivals.is_some() { 0 } else { record.slices[0].probes.len() };
+    // What arrives at a given rate takes no time of its own: its latency follows no speed, as a sleep.
+    let is_asleep = Metric::CpuShare.figure(record, None).is_some_and(|share| share < ASLEEP);
+    let follows_speed = record.arrivals.is_none() && !is_asleep;
+    let cpus = if follows_speed { record.slices[0].probes.len() } else { 0 };
     Some(Process {
         index,
         case: (&place.section.title, &place.case.row, &place.case.column, record.x),

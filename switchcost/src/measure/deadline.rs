@@ -11,8 +11,7 @@ pub enum Time {
     Unlimited,
     /// Rounds go on for about so long.
     Budget(Duration),
-    /// After so long no group of programs begins but the first: sizes of which nobody knows what they take are begun
-    /// with the smallest.
+    /// After so long no group of programs begins but the first: sizes of unknown cost start with the smallest.
     Limit(Duration),
 }
 

@@ -100,7 +100,7 @@ impl Aim {
             if self.leaves_out { retain(cases, walls, [left, budget], self) } else { vec![] };
         if !dropped.is_empty() {
             console::say(format_args!(
-                "measured in one round alone, since more would take most of {} s: {}; `switchcost run` with a larger \
+                "measured in one round only, since more would exceed {} s: {}; `switchcost run` with a larger \
                  --budget has room",
                 budget.as_secs(),
                 dropped.join("; ")

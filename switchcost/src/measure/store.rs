@@ -159,7 +159,7 @@ impl Store {
 }
 
 impl Drop for Store {
-    /// Removes a file again that was made for nothing.
+    /// Removes the file if no record was written.
     fn drop(&mut self) {
         let is_empty = |file: &File| file.metadata().is_ok_and(|m| m.is_file() && m.len() == 0);
         if self.made && is_empty(&self.file) {

@@ -130,7 +130,7 @@ pub(super) fn last(answer: &Answer) -> Vec<String> {
         1 => answer.conditions.in_short(&answer.doubts),
         sessions => {
             let hours = answer.conditions.span as f64 / 3.6e6;
-            let brackets = if sessions < MIN_ROUNDS { "range" } else { "95 %" };
+            let brackets = if sessions < MIN_ROUNDS { "span of their 95 % intervals" } else { "95 %" };
             format!("{sessions} sessions in {hours:.1} h, each a sample; brackets: {brackets}.")
         }
     });

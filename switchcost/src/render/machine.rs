@@ -43,7 +43,7 @@ pub fn text(report: &MachineReport, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{} {are} left out: --cpus LIST takes others.", counted(left, "CPU"))?;
     }
     if report.machine.virtualisation.as_deref().is_some_and(|host| host != "none") {
-        let line = "The machine is virtual: the host may show another arrangement than there is, and move \
+        let line = "The machine is virtual: the topology shown may not be the real one, and the host may move \
                     a CPU at any time. Repeat it to see.";
         wrapped(line, 0, WIDTH, out)?;
     }

@@ -61,9 +61,6 @@ pub struct AnswerRow {
     pub(crate) task: Cost,
     /// The thread's figure divided by the task's.
     pub(crate) ratio: Graded,
-    /// The least and the greatest ratio of several sessions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) range: Option<[f64; 2]>,
     /// Rows of the plan that it divides by each other, if they are not threads and tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sides: Option<[String; 2]>,
@@ -77,9 +74,9 @@ impl AnswerRow {
         (&self.name, &self.metric)
     }
 
-    /// Interval of its ratio; of too few sessions for one, their range; or the ratio alone.
+    /// Ends of the interval of its ratio.
     pub(crate) fn bounds(&self) -> Option<[f64; 2]> {
-        self.ratio.interval.map(|interval| [interval.low, interval.high]).or(self.range)
+        self.ratio.interval.map(|interval| [interval.low, interval.high])
     }
 
     /// What its ratio says of the first side beside the second.
@@ -121,6 +118,11 @@ impl Cost {
             modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
             grade: figure.grade,
         })
+    }
+
+    pub(crate) fn estimate(&self) -> Estimate {
+        let n = self.interval.map_or(0, |interval| interval.n);
+        Estimate { value: self.value, n, interval: self.interval }
     }
 
     /// The figure with two significant digits and its mark; both if it has two modes.
@@ -289,7 +291,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
     };
     let (name, metric) = (case_name(name, &figure.key.column), figure.metric().clone());
     let sides = sides(figure, versus);
-    Some(AnswerRow { name, metric, thread, task, ratio, range: None, sides, is_alone })
+    Some(AnswerRow { name, metric, thread, task, ratio, sides, is_alone })
 }
 
 /// Rows of the plan, unless the one claims the kernel's switches and the other a runtime's.
@@ -313,7 +315,7 @@ fn is_size(row: &&AnswerRow) -> bool {
 fn switches(rows: &[AnswerRow]) -> Option<String> {
     let show = |cost: f64| number(cost * MANY / 1e9 * 100.0);
     let [threads, tasks] = ranges(rows, is_switch)?.map(|hop| hop.show(show));
-    Some(format!("10,000 switches/s take threads {threads} % of a CPU, tasks {tasks} %."))
+    Some(format!("At 10,000 switches/s, threads use {threads} % of a CPU, tasks {tasks} %."))
 }
 
 fn waiting(rows: &[AnswerRow]) -> Option<String> {

@@ -1,4 +1,4 @@
-//! What figures come to, in a sentence or two.
+//! A summary of the figures in a sentence or two.
 
 use facts::{Metric, Quantity};
 

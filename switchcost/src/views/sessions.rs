@@ -2,6 +2,7 @@
 //! alone, since sessions differ by more; what is said of a machine takes each as a sample.
 
 use facts::Record;
+use stats::Estimate;
 
 use super::answer::{Answer, AnswerRow, Cost, Earlier, matters};
 use crate::figures::grade::Graded;
@@ -63,11 +64,11 @@ fn rows(answers: &[Answer]) -> Vec<AnswerRow> {
     let rows = names.into_iter().flat_map(|answer| &answer.rows).filter_map(|row| {
         let all: Vec<&AnswerRow> =
             answers.iter().filter_map(|answer| answer.row(row.key())).collect();
-        let ratio = sessions::over(&all.iter().map(|row| row.ratio.value).collect::<Vec<_>>())?;
+        let ratios: Vec<Estimate> = all.iter().map(|row| row.ratio.estimate).collect();
         let grade = sessions::grade(all.iter().map(|row| row.ratio.grade));
         let cost = |cost: fn(&AnswerRow) -> Cost| {
-            let estimate =
-                sessions::over(&all.iter().map(|row| cost(row).value).collect::<Vec<_>>())?;
+            let costs: Vec<Estimate> = all.iter().map(|row| cost(row).estimate()).collect();
+            let estimate = sessions::over(&costs)?;
             Some(Cost {
                 value: estimate.value,
                 interval: estimate.interval,
@@ -78,8 +79,7 @@ fn rows(answers: &[Answer]) -> Vec<AnswerRow> {
         Some(AnswerRow {
             thread: cost(|row| row.thread)?,
             task: cost(|row| row.task)?,
-            ratio: Graded { estimate: ratio, grade },
-            range: extremes(all.iter().map(|row| row.ratio.value)),
+            ratio: Graded { estimate: sessions::over(&ratios)?, grade },
             ..row.clone()
         })
         .filter(|_| 2 * all.len() > answers.len())

@@ -125,7 +125,7 @@ fn several_sessions_of_a_machine_are_its_samples() {
         };
         (1..=count).flat_map(session).collect::<Vec<_>>()
     };
-    for (count, brackets) in [(3, "brackets: range"), (5, "brackets: 95 %")] {
+    for (count, brackets) in [(3, "brackets: span"), (5, "brackets: 95 %")] {
         let text = answer(&sessions(count));
         assert!(text.contains(&format!("{count} sessions")) && text.contains(brackets), "{text}");
     }
@@ -170,7 +170,7 @@ fn a_row_without_figures_is_named_with_its_reason() {
 #[test]
 fn sentences_have_the_marks_of_their_figures() {
     let text = answer(&committed(NOISY)).replace('\n', " ");
-    for sentence in ["switches/s take threads 7.0 to 23 % of a CPU, tasks ~0.13 to 3.0 %", "~"] {
+    for sentence in ["switches/s, threads use 7.0 to 23 % of a CPU, tasks ~0.13 to 3.0 %", "~"] {
         assert!(text.contains(sentence), "{sentence}: {text}");
     }
     let page = page(&committed(NOISY));

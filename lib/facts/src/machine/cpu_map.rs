@@ -1,5 +1,5 @@
 //! CPUs online, and which of them share a core, a cache, a socket or a NUMA node. A hypervisor may show
-//! another arrangement than the machine has.
+//! a topology that is not the real one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
