@@ -8,7 +8,7 @@ usage() {
     cat <<'TEXT'
 Usage: scripts/beside.sh [PART...]
 
-Prints a JSON line for each thing that it compares. Parts (all of them by default):
+Prints a JSON line for the run, and one for each thing that it compares. Parts (all of them by default):
     original   the programs of github.com/jimblandy/context-switch, at their own lock file, in turns with ours
     tools      perf bench sched pipe, will-it-scale's context_switch1 and stress-ng's --switch, in turns with ours
     calls      system calls of our chains, and of theirs over channels with Tokio 0.2.19
@@ -72,7 +72,13 @@ pairs_of() {
     for ((k = 0; k < pairs; k++)); do
         progress "$1, $2: $((k + 1)) of $pairs"
         # Who begins changes from pair to pair.
-        if ((k % 2)); then b=$($3) && a=$($4); else a=$($4) && b=$($3); fi
+        if ((k % 2)); then
+            b=$($3)
+            a=$($4)
+        else
+            a=$($4)
+            b=$($3)
+        fi
         if [ -z "$a" ] || [ -z "$b" ]; then fail "$1, $2: no time in what was printed"; fi
         times+=("[$b,$a]")
     done
@@ -114,7 +120,8 @@ calls_of() {
     strace -f -c -e trace=read,write,recvfrom,sendto,epoll_wait,futex "${@:3}" 2>&1 >/dev/null |
         awk '$1 ~ /^[0-9.]+$/ && $NF != "total" { print $NF, $4 }' |
         jq -Rcn --arg name "$1" --argjson hops "$2" \
-            '{name: $name, hops: $hops, calls: ([inputs | split(" ") | {(.[0]): (.[1] | tonumber)}] | add // {})}'
+            '{name: $name, hops: $hops, calls: ([inputs | split(" ") | {(.[0]): (.[1] | tonumber)}] | add
+                // error("strace counted nothing"))}'
 }
 
 calls() {
@@ -149,6 +156,8 @@ memory() {
     done
 }
 
+jq -nc --arg cpu "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" --arg kernel "$(uname -r)" \
+    --arg revision "$(git rev-parse HEAD)" '{kind: "run", cpu: $cpu, kernel: $kernel, revision: $revision, started: now | todate}'
 for part in "${parts[@]}"; do
     "$part"
 done

@@ -29,12 +29,6 @@ def task: "Tokio, multi-thread";
 def everyday($row): at("answer"; "Everyday"; $row);
 def over_pipes($row; $column): at("answer"; "Switch"; $row; $column);
 
-# Parts of a slope, as values.
-def kernel_part(f): {quantity: "bytes", disturbed: (.grade != "sure"), contradicted: false} + (f.line.slope // {estimate: 0, low: 0, high: 0});
-def in_kernel: kernel_part(.kernel);
-def kernel_stack: kernel_part(.parts.stacks);
-def altogether: in_kernel as $kernel | value | .estimate += $kernel.estimate | .low += $kernel.low | .high += $kernel.high
-    | .disturbed |= (. or $kernel.disturbed);
 # What so many tasks take, by the slope.
 def of($count): value | scaled($count);
 # Creation at one a time within a sleep: how many of theirs were alive, by their own time.
@@ -51,26 +45,27 @@ def headlines: claims(
     row("on one CPU \"the speed advantage of async disappears\": pinned threads ÷ unpinned tasks, socket pairs";
         per("3.417 µs"; "3.589 µs"); over(hop("thread"; pinned); hop("task"; "unpinned")), "both pinned", (hop("thread"; pinned) | ratio); as_equal),
     row("creating a thread ÷ creating a task"; per("17 µs"; "0.3 µs"); created("thread") | ratio; as_ratio),
-    row("a thread holds 10 KiB of the kernel's memory"; "10 KiB"; (used("thread"; "0") | in_kernel), "its kernel stack alone", (resting("thread") | kernel_stack); as_never_less; "a kernel stack is that large (x86-64, since Linux 3.15)"),
+    row("a thread holds 10 KiB of the kernel's memory"; "10 KiB"; (used("thread"; "0") | part(.kernel)), "its kernel stack alone", (resting("thread") | part(.parts.stacks)); as_never_less; "the stack alone is larger (x86-64, since Linux 3.15)"),
     row("a thread holds 20 times as much as a task"; "20"; over(resting("thread"); resting("task")),
-        "with a task of then", over(resting("thread"); original_task("1.19.2")); as_no_longer; "Tokio aligns tasks and descriptors to cache lines since ([memory](findings/memory.md))"),
+        "with a task of Tokio `1.19.2`", over(resting("thread"); original_task("1.19.2")); as_no_longer; "Tokio now aligns tasks and descriptors to cache lines ([memory](findings/memory.md))"),
     row("Tokio's channels use futexes to wake tasks: calls per hop"; "some"; calls("original, Tokio 0.2.19, one thread"; "futex"),
         "ours on one thread", calls("task over channels, one thread"; "futex"), "on several, driver in `block_on`", calls("task over channels, several threads, driver in block_on"; "futex");
         if .values[0].high < 0.01 then "never did" else "holds" end; "the original has one thread; threads are woken by futexes, tasks are not"),
-    row("io_uring might change the story: a ring ÷ epoll"; "open"; (at("findings"; "What io_uring changes"; "ring"; "pipe") | ratio), "÷ epoll on several threads", (at("why"; "Switch"; "task on io_uring"; pinned) | ratio); as_asked; "one call in place of four ([io_uring](FINDINGS.md#what-does-io_uring-change))"),
+    row("io_uring might change the story: a ring ÷ epoll, several workers"; "open"; (at("why"; "Switch"; "task on io_uring"; pinned) | ratio), "÷ epoll, one thread", (at("findings"; "What io_uring changes"; "ring"; "pipe") | ratio); as_asked; "one call in place of four ([io_uring](FINDINGS.md#what-does-io_uring-change))"),
     row("beside JSON or TLS a switch \"fades into insignificance\": a thread switch ÷ parsing a KiB of JSON, at most"; "0.1 (our reading)";
-        over(over_pipes("thread over pipes"; "unpinned"); everyday("parsing 1 KiB of JSON")); as_under; "for a task on channels it holds ([does it matter](FINDINGS.md#does-any-of-it-matter))"),
-    row("physical memory of a thread"; "9.7 KB"; used("thread"; "0"), "and of the kernel", (used("thread"; "0") | in_kernel); as_size; "of the process alone"),
+        over(over_pipes("thread over pipes"; "unpinned"); everyday("parsing 1 KiB of JSON")); as_under; "for a task on channels it holds, for JSON ([does it matter](FINDINGS.md#does-any-of-it-matter))"),
+    row("physical memory of a thread"; "9.7 KB"; used("thread"; "0"), "and of the kernel", (used("thread"; "0") | part(.kernel)); as_size; "of the process alone"),
     row("\"on CPU-bound computations, async doesn't provide any advantage\": a pool of threads ÷ tasks, computing for a millisecond"; "1"; spinning("dispatch to a pool") | ratio; as_under; "threads take less"),
     row("threads that `kernel.threads-max` allows: fewer than 20,000"; "20,000"; allowed("kernel.threads-max"), "that `vm.max_map_count` allows", allowed("vm.max_map_count"); as_under; "another limit ends it first here"),
     row("goroutine ÷ thread, a switch: over channels ÷ over pipes"; "0.1 (\"order of magnitude\")"; over(go(unbuffered); ping("thread over pipes"; "unpinned")); as_ratio),
     row("Go: a buffer makes \"almost no difference\""; per("440.8 ns"; "452.7 ns"); over(go("4096"); go(unbuffered)); as_equal; "a waiting receiver is handed the message past the buffer"),
     row("Rust takes longer than Go: a message through a repeater ÷ a round trip"; per("1993 ns"; "452.7 ns"); over(repeater(1; "current-thread"); go(unbuffered)),
         "round trip ÷ round trip", over(ping("Tokio mpsc(1), current-thread"; "unpinned"); go(unbuffered)); as_ratio; "its Rust program switches three tasks, its Go program two; its Tokio was of another design"),
-    row("blocking the runtime's thread is fastest \"in all cases\": the others ÷ it"; "1 and more"; "sleeping, dispatch", (sleeping("dispatch to a pool"; "") | ratio),
-        "sorting, spawn_blocking", (outside("spawn_blocking"; "work") | ratio), "a millisecond of CPU, dispatch", (spinning("dispatch to a pool") | ratio); as_least; "and [its neighbours wait](FINDINGS.md#what-if-a-task-must-block)"),
-    row("a tmpfs with huge pages makes files as fast as gathered memory: map ÷ gathered"; per("79.71 ms"; "85.53 ms"); over(body("in a map, tmpfs, huge pages"; "in the task"); body("in memory, gathered"; "in the task")); as_ratio),
-    row("a million threads, alive at once"; "1,000,000"; (million("thread"; "1,000,000: alive at once").mean.value | exactly("count")), "theirs, by their own time",
+    row("blocking the runtime's thread is fastest \"in all cases tested\": the best other one ÷ it"; "1 and more"; "nothing to do", (outside("dispatch to a pool"; "nothing") | ratio),
+        "sorting", (outside("spawn_blocking"; "work") | ratio), "sleeping", (sleeping("dispatch to a pool"; "") | ratio); as_least; "and [its neighbours wait](FINDINGS.md#what-if-a-task-must-block)"),
+    row("... with a millisecond of computing, which he did not test"; "1 and more"; spinning("dispatch to a pool") | ratio; as_least),
+    row("a map on a tmpfs with huge pages outperforms gathered memory: ÷ it"; per("79.71 ms"; "85.53 ms"); over(body("in a map, tmpfs, huge pages"; "in the task"); body("in memory, gathered"; "in the task")); as_side),
+    row("a program of a million sleeping threads, as readers take it: alive at once"; "1,000,000"; (million("thread"; "1,000,000: alive at once").mean.value | exactly("count")), "theirs, by their own time",
         alive_of(1000000; "38.55 s"; "1 s"); as_never_more; "those that slept a second exit while others are created"),
     row("a million goroutines are quicker than threads, over"; "10 times"; over(million("thread"; "1,000,000"); million("goroutine"; "1,000,000")); as_over),
     row("Rust and Go \"could converge\", as stacks grow: a thread ÷ a goroutine with 64 KiB in use"; "1";
@@ -78,6 +73,9 @@ def headlines: claims(
 );
 
 def context_switch: claims(
+    row("a switch of threads ÷ of tasks over channels"; per("1.7 µs"; "0.2 µs"); over(hop("thread"; pinned) | net; channel("task, current-thread"; "unpinned")); as_ratio),
+    row("\"best-case order-of-magnitude advantages\": thread ÷ task, to keep in memory"; "10"; over(at("answer"; "Memory"; "bare thread") | altogether; at("answer"; "Memory"; "bare task") | altogether), "to create", (created("thread") | ratio),
+        "to switch to, in memory", (over_pipes("thread over futexes"; "one CPU") | ratio); as_all_over),
     row("a switch between tasks over channels"; "200 ns"; channel("task, current-thread"; "unpinned"); as_order),
     row("thread-brigade, a hop, unpinned"; "5.313 µs"; hop("thread"; "unpinned"); as_order),
     row("thread-brigade, one CPU"; "3.417 µs"; hop("thread"; pinned); as_order),
@@ -96,22 +94,22 @@ def context_switch: claims(
     row("creating a task (theirs: async-std)"; "0.3 µs"; created("task"); as_order),
     row("creating a thread"; "17 µs"; created("thread"); as_order),
     row("a thread's user memory"; "9.5 KiB"; resting("thread"); as_size),
-    row("a task's user memory"; "0.4 KiB"; resting("task"), "with Tokio of then", original_task("1.19.2"); as_no_longer; "tasks and descriptors are aligned to cache lines since ([memory](findings/memory.md))"),
-    row("a run of 500 threads, resident"; "16.7 MB"; resting("thread") | .user.line as $line | value | scaled(500) | map_values(if type == "number" then . + $line.intercept.estimate else . end); as_size),
+    row("a task's user memory"; "0.4 KiB"; resting("task"), "with Tokio `1.19.2`", original_task("1.19.2"); as_no_longer; "tasks and descriptors are now aligned to cache lines ([memory](findings/memory.md))"),
+    cannot("a run of 500 threads, resident"; "16,784 KiB"; "theirs is the peak of `cargo run`; that of the program decides it"),
     row("50,000 threads, resident"; "466 MiB"; resting("thread") | of(50000); as_size; "by the slope"),
-    row("50,000 tasks, resident"; "21 MiB"; (resting("task") | of(50000)), "with Tokio of then", (original_task("1.19.2") | of(50000)); as_no_longer; "by the slopes"),
+    row("50,000 tasks, resident"; "21 MiB"; (resting("task") | of(50000)), "with Tokio `1.19.2`", (original_task("1.19.2") | of(50000)); as_no_longer; "by the slopes"),
     cannot("with 50,000 tasks \"the speedup doesn't change much\""; "1.48"; "`ulimit -Hn` of 100,010 decides it"),
-    row("tasks alive"; "250,000"; (scaled_to("async") | exactly("count")); as_reached; "over channels"),
-    row("threads alive"; "80,000"; (scaled_to("thread") | exactly("count")); as_reached; "over futexes, with raised limits"),
+    row("\"no problem to create 250,000 async tasks\": alive"; "250,000"; (scaled_to("async") | exactly("count")); as_reached; "over channels; theirs over socket pairs"),
+    row("no more threads than these run"; "80,000"; (scaled_to("thread") | exactly("count")); as_under; "over futexes, with raised limits"),
     row("calls of a hop of a thread: reads, writes"; "1 and 1"; (calls("thread over pipes"; "read"), calls("thread over pipes"; "write")); as_counts),
     row("calls of a hop of a task: reads, writes, epoll_waits"; "2, 1 and 1"; (calls("task over pipes"; "read"), calls("task over pipes"; "write"), calls("task over pipes"; "epoll_wait")); as_counts),
-    row("the current-thread scheduler changes little for tasks"; "1"; hop("task, current-thread"; "unpinned") | ratio; as_ratio),
+    row("the current-thread scheduler changes little for tasks"; "1"; hop("task, current-thread"; "unpinned") | ratio; as_equal),
     row("a switch costs more than a read and an epoll_wait"; "yes"; (hop("thread"; pinned) | net), "those", less(io("non-blocking"; pinned); io("blocking"; pinned)); as_larger),
-    row("each thread takes two descriptors, a process id and a memory map"; "2, 1 and 1"; needed("thread-brigade"; ("descriptors", "threads", "maps")); as_counts; "stack, guard page, signal stack and its guard"),
+    row("each thread takes two descriptors, a process id and (200,000 for 50,000 threads) four memory maps"; "2, 1 and 4"; needed("thread-brigade"; ("descriptors", "threads", "maps")); as_counts; "stack, guard page, signal stack and its guard"),
     row("the size of a stack does not matter: a thread with 8 MiB ÷ with 1 MiB"; "1"; over(stack("8 MiB") | altogether; stack("1 MiB") | altogether); as_equal; "a larger stack has a page table of its own"),
     row("does the number of tasks matter: a hop of 9,979 threads ÷ of two, one CPU"; "open"; over(point("tasks"; "thread-brigade"; 9979); point("tasks"; "thread-brigade"; 2)),
         "of tasks", over(point("tasks"; "async-brigade"; 9979); point("tasks"; "async-brigade"; 2)); as_asked),
-    row("why one CPU is as fast for threads: a crossing at each hop ÷ none"; "\"I don't know why\""; at("why"; "Placement"; "neighbours on different CPUs"; "thread over pipes") | ratio; as_asked; "a wake-up on another CPU takes longer ([one CPU](findings/one-cpu.md))")
+    row("why one CPU is as fast for threads: unpinned ÷ pinned"; "\"I don't know why\""; (at("why"; "Placement"; "unpinned"; "thread over pipes") | ratio), "a crossing at each hop ÷ none", (at("why"; "Placement"; "neighbours on different CPUs"; "thread over pipes") | ratio); as_asked; "a wake-up on another CPU takes longer ([one CPU](findings/one-cpu.md))")
 );
 
 def sleepers: claims(
@@ -121,18 +119,18 @@ def sleepers: claims(
     row("threads: elapsed"; "1.19 s"; bodies("thread"; "10,000"); as_order),
     row("threads: peak of each"; "9.7 KB"; bodies("thread"; "10,000: peak per body"); as_size; "without the kernel's memory"),
     row("threads: virtual memory of each"; "2 MiB"; bodies("thread"; "10,000: virtual memory per body"); as_size),
-    row("system time is \"handling page faults and context switching\": page faults of a thread"; "some"; (bodies("thread"; "10,000: page faults") | value | scaled(1 / 10000)), "switches", bodies("thread"; "10,000: switches per body"); if all(.values[]; .low >= 1) then "holds" else "not here" end),
+    cannot("threads: system time is \"handling page faults and context switching\""; ""; "a profile of the kernel decides it"),
     row("with raised limits over 100,000 threads run"; "100,000"; bodies("thread"; "100,000, gate: alive at once"); as_reached),
     row("tasks: user time"; "0.02 s"; bodies(task; "10,000: user time"); as_order),
     row("tasks: system time"; "0.01 s"; bodies(task; "10,000: system time"); as_order),
     row("tasks: busy CPUs"; "0.03"; bodies(task; "10,000: busy CPUs"); as_share),
     row("tasks: elapsed"; "1.00 s"; bodies(task; "10,000"); as_order),
-    row("a task, more than the process"; "660 B"; less(bodies(task; "100,000, gate: peak per body") | value | scaled(100000); bodies(task; "10,000, gate: peak per body") | value | scaled(10000)) | scaled(1 / 90000); as_size; "from ten to a hundred thousand that sleep")
+    row("a task, peak ÷ tasks"; "660 B"; bodies(task; "10,000: peak per body"), "less the process, by the slope", (less(bodies(task; "100,000, gate: peak per body") | value | scaled(100000); bodies(task; "10,000, gate: peak per body") | value | scaled(10000)) | scaled(1 / 90000)); as_size)
 );
 
 def go_and_rust: claims(
-    row("process over pipes, a switch, one CPU"; "2.5 µs"; at("peers"; "A switch over pipes"; "process"; pinned); as_order),
-    row("\"C and Rust showed the same numbers\": threads, C ÷ Rust"; "1"; (in_c("thread, C") | ratio), "the I/O alone", (in_c("I/O alone, C") | ratio); as_equal),
+    row("a switch of processes: half a round trip over pipes, one CPU"; "2.5 µs"; ping("process over pipes"; pinned) | value | scaled(0.5); as_order),
+    row("C and Rust \"showed same numbers\", for processes: C ÷ Rust, for threads"; "1"; (in_c("thread, C") | ratio), "the I/O alone", (in_c("I/O alone, C") | ratio); as_equal),
     row("thread ÷ process, a round trip, one CPU"; "1"; over(ping("thread over pipes"; pinned); ping("process over pipes"; pinned)); as_equal),
     row("Go, a round trip, capacity 0"; "452.7 ns"; go(unbuffered); as_order),
     row("Go, a round trip, capacity 4096"; "440.8 ns"; go("4096"); as_order),
@@ -143,9 +141,10 @@ def go_and_rust: claims(
     row("Rust, 4096 places, one thread"; "201.7 ns"; repeater(4096; "current-thread"); as_order),
     row("... thread pool ÷ one thread"; per("1412 ms"; "403.4 ms"); over(repeater(4096; "multi-thread"); repeater(4096; "current-thread")),
         "receiver in `block_on`", over(to_block_on(4096; "multi-thread"); to_block_on(4096; "current-thread")); as_ratio),
-    row("\"for many small tasks\" one thread is faster: current-thread ÷ multi-thread, 500 tasks over channels"; per("3985 ms"; "4727 ms"); over(over_channels("Tokio, current-thread"; "unpinned"); over_channels("Tokio, multi-thread"; "unpinned")); as_side),
+    row("\"for many small tasks\" one thread is faster: current-thread ÷ multi-thread"; per("3985 ms"; "4727 ms"); over(repeater(1; "current-thread"); repeater(1; "multi-thread")),
+        "with a chain of tasks", over(over_channels("Tokio, current-thread"; "unpinned"); over_channels("Tokio, multi-thread"; "unpinned")); as_side),
     row("buffered, Go's round trip ÷ Rust's message"; per("440.8 ns"; "201.7 ns"); over(go("4096"); repeater(4096; "current-thread")); as_ratio),
-    row("channels with a buffer \"preform much better\": one place ÷ 4096 (a comment)"; per("1690 ms"; "258.2 ms"); over(repeater(1; "current-thread"); repeater(4096; "current-thread")); as_ratio)
+    row("channels with a buffer \"preform much better\": one place ÷ 4096"; per("3985 ms"; "403.4 ms"); over(repeater(1; "current-thread"); repeater(4096; "current-thread")); as_ratio)
 );
 
 # The strategies of one operation, each ÷ in the task; and how much less permits vary.
@@ -175,6 +174,8 @@ def blocking: claims(
     strategies("sleeping"; "a sleep: variation"; ["649.9 µs", "992.5 µs", "800.1 µs", "1625 µs"]; [8448, 649913, 41243, 800128]; sleeping("in the task"; "");
         sleeping("dispatch to a pool"; ""); sleeping(permits(44); ""); sleeping("spawn_blocking"; "");
         sleeping("in the task"; ": variation"); sleeping(permits(44); ": variation")),
+    row("noop: spawn_blocking ÷ dispatch, \"fairly close\""; per("147.8 µs"; "159.2 µs"); over(outside("spawn_blocking"; "nothing"); outside("dispatch to a pool"; "nothing")); as_ratio),
+    row("sorting: spawn_blocking ÷ dispatch"; per("1.574 ms"; "1.545 ms"); over(outside("spawn_blocking"; "work"); outside("dispatch to a pool"; "work")); as_ratio),
     row("sleeping: spawn_blocking ÷ dispatch"; per("1625 µs"; "992.5 µs"); over(sleeping("spawn_blocking"; ""); sleeping("dispatch to a pool"; "")); as_ratio),
     cannot("a semaphore of futures-intrusive ÷ Tokio's, sleeping"; per("6811 µs"; "800.1 µs"); "a strategy on that crate decides it; none was written"),
     row("bodies, ram"; "58.53 ms"; body("in memory, in pieces"; "in the task"); as_order),
@@ -209,7 +210,9 @@ def goroutines: claims(
     row("... user time"; "16.66 s"; million("goroutine"; "1,000,000: user time"); as_order),
     row("... system time"; "0.68 s"; million("goroutine"; "1,000,000: system time"); as_order),
     cannot("... busy CPUs"; "7.09"; "a machine with eight CPUs decides it"),
-    row("... peak, each"; "2 KB"; million("goroutine"; "1,000,000: peak per body"), "all alive", million("goroutine"; "1,000,000, gate: peak per body"); as_size),
+    row("... peak, each"; "2,122 B"; million("goroutine"; "1,000,000, gate: peak per body"), "not gated", million("goroutine"; "1,000,000: peak per body"); as_size),
+    row("page faults of a thread (theirs of a goroutine: 0.53)"; per("2,125,114"; "1,000,000"); (million("thread"; "1,000,000: page faults") | value | scaled(1 / 1000000)), "of a goroutine", (million("goroutine"; "1,000,000: page faults") | value | scaled(1 / 1000000)); as_ratio),
+    row("goroutines take more user time than threads"; per("16.66 s"; "6.17 s"); over(million("goroutine"; "1,000,000: user time"); million("thread"; "1,000,000: user time")); as_side),
     row("virtual memory of a goroutine"; "2 KB"; million("goroutine"; "1,000,000, gate: virtual memory per body"); as_size),
     row("a thread's resident memory ÷ a goroutine's"; per("8 KB"; "2 KB"); over(used("thread"; "0"); used("goroutine"; "0")), "with the kernel's", over(used("thread"; "0") | altogether; used("goroutine"; "0") | altogether); as_ratio),
     row("a million threads take `vm.max_map_count`: maps of each"; "4"; needed("thread-creation"; "maps"); as_counts)

@@ -53,8 +53,9 @@ def original_task($tokio): record("beside") | [.[] | select(.tokio == $tokio)]
        estimate: ((map((.[0] - $x) * (.[1] - $y)) | add) / (map((.[0] - $x) * (.[0] - $x)) | add))}
     | .low = .estimate | .high = .estimate;
 
-# An interval with its grade.
-def bounds: (graded | {disturbed, contradicted}) + (.interval // {estimate: .value, low: .value, high: .value} | {estimate, low, high});
+# An interval with its grade. A figure of too few runs for one has none: `few`.
+def ends: .interval // {estimate: .value, low: .value, high: .value, few: true} | {estimate, low, high, few};
+def bounds: (graded | {disturbed, contradicted}) + ends;
 
 # A figure that was measured. Its grade is the runner's: ~ marks one that the machine disturbed, ! one that its
 # counters contradict, and neither backs a verdict.
@@ -104,17 +105,23 @@ def shown($quantity):
 
 # Of a figure: its mean, or the slope of its user memory, without and with the interval.
 def interval: {disturbed, contradicted} + if .outcome == "slope" then .user.line.slope
-    else .mean.interval // {estimate: .mean.value, low: .mean.value, high: .mean.value} end;
+    else .mean | ends end;
 def mean: .quantity as $quantity
     | mark + if .modes then [.modes[].centre | plain($quantity)] | join(" or ") else interval.estimate | plain($quantity) end;
 def mean_interval: if .modes or (interval | .low == .high) then mean else .quantity as $quantity | interval | shown($quantity) end;
 
-# Kernel memory of a slope; 0 if it cannot be told from that.
-def of_kernel: .kernel.line.slope | if . == null or .low <= 0 then 0 else .estimate end;
-def kernel: of_kernel | if . == 0 then "not distinguishable from 0" else plain("bytes") end;
+# A figure as a value: an estimate with the ends of its interval, its grade and its quantity. What is one already stays so.
+def value: if .outcome then {quantity, modes} + interval else . end;
 
+# Parts of a slope: `user`, `kernel` and `all`; of `parts` for example `stacks`.
+def part(f): {quantity: "bytes", disturbed: (.grade != "sure"), contradicted: false}
+    + (f.line.slope | ensure(.; "a slope without that part"));
+# Kernel memory of a slope, if it can be told from 0.
+def has_kernel: (.kernel.line.slope.low // 0) > 0;
+def kernel: if has_kernel then part(.kernel).estimate | plain("bytes") else "not distinguishable from 0" end;
 # User and kernel memory together.
-def whole: .user.line.slope.estimate + of_kernel | plain("bytes");
+def altogether: if has_kernel then part(.all) else value end;
+def whole: altogether.estimate | plain("bytes");
 
 # What the kernel counted per hop.
 def switches: .evidence | "\(.switches | digits(3)) + \(.preemptions // 0 | digits(2)) preempted";
@@ -131,8 +138,6 @@ def machine_line($file): path_of($file) as $path | .[($path | split("/")[0]) + "
 def ratio: {quantity: "ratio"} + (.ratio | bounds);
 def times: ratio | shown("ratio");
 
-# A figure as a value: an estimate with the ends of its interval, its grade and its quantity. What is one already stays so.
-def value: if .outcome then {quantity, modes} + interval else . end;
 # A figure less the baseline of its row.
 def net: {quantity: "time"} + (.net | bounds);
 # A number that has no interval.
@@ -140,10 +145,10 @@ def exactly($quantity): {quantity: $quantity, estimate: ., low: ., high: ., dist
 
 # A value of two, by the ends of both intervals: no tighter than it is.
 def joined($this; $that; $quantity; f): ($this | value) as $this | ($that | value) as $that
-    | {quantity: $quantity, estimate: ([$this.estimate, $that.estimate] | f), low: ([$this.low, $that.high] | f),
-       high: ([$this.high, $that.low] | f), disturbed: ($this.disturbed or $that.disturbed),
-       contradicted: ($this.contradicted or $that.contradicted)};
-def over($this; $that): joined($this; $that; "ratio"; .[0] / .[1]);
+    | [[$this.low, $this.high][] as $a | [$that.low, $that.high][] as $b | [$a, $b] | f] as $ends
+    | {quantity: $quantity, estimate: ([$this.estimate, $that.estimate] | f), low: ($ends | min), high: ($ends | max)}
+      + ([$this, $that] | {disturbed: any(.disturbed), contradicted: any(.contradicted), few: any(.few)});
+def over($this; $that): ensure(($that | value).low > 0; "a divisor that may be zero") | joined($this; $that; "ratio"; .[0] / .[1]);
 def less($this; $that): joined($this; $that; ($this | value | .quantity); .[0] - .[1]);
 def minus($this; $that): less($this; $that) | .quantity as $quantity | .estimate | plain($quantity);
 def scaled($by): .estimate *= $by | .low *= $by | .high *= $by;
@@ -218,7 +223,7 @@ def languages_table:
     | join("\n");
 
 # A number with commas.
-def commas: tostring | if length > 3 then (.[:-3] | commas) + "," + .[-3:] else . end;
+def commas: tostring | if length > 3 and test("^[0-9]+$") then (.[:-3] | commas) + "," + .[-3:] else . end;
 # Rounded to two digits, with commas.
 def about_so_many: digits(2) | tonumber | commas;
 # A hop over TCP ÷ over pipes, unpinned; tasks on one thread.
@@ -227,7 +232,7 @@ def tcp($row): at("links"; "Over TCP"; $row; "unpinned") as $tcp
 # How often a second a time fills 5 % of a CPU.
 def filling: value | mark + (0.05 * 1e9 / .estimate | about_so_many);
 # How many of a slope's tasks a GiB holds, the kernel's share included.
-def in_gib: 1073741824 / (.user.line.slope.estimate + of_kernel) | about_so_many;
+def in_gib: 1073741824 / altogether.estimate | about_so_many;
 
 # A setting of the duels of knobs.md, of which the name holds a text: how many times a program takes with it.
 def knob($setting; $program): record("knobs")

@@ -1,5 +1,5 @@
 # What somebody else found, what was found here, and the verdict: a function of both, by a rule. No verdict and no
-# figure of a row is a text: `row` takes values of records, and its notes have no digits.
+# figure of a row is a text: `row` takes values of records, and its notes have no digits but in brackets and backticks.
 include "documents";
 
 # The number that a quotation begins with: a time in ns, a size in bytes, or a plain one.
@@ -11,9 +11,11 @@ def number: gsub(","; "")
 # A rule sees {theirs, quote, values} and says a verdict.
 def ruled(condition; $otherwise): if condition then "holds" else $otherwise end;
 def first_value: .values[0];
+def open: "undecided here: the interval is too wide";
 # If the figure lies between two ends: barely, if only its interval reaches them.
 def between($from; $to; $yes): first_value
-    | if .estimate >= $from and .estimate <= $to then $yes elif .high >= $from and .low <= $to then $yes + ", barely" else "not here" end;
+    | if .high < $from or .low > $to then "not here" elif .low < $from and .high > $to then open
+      elif .estimate >= $from and .estimate <= $to then $yes else $yes + ", barely" end;
 def within($factor): .theirs as $theirs | between($theirs / $factor; $theirs * $factor; "holds");
 
 # Ratios, sizes: a factor of two, since machines differ.
@@ -30,25 +32,28 @@ def as_counts: . as {$quote, $values}
     | ruled([$quote | scan("[0-9]+") | tonumber] == [$values[].estimate | round]; "not here");
 # Bounds: the whole interval lies on one side.
 def as_over: . as {$theirs, $values} | $values[0]
-    | if .low > $theirs then "holds" elif .high < $theirs then "not here" else "undecided here: the interval holds it" end;
+    | if .low > $theirs then "holds" elif .high < $theirs then "not here" else open end;
 def as_under: . as {$theirs, $values} | $values[0]
-    | if .high < $theirs then "holds" elif .low > $theirs then "not here" else "undecided here: the interval holds it" end;
+    | if .high < $theirs then "holds" elif .low > $theirs then "not here" else open end;
 # As many, or more.
 def as_reached: ruled(.values[0].low >= .theirs; "not here");
 # The same side of 1 as theirs.
 def as_side: . as {$theirs, $values} | $values[0]
     | if .low > 1 then ruled($theirs > 1; "not here") elif .high < 1 then ruled($theirs < 1; "not here")
-      else "not here: no difference" end;
+      elif .low > 1 / 1.1 and .high < 1.1 then "not here: no difference" else open end;
 # The first value is larger than the second one.
-def as_larger: .values | ruled(.[0].low > .[1].high; "not here");
-# None of the values lies below 1.
-def as_least: ruled(all(.values[]; .high >= 1); "not here");
+def as_larger: .values | if .[0].low > .[1].high then "holds" elif .[0].high < .[1].low then "not here" else open end;
+# None of the values lies below 1, by more than a tenth.
+def as_least: if any(.values[]; .high < 1) then "not here" elif all(.values[]; .low > 1 / 1.1) then "holds" else open end;
+# Each of the values reaches theirs.
+def as_all_over: .theirs as $theirs | if all(.values[]; .low >= $theirs) then "holds" elif any(.values[]; .high < $theirs) then "not here" else open end;
 # True of the second value, which is of the software of then, and not of the first.
 def as_no_longer: within(2) as $now
     | if $now != "not here" then $now elif (.values[0] = .values[1] | within(2)) != "not here" then "no longer" else $now end;
-# The last value, a part of it or the same thing then, lies on the other side of what is said.
-def as_never_more: if (.values | last).high < .theirs then "never did" else "holds" end;
-def as_never_less: if (.values | last).low > .theirs then "never did" else "holds" end;
+# What does not hold here, and of which the last value, a part of it or the same thing then, lies on the other side of
+# what is said.
+def as_never_more: as_reached as $here | if $here == "not here" and (.values | last).high < .theirs then "never did" else $here end;
+def as_never_less: as_size as $here | if $here == "not here" and (.values | last).low > .theirs then "never did" else $here end;
 # A question, and what answers it: a ratio.
 def as_asked: first_value
     | if .low > 1 then "answered: more" elif .high < 1 then "answered: less" else "answered: no difference" end;
@@ -56,16 +61,16 @@ def as_asked: first_value
 # A value as a reader sees it.
 def seen: . as $value | value
     | if .modes then mark + ([.quantity as $quantity | .modes[].centre | plain($quantity)] | join(" or "))
-      elif .low == .high and .quantity == "count" and (.estimate >= 100 or .estimate == (.estimate | round)) then .estimate | round | commas
-      elif .low == .high then .quantity as $quantity | .estimate | plain($quantity)
+      elif .low == .high and .quantity == "count" and (.estimate >= 100 or .estimate == (.estimate | round)) then mark + (.estimate | round | commas)
+      elif .low == .high then .quantity as $quantity | mark + (.estimate | plain($quantity))
       else shown(.quantity) end;
 
 def has_digits: gsub("`[^`]*`|\\([^)]*\\)"; "") | test("[0-9]");
 
-# What a rule says of disturbed values, if it says the same of two thirds and of one and a half times them: corrected times
-# are within 6 % (rms) of quiet ones.
+# Values, and if they were disturbed or have no interval two thirds and one and a half times them.
 def shaken: if length == 0 then . else
-    (.[0] | if .disturbed then scaled(2 / 3), ., scaled(1.5) else . end) as $first | [$first] + (.[1:] | shaken) end;
+    (.[0] | if .disturbed or .few then scaled(2 / 3), ., scaled(1.5) else . end) as $first | [$first] + (.[1:] | shaken) end;
+# What a rule says, if it says so of all of them: corrected times are within 6 % (rms) of quiet ones.
 def judged(rule): [(.values | shaken) as $values | .values = $values | rule] | unique
     | if length == 1 then .[0] elif length == 2 and .[1] == .[0] + ", barely" then .[1]
       else "undecided here: a quieter machine decides" end;

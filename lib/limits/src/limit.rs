@@ -183,6 +183,7 @@ impl LimitStatus {
     }
 }
 
+/// A name that no other limit has: of a group the whole path, since their files have the same one.
 impl fmt::Display for LimitStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_of_group() { &self.source } else { &self.name })

@@ -16,7 +16,7 @@ pub struct Estimate {
     pub value: f64,
     /// Rounds, or rounds of the smaller set when the two sets are not paired.
     pub n: usize,
-    /// Confidence interval; absent exactly when `n` is under [`MIN_ROUNDS`].
+    /// Confidence interval; absent when `n` is under [`MIN_ROUNDS`], unless it is the span of a few sessions' own.
     pub interval: Option<Interval>,
 }
 

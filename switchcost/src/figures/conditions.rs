@@ -144,8 +144,8 @@ impl fmt::Display for Conditions {
             let others = account.others().map_or("an unknown share".to_owned(), percent);
             let stolen = account.stolen().map_or("an unknown share".to_owned(), percent);
             let missing = account.unaccounted().map_or(String::new(), |share| {
-                let how = if share > 0.0 { "unaccounted for" } else { "counted twice" };
-                format!("; {} of it is {how}", percent(share.abs()))
+                let how = if share > 0.0 { "miss" } else { "exceed the whole by" };
+                format!("; the kernel's counters {how} {}", percent(share.abs()))
             });
             parts.push(format!("others used {others} of the CPU time, the host {stolen}{missing}"));
         }

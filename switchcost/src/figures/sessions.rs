@@ -6,33 +6,34 @@ use stats::{Estimate, Interval, MIN_ROUNDS};
 
 use super::basis::CONFIDENCE;
 use super::cube::Figures;
+use super::doubt::Doubt;
 use super::figure::{Figure, Outcome, Reading};
 use super::grade::{Grade, Graded};
+use super::grouped;
 
 /// Records of each session, in the file's order.
 pub(crate) fn of(records: &[Record]) -> Vec<&[Record]> {
     records.chunk_by(|a, b| a.run == b.run && a.header.seed == b.header.seed).collect()
 }
 
-/// Median over sessions, with Student's t interval from five sessions on: on logarithms, unless a value is not positive.
+/// Median over sessions of what is positive, with Student's t interval on their logarithms from five sessions on.
 /// Fewer have the span of their own intervals.
 pub(crate) fn over(sessions: &[Estimate]) -> Option<Estimate> {
-    combined(sessions, |values| {
-        Estimate::geometric_mean(values, CONFIDENCE)
-            .or_else(|| Estimate::mean(values, CONFIDENCE))?
-            .interval
-    })
+    combined(sessions, Estimate::geometric_mean)
 }
 
-fn combined(
-    sessions: &[Estimate],
-    interval: impl Fn(&[f64]) -> Option<Interval>,
-) -> Option<Estimate> {
+/// The same of counts, shares and differences, with an interval of their arithmetic mean.
+fn over_sums(sessions: &[Estimate]) -> Option<Estimate> {
+    combined(sessions, Estimate::mean)
+}
+
+fn combined(sessions: &[Estimate], mean: fn(&[f64], f64) -> Option<Estimate>) -> Option<Estimate> {
     let values: Vec<f64> = sessions.iter().map(|session| session.value).collect();
-    let value = stats::median(&values)?;
-    let interval = if values.len() < MIN_ROUNDS { span(sessions) } else { interval(&values) };
-    let interval = interval.map(|interval| Interval { estimate: value, ..interval });
-    Some(Estimate { value, n: values.len(), interval })
+    let (value, n) = (stats::median(&values)?, values.len());
+    let interval =
+        if n < MIN_ROUNDS { span(sessions) } else { mean(&values, CONFIDENCE)?.interval };
+    let interval = interval.map(|interval| Interval { estimate: value, n, ..interval });
+    Some(Estimate { value, n, interval })
 }
 
 /// From the lowest to the highest end of the sessions' intervals; `None` if one has none.
@@ -56,38 +57,72 @@ pub(crate) fn grade(grades: impl Iterator<Item = Grade>) -> Grade {
     }
 }
 
-/// Makes each session a sample of a figure that more than half of them measured; sizes are those of all processes.
+/// Makes each session a sample of a figure that more than half of those that tried have measured; sizes are those of all
+/// processes.
 pub(super) fn combine(figure: &mut Figure<'_>, sessions: &[Figures<'_>]) {
-    let own = sessions.iter().filter_map(|session| session.get(&figure.key));
-    let own: Vec<&Figure<'_>> = own.filter(|figure| figure.reading().is_some()).collect();
-    let readings: Vec<&Reading> = own.iter().filter_map(|figure| figure.reading()).collect();
-    if 2 * readings.len() <= sessions.len() {
+    let tried: Vec<&Figure<'_>> =
+        sessions.iter().filter_map(|session| session.get(&figure.key)).collect();
+    let own: Vec<&Figure<'_>> =
+        tried.iter().filter(|own| own.reading().is_some()).copied().collect();
+    let readings: Vec<&Reading> = own.iter().filter_map(|own| own.reading()).collect();
+    let sum = matches!(figure.quantity(), Quantity::Count | Quantity::Share);
+    let Outcome::Measured(reading) = &mut figure.outcome else { return };
+    if tried.len() < 2 || 2 * readings.len() <= tried.len() {
         return;
     }
-    let is_arithmetic = matches!(figure.quantity(), Quantity::Count | Quantity::Share);
-    let grade_of_all = grade(own.iter().map(|figure| figure.grade));
-    let Outcome::Measured(reading) = &mut figure.outcome else { return };
     let means: Vec<Estimate> = readings.iter().map(|reading| reading.mean).collect();
-    let mean = if is_arithmetic {
-        combined(&means, |values| Estimate::mean(values, CONFIDENCE)?.interval)
-    } else {
-        over(&means)
-    };
-    reading.mean = mean.unwrap_or(reading.mean);
+    reading.mean = if sum { over_sums(&means) } else { over(&means) }.unwrap_or(reading.mean);
     // Sessions apart are no modes.
     if 2 * readings.iter().filter(|reading| reading.modes.is_some()).count() < readings.len() {
         reading.modes = None;
     }
-    let graded = |part: fn(&Reading) -> Option<Graded>| {
+    let graded = |part: fn(&Reading) -> Option<Graded>,
+                  over: fn(&[Estimate]) -> Option<Estimate>| {
         let parts: Vec<Graded> = readings.iter().filter_map(|reading| part(reading)).collect();
         let estimates: Vec<Estimate> = parts.iter().map(|part| part.estimate).collect();
-        Some(Graded {
-            estimate: over(&estimates)?,
-            grade: grade(parts.iter().map(|part| part.grade)),
-        })
+        let grade = grade(parts.iter().map(|part| part.grade));
+        Some(Graded { estimate: over(&estimates)?, grade })
     };
-    reading.net = graded(|reading| reading.net);
-    reading.ratio = graded(|reading| reading.ratio);
-    reading.net_ratio = graded(|reading| reading.net_ratio);
-    figure.grade = grade_of_all;
+    reading.net = graded(|reading| reading.net, over_sums);
+    reading.ratio = graded(|reading| reading.ratio, over);
+    reading.net_ratio = graded(|reading| reading.net_ratio, over);
+    figure.grade = grade(own.iter().map(|own| own.grade));
+    figure.doubts = doubts(&own);
+}
+
+/// Doubts of at least half of the sessions, of each kind the median one; one contradiction is enough.
+fn doubts(own: &[&Figure<'_>]) -> Vec<Doubt> {
+    let all = own.iter().flat_map(|own| &own.doubts).map(|doubt| (doubt.kind, doubt.clone()));
+    let of_kinds = grouped(all).into_iter().filter_map(|(kind, mut doubts)| {
+        let counts = kind.grade() == Grade::Contradicted || 2 * doubts.len() >= own.len();
+        doubts.sort_by(|a, b| a.size.total_cmp(&b.size));
+        counts.then(|| doubts.swap_remove(doubts.len() / 2))
+    });
+    of_kinds.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(value: f64, low: f64, high: f64) -> Estimate {
+        Interval { estimate: value, low, high, n: 9, confidence: CONFIDENCE }.into()
+    }
+
+    #[test]
+    fn few_sessions_have_the_span_of_their_intervals_and_five_their_own() {
+        let few = over(&[session(10.0, 9.0, 11.0), session(14.0, 12.0, 17.0)]).unwrap();
+        let interval = few.interval.unwrap();
+        assert_eq!((few.value, few.n, interval.low, interval.high), (12.0, 2, 9.0, 17.0));
+        let unsure = Estimate { interval: None, ..few };
+        assert_eq!(over(&[few, unsure]).unwrap().interval, None);
+        // exp(x̄ ± t(0.975, 4) · s / √5) of the logarithms, by scipy.stats.t.interval.
+        let five = [90.0, 95.0, 100.0, 105.0, 110.0].map(|value| session(value, 1.0, 1000.0));
+        let interval = over(&five).unwrap().interval.unwrap();
+        assert_eq!((interval.estimate, interval.n), (100.0, 5));
+        assert!((interval.low - 90.3937).abs() < 1e-3 && (interval.high - 110.0731).abs() < 1e-3);
+        // Differences may be negative.
+        let signed = [-1.0, 0.0, 1.0, 2.0, 3.0].map(|value| session(value, value, value));
+        assert!((over_sums(&signed).unwrap().interval.unwrap().low + 0.9632).abs() < 1e-4);
+    }
 }

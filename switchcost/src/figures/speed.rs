@@ -37,7 +37,7 @@ const STOLEN: f64 = 0.02;
 /// Largest share of the CPUs' time that others may use around a slice, in parts per thousand.
 const OTHERS: u32 = 50;
 
-/// Busy CPUs below which a process sleeps for most of its time, which no speed changes.
+/// Median number of busy CPUs below which the processes of a case sleep for most of their time.
 const ASLEEP: f64 = 0.25;
 
 /// Times of a process that took turns. Logarithms are natural, of ns.
@@ -168,6 +168,7 @@ pub fn correct(records: &[Record]) -> Speed<'_> {
         .filter_map(|(index, record)| process(index, record, &levels, &mut slices, &mut slowness))
         .collect();
     keep_half(&mut processes);
+    let_sleep(&mut processes, records);
     slices.slower = stats::median(&slowness).map(f64::exp_m1);
     let mut timed: Vec<Timed<'_>> =
         records.iter().map(|record| Timed { record, corrected: None }).collect();
@@ -234,10 +235,8 @@ fn process<'a>(
     if all.is_empty() {
         return None;
     }
-    // What arrives at a given rate takes no time of its own: its latency follows no speed, as a sleep.
-    let is_asleep = Metric::CpuShare.figure(record, None).is_some_and(|share| share < ASLEEP);
-    let follows_speed = record.arrivals.is_none() && !is_asleep;
-    let cpus = if follows_speed { record.slices[0].probes.len() } else { 0 };
+    // What arrives at a given rate takes no time of its own: its latency follows no speed.
+    let cpus = if record.arrivals.is_some() { 0 } else { record.slices[0].probes.len() };
     Some(Process {
         index,
         case: (&place.section.title, &place.case.row, &place.case.column, record.x),
@@ -266,6 +265,20 @@ fn keep_half(processes: &mut Vec<Process<'_>>) {
         }
     }
     processes.retain(|process| !process.looks.is_empty());
+}
+
+/// Cases that sleep for most of their time are not corrected: a sleep follows no speed.
+fn let_sleep(processes: &mut [Process<'_>], records: &[Record]) {
+    let mut shares: BTreeMap<Case<'_>, Vec<f64>> = BTreeMap::new();
+    for process in &*processes {
+        let share = Metric::CpuShare.figure(&records[process.index], None);
+        shares.entry(process.case).or_default().extend(share);
+    }
+    for process in processes {
+        if stats::median(&shares[&process.case]).is_some_and(|share| share < ASLEEP) {
+            process.cpus = 0;
+        }
+    }
 }
 
 /// Corrected times of all processes, by their places.

@@ -73,7 +73,7 @@ impl Alive {
         process: &mut Process,
     ) -> anyhow::Result<()> {
         let Ready { pids, setup_ns, first_ns, description } = self.session.ready(seat.described)?;
-        self.helpers = self.session.group.members()?;
+        self.helpers = self.session.group.members().unwrap_or_default();
         self.helpers.retain(|pid| !pids.contains(pid));
         self.pids = pids;
         self.threads = description.needs.threads.of(description.tasks);

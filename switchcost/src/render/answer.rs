@@ -130,7 +130,8 @@ pub(super) fn last(answer: &Answer) -> Vec<String> {
         1 => answer.conditions.in_short(&answer.doubts),
         sessions => {
             let hours = answer.conditions.span as f64 / 3.6e6;
-            let brackets = if sessions < MIN_ROUNDS { "span of their 95 % intervals" } else { "95 %" };
+            let brackets =
+                if sessions < MIN_ROUNDS { "span of their 95 % intervals" } else { "95 %" };
             format!("{sessions} sessions in {hours:.1} h, each a sample; brackets: {brackets}.")
         }
     });
@@ -149,7 +150,7 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n{}", escaped(&lines.join(" ")))
 }
 
-/// A ratio with its interval; of too few sessions for one, with their range.
+/// A ratio with its interval.
 pub(super) fn ratio(row: &AnswerRow) -> String {
     let ratio = &row.ratio;
     let text = match row.bounds() {

@@ -1,6 +1,7 @@
 //! Figures in full: all tables and curves, with what is to be known of them.
 
 use contract::units::counted;
+use stats::MIN_ROUNDS;
 
 use super::document::Document;
 use super::{curves, tables};
@@ -45,12 +46,15 @@ pub(super) fn origin(figures: &Figures<'_>) -> [String; 2] {
 
 /// Remarks on all tables: how to read them, and doubts about them.
 pub(super) fn foot(figures: &Figures<'_>) -> Vec<String> {
-    let sample = match sessions::of(figures.records).len() {
-        0 | 1 => "whole processes as samples",
-        _ => "sessions as samples; of sizes, whole processes",
+    let intervals = match sessions::of(figures.records).len() {
+        0 | 1 => "95 % intervals from whole processes as samples",
+        few if few < MIN_ROUNDS => {
+            "the span of the sessions' 95 % intervals; of sizes, one from whole processes"
+        }
+        _ => "95 % intervals from sessions as samples; of sizes, from whole processes",
     };
     let mut lines = vec![format!(
-        "In brackets: 95 % intervals from {sample}. Times are at the machine's quiet speed. ~ marks a disturbed figure, \
+        "In brackets: {intervals}. Times are at the machine's quiet speed. ~ marks a disturbed figure, \
          ! one that its counters contradict."
     )];
     let known = known::measured(figures);

@@ -7,7 +7,7 @@ use limits::{CapabilityState, LimitStatus, Rights};
 
 use super::grid::Grid;
 use super::layout::wrapped;
-use crate::views::limits::{LimitRow, LimitsReport, ProgramRow, Raise, full_name};
+use crate::views::limits::{LimitRow, LimitsReport, ProgramRow, Raise};
 
 /// Writes the limits within `width` columns; only commands and paths may be longer.
 ///
@@ -78,7 +78,7 @@ fn table(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Resul
         }
         let mut cells = vec![name, amount(status, status.value), amount(status, status.in_use)];
         for row in &programs {
-            let mark = if row.binding.as_deref() == Some(full_name(status)) { "*" } else { "" };
+            let mark = if row.binding == Some(status.to_string()) { "*" } else { "" };
             let most = most.get(&row.program);
             cells.push(most.map_or_else(|| "·".to_owned(), |most| format!("{most}{mark}")));
         }

@@ -22,7 +22,7 @@ const INDENT: usize = 17;
 /// Most groups that are listed.
 const MOST_GROUPS: usize = 16;
 
-/// Writes the arrangement of the CPUs, and the round trips of a cache line between them.
+/// Writes the topology of the CPUs, and the round trips of a cache line between them.
 ///
 /// # Errors
 /// Errors of the writer.

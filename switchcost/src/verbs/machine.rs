@@ -1,4 +1,4 @@
-//! `switchcost machine`: the arrangement of the CPUs, and what a cache line takes between them.
+//! `switchcost machine`: the topology of the CPUs, and what a cache line takes between them.
 
 use std::time::{Duration, Instant};
 

@@ -234,7 +234,7 @@ impl Holding {
     pub(crate) fn first_limit(&self, kind: usize) -> Option<(&LimitStatus, u64)> {
         let row = &self.limits.programs[kind];
         let mut limits = self.limits.limits.iter().map(|row| &row.status);
-        Some((limits.find(|status| Some(&status.name) == row.binding.as_ref())?, row.most?))
+        Some((limits.find(|status| row.binding == Some(status.to_string()))?, row.most?))
     }
 
     /// True if threads would fit if limits were raised.

@@ -79,11 +79,6 @@ pub fn check(limits: &Limits, asked: &[Asked], tasks: Option<u64>) -> LimitsRepo
     LimitsReport { tasks, rights: limits.rights, limits: rows, programs, raises }
 }
 
-/// Name of a limit that no other has: groups' files have the same one.
-pub(crate) fn full_name(limit: &LimitStatus) -> &str {
-    if limit.is_of_group() { &limit.source } else { &limit.name }
-}
-
 fn program_row(limits: &Limits, (program, needs): &Asked, tasks: Option<u64>) -> ProgramRow {
     let known = needs.as_ref().ok();
     let tightest = known.and_then(|needs| limits.tightest(needs));
@@ -91,7 +86,7 @@ fn program_row(limits: &Limits, (program, needs): &Asked, tasks: Option<u64>) ->
         program: program.clone(),
         needs: known.copied(),
         most: tightest.map(|(_, most)| most),
-        binding: tightest.map(|(limit, _)| full_name(limit).to_owned()),
+        binding: tightest.map(|(limit, _)| limit.to_string()),
         fits: known.zip(tasks).map(|(needs, tasks)| limits.allow(needs, tasks)),
         error: needs.as_ref().err().cloned(),
     }

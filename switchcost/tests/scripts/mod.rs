@@ -2,6 +2,7 @@
 
 mod ci;
 mod rss;
+mod rules;
 
 use std::path::{Path, PathBuf};
 

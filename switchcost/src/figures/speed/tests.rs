@@ -122,3 +122,22 @@ fn the_mean_of_a_figure_does_not_depend_on_the_error_of_its_slope() {
     assert!(errors.clone().sum::<f64>().abs() < 1e-9);
     assert!(errors.map(f64::abs).fold(0.0, f64::max) > 1e-4);
 }
+
+#[test]
+fn a_process_that_sleeps_follows_no_speed() {
+    let slices = (0..20).map(|turn| {
+        let slow = 1 + turn % 2;
+        Slice { turn, ..slice(1000 * u64::from(slow), 800 * slow, 800 * slow) }
+    });
+    let mut record = of(slices.collect());
+    let samples = record.samples.as_ref().unwrap();
+    let elapsed = (samples.mean * samples.count as f64) as u64;
+    for (share, is_corrected) in [(0.2, false), (0.9, true)] {
+        let user_ns = (share * elapsed as f64) as u64;
+        record.process.usage = Some(contract::message::Usage { user_ns, ..Default::default() });
+        let records = [record.clone()];
+        let timed = correct(&records).timed;
+        let correction = timed[0].corrected.as_ref().unwrap().correction;
+        assert_eq!(correction != 0.0, is_corrected, "{share}: {correction}");
+    }
+}
