@@ -8,7 +8,7 @@ use crate::support::switchcost;
 
 /// A published answer, which holds nothing private, and one with a doubt.
 const PUBLISHED: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../results/epyc5-2vcpu-6.18/answer.jsonl");
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../results/xeon6-2vcpu-6.18/answer.jsonl");
 const DOUBTFUL: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../results/xeon-2vcpu-6.18/answer.jsonl");
 

@@ -16,7 +16,9 @@ fn each_command_line_ends_as_it_should() {
         let other =
             concat!(env!("CARGO_MANIFEST_DIR"), "/../results/epyc5-2vcpu-6.18/answer.jsonl");
         let command = command.replace("{answer}", ANSWER).replace("{other}", other);
-        let command = command.replace("{scripts}", scripts);
+        // By their paths: what a name stands for is built first.
+        let programs = build().display().to_string();
+        let command = command.replace("{scripts}", scripts).replace("{bin}", &programs);
         let command = shlex::split(&command).unwrap();
         let run = Run::of(build().join(&command[0])).folder(folder.path());
         let run = command[1..].iter().fold(run, |run, word| run.arg(word)).finish();

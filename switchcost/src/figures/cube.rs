@@ -37,7 +37,10 @@ impl<'a> Figures<'a> {
         let sessions = sessions::of(records);
         if sessions.len() > 1 && records.iter().all(|record| record.side.is_none()) {
             let sessions: Vec<_> = sessions.into_iter().map(Figures::of_processes).collect();
-            figures.all.iter_mut().for_each(|figure| sessions::combine(figure, &sessions));
+            for figure in &mut figures.all {
+                let tried = sessions.iter().filter_map(|session| session.get(&figure.key));
+                sessions::combine(figure, &tried.collect::<Vec<_>>());
+            }
         }
         figures
     }

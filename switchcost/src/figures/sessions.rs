@@ -5,7 +5,6 @@ use facts::{Quantity, Record};
 use stats::{Estimate, Interval, MIN_ROUNDS};
 
 use super::basis::CONFIDENCE;
-use super::cube::Figures;
 use super::doubt::Doubt;
 use super::figure::{Figure, Outcome, Reading};
 use super::grade::{Grade, Graded};
@@ -57,11 +56,9 @@ pub(crate) fn grade(grades: impl Iterator<Item = Grade>) -> Grade {
     }
 }
 
-/// Makes each session a sample of a figure that more than half of those that tried have measured; sizes are those of all
-/// processes.
-pub(super) fn combine(figure: &mut Figure<'_>, sessions: &[Figures<'_>]) {
-    let tried: Vec<&Figure<'_>> =
-        sessions.iter().filter_map(|session| session.get(&figure.key)).collect();
+/// Makes each session a sample of a figure that more than half of those that tried it have measured; sizes are those of
+/// all processes.
+pub(super) fn combine(figure: &mut Figure<'_>, tried: &[&Figure<'_>]) {
     let own: Vec<&Figure<'_>> =
         tried.iter().filter(|own| own.reading().is_some()).copied().collect();
     let readings: Vec<&Reading> = own.iter().filter_map(|own| own.reading()).collect();

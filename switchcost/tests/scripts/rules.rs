@@ -5,6 +5,7 @@ use crate::support::process::Run;
 
 /// Values: an estimate with the ends of its interval; disturbed; of too few runs for an interval.
 const VALUES: &str = r#"
+include "documents";
 include "verdicts";
 def v($estimate; $low; $high): {quantity: "ratio", $estimate, $low, $high, disturbed: false, contradicted: false};
 def disturbed($estimate; $low; $high): v($estimate; $low; $high) | .disturbed = true;
@@ -90,7 +91,7 @@ fn a_text_in_the_place_of_a_rule_or_a_figure_is_an_error() {
         (r#"over(v(1; 0.5; 2); v(1; -1; 2))"#, "may be zero"),
     ] {
         let run = jq(&format!("{VALUES}{row}")).finish();
-        assert!(run.code != Some(0) && run.stderr.contains(words), "{row}: {run}");
+        assert!(run.code != 0 && run.stderr.contains(words), "{row}: {run}");
     }
     let quotient = format!("{VALUES}over(v(-1; -2; 1); v(2; 1; 3)) | [.low, .high] | tojson");
     assert_eq!(jq(&quotient).finish().expect(0).stdout.trim(), "[-2,1]");
