@@ -39,11 +39,11 @@ func describe(d *contract.Description) error {
 	switch {
 	case *sleep < 0 || *sleep > 24*time.Hour:
 		return errors.New("--sleep: write a time such as 50us or 1s, 24h at most")
+	case *depth > 0 && *sleep > 0:
+		return errors.New("--stack-depth: for goroutines that are held: drop --sleep")
 	case *sleep > 0:
 		// An iteration takes as long as a sleep: none is spent untimed.
 		d.Settle, d.Alone = 0, true
-	case *depth > 0 && *sleep > 0:
-		return errors.New("--stack-depth: for goroutines that are held: drop --sleep")
 	case *isGated:
 		return errors.New("--gate: nothing sleeps: add --sleep, or drop it")
 	}

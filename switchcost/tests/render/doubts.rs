@@ -126,8 +126,13 @@ fn several_sessions_of_a_machine_are_its_samples() {
         (1..=count).flat_map(session).collect::<Vec<_>>()
     };
     for (count, brackets) in [(3, "brackets: span"), (5, "brackets: 95 %")] {
-        let text = answer(&sessions(count));
+        let records = sessions(count);
+        let text = answer(&records);
         assert!(text.contains(&format!("{count} sessions")) && text.contains(brackets), "{text}");
+        let figures = Figures::of(&records);
+        let readings = figures.iter().filter_map(|figure| figure.reading());
+        let samples: Vec<usize> = readings.map(|reading| reading.mean.n).collect();
+        assert!(samples.iter().all(|n| *n == count as usize) && samples.len() > 20, "{samples:?}");
     }
 }
 
