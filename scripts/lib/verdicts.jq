@@ -18,9 +18,10 @@ def between($from; $to; $yes): first_value
       elif .estimate >= $from and .estimate <= $to then $yes else $yes + ", barely" end;
 def within($factor): .theirs as $theirs | between($theirs / $factor; $theirs * $factor; "holds");
 
-# Ratios, sizes: a factor of two, since machines differ.
-def as_ratio: within(2);
-def as_size: as_ratio;
+# Sizes, ratios: a factor of two, since machines differ; a ratio on the same side of 1, if theirs is more than a tenth off.
+def as_size: within(2);
+def as_ratio: (.theirs | if . > 1.1 then 1 elif . < 1 / 1.1 then -1 else 0 end) as $side
+    | if $side * (first_value.estimate - 1) < 0 then "not here" else within(2) end;
 # Times and rates of another machine: the order of magnitude, a factor of the root of ten.
 def as_order: .theirs as $theirs | (10 | sqrt) as $root | between($theirs / $root; $theirs * $root; "same order");
 # What somebody found to be equal: a tenth.
@@ -50,13 +51,10 @@ def as_all_over: .theirs as $theirs | if all(.values[]; .low >= $theirs) then "h
 # True of the second value, which is of the software of then, and not of the first.
 def as_no_longer: within(2) as $now
     | if $now != "not here" then $now elif (.values[0] = .values[1] | within(2)) != "not here" then "no longer" else $now end;
-# What does not hold here, and of which the last value, a part of it or the same thing then, lies on the other side of
-# what is said.
-def as_never_more: as_reached as $here | if $here == "not here" and (.values | last).high < .theirs then "never did" else $here end;
-def as_never_less: as_size as $here | if $here == "not here" and (.values | last).low > .theirs then "never did" else $here end;
 # A question, and what answers it: a ratio.
 def as_asked: first_value
-    | if .low > 1 then "answered: more" elif .high < 1 then "answered: less" else "answered: no difference" end;
+    | if .low > 1 then "answered: more" elif .high < 1 then "answered: less"
+      elif .low > 1 / 1.1 and .high < 1.1 then "answered: no difference" else open end;
 
 # A value as a reader sees it.
 def seen: . as $value | value
