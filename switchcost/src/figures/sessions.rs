@@ -116,7 +116,7 @@ mod tests {
         assert_eq!([interval.low, interval.high], [9.0, 17.0]);
         let unsure = Estimate { interval: None, ..few };
         assert_eq!(over(&[few, unsure]).unwrap().interval, None);
-        // exp(x̄ ± t(0.975, 4) · s / √5) of the logarithms, by scipy.stats.t.interval.
+        // exp(x̄ ± 2.7764 · s / √5) of the logarithms: t(0.975, 4) of printed tables.
         let five = [90.0, 95.0, 100.0, 105.0, 110.0].map(|value| session(value, 1.0, 1000.0));
         let interval = over(&five).unwrap().interval.unwrap();
         assert_eq!(interval.n, 5);

@@ -1,5 +1,4 @@
-//! Sessions: several runs of one plan on one machine. An interval over the processes of one holds for that session
-//! alone, since sessions differ by more; what is said of a machine takes each as a sample.
+//! Answers of several sessions, and earlier answers beside a new one.
 
 use facts::Record;
 use stats::Estimate;
