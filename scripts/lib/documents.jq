@@ -101,7 +101,8 @@ def plain($quantity): unit($quantity) as [$by, $unit] | "\(. / $by | digits(2))\
 # An estimate with its interval, in the unit of the estimate.
 def shown($quantity):
     (.estimate | unit($quantity)) as [$by, $unit]
-    | "\(mark)\(.estimate / $by | digits(2))\($unit) [\(.low / $by | digits(2)), \(.high / $by | digits(2))]";
+    | "\(mark)\(.estimate / $by | digits(2))\($unit)"
+      + if .few then "" else " [\(.low / $by | digits(2)), \(.high / $by | digits(2))]" end;
 
 # Of a figure: its mean, or the slope of its user memory, without and with the interval.
 def interval: {disturbed, contradicted} + if .outcome == "slope" then .user.line.slope

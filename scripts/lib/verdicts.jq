@@ -69,9 +69,9 @@ def has_digits: gsub("`[^`]*`|\\([^)]*\\)"; "") | test("[0-9]");
 def shaken: if length == 0 then . else
     (.[0] | if .disturbed or .few then scaled(2 / 3), ., scaled(1.5) else . end) as $first | [$first] + (.[1:] | shaken) end;
 # What a rule says, if it says so of all of them: corrected times are within 6 % (rms) of quiet ones.
-def judged(rule): [(.values | shaken) as $values | .values = $values | rule] | unique
+def judged(rule): any(.values[]; .disturbed) as $disturbed | [(.values | shaken) as $values | .values = $values | rule] | unique
     | if length == 1 then .[0] elif length == 2 and .[1] == .[0] + ", barely" then .[1]
-      else "undecided here: a quieter machine decides" end;
+      else "undecided here: \(if $disturbed then "a quieter machine decides" else "more rounds decide" end)" end;
 
 # True of a rule that says something else of other figures: a text in the place of one does not.
 def depends(rule): def put($x): .estimate = $x | .low = $x | .high = $x;

@@ -50,7 +50,7 @@ const ROWS: [(&str, &str); 33] = [
         r#"verdict("10 times"; disturbed(12; 11; 13); as_over)"#,
         "undecided here: a quieter machine decides",
     ),
-    (r#"verdict("10 times"; few(12); as_over)"#, "undecided here: a quieter machine decides"),
+    (r#"verdict("10 times"; few(12); as_over)"#, "undecided here: more rounds decide"),
     (
         r#"verdict("1"; v(1; 1; 1) | .contradicted = true; as_ratio)"#,
         "undecided here: contradicted by its counters",
