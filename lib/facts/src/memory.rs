@@ -146,35 +146,46 @@ fn pipes_of(pid: i32) -> Option<BTreeSet<String>> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
+    use std::io::{Read, Write};
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
 
+    /// A `cat` that has answered: until then it may be within execve(2), with no memory of its own.
+    fn cat() -> (Child, i32) {
+        let mut command = Command::new("cat");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(b"a").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let pid = child.id() as i32;
+        (child, pid)
+    }
+
     #[test]
     fn processes_add_up_and_one_that_has_ended_makes_the_sum_unknown() {
-        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let (own, other) = (std::process::id() as i32, child.id() as i32);
-        let (one, both) = (of(&[own]), of(&[own, other]));
-        assert!(one.resident.unwrap().min(one.peak_resident.unwrap()) > 100 << 10, "{one:?}");
-        assert!(one.kernel().unwrap() > f64::from(100 << 10), "{one:?}");
-        assert!(both.peak_resident > one.peak_resident, "{one:?} {both:?}");
+        let ((mut first, one), (mut second, other)) = (cat(), cat());
+        let (alone, beside, both) = (of(&[one]), of(&[other]), of(&[one, other]));
+        assert!(alone.resident.unwrap().min(alone.peak_resident.unwrap()) > 100 << 10, "{alone:?}");
+        assert!(alone.kernel().unwrap() > f64::from(100 << 10), "{alone:?}");
+        let peaks = [alone, beside].map(|memory| memory.peak_resident.unwrap());
+        assert_eq!(both.peak_resident, Some(peaks.iter().sum()));
         assert!(both.resident.is_some() && both.anonymous.is_some());
-        drop(child.stdin.take());
-        child.wait().unwrap();
-        for gone in [of(&[own, other]), of(&[])] {
+        drop(first.stdin.take());
+        first.wait().unwrap();
+        for gone in [of(&[one, other]), of(&[])] {
             assert_eq!((gone.resident, gone.pipe_pages), (None, None));
         }
+        drop(second.stdin.take());
+        second.wait().unwrap();
     }
 
     #[test]
     fn a_pipe_with_two_ends_counts_once_and_standard_streams_do_not() {
         let inherited = nix::unistd::pipe().unwrap();
-        let mut command = Command::new("cat");
-        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let with_ours = pipes(&[child.id() as i32]).unwrap();
+        let (mut child, pid) = cat();
+        let with_ours = pipes(&[pid]).unwrap();
         drop(inherited);
-        let alone = pipes(&[child.id() as i32]).unwrap();
+        let alone = pipes(&[pid]).unwrap();
         drop(child.stdin.take());
         child.wait().unwrap();
         assert_eq!((with_ours, alone), (0, 1));
