@@ -27,6 +27,10 @@ impl Metric {
             }
             Metric::User => per_iteration(record.usage?.user_ns)?,
             Metric::System => per_iteration(record.usage?.system_ns)?,
+            Metric::Cpu => {
+                let usage = record.usage?;
+                (usage.user_ns as f64 + usage.system_ns as f64) / record.timed()?.0 as f64
+            }
             // How long an iteration took that has latencies is not known.
             Metric::CpuShare if record.arrivals.is_some() => return None,
             Metric::CpuShare => {
@@ -37,6 +41,10 @@ impl Metric {
                 let usage = record.usage?;
                 let all = usage.voluntary_switches as f64 + usage.involuntary_switches as f64;
                 all / record.timed()?.0 as f64
+            }
+            Metric::SystemCalls => {
+                let calls = *record.counters.as_ref()?.events.get("system_calls")?;
+                calls as f64 / record.counted()?.0 as f64
             }
             Metric::Faults => {
                 let usage = record.usage?;

@@ -46,10 +46,14 @@ pub enum Metric {
     User,
     /// CPU time in the kernel per iteration.
     System,
+    /// CPU time per hop, or per task if nothing is handed over.
+    Cpu,
     /// CPU time divided by elapsed time: the number of busy CPUs.
     CpuShare,
     /// Context switches of both kinds per hop, or per task if nothing is handed over.
     Switches,
+    /// System calls per hop, or per task if nothing is handed over, in the run in which events were counted.
+    SystemCalls,
     /// Page faults, minor and major, per iteration.
     Faults,
     /// Largest resident set of the process (VmHWM).
@@ -91,7 +95,7 @@ pub enum Stat {
 }
 
 /// Each metric with its name in plans and results, its label, and the kind of its quantity.
-static NAMED: [(Metric, &str, &str, Quantity); 23] = [
+static NAMED: [(Metric, &str, &str, Quantity); 25] = [
     (Metric::Hop, "hop", "time per hop", Quantity::Time),
     (Metric::Task, "task", "time per task", Quantity::Time),
     (Metric::Memory, "memory", "bytes per task", Quantity::Bytes),
@@ -113,8 +117,10 @@ static NAMED: [(Metric, &str, &str, Quantity); 23] = [
     (Metric::Throughput, "throughput", "bytes handed over per second", Quantity::Throughput),
     (Metric::User, "user", "time in user mode per iteration", Quantity::Time),
     (Metric::System, "system", "time in the kernel per iteration", Quantity::Time),
+    (Metric::Cpu, "cpu", "CPU time per hop or task", Quantity::Time),
     (Metric::CpuShare, "cpu-share", "busy CPUs", Quantity::Share),
     (Metric::Switches, "switches", "switches per hop or task", Quantity::Count),
+    (Metric::SystemCalls, "system-calls", "system calls per hop or task", Quantity::Count),
     (Metric::Faults, "faults", "page faults per iteration", Quantity::Count),
     (Metric::Peak, "peak", "peak resident memory", Quantity::Bytes),
     (Metric::PeakPerTask, "peak-per-task", "peak resident memory per task", Quantity::Bytes),

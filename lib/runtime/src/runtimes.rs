@@ -126,8 +126,10 @@ pub trait TaskDriver: Send + 'static {
     /// Sends the tokens of an iteration in, takes them out, and times that.
     fn make_trips(&mut self, iteration: u64) -> impl Future<Output = anyhow::Result<Times>> + Send;
 
-    /// Checks the tokens that came out.
-    fn verify(&self, iteration: u64) -> anyhow::Result<()>;
+    /// Checks the tokens that came out, if that is not done at the end.
+    fn verify(&self, _iteration: u64) -> anyhow::Result<()> {
+        Ok(())
+    }
 }
 
 /// A pass that is over, and how it went.

@@ -60,6 +60,10 @@ pub const BUILT_IN: &[BuiltIn] = &[
         "work that blocks in an async runtime: the cost of each strategy, to itself and to its neighbours"
     ),
     built_in!(
+        "waiting",
+        "what it takes to wait: signals, timers, select!, locks, wakes of threads, blocking"
+    ),
+    built_in!(
         "load",
         "how late tasks start at 10 to 90 % load, on threads, Tokio and goroutines; takes ten minutes"
     ),

@@ -1,7 +1,7 @@
 //! Work that only some programs do.
 
-use crate::support::build;
 use crate::support::process::{Outcome, Run};
+use crate::support::{build, skip};
 
 fn run(program: &str, flags: &str, more: &str) -> Outcome {
     Run::of(build().join(program)).flags(flags).flags(more).start().finish_all()
@@ -45,4 +45,40 @@ fn arrivals_are_served_at_a_load_and_at_an_interval_and_no_backlog_grows() {
         let run = run.expect_refusal(1, &["the backlog", "a load of 150 %"]);
         assert_eq!(run.stderr.lines().count(), 1, "{run}");
     }
+}
+
+/// Each row of `waiting` counts what it did, and refuses the flags that are not for it.
+#[test]
+fn each_way_to_wait_is_done() {
+    let some = "--tasks 20 --iters 5 --warmup 1";
+    for on in ["tokio-timer", "smol-timer", "timerfd", "posix-timer", "timeout-ready"] {
+        run("waiting", &format!("--armed 3 --on {on}"), some).expect(0);
+    }
+    for on in ["select-2-ready", "select-2-pending", "select-8-ready", "select-8-pending", "join-2"]
+    {
+        run("waiting", &format!("--on {on}"), some).expect(0);
+        run("waiting", &format!("--on {on} --other-side same-cpu"), some)
+            .expect_refusal(2, &["--other-side", on]);
+    }
+    for on in ["notify", "oneshot", "mpsc", "watch", "semaphore", "timeout-hand-over", "spawn"] {
+        for other in ["same-cpu", "two-workers", "idle-cpu --flavor multi-thread", "busy-cpu"] {
+            run("waiting", &format!("--on {on} --other-side {other}"), some).expect(0);
+        }
+    }
+    for on in ["futex", "condvar", "pipe", "eventfd", "uring-eventfd", "uring-futex"] {
+        for other in ["none", "same-cpu", "idle-cpu", "busy-cpu"] {
+            let run = run("waiting", &format!("--on {on} --other-side {other}"), some);
+            if run.code == 1 && run.stderr.contains("io_uring is not available") {
+                return skip(&run.stderr);
+            }
+            run.expect(0);
+        }
+    }
+    for on in ["std-mutex", "parking-lot", "tokio-mutex"] {
+        run("waiting", &format!("--on {on} --contenders 3 --held 1us"), some).expect(0);
+    }
+    for on in ["spawn-blocking", "block-in-place"] {
+        run("waiting", &format!("--on {on} --spawners 3"), some).expect(0);
+    }
+    run("waiting", "--on tokio-mutex --contenders 21", some).expect_refusal(2, &["21", "--tasks"]);
 }

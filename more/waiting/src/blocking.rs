@@ -1,0 +1,96 @@
+//! Blocking work that returns at once, from tasks of a runtime with a worker for each CPU. Those of `--spawners` share
+//! the N operations. Threads of a cold pool have ended before the next iteration, by a keep-alive of 1 ms.
+
+use std::fs;
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use contract::Run;
+use runtime::{DriverKind, run_driver};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::{block_in_place, spawn_blocking};
+
+use crate::locks::Team;
+use crate::place::Place;
+use crate::{Cli, On};
+
+/// Longest time until threads have ended.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) fn warm(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let (place, runtime, is_in_place) =
+        (Place::new(cli)?, cli.runtime()?, cli.on == On::BlockInPlace);
+    let team = Team::new(cli.flags.tasks, cli.spawners, move |share| async move {
+        let begun = Instant::now();
+        for _ in 0..share {
+            if is_in_place {
+                block_in_place(|| ());
+            } else {
+                spawn_blocking(|| ()).await?;
+            }
+        }
+        Ok((begun, Instant::now()))
+    });
+    place.serve_task(run, &runtime, |run| rest(cli, run), &team)
+}
+
+pub(crate) fn cold(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let (n, place) = (cli.flags.tasks as usize, Place::new(cli)?);
+    let runtime = with_threads(n)?;
+    let before = thread_count()?;
+    place.serve_thread(
+        run,
+        |run| rest(cli, run),
+        || {
+            let times = run_driver(&runtime, DriverKind::Spawned, async move {
+                let (all, mut running) = (Arc::new(Barrier::new(n)), Vec::with_capacity(n));
+                let begun = Instant::now();
+                for _ in 0..n {
+                    let all = Arc::clone(&all);
+                    running.push(spawn_blocking(move || _ = all.wait()));
+                }
+                for one in running {
+                    one.await?;
+                }
+                anyhow::Ok((begun, Instant::now()))
+            })?;
+            let begun = Instant::now();
+            while thread_count()? > before {
+                ensure!(begun.elapsed() < PATIENCE, "threads for blocking work do not end");
+                thread::sleep(Duration::from_millis(1));
+            }
+            times
+        },
+    )
+}
+
+/// A runtime with so many threads for blocking work.
+fn with_threads(count: usize) -> anyhow::Result<Runtime> {
+    let mut builder = Builder::new_multi_thread();
+    builder.enable_all().max_blocking_threads(count).thread_keep_alive(Duration::from_millis(1));
+    builder.build().context("cannot build the runtime")
+}
+
+fn thread_count() -> anyhow::Result<usize> {
+    Ok(fs::read_dir("/proc/self/task").context("/proc/self/task")?.count())
+}
+
+/// Rests with N closures that block, each on a thread of its own.
+fn rest(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let n = cli.flags.tasks as usize;
+    let runtime = with_threads(n)?;
+    let (begun, end) = (Arc::new(Barrier::new(n + 1)), Arc::new(Barrier::new(n + 1)));
+    for _ in 0..n {
+        let (begun, end) = (Arc::clone(&begun), Arc::clone(&end));
+        runtime.spawn_blocking(move || {
+            begun.wait();
+            end.wait();
+        });
+    }
+    begun.wait();
+    let held = run.held();
+    end.wait();
+    held
+}

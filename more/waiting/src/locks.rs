@@ -1,0 +1,157 @@
+//! Locks: N operations, in equal shares by `--contenders`; each takes the lock, adds one to what it guards, computes
+//! for `--held`, and lets it go. Those of std and parking_lot spin for a while before they sleep: the switches tell
+//! how often one slept.
+//!
+//! A sample is the time from the first contender's start to the last one's end. They start together, as far as
+//! the kernel or the runtime lets them: take operations enough. With `--oversubscribe` a process computes on each
+//! CPU, and may take it from who holds the lock. Nobody waits at rest: a thread at a lock sleeps as in `futex`, a task
+//! as in `semaphore`.
+
+use std::hint;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use chain::Times;
+use contract::Run;
+use runtime::{TaskDriver, join};
+
+use crate::Cli;
+use crate::place::Place;
+
+/// A lock that guards a number.
+pub(crate) trait Lock: Default + Send + Sync + 'static {
+    /// Does something while it is locked.
+    fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T;
+}
+
+impl Lock for std::sync::Mutex<u64> {
+    #[inline]
+    fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T {
+        work(&mut self.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Lock for parking_lot::Mutex<u64> {
+    #[inline]
+    fn with<T>(&self, work: impl FnOnce(&mut u64) -> T) -> T {
+        work(&mut self.lock())
+    }
+}
+
+/// What is done while a lock is held: counts, and computes for so long by the clock.
+#[inline]
+fn count(number: &mut u64, held: Duration) {
+    *number += 1;
+    if held > Duration::ZERO {
+        let begun = Instant::now();
+        while begun.elapsed() < held {
+            hint::spin_loop();
+        }
+    }
+}
+
+/// Checks what a lock guards: one for each operation.
+fn check(number: u64, cli: &Cli, run: &Run) -> anyhow::Result<()> {
+    let expected = cli.operations(run);
+    ensure!(
+        number == expected,
+        "the lock guards {number}, expected {expected}: it does not exclude"
+    );
+    Ok(())
+}
+
+/// Shares of N operations.
+fn shares(n: u32, parts: u32) -> impl Iterator<Item = u32> {
+    (0..parts).map(move |part| n / parts + u32::from(part < n % parts))
+}
+
+/// From the first start to the last end.
+fn span(times: &[Times]) -> anyhow::Result<Times> {
+    let begun = times.iter().map(|times| times.0).min();
+    let ended = times.iter().map(|times| times.1).max();
+    begun.zip(ended).context("nobody has worked")
+}
+
+pub(crate) fn among_threads<L: Lock>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let (place, lock, contenders) =
+        (Place::new(cli)?, Arc::new(L::default()), cli.contenders as usize);
+    let (start, ended) = (Arc::new(Barrier::new(contenders + 1)), Arc::new(AtomicBool::new(false)));
+    let (done, times) = mpsc::channel();
+    let contend = |share| {
+        let (lock, start, ended) = (Arc::clone(&lock), Arc::clone(&start), Arc::clone(&ended));
+        let (held, done) = (cli.held.into(), done.clone());
+        cli.stack.spawn(cli.contenders, move || {
+            loop {
+                start.wait();
+                if ended.load(Relaxed) {
+                    return;
+                }
+                let begun = Instant::now();
+                for _ in 0..share {
+                    lock.with(|number| count(number, held));
+                }
+                // The other end is there as long as the pass.
+                let _ = done.send((begun, Instant::now()));
+            }
+        })
+    };
+    let all: Vec<_> = shares(cli.flags.tasks, cli.contenders).map(contend).collect();
+    let all = all.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    place.serve_thread(run, Run::held, || {
+        start.wait();
+        span(&times.iter().take(contenders).collect::<Vec<Times>>())
+    })?;
+    ended.store(true, Relaxed);
+    start.wait();
+    all.into_iter().try_for_each(threads::join)?;
+    check(lock.with(|number| *number), cli, run)
+}
+
+/// Tasks that share the operations of an iteration, each done by this.
+pub(crate) struct Team<W> {
+    n: u32,
+    count: u32,
+    work: W,
+}
+
+impl<W> Team<W> {
+    pub(crate) fn new(n: u32, count: u32, work: W) -> Arc<tokio::sync::Mutex<Self>> {
+        Arc::new(tokio::sync::Mutex::new(Team { n, count, work }))
+    }
+}
+
+impl<W, F> TaskDriver for Team<W>
+where
+    W: Fn(u32) -> F + Send + Sync + 'static,
+    F: Future<Output = anyhow::Result<Times>> + Send + 'static,
+{
+    async fn make_trips(&mut self, _: u64) -> anyhow::Result<Times> {
+        let tasks: Vec<_> =
+            shares(self.n, self.count).map(|share| tokio::spawn((self.work)(share))).collect();
+        let mut times = Vec::new();
+        for task in tasks {
+            times.push(join(task).await?);
+        }
+        span(&times)
+    }
+}
+
+pub(crate) fn among_tasks(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let (place, runtime, held) = (Place::new(cli)?, cli.runtime()?, cli.held.into());
+    let lock = Arc::new(tokio::sync::Mutex::new(0));
+    let contended = Arc::clone(&lock);
+    let team = Team::new(cli.flags.tasks, cli.contenders, move |share| {
+        let lock = Arc::clone(&contended);
+        async move {
+            let begun = Instant::now();
+            for _ in 0..share {
+                count(&mut *lock.lock().await, held);
+            }
+            Ok((begun, Instant::now()))
+        }
+    });
+    place.serve_task(run, &runtime, Run::held, &team)?;
+    check(*lock.blocking_lock(), cli, run)
+}

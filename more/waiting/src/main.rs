@@ -1,0 +1,321 @@
+//! What it takes to wait: for a timer, for one of several events, for another task, a lock, another thread, or
+//! for work that blocks.
+//!
+//! One iteration: N operations in a row, where N is `--tasks`. `--on` names the operation ([`On`]); each family of
+//! them is a file. `--other-side` says where the side is that a signal wakes:
+//! - `none`: here, in the same task or thread, which does both: nobody sleeps;
+//! - `same-cpu`: a task of the same runtime, or a thread on the same CPU;
+//! - `two-workers`: a task of the same runtime, which has two workers and places both sides as it likes;
+//! - `idle-cpu`: a thread on a CPU of its own that sleeps there, or a task on a runtime of its own there;
+//! - `busy-cpu`: the same, while another process computes on that CPU.
+//!
+//! An operation is then a round trip, two hops: a signal, a wait for the answer, and between them the same by the
+//! other side.
+//!
+//! Timed: those operations. Left out: whatever is built, and the proof that all were done: what each side
+//! received is counted, and the sum of what a lock guards.
+//!
+//! At rest N waiters exist, so that memory over `--tasks` is what a waiter holds, with what it waits for.
+//!
+//! Not to be taken for a latency under load: one side always waits for the other. Tokio has its drivers of I/O and
+//! time, as `#[tokio::main]` has, so that a runtime with nothing to do sleeps in epoll_wait(2). Every 128 events at
+//! most a task yields once (Tokio's budget), which is in the time.
+
+mod blocking;
+mod choice;
+mod locks;
+mod place;
+mod signals;
+mod timers;
+mod wakes;
+
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use contract::message::{Claim, Description, Need, Needs};
+use contract::units::Span;
+use contract::{BadUsage, Defaults, Flags, Program, Run};
+use place::OtherSide;
+use runtime::{Flavor, RuntimeFlags};
+use threads::StackFlags;
+use tokio::runtime::Runtime;
+
+/// Time what it takes to wait: timers, select!, signals between tasks, locks, wakes of threads, blocking
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    /// Operation
+    #[arg(long, value_enum, default_value_t = On::Notify)]
+    on: On,
+    /// Place of the side that is woken [default: none, or same-cpu for --on spawn]
+    #[arg(long, value_enum)]
+    other_side: Option<OtherSide>,
+    /// Scheduler of the rows that are Tokio's: of each side, one worker
+    #[arg(long, value_enum, default_value = "current-thread")]
+    flavor: Flavor,
+    /// Timers that are armed meanwhile, for the rows of timers
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
+    armed: u32,
+    /// Threads, or tasks of Tokio's mutex, that take the lock in turns with all others
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    contenders: u32,
+    /// Time for which a lock is held, in which its holder computes
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "0ns", value_parser = held)]
+    held: Span,
+    /// A process computes on each CPU meanwhile, so that who holds a lock is preempted
+    #[arg(long)]
+    oversubscribe: bool,
+    /// Tasks that spawn blocking work, each waits for its own
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    spawners: u32,
+    #[command(flatten)]
+    stack: StackFlags,
+}
+
+fn held(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse()?;
+    if span.0 > 1_000_000 { Err("a time of 1ms at most".to_owned()) } else { Ok(span) }
+}
+
+/// An operation. The names of the families begin their lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum On {
+    /// timer: tokio::time::sleep of an hour, polled once and dropped: into the wheel and out of it
+    TokioTimer,
+    /// timer: the same with smol's async_io::Timer, whose reactor is a thread of its own
+    SmolTimer,
+    /// timer: timerfd_settime(2) sets it, and clears it
+    Timerfd,
+    /// timer: timer_settime(2) sets it, and clears it
+    PosixTimer,
+    /// timer: tokio::time::timeout of an hour around a future that is ready: no timer gets into the wheel
+    TimeoutReady,
+    /// choice: select! of two channels with a message each; what is taken is put back
+    #[value(name = "select-2-ready")]
+    Select2Ready,
+    /// choice: select! of two empty channels, polled once and dropped: what a loop pays that goes to sleep
+    #[value(name = "select-2-pending")]
+    Select2Pending,
+    /// choice: the same of eight channels, with messages
+    #[value(name = "select-8-ready")]
+    Select8Ready,
+    /// choice: the same of eight channels, empty
+    #[value(name = "select-8-pending")]
+    Select8Pending,
+    /// choice: join! of two channels with a message each; both are put back
+    #[value(name = "join-2")]
+    Join2,
+    /// choice: of 100 boxed futures in a FuturesUnordered one gets its message, and another takes its place
+    #[value(name = "unordered-100")]
+    Unordered100,
+    /// signal: notify_one, and notified().await
+    Notify,
+    /// signal: Notify, each wait in a tokio::time::timeout of an hour
+    TimeoutHandOver,
+    /// signal: a new oneshot channel for each, whose sender goes with the message before
+    Oneshot,
+    /// signal: try_send into a tokio::sync::mpsc channel of one place, and recv().await
+    Mpsc,
+    /// signal: send_modify of a tokio::sync::watch, and changed().await
+    Watch,
+    /// signal: add_permits(1) to a Semaphore, and acquire().await of a permit that is not given back
+    Semaphore,
+    /// signal: Handle::spawn on the other side's runtime, and its JoinHandle awaited
+    Spawn,
+    /// lock: std::sync::Mutex, among threads
+    StdMutex,
+    /// lock: parking_lot::Mutex, among threads
+    ParkingLot,
+    /// lock: tokio::sync::Mutex, among tasks of a runtime with a worker for each CPU
+    TokioMutex,
+    /// wake: a word is set, and FUTEX_WAKE; the other side sleeps in FUTEX_WAIT
+    Futex,
+    /// wake: a flag under std's Mutex, and Condvar::notify_one
+    Condvar,
+    /// wake: a byte through a pipe; the other side sleeps in epoll_wait(2), and reads
+    Pipe,
+    /// wake: the same through an eventfd
+    Eventfd,
+    /// wake: a write to an eventfd, which the other side's io_uring reads
+    UringEventfd,
+    /// wake: IORING_OP_MSG_RING from a ring to the other side's (Linux 5.18)
+    UringMsgRing,
+    /// wake: as futex, awaited by IORING_OP_FUTEX_WAIT (Linux 6.7)
+    UringFutex,
+    /// blocking: spawn_blocking of nothing, awaited; then the next: its thread is there
+    SpawnBlocking,
+    /// blocking: spawn_blocking of N at once, none of which returns before all run: each has a new thread
+    SpawnBlockingCold,
+    /// blocking: block_in_place of nothing: the worker leaves its tasks to another thread, and takes them back
+    BlockInPlace,
+}
+
+/// Rows with the same flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Timer,
+    Choice,
+    Signal,
+    Lock,
+    Wake,
+    Blocking,
+}
+
+impl On {
+    fn family(self) -> Family {
+        match self {
+            On::TokioTimer | On::SmolTimer | On::Timerfd | On::PosixTimer => Family::Timer,
+            On::TimeoutReady => Family::Timer,
+            On::Select2Ready | On::Select2Pending | On::Select8Ready => Family::Choice,
+            On::Select8Pending | On::Join2 | On::Unordered100 => Family::Choice,
+            On::Notify | On::Oneshot | On::Mpsc | On::Watch | On::Semaphore => Family::Signal,
+            On::TimeoutHandOver | On::Spawn => Family::Signal,
+            On::StdMutex | On::ParkingLot | On::TokioMutex => Family::Lock,
+            On::SpawnBlocking | On::SpawnBlockingCold | On::BlockInPlace => Family::Blocking,
+            _ => Family::Wake,
+        }
+    }
+
+    fn is_of_tokio(self) -> bool {
+        use On::{ParkingLot, PosixTimer, SmolTimer, StdMutex, Timerfd};
+        let is_other = matches!(self, SmolTimer | Timerfd | PosixTimer | StdMutex | ParkingLot);
+        !is_other && self.family() != Family::Wake
+    }
+}
+
+impl Program for Cli {
+    const DEFAULTS: Defaults = Defaults { tasks: 100, iters: 1000, warmup: 100 };
+
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        self.check()?;
+        let is_handed_over = matches!(self.on.family(), Family::Signal | Family::Wake);
+        let claim = match (self.on.family(), self.other_side()) {
+            (Family::Lock | Family::Blocking, _) => Claim::UserSwitch,
+            (_, OtherSide::None) => Claim::NoSwitch,
+            (Family::Signal, OtherSide::SameCpu | OtherSide::TwoWorkers) => Claim::UserSwitch,
+            _ => Claim::KernelSwitch,
+        };
+        let description = Description {
+            hops: is_handed_over.then_some(2 * u64::from(self.flags.tasks)),
+            needs: self.needs(),
+            ..Description::new("waiting", &self.flags, claim)
+        };
+        let is_of_tokio = self.on.is_of_tokio();
+        if is_of_tokio { self.runtime_flags().describe(description) } else { Ok(description) }
+    }
+}
+
+impl Cli {
+    /// Refuses flags that change nothing, and what cannot be.
+    fn check(&self) -> anyhow::Result<()> {
+        let (family, other) = (self.on.family(), self.other_side);
+        let (is_signal, is_lock) = (family == Family::Signal, family == Family::Lock);
+        let is_timer = family == Family::Timer || self.on == On::TimeoutHandOver;
+        let is_shared = matches!(self.on, On::SpawnBlocking | On::BlockInPlace);
+        for (flag, is_given, is_of_use) in [
+            ("--other-side", other.is_some(), is_signal || family == Family::Wake),
+            ("--other-side two-workers", other == Some(OtherSide::TwoWorkers), is_signal),
+            ("--other-side none", other == Some(OtherSide::None), self.on != On::Spawn),
+            ("--flavor", self.flavor != Flavor::CurrentThread, is_signal),
+            ("--armed", self.armed > 0, is_timer),
+            ("--contenders", self.contenders > 1, is_lock),
+            ("--held", self.held.0 > 0, is_lock),
+            ("--oversubscribe", self.oversubscribe, is_lock),
+            ("--spawners", self.spawners > 1, is_shared),
+        ] {
+            if is_given && !is_of_use {
+                let row = self.on.to_possible_value().map(|row| row.get_name().to_owned());
+                let row = row.unwrap_or_default();
+                return Err(BadUsage::new(format!("{flag}: not for --on {row}: drop it")));
+            }
+        }
+        let (most, n) = (self.contenders.max(self.spawners), self.flags.tasks);
+        if most > n {
+            return Err(BadUsage::new(format!("{most} tasks share {n} operations: raise --tasks")));
+        }
+        self.other_side().check()
+    }
+
+    /// Place of the other side.
+    fn other_side(&self) -> OtherSide {
+        let usual = if self.on == On::Spawn { OtherSide::SameCpu } else { OtherSide::None };
+        self.other_side.unwrap_or(usual)
+    }
+
+    /// Operations of all iterations so far.
+    fn operations(&self, run: &Run) -> u64 {
+        run.sent() * u64::from(self.flags.tasks)
+    }
+
+    /// Each of its runtimes.
+    fn runtime_flags(&self) -> RuntimeFlags {
+        match (self.on.family(), self.other_side(), self.flavor) {
+            (Family::Lock | Family::Blocking, ..) => RuntimeFlags::multi_thread(None),
+            (_, OtherSide::TwoWorkers, _) => RuntimeFlags::multi_thread(Some(2)),
+            (_, _, Flavor::MultiThread) => RuntimeFlags::multi_thread(Some(1)),
+            (_, _, flavor) => RuntimeFlags { flavor, ..RuntimeFlags::default() },
+        }
+    }
+
+    /// A runtime with its drivers, on the CPUs of the calling thread.
+    fn runtime(&self) -> anyhow::Result<Runtime> {
+        self.runtime_flags().build_with(|builder| {
+            builder.enable_all();
+        })
+    }
+
+    /// Upper bounds: more than was seen.
+    fn needs(&self) -> Needs {
+        let (descriptors, maps) = match self.on {
+            On::Timerfd => (1, 0),
+            On::Pipe | On::Eventfd | On::UringEventfd | On::UringFutex => (3, 4),
+            On::UringMsgRing => (3, 8),
+            _ => (0, 0),
+        };
+        let armed = u64::from(self.armed);
+        let threads = u64::from(self.contenders.max(self.spawners)) + 16;
+        let is_of_threads = matches!(self.on.family(), Family::Wake | Family::Blocking);
+        let needs = Needs {
+            descriptors: Need::new(24 + descriptors * armed, descriptors),
+            maps: Need::new(4 * threads, maps),
+            threads: Need::new(threads, 0),
+            bytes: Need::new((16 << 20) + (armed << 10), 24 << 10),
+            space: Need::new(threads << 26, 0),
+        };
+        if is_of_threads { needs + self.stack.needs() } else { needs }
+    }
+}
+
+fn main() -> ExitCode {
+    contract::main(|cli: &Cli, run: &mut Run| match cli.on {
+        On::TokioTimer | On::TimeoutReady => timers::in_tokio(cli, run),
+        On::SmolTimer => timers::in_smol(cli, run),
+        On::Timerfd => timers::by_timerfd(cli, run),
+        On::PosixTimer => timers::by_timer(cli, run),
+        On::TimeoutHandOver => signals::measure::<signals::InTime>(cli, run),
+        On::Notify => signals::measure::<signals::Notified>(cli, run),
+        On::Oneshot => signals::measure::<signals::Once>(cli, run),
+        On::Mpsc => signals::measure::<signals::Received>(cli, run),
+        On::Watch => signals::measure::<signals::Watched>(cli, run),
+        On::Semaphore => signals::measure::<signals::Permitted>(cli, run),
+        On::Spawn => signals::measure::<signals::Spawned>(cli, run),
+        On::StdMutex => locks::among_threads::<std::sync::Mutex<u64>>(cli, run),
+        On::ParkingLot => locks::among_threads::<parking_lot::Mutex<u64>>(cli, run),
+        On::TokioMutex => locks::among_tasks(cli, run),
+        On::Futex => wakes::measure::<wakes::Futex>(cli, run),
+        On::Condvar => wakes::measure::<wakes::Condvar>(cli, run),
+        On::Pipe => wakes::measure::<wakes::Pipe>(cli, run),
+        On::Eventfd => wakes::measure::<wakes::Event>(cli, run),
+        On::UringEventfd => wakes::measure::<wakes::UringEventfd>(cli, run),
+        On::UringMsgRing => wakes::measure::<wakes::UringMsgRing>(cli, run),
+        On::UringFutex => wakes::measure::<wakes::UringFutex>(cli, run),
+        On::SpawnBlocking | On::BlockInPlace => blocking::warm(cli, run),
+        On::SpawnBlockingCold => blocking::cold(cli, run),
+        _ => choice::measure(cli, run),
+    })
+}

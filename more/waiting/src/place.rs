@@ -1,0 +1,177 @@
+//! Where both sides run, the processes that keep CPUs busy, and the steps of a run.
+
+#![expect(unsafe_code, reason = "processes are forked")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use anyhow::Context;
+use chain::Times;
+use clap::ValueEnum;
+use contract::{BadUsage, Pass, Run, Step};
+use nix::sys::signal::{Signal, kill, raise};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
+use runtime::{Driven, DriverKind, TaskDriver, drive_pass, run_driver};
+use threads::{allowed_cpus, process, restrict};
+use tokio::runtime::Runtime;
+use tokio::sync::Mutex;
+
+use crate::Cli;
+
+/// Where the side is that an operation wakes: the first lines of main.rs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OtherSide {
+    /// here: the task or thread that signals also waits
+    None,
+    /// a task of the same runtime, or a thread on the same CPU
+    SameCpu,
+    /// a task of the same runtime, which has two workers
+    TwoWorkers,
+    /// on another CPU, which is idle
+    IdleCpu,
+    /// on another CPU, on which a process computes
+    BusyCpu,
+}
+
+impl OtherSide {
+    fn is_apart(self) -> bool {
+        matches!(self, OtherSide::IdleCpu | OtherSide::BusyCpu)
+    }
+
+    /// Refuses two CPUs if there is one.
+    pub(crate) fn check(self) -> anyhow::Result<()> {
+        if self.is_apart() && allowed_cpus()?.len() < 2 {
+            return Err(BadUsage::new(
+                "--other-side: idle-cpu and busy-cpu need two CPUs, and this process may use one: use same-cpu, or another taskset",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// CPUs of both sides.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// That of this thread, unless the kernel decides.
+    here: Option<usize>,
+    /// That of the other side's thread, if that is another CPU.
+    pub(crate) there: Option<usize>,
+    /// Processes that compute while a pass is timed.
+    busy: Vec<Pid>,
+}
+
+impl Place {
+    /// Places this thread. Call it before there are others.
+    pub(crate) fn new(cli: &Cli) -> anyhow::Result<Self> {
+        let (cpus, other) = (allowed_cpus()?, cli.other_side());
+        let is_placed = other == OtherSide::SameCpu || other.is_apart();
+        let mut place = Place {
+            here: is_placed.then(|| cpus[0]),
+            there: other.is_apart().then(|| cpus[1]),
+            busy: Vec::new(),
+        };
+        let all: &[usize] = if cli.oversubscribe { &cpus } else { &[] };
+        let busy = place.there.iter().filter(|_| other == OtherSide::BusyCpu);
+        for &cpu in busy.chain(all) {
+            place.busy.push(compute_on(cpu).context("cannot start a process that computes")?);
+        }
+        place.back()?;
+        Ok(place)
+    }
+
+    /// Restricts this thread to its CPU again.
+    pub(crate) fn back(&self) -> anyhow::Result<()> {
+        let back = self.here.map_or(Ok(()), |cpu| restrict(&[cpu]));
+        back.context("cannot pin a thread to its CPU")
+    }
+
+    /// Has `drive` do each pass while CPUs are kept busy, and `rest` each rest with N waiters.
+    pub(crate) fn serve(
+        &self,
+        run: &mut Run,
+        rest: impl Fn(&mut Run) -> anyhow::Result<()>,
+        mut drive: impl FnMut(Pass) -> anyhow::Result<Driven>,
+    ) -> anyhow::Result<()> {
+        while let Some(step) = run.next_step()? {
+            match step {
+                Step::Hold => rest(run)?,
+                Step::Pass(pass) => {
+                    self.tell(Signal::SIGCONT)?;
+                    let driven = drive(*pass);
+                    self.tell(Signal::SIGSTOP)?;
+                    let (pass, result) = driven?;
+                    run.finish(pass)?;
+                    result?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same by a thread: times each iteration of this thread's.
+    pub(crate) fn serve_thread(
+        &self,
+        run: &mut Run,
+        rest: impl Fn(&mut Run) -> anyhow::Result<()>,
+        mut iterate: impl FnMut() -> anyhow::Result<Times>,
+    ) -> anyhow::Result<()> {
+        self.serve(run, rest, |mut pass| {
+            let mut result = Ok(());
+            while result.is_ok() && pass.next_iteration().is_some() {
+                result = iterate().map(|(begun, ended)| pass.record(ended - begun));
+            }
+            Ok((pass, result))
+        })
+    }
+
+    /// The same by a task of the runtime.
+    pub(crate) fn serve_task<D: TaskDriver>(
+        &self,
+        run: &mut Run,
+        runtime: &Runtime,
+        rest: impl Fn(&mut Run) -> anyhow::Result<()>,
+        driver: &Arc<Mutex<D>>,
+    ) -> anyhow::Result<()> {
+        self.serve(run, rest, |pass| {
+            run_driver(runtime, DriverKind::Spawned, drive_pass(Arc::clone(driver), pass))
+        })
+    }
+
+    /// Lets the processes go on, or stops them and waits until they are.
+    fn tell(&self, signal: Signal) -> anyhow::Result<()> {
+        for &pid in &self.busy {
+            kill(pid, signal).context("cannot reach a process that computes")?;
+            if signal == Signal::SIGSTOP {
+                waitpid(pid, Some(WaitPidFlag::WUNTRACED))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        for &pid in &self.busy {
+            // One that has ended needs neither.
+            let _ = kill(pid, Signal::SIGKILL);
+            let _ = waitpid(pid, None);
+        }
+    }
+}
+
+/// Forks a process that computes on a CPU whenever it is not stopped, as it is at first.
+fn compute_on(cpu: usize) -> anyhow::Result<Pid> {
+    let life = |detached: nix::Result<()>| {
+        let ready = detached.and_then(|()| restrict(&[cpu])).and_then(|()| raise(Signal::SIGSTOP));
+        let mut number = u64::from(ready.is_ok());
+        while number > 0 {
+            number = black_box(number).wrapping_mul(number) | 1;
+        }
+        1
+    };
+    // SAFETY: no thread was started so far.
+    let pid = unsafe { process::fork(life) }?;
+    waitpid(pid, Some(WaitPidFlag::WUNTRACED))?;
+    Ok(pid)
+}

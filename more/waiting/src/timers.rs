@@ -1,0 +1,143 @@
+//! Timers that never fire, and timeouts.
+//!
+//! With `--armed` so many others, of a day, stay in the same wheel, reactor or kernel. A timer that fires, and
+//! what a sleeping runtime does to look for the next one, are not in here.
+
+use std::future::{poll_fn, ready};
+use std::hint::black_box;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use async_io::{Timer as SmolTimer, block_on};
+use chain::Times;
+use contract::{Run, limits};
+use nix::sys::signal::{SigEvent, SigevNotify};
+use nix::sys::timer::{Expiration, Timer, TimerSetTimeFlags};
+use nix::sys::timerfd::{self, ClockId, TimerFd, TimerFlags};
+use nix::time::ClockId as Clock;
+use runtime::{TaskDriver, beside_timers};
+use tokio::sync::Mutex;
+use tokio::time::{sleep, timeout};
+
+use crate::place::Place;
+use crate::signals::HOUR;
+use crate::{Cli, On};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Polls once; true if it is pending.
+async fn is_pending(future: impl Future) -> bool {
+    let mut future = pin!(future);
+    poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_pending())).await
+}
+
+/// `tokio-timer` and `timeout-ready`.
+pub(crate) fn in_tokio(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let (n, place, runtime) = (cli.flags.tasks, Place::new(cli)?, cli.runtime()?);
+    let rest = |run: &mut Run| beside_timers(&cli.runtime()?, n, || run.held());
+    let is_timeout = cli.on == On::TimeoutReady;
+    let driver = Arc::new(Mutex::new(Timers { n, is_timeout }));
+    beside_timers(&runtime, cli.armed, || place.serve_task(run, &runtime, rest, &driver))
+}
+
+struct Timers {
+    n: u32,
+    is_timeout: bool,
+}
+
+impl TaskDriver for Timers {
+    async fn make_trips(&mut self, _: u64) -> anyhow::Result<Times> {
+        let mut count = 0;
+        let begun = Instant::now();
+        if self.is_timeout {
+            for _ in 0..self.n {
+                count += timeout(HOUR, ready(black_box(1))).await.unwrap_or(0);
+            }
+        } else {
+            for _ in 0..self.n {
+                count += u32::from(is_pending(sleep(HOUR)).await);
+            }
+        }
+        let ended = Instant::now();
+        ensure!(count == self.n, "a timer of an hour has fired");
+        Ok((begun, ended))
+    }
+}
+
+/// `smol-timer`.
+pub(crate) fn in_smol(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let (n, place) = (cli.flags.tasks, Place::new(cli)?);
+    let _armed = block_on(arm(cli.armed));
+    let rest = |run: &mut Run| {
+        let _waiters = block_on(arm(n));
+        run.held()
+    };
+    place.serve_thread(run, rest, || {
+        block_on(async {
+            let mut count = 0;
+            let begun = Instant::now();
+            for _ in 0..n {
+                count += u32::from(is_pending(SmolTimer::after(HOUR)).await);
+            }
+            let ended = Instant::now();
+            ensure!(count == n, "a timer of an hour has fired");
+            Ok((begun, ended))
+        })
+    })
+}
+
+/// So many timers that are in the reactor.
+async fn arm(count: u32) -> Vec<Pin<Box<SmolTimer>>> {
+    let mut timers: Vec<_> = (0..count).map(|_| Box::pin(SmolTimer::after(DAY))).collect();
+    for timer in &mut timers {
+        is_pending(timer).await;
+    }
+    timers
+}
+
+/// `timerfd`.
+pub(crate) fn by_timerfd(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let set = |timer: &mut TimerFd, time: Duration| {
+        timer.set(timerfd::Expiration::OneShot(time.into()), timerfd::TimerSetTimeFlags::empty())
+    };
+    let make = || TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC);
+    by_calls(cli, run, make, set)
+}
+
+/// `posix-timer`.
+pub(crate) fn by_timer(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let set = |timer: &mut Timer, time: Duration| {
+        timer.set(Expiration::OneShot(time.into()), TimerSetTimeFlags::empty())
+    };
+    let make = || Timer::new(Clock::CLOCK_MONOTONIC, SigEvent::new(SigevNotify::SigevNone));
+    by_calls(cli, run, make, set)
+}
+
+/// A timer of the kernel, which a time of zero clears.
+fn by_calls<T>(
+    cli: &Cli,
+    run: &mut Run,
+    make: impl Fn() -> nix::Result<T>,
+    set: impl Fn(&mut T, Duration) -> nix::Result<()>,
+) -> anyhow::Result<()> {
+    let (n, place) = (cli.flags.tasks, Place::new(cli)?);
+    let arm = |count| {
+        let made = |_| make().and_then(|mut timer| set(&mut timer, DAY).map(|()| timer));
+        let timers: nix::Result<Vec<T>> = (0..count).map(made).collect();
+        // timer_create(2) counts as a pending signal.
+        timers.with_context(|| limits::refused("make a timer (ulimit -n, ulimit -i)", count))
+    };
+    let (mut timer, _armed) = (make().context("cannot make a timer")?, arm(cli.armed)?);
+    let rest = |run: &mut Run| arm(n).and_then(|_waiters| run.held());
+    place.serve_thread(run, rest, || {
+        let begun = Instant::now();
+        for _ in 0..n {
+            set(&mut timer, HOUR)?;
+            set(&mut timer, Duration::ZERO)?;
+        }
+        Ok((begun, Instant::now()))
+    })
+}

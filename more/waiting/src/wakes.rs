@@ -1,0 +1,267 @@
+//! Wakes of a thread that sleeps in the kernel. Rings have no flags. Without another side the wait finds the signal, and
+//! nobody sleeps: the system calls alone.
+
+#![expect(unsafe_code, reason = "the kernel is given memory to read and write")]
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use contract::Run;
+use io_uring::{IoUring, Probe, opcode, squeue, types};
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::EventFd;
+use threads::{futex, rest, restrict};
+
+use crate::Cli;
+use crate::place::{OtherSide, Place};
+
+/// A way to wake a thread: both ends of it.
+pub(crate) trait Wake: 'static {
+    type To: Send + 'static;
+    type From: Send + 'static;
+
+    fn new() -> anyhow::Result<(Self::To, Self::From)>;
+
+    fn signal(to: &mut Self::To) -> io::Result<()>;
+
+    fn wait(from: &mut Self::From) -> io::Result<()>;
+}
+
+/// Both sides in their places. The driver signals, and waits, N times in each iteration; if the other side is here,
+/// that is done for it too.
+pub(crate) fn measure<W: Wake>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let (n, place, ended) = (cli.flags.tasks, Place::new(cli)?, Arc::new(AtomicBool::new(false)));
+    let ((mut to, mut theirs), (mut back, mut from)) = (W::new()?, W::new()?);
+    let rest = |run: &mut Run| beside_waiters::<W>(cli, run);
+    if cli.other_side() == OtherSide::None {
+        return place.serve_thread(run, rest, || {
+            let begun = Instant::now();
+            for _ in 0..n {
+                W::signal(&mut to)?;
+                W::wait(&mut theirs)?;
+                W::signal(&mut back)?;
+                W::wait(&mut from)?;
+            }
+            Ok((begun, Instant::now()))
+        });
+    }
+    let (is_over, there) = (Arc::clone(&ended), place.there);
+    let other = cli.stack.spawn(1, move || {
+        there.map_or(Ok(()), |cpu| restrict(&[cpu])).context("cannot pin a thread")?;
+        answer::<W>(back, theirs, &is_over)
+    })?;
+    place.serve_thread(run, rest, || {
+        let begun = Instant::now();
+        for _ in 0..n {
+            W::signal(&mut to)?;
+            W::wait(&mut from)?;
+        }
+        Ok((begun, Instant::now()))
+    })?;
+    ended.store(true, Ordering::Relaxed);
+    W::signal(&mut to)?;
+    let (answered, expected) = (threads::join(other)??, cli.operations(run));
+    ensure!(answered == expected, "{answered} signals were answered, expected {expected}");
+    Ok(())
+}
+
+/// The other side: waits, and signals, until the end. Returns how often.
+fn answer<W: Wake>(mut to: W::To, mut from: W::From, ended: &AtomicBool) -> anyhow::Result<u64> {
+    let mut answered = 0;
+    loop {
+        W::wait(&mut from)?;
+        if ended.load(Ordering::Relaxed) {
+            return Ok(answered);
+        }
+        W::signal(&mut to)?;
+        answered += 1;
+    }
+}
+
+/// Rests with N threads, each of which sleeps until its own signal.
+fn beside_waiters<W: Wake>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let (mut ends, mut waiters) = (Vec::new(), Vec::new());
+    for _ in 0..cli.flags.tasks {
+        let (to, mut from) = W::new()?;
+        ends.push(to);
+        waiters.push(cli.stack.spawn(cli.flags.tasks, move || W::wait(&mut from))?);
+    }
+    let rested = rest::beside(|| run.held());
+    ends.iter_mut().try_for_each(W::signal)?;
+    waiters.into_iter().try_for_each(|waiter| anyhow::Ok(threads::join(waiter)??))?;
+    rested
+}
+
+/// What makes both ends, their types, a signal, and a wait.
+macro_rules! wake {
+    ($name:ident: $make:expr, $to:ty, $from:ty, |$sender:pat_param| $signal:expr, |$receiver:pat_param| $wait:expr) => {
+        pub(crate) struct $name;
+
+        impl Wake for $name {
+            type To = $to;
+            type From = $from;
+
+            fn new() -> anyhow::Result<(Self::To, Self::From)> {
+                Ok($make)
+            }
+
+            fn signal($sender: &mut Self::To) -> io::Result<()> {
+                $signal
+            }
+
+            fn wait($receiver: &mut Self::From) -> io::Result<()> {
+                $wait
+            }
+        }
+    };
+}
+
+/// One that both ends share.
+fn shared<T>(one: T) -> (Arc<T>, Arc<T>) {
+    let one = Arc::new(one);
+    (Arc::clone(&one), one)
+}
+
+wake!(Futex: shared(AtomicU32::new(0)), Arc<AtomicU32>, Arc<AtomicU32>, |word| {
+    word.store(1, Ordering::Release);
+    futex::wake(word);
+    Ok(())
+}, |word| {
+    while word.swap(0, Ordering::Acquire) == 0 {
+        futex::wait(word, 0);
+    }
+    Ok(())
+});
+
+/// A flag with a condition variable.
+type Flag = (Mutex<bool>, std::sync::Condvar);
+
+wake!(Condvar: shared(Flag::default()), Arc<Flag>, Arc<Flag>, |flag| {
+    *flag.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    flag.1.notify_one();
+    Ok(())
+}, |flag| {
+    let is_set = flag.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_set = flag.1.wait_while(is_set, |is_set| !*is_set);
+    *is_set.unwrap_or_else(PoisonError::into_inner) = false;
+    Ok(())
+});
+
+wake!(Pipe: {
+    let (reader, writer) = pipe().context("cannot make a pipe")?;
+    (writer, (event_loop(&reader)?, reader))
+}, PipeWriter, (Epoll, PipeReader), |to| to.write_all(&[1]), |(epoll, from)| {
+    sleep(epoll)?;
+    from.read_exact(&mut [0])
+});
+
+wake!(Event: {
+    let (to, from) = shared(EventFd::new().context("cannot make an eventfd")?);
+    (to, (event_loop(&from)?, from))
+}, Arc<EventFd>, (Epoll, Arc<EventFd>), |to| Ok(to.write(1).map(drop)?), |(epoll, from)| {
+    sleep(epoll)?;
+    Ok(from.read().map(drop)?)
+});
+
+/// An event loop that waits for a descriptor.
+fn event_loop(fd: impl AsFd) -> anyhow::Result<Epoll> {
+    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).context("cannot make an epoll")?;
+    epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, 0)).context("cannot add to an epoll")?;
+    Ok(epoll)
+}
+
+fn sleep(epoll: &Epoll) -> io::Result<()> {
+    loop {
+        match epoll.wait(&mut [EpollEvent::empty()], EpollTimeout::NONE) {
+            Ok(0) | Err(Errno::EINTR) => {}
+            other => return other.map(drop).map_err(io::Error::from),
+        }
+    }
+}
+
+/// A ring, if it has the operation.
+fn ring(operation: u8, name: &str) -> anyhow::Result<IoUring> {
+    let ring = IoUring::new(4).context("io_uring is not available: io_uring_setup(2)")?;
+    let mut probe = Probe::new();
+    ring.submitter().register_probe(&mut probe).context("io_uring is not available: no probe")?;
+    ensure!(probe.is_supported(operation), "io_uring is not available: this kernel has no {name}");
+    Ok(ring)
+}
+
+/// Submits an operation, waits for a completion of the ring, and returns its result: a negative one is an errno.
+///
+/// # Safety
+/// What the entry points to is there until it completes.
+unsafe fn complete(ring: &mut IoUring, entry: &squeue::Entry) -> io::Result<i32> {
+    // SAFETY: as the caller promises.
+    unsafe { ring.submission().push(entry) }.map_err(io::Error::other)?;
+    loop {
+        match ring.submit_and_wait(1) {
+            Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
+            _ => {}
+        }
+        if let Some(completion) = ring.completion().next() {
+            return Ok(completion.result());
+        }
+    }
+}
+
+fn errno(result: i32) -> io::Result<()> {
+    if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) }
+}
+
+wake!(UringEventfd: {
+    let (to, from) = shared(EventFd::new().context("cannot make an eventfd")?);
+    (to, (ring(opcode::Read::CODE, "IORING_OP_READ")?, from, Box::default()))
+}, Arc<EventFd>, (IoUring, Arc<EventFd>, Box<u64>), |to| Ok(to.write(1).map(drop)?), |(ring, from, count)| {
+    let fd = types::Fd(from.as_fd().as_raw_fd());
+    let read = opcode::Read::new(fd, (&raw mut **count).cast(), 8).build();
+    // SAFETY: the number and the descriptor are there until the read has completed, in this call.
+    errno(unsafe { complete(ring, &read) }?)
+});
+
+wake!(UringMsgRing: {
+    let name = "IORING_OP_MSG_RING";
+    let here = ring(opcode::MsgRingData::CODE, name)?;
+    let (to, from) = shared(ring(opcode::MsgRingData::CODE, name)?);
+    ((here, to), from)
+}, (IoUring, Arc<IoUring>), Arc<IoUring>, |(here, there)| {
+    let message = opcode::MsgRingData::new(types::Fd(there.as_raw_fd()), 1, 0, None).build();
+    // SAFETY: it points to no memory.
+    errno(unsafe { complete(here, &message) }?)
+}, |from| {
+    // SAFETY: this side alone takes the completions of its ring: the other one has its number.
+    let is_taken = || unsafe { from.completion_shared() }.next().is_some();
+    while !is_taken() {
+        match from.submitter().submit_and_wait(1) {
+            Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(())
+});
+
+/// FUTEX2_SIZE_U32 and FUTEX2_PRIVATE, from include/uapi/linux/futex.h.
+const PRIVATE_WORD: u32 = 2 | 128;
+
+wake!(UringFutex: {
+    let (to, from) = Futex::new()?;
+    (to, (ring(opcode::FutexWait::CODE, "IORING_OP_FUTEX_WAIT")?, from))
+}, Arc<AtomicU32>, (IoUring, Arc<AtomicU32>), |to| Futex::signal(to), |(ring, word)| {
+    while word.swap(0, Ordering::Acquire) == 0 {
+        let any = u64::from(u32::MAX);
+        let wait = opcode::FutexWait::new(word.as_ptr(), 0, any, PRIVATE_WORD).build();
+        // SAFETY: the word is there until the wait has completed, in this call.
+        match unsafe { complete(ring, &wait) }? {
+            // The word was set before the kernel looked.
+            result if result == -libc::EAGAIN => {}
+            result => errno(result)?,
+        }
+    }
+    Ok(())
+});
