@@ -5,7 +5,7 @@ set -euo pipefail
 . "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/lib/common.sh"
 
 answer=results/xeon6-2vcpu-6.18/answer.jsonl
-others=results/epyc5-2vcpu-6.18
+others=results/xeon6b-2vcpu-6.18
 
 usage() {
     cat <<EOF
@@ -66,9 +66,13 @@ keep() {
     fi
 }
 
-# The plot of a page: one of its file's.
-target/release/switchcost report "$others/cores.jsonl" --svg "$scratch/cores" >/dev/null
-keep "$scratch/cores/hand-overs-per-second-and-cpu-by-pipes.svg" docs/findings/cores.svg
+# plot PAGE NAME: the plot of a page, one of its file's.
+plot() {
+    target/release/switchcost report "$others/$1.jsonl" --svg "$scratch/$1" >/dev/null
+    keep "$scratch/$1/$2.svg" "docs/findings/$1.svg"
+}
+plot cores hand-overs-per-second-and-cpu-by-pipes
+plot waiting signals-time-per-hop
 
 marker='(<!--= *(?<expression>[^\0]*?)-->)(?<text>[^\0]*?)(?=<!--/-->)'
 for document in "${documents[@]}"; do

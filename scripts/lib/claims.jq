@@ -53,7 +53,7 @@ def headlines: claims(
         if .values[0].high < 0.01 then "never did" else "holds" end; "the original has one thread; threads are woken by futexes, tasks are not"),
     row("io_uring might change the story: a ring ÷ epoll on one thread, pinned"; "open"; (at("findings"; "What io_uring changes"; "ring"; "pipe") | ratio), "÷ epoll on several", (at("why"; "Switch"; "task on io_uring"; pinned) | ratio); as_asked; "one call in place of four ([io_uring](FINDINGS.md#what-does-io_uring-change))"),
     row("beside JSON or TLS a switch \"fades into insignificance\": a thread switch ÷ parsing a KiB of JSON, at most"; "0.1 (our reading)";
-        over(at("\(near_bare)/answer"; "Switch"; "thread over pipes"; "unpinned"); at("\(near_bare)/answer"; "Everyday"; "parsing 1 KiB of JSON")), "nested virtual machine",
+        over(at("\(near_bare)/answer"; "Switch"; "thread over pipes"; "unpinned"); at("\(near_bare)/answer"; "Everyday"; "parsing 1 KiB of JSON")), "host delivers wake-ups",
         over(over_pipes("thread over pipes"; "unpinned"); everyday("parsing 1 KiB of JSON")); as_under; "for a task on channels it holds, for JSON ([does it matter](FINDINGS.md#does-any-of-it-matter))"),
     row("physical memory of a thread"; "9.7 KB"; used("thread"; "0"), "and of the kernel", (used("thread"; "0") | part(.kernel)); as_size; "of the process alone"),
     row("\"on CPU-bound computations, async doesn't provide any advantage\": a pool of threads ÷ tasks, computing for a millisecond"; "1"; spinning("dispatch to a pool") | ratio; as_under; "threads take less"),

@@ -14,15 +14,17 @@ def digits($n): if . == 0 then "0" else
 
 def ensure(condition; $message): if condition then . else error($message) end;
 
-# Machine of the documents, and the one of the records that it lacks.
-def machine: "epyc5-2vcpu-6.18";
-def second_machine: "epyc3-2vcpu-6.18";
+# Machine of the documents, and those of the records that it lacks, in this order.
+def machines: "xeon6b-2vcpu-6.18", "epyc5-2vcpu-6.18", "epyc3-2vcpu-6.18";
+def machine: first(machines);
+# The one whose kernel clears CPU buffers.
+def clearing: "epyc3-2vcpu-6.18";
 # The one whose yardsticks are nearest to those of bare metal.
 def near_bare: "xeon6-2vcpu-6.18";
 
 # Where a file of records is: that of a machine, if it names one.
 def path_of($file): if $file | contains("/") then $file
-    else . as $all | [(machine, second_machine) + "/" + $file | select(. as $path | $all | has($path))]
+    else . as $all | [machines + "/" + $file | select(. as $path | $all | has($path))]
         | ensure(length > 0; "there are no records \($file)") | .[0] end;
 def record($file): .[path_of($file)];
 # Names the machine of a file's records if it is not that of the documents.
@@ -187,18 +189,8 @@ def duel_table($file): [record($file).rows[]
         | ["`\($setting)`", ($programs[] as $program
             | [$all[] | select(.program == $program and .setting == $setting) | .change][0] // "–")]);
 
-# Duels of versions of Tokio: a line for each, a column for each figure of a row. Faults say little here, and switches
-# of a chain are its hops.
-def versions_table: [to_entries[] | select(.key | contains("/tokio-")) | .value + {version: (.key | sub(".*tokio-"; ""))}]
-    | ensure(length > 0; "there are no duels of Tokio") | . as $duels
-    | ([$duels[].rows[] | .name as $name | .findings[].kind
-        | select(IN("time", "memory") or . == "switches" and ($name | startswith("sparse"))) | [$name, .]] | distinct) as $columns
-    | table(["Tokio", ($columns[] | (.[0] | sub(", (un)?pinned$"; "")) + if .[1] == "switches" then ": switches" else "" end)];
-        $duels[] | [.version, ($columns[] as [$name, $kind]
-            | [.rows[] | select(.name == $name) | .findings[] | select(.kind == $kind)][0] | change)]);
-
 # The answers of all machines beside each other: thread ÷ task.
-def machines_table: [near_bare, machine, second_machine] as $names
+def machines_table: [near_bare, machines] as $names
     | [.[$names[] + "/answer"].answer] as $answers
     | table(["thread ÷ task", $names[]];
         $answers[0].rows[].name as $name
@@ -240,3 +232,23 @@ def knob($setting; $program): record("knobs")
     | [.rows[] | select((.name | startswith($program + ": ")) and (.name | contains($setting))) | .findings[] | select(.kind == "time")]
     | ensure(length == 1; "\($program), \($setting): \(length) findings") | .[0]
     | {quantity: "ratio"} + (graded | {disturbed, contradicted}) + (.change | {estimate: (1 + .estimate), low: (1 + .low), high: (1 + .high)});
+
+# The price list of waiting: a hop between two sides, by the place of the other one.
+def hop_to($row; $column): at("waiting"; "Signals"; $row; $column);
+def places: "here", "same CPU", "other CPU, idle", "other CPU, busy";
+def hops_table: table(["", places, "calls", "CPU time"];
+    ([record("waiting").figures[] | select(.section | startswith("Signals")) | .row] | distinct[]) as $row
+    | [$row, (places as $place | hop_to($row; $place) | mean), (("calls", "CPU") as $also | hop_to($row; "other CPU, idle: \($also)") | mean)]);
+# What else waits, once.
+def waited($section; $row; $column): at("waiting"; $section; $row; $column);
+def waited($section; $row): waited($section; $row; "");
+
+# Reverts of Tokio: what a duel of 60 s finds of a pair of versions, and what criterion says of Tokio's own benches.
+def found_changes: [.rows[] | .name as $name | .findings[] | select(.kind == "time" and (.verdict == "more" or .verdict == "less"))
+        | "\($name | sub(", pinned$"; "")) \(if .change.estimate > 0 then "+" else "" end)\(.change.estimate * 100 | digits(2)) %"];
+def reverts_table: table(["from, to", "what", "`switchcost duel`", "criterion, on Tokio's benches"];
+    (["1.44.2", "1.45.0", "timers are no longer in shards"], ["1.51.1", "1.51.2", "no task is stolen from a LIFO slot"],
+     ["1.52.0", "1.52.1", "blocking work is no longer in shards"], ["1.50.0", "1.51.1", "tasks are stolen from a LIFO slot"]) as [$from, $to, $what]
+    | [record("criterion")[] | select(.from == $from and .to == $to and .verdict != "none")
+        | "\(.function) \(if .change > 0 then "+" else "" end)\(.change * 100 | digits(2)) %"] as $criterion
+    | ["\($from), \($to)", $what, (record("reverts-\($from)") | found_changes | join("; ")), (if $criterion == [] then "nothing" else $criterion | join("; ") end)]);

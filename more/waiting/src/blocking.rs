@@ -1,5 +1,8 @@
 //! Blocking work that returns at once, from tasks of a runtime with a worker for each CPU. Those of `--spawners` share
-//! the N operations. Threads of a cold pool have ended before the next iteration, by a keep-alive of 1 ms.
+//! the N operations.
+//!
+//! Threads of a cold pool have ended before the next iteration, by a keep-alive of 1 ms. Right before it a closure has
+//! run: a pool that takes the thread of that for idle, and starts one too few, hangs (tokio#8056).
 
 use std::fs;
 use std::sync::{Arc, Barrier};
@@ -46,6 +49,7 @@ pub(crate) fn cold(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         || {
             let times = run_driver(&runtime, DriverKind::Spawned, async move {
                 let (all, mut running) = (Arc::new(Barrier::new(n)), Vec::with_capacity(n));
+                spawn_blocking(|| ()).await?;
                 let begun = Instant::now();
                 for _ in 0..n {
                     let all = Arc::clone(&all);

@@ -145,7 +145,7 @@ enum On {
     UringFutex,
     /// blocking: spawn_blocking of nothing, awaited; then the next: its thread is there
     SpawnBlocking,
-    /// blocking: spawn_blocking of N at once, none of which returns before all run: each has a new thread
+    /// blocking: spawn_blocking of N at once, none of which returns before all run: all threads but one are new
     SpawnBlockingCold,
     /// blocking: block_in_place of nothing: the worker leaves its tasks to another thread, and takes them back
     BlockInPlace,
