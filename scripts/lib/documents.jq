@@ -1,7 +1,7 @@
 # Figures for documents: see scripts/figures.sh. The input holds the exports of all files of records, by
 # MACHINE/FILE.
-# A number of so many digits.
-def digits($n): if . == 0 then "0" else
+# A number of so many digits; one beyond all figures is an interval without an end.
+def digits($n): if . == 0 then "0" elif fabs > 1e12 then (if . < 0 then "-∞" else "∞" end) else
     pow(10; (fabs | log10 | floor) - $n + 1) as $unit
     | (. / $unit | round * $unit) as $x
     | ([$n - 1 - ($x | fabs * 1.000001 | log10 | floor), 0] | max) as $decimals
@@ -151,7 +151,9 @@ def joined($this; $that; $quantity; f): ($this | value) as $this | ($that | valu
     | [[$this.low, $this.high][] as $a | [$that.low, $that.high][] as $b | [$a, $b] | f] as $ends
     | {quantity: $quantity, estimate: ([$this.estimate, $that.estimate] | f), low: ($ends | min), high: ($ends | max)}
       + ([$this, $that] | {disturbed: any(.disturbed), contradicted: any(.contradicted), few: any(.few)});
-def over($this; $that): ensure(($that | value).low > 0; "a divisor that may be zero") | joined($this; $that; "ratio"; .[0] / .[1]);
+# A divisor that may be zero leaves the quotient without an end.
+def over($this; $that): ($that | value) as $by | ensure($by.estimate > 0; "a divisor of zero: \($by)")
+    | joined($this; $by + {low: ([$by.low, $by.high * 1e-15] | max)}; "ratio"; .[0] / .[1]);
 def less($this; $that): joined($this; $that; ($this | value | .quantity); .[0] - .[1]);
 def minus($this; $that): less($this; $that) | .quantity as $quantity | .estimate | plain($quantity);
 def scaled($by): .estimate *= $by | .low *= $by | .high *= $by;
