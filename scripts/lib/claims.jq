@@ -53,7 +53,7 @@ def headlines: claims(
         if .values[0].high < 0.01 then "never did" else "holds" end; "the original has one thread; threads are woken by futexes, tasks are not"),
     row("io_uring might change the story: a ring ÷ epoll on one thread, pinned"; "open"; (at("findings"; "What io_uring changes"; "ring"; "pipe") | ratio), "÷ epoll on several", (at("why"; "Switch"; "task on io_uring"; pinned) | ratio); as_asked; "one call in place of four ([io_uring](FINDINGS.md#what-does-io_uring-change))"),
     row("beside JSON or TLS a switch \"fades into insignificance\": a thread switch ÷ parsing a KiB of JSON, at most"; "0.1 (our reading)";
-        over(at("\(near_bare)/answer"; "Switch"; "thread over pipes"; "unpinned"); at("\(near_bare)/answer"; "Everyday"; "parsing 1 KiB of JSON")), "host delivers wake-ups",
+        over(at("\(near_bare)/answer"; "Switch"; "thread over pipes"; "unpinned"); at("\(near_bare)/answer"; "Everyday"; "parsing 1 KiB of JSON")), "near bare metal; where the host delivers wake-ups",
         over(over_pipes("thread over pipes"; "unpinned"); everyday("parsing 1 KiB of JSON")); as_under; "for a task on channels it holds, for JSON ([does it matter](FINDINGS.md#does-any-of-it-matter))"),
     row("physical memory of a thread"; "9.7 KB"; used("thread"; "0"), "and of the kernel", (used("thread"; "0") | part(.kernel)); as_size; "of the process alone"),
     row("\"on CPU-bound computations, async doesn't provide any advantage\": a pool of threads ÷ tasks, computing for a millisecond"; "1"; spinning("dispatch to a pool") | ratio; as_under; "threads take less"),
@@ -107,7 +107,7 @@ def context_switch: claims(
     row("the current-thread scheduler changes little for tasks"; "1"; hop("task, current-thread"; "unpinned") | ratio; as_equal),
     row("a switch costs more than a read and an epoll_wait"; "yes"; (hop("thread"; pinned) | net), "those", less(io("non-blocking"; pinned); io("blocking"; pinned)); as_larger),
     row("each thread takes two descriptors, a process id and (200,000 for 50,000 threads) four memory maps"; "2, 1 and 4"; needed("thread-brigade"; ("descriptors", "threads", "maps")); as_counts; "as the program declares: stack, guard page, signal stack and its guard"),
-    row("the size of a stack does not matter: a thread with 8 MiB ÷ with 1 MiB"; "1"; over(stack("8 MiB") | altogether; stack("1 MiB") | altogether); as_equal; "a larger stack has a page table of its own"),
+    row("the size of a stack does not matter: a thread with 8 MiB ÷ with 1 MiB"; "1"; over(stack("8 MiB") | altogether; stack("1 MiB") | altogether); as_equal; "a larger stack may have a page table of its own"),
     row("does the number of tasks matter: a hop of 9,979 threads ÷ of two, one CPU"; "open"; over(point("tasks"; "thread-brigade"; 9979); point("tasks"; "thread-brigade"; 2)),
         "of tasks", over(point("tasks"; "async-brigade"; 9979); point("tasks"; "async-brigade"; 2)); as_asked),
     row("why one CPU is as fast for threads: unpinned ÷ pinned"; "\"I don't know why\""; (at("why"; "Placement"; "unpinned"; "thread over pipes") | ratio), "a crossing at each hop ÷ none", (at("why"; "Placement"; "neighbours on different CPUs"; "thread over pipes") | ratio); as_asked; "a wake-up on another CPU takes longer ([one CPU](findings/one-cpu.md))")

@@ -74,13 +74,13 @@ programs! {
     sparse_arrivals: "sparse-arrivals", "--every 20us", "";
     sparse_arrivals_on_a_pool: "sparse-arrivals", "--every 20us --on pool", "";
     waiting_for_a_task: "waiting", "--other-side same-cpu", "";
-    waiting_for_a_task_on_a_busy_cpu: "waiting", "--on oneshot --other-side busy-cpu --tasks 3", "";
-    waiting_for_a_thread: "waiting", "--on futex --other-side idle-cpu --tasks 3", "";
-    waiting_on_a_ring: "waiting", "--on uring-msg-ring --tasks 3", "";
+    waiting_for_a_task_on_a_busy_cpu: "waiting", "--on oneshot --other-side busy-cpu", "";
+    waiting_for_a_thread: "waiting", "--on futex --other-side idle-cpu", "";
+    waiting_on_a_ring: "waiting", "--on uring-msg-ring", "";
     waiting_for_timers: "waiting", "--on smol-timer --armed 5", "";
     waiting_for_one_of_many: "waiting", "--on unordered-100", "";
     waiting_for_a_lock: "waiting", "--on std-mutex --contenders 3 --oversubscribe", "";
-    waiting_for_new_threads: "waiting", "--on spawn-blocking-cold --tasks 3", "";
+    waiting_for_new_threads: "waiting", "--on spawn-blocking-cold", "";
     arrivals_under_a_load: "sparse-arrivals", "--load 20 --work 20us", "";
 }
 
