@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use contract::Run;
 use runtime::{DriverKind, run_driver};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::task::{block_in_place, spawn_blocking};
 
-use crate::locks::Team;
 use crate::place::Place;
+use crate::team::Team;
 use crate::{Cli, On};
 
 /// Longest time until threads have ended.
@@ -41,7 +41,7 @@ pub(crate) fn warm(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
 
 pub(crate) fn cold(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (n, place) = (cli.flags.tasks as usize, Place::new(cli)?);
-    let runtime = with_threads(n)?;
+    let runtime = with_threads(cli)?;
     let before = thread_count()?;
     place.serve_thread(
         run,
@@ -71,10 +71,11 @@ pub(crate) fn cold(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
 }
 
 /// A runtime with so many threads for blocking work.
-fn with_threads(count: usize) -> anyhow::Result<Runtime> {
-    let mut builder = Builder::new_multi_thread();
-    builder.enable_all().max_blocking_threads(count).thread_keep_alive(Duration::from_millis(1));
-    builder.build().context("cannot build the runtime")
+fn with_threads(cli: &Cli) -> anyhow::Result<Runtime> {
+    cli.runtime_flags().build_with(|builder| {
+        let keep = Duration::from_millis(1);
+        builder.enable_all().max_blocking_threads(cli.flags.tasks as usize).thread_keep_alive(keep);
+    })
 }
 
 fn thread_count() -> anyhow::Result<usize> {
@@ -84,7 +85,7 @@ fn thread_count() -> anyhow::Result<usize> {
 /// Rests with N closures that block, each on a thread of its own.
 fn rest(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let n = cli.flags.tasks as usize;
-    let runtime = with_threads(n)?;
+    let runtime = with_threads(cli)?;
     let (begun, end) = (Arc::new(Barrier::new(n + 1)), Arc::new(Barrier::new(n + 1)));
     for _ in 0..n {
         let (begun, end) = (Arc::clone(&begun), Arc::clone(&end));

@@ -1,5 +1,5 @@
-//! Waiting for one of several, and for all. The branches are channels of one place (tokio::sync::mpsc): less `mpsc`
-//! without another side, a time is what the choice adds.
+//! Waiting for one of several, and for all. The branches are channels of one place (tokio::sync::mpsc). A ready select!
+//! has the send and the receive of a hop by `mpsc` without another side.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};

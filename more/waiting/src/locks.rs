@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use chain::Times;
 use contract::Run;
-use runtime::{TaskDriver, join};
 
 use crate::Cli;
 use crate::place::Place;
+use crate::team::{Team, shares, span};
 
 /// A lock that guards a number.
 pub(crate) trait Lock: Default + Send + Sync + 'static {
@@ -62,18 +62,6 @@ fn check(number: u64, cli: &Cli, run: &Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Shares of N operations.
-fn shares(n: u32, parts: u32) -> impl Iterator<Item = u32> {
-    (0..parts).map(move |part| n / parts + u32::from(part < n % parts))
-}
-
-/// From the first start to the last end.
-fn span(times: &[Times]) -> anyhow::Result<Times> {
-    let begun = times.iter().map(|times| times.0).min();
-    let ended = times.iter().map(|times| times.1).max();
-    begun.zip(ended).context("nobody has worked")
-}
-
 pub(crate) fn among_threads<L: Lock>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (place, lock, contenders) =
         (Place::new(cli)?, Arc::new(L::default()), cli.contenders as usize);
@@ -107,35 +95,6 @@ pub(crate) fn among_threads<L: Lock>(cli: &Cli, run: &mut Run) -> anyhow::Result
     start.wait();
     all.into_iter().try_for_each(threads::join)?;
     check(lock.with(|number| *number), cli, run)
-}
-
-/// Tasks that share the operations of an iteration, each done by this.
-pub(crate) struct Team<W> {
-    n: u32,
-    count: u32,
-    work: W,
-}
-
-impl<W> Team<W> {
-    pub(crate) fn new(n: u32, count: u32, work: W) -> Arc<tokio::sync::Mutex<Self>> {
-        Arc::new(tokio::sync::Mutex::new(Team { n, count, work }))
-    }
-}
-
-impl<W, F> TaskDriver for Team<W>
-where
-    W: Fn(u32) -> F + Send + Sync + 'static,
-    F: Future<Output = anyhow::Result<Times>> + Send + 'static,
-{
-    async fn make_trips(&mut self, _: u64) -> anyhow::Result<Times> {
-        let tasks: Vec<_> =
-            shares(self.n, self.count).map(|share| tokio::spawn((self.work)(share))).collect();
-        let mut times = Vec::new();
-        for task in tasks {
-            times.push(join(task).await?);
-        }
-        span(&times)
-    }
 }
 
 pub(crate) fn among_tasks(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {

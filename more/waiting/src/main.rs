@@ -12,10 +12,10 @@
 //! An operation is then a round trip, two hops: a signal, a wait for the answer, and between them the same by the
 //! other side.
 //!
-//! Timed: those operations. Left out: whatever is built, and the proof that all were done: what each side
-//! received is counted, and the sum of what a lock guards.
+//! Timed: those operations. Left out: whatever is built, and the proof: signals that the other side answered are
+//! counted, and what a lock guards. A JoinHandle ends when its task has.
 //!
-//! At rest N waiters exist, so that memory over `--tasks` is what a waiter holds, with what it waits for.
+//! At rest N waiters exist, but for locks: memory over `--tasks` is what a waiter holds, with what it waits for.
 //!
 //! Not to be taken for a latency under load: one side always waits for the other. Tokio has its drivers of I/O and
 //! time, as `#[tokio::main]` has, so that a runtime with nothing to do sleeps in epoll_wait(2). Every 128 events at
@@ -26,6 +26,7 @@ mod choice;
 mod locks;
 mod place;
 mod signals;
+mod team;
 mod timers;
 mod wakes;
 
@@ -33,11 +34,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
-use contract::units::Span;
+use contract::units::{Bytes, Span};
 use contract::{BadUsage, Defaults, Flags, Program, Run};
 use place::OtherSide;
-use runtime::{Flavor, RuntimeFlags};
-use threads::StackFlags;
+use runtime::{Flavor, RuntimeFlags, timer_needs};
+use threads::{StackFlags, allowed_cpus};
 use tokio::runtime::Runtime;
 
 /// Time what it takes to wait: timers, select!, signals between tasks, locks, wakes of threads, blocking
@@ -51,22 +52,22 @@ struct Cli {
     /// Place of the side that is woken [default: none, or same-cpu for --on spawn]
     #[arg(long, value_enum)]
     other_side: Option<OtherSide>,
-    /// Scheduler of the rows that are Tokio's: of each side, one worker
-    #[arg(long, value_enum, default_value = "current-thread")]
-    flavor: Flavor,
-    /// Timers that are armed meanwhile, for the rows of timers
+    /// Scheduler of signals between tasks, with one worker for each side [default: current-thread]
+    #[arg(long, value_enum)]
+    flavor: Option<Flavor>,
+    /// Timers of a day that are armed meanwhile, for the rows of timers
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     armed: u32,
-    /// Threads, or tasks of Tokio's mutex, that take the lock in turns with all others
+    /// Threads, or tasks of Tokio's mutex, that contend for the lock
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     contenders: u32,
     /// Time for which a lock is held, in which its holder computes
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "0ns", value_parser = held)]
     held: Span,
-    /// A process computes on each CPU meanwhile, so that who holds a lock is preempted
+    /// A process computes on each CPU meanwhile, so that lock holders are preempted
     #[arg(long)]
     oversubscribe: bool,
-    /// Tasks that spawn blocking work, each waits for its own
+    /// Tasks that spawn blocking work; each awaits its own
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     spawners: u32,
     #[command(flatten)]
@@ -81,7 +82,7 @@ fn held(text: &str) -> Result<Span, String> {
 /// An operation. The names of the families begin their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum On {
-    /// timer: tokio::time::sleep of an hour, polled once and dropped: into the wheel and out of it
+    /// timer: tokio::time::sleep of a week, polled once and dropped: into the wheel and out of it
     TokioTimer,
     /// timer: the same with smol's async_io::Timer, whose reactor is a thread of its own
     SmolTimer,
@@ -89,7 +90,7 @@ enum On {
     Timerfd,
     /// timer: timer_settime(2) sets it, and clears it
     PosixTimer,
-    /// timer: tokio::time::timeout of an hour around a future that is ready: no timer gets into the wheel
+    /// timer: tokio::time::timeout of a week around a future that is ready: no timer gets into the wheel
     TimeoutReady,
     /// choice: select! of two channels with a message each; what is taken is put back
     #[value(name = "select-2-ready")]
@@ -111,7 +112,7 @@ enum On {
     Unordered100,
     /// signal: notify_one, and notified().await
     Notify,
-    /// signal: Notify, each wait in a tokio::time::timeout of an hour
+    /// signal: Notify, each wait in a tokio::time::timeout of a week
     TimeoutHandOver,
     /// signal: a new oneshot channel for each, whose sender goes with the message before
     Oneshot,
@@ -195,6 +196,7 @@ impl Program for Cli {
         self.check()?;
         let is_handed_over = matches!(self.on.family(), Family::Signal | Family::Wake);
         let claim = match (self.on.family(), self.other_side()) {
+            (Family::Lock, _) if !self.on.is_of_tokio() => Claim::KernelSwitch,
             (Family::Lock | Family::Blocking, _) => Claim::UserSwitch,
             (_, OtherSide::None) => Claim::NoSwitch,
             (Family::Signal, OtherSide::SameCpu | OtherSide::TwoWorkers) => Claim::UserSwitch,
@@ -216,12 +218,15 @@ impl Cli {
         let (family, other) = (self.on.family(), self.other_side);
         let (is_signal, is_lock) = (family == Family::Signal, family == Family::Lock);
         let is_timer = family == Family::Timer || self.on == On::TimeoutHandOver;
+        let has_threads = family == Family::Wake || is_lock && !self.on.is_of_tokio();
+        let usual_stack = Bytes(1 << 20);
         let is_shared = matches!(self.on, On::SpawnBlocking | On::BlockInPlace);
         for (flag, is_given, is_of_use) in [
             ("--other-side", other.is_some(), is_signal || family == Family::Wake),
             ("--other-side two-workers", other == Some(OtherSide::TwoWorkers), is_signal),
             ("--other-side none", other == Some(OtherSide::None), self.on != On::Spawn),
-            ("--flavor", self.flavor != Flavor::CurrentThread, is_signal),
+            ("--flavor", self.flavor.is_some(), is_signal && other != Some(OtherSide::TwoWorkers)),
+            ("--stack-size", self.stack.stack_size != usual_stack, has_threads),
             ("--armed", self.armed > 0, is_timer),
             ("--contenders", self.contenders > 1, is_lock),
             ("--held", self.held.0 > 0, is_lock),
@@ -253,12 +258,12 @@ impl Cli {
     }
 
     /// Each of its runtimes.
-    fn runtime_flags(&self) -> RuntimeFlags {
+    pub(crate) fn runtime_flags(&self) -> RuntimeFlags {
         match (self.on.family(), self.other_side(), self.flavor) {
             (Family::Lock | Family::Blocking, ..) => RuntimeFlags::multi_thread(None),
             (_, OtherSide::TwoWorkers, _) => RuntimeFlags::multi_thread(Some(2)),
-            (_, _, Flavor::MultiThread) => RuntimeFlags::multi_thread(Some(1)),
-            (_, _, flavor) => RuntimeFlags { flavor, ..RuntimeFlags::default() },
+            (_, _, Some(Flavor::MultiThread)) => RuntimeFlags::multi_thread(Some(1)),
+            _ => RuntimeFlags { flavor: Flavor::CurrentThread, ..RuntimeFlags::default() },
         }
     }
 
@@ -278,15 +283,19 @@ impl Cli {
             _ => (0, 0),
         };
         let armed = u64::from(self.armed);
-        let threads = u64::from(self.contenders.max(self.spawners)) + 16;
+        let cpus = allowed_cpus().map_or(1, |cpus| cpus.len() as u64);
+        // Two runtimes, processes that compute, smol's reactor.
+        let threads = u64::from(self.contenders.max(self.spawners)) + 3 * cpus + 16;
         let is_of_threads = matches!(self.on.family(), Family::Wake | Family::Blocking);
         let needs = Needs {
             descriptors: Need::new(24 + descriptors * armed, descriptors),
             maps: Need::new(4 * threads, maps),
             threads: Need::new(threads, 0),
-            bytes: Need::new((16 << 20) + (armed << 10), 24 << 10),
-            space: Need::new(threads << 26, 0),
+            bytes: Need::new((16 << 20) + threads * (100 << 10), 24 << 10),
+            // Tokio's threads have stacks of 2 MiB.
+            space: Need::new(threads << 26, if is_of_threads { 1 << 20 } else { 0 }),
         };
+        let needs = needs + timer_needs(self.armed);
         if is_of_threads { needs + self.stack.needs() } else { needs }
     }
 }

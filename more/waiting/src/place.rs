@@ -2,15 +2,17 @@
 
 #![expect(unsafe_code, reason = "processes are forked")]
 
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use chain::Times;
 use clap::ValueEnum;
 use contract::{BadUsage, Pass, Run, Step};
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, raise};
-use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use runtime::{Driven, DriverKind, TaskDriver, drive_pass, run_driver};
 use threads::{allowed_cpus, process, restrict};
@@ -58,7 +60,7 @@ pub(crate) struct Place {
     /// That of the other side's thread, if that is another CPU.
     pub(crate) there: Option<usize>,
     /// Processes that compute while a pass is timed.
-    busy: Vec<Pid>,
+    busy: RefCell<Vec<Pid>>,
 }
 
 impl Place {
@@ -66,15 +68,17 @@ impl Place {
     pub(crate) fn new(cli: &Cli) -> anyhow::Result<Self> {
         let (cpus, other) = (allowed_cpus()?, cli.other_side());
         let is_placed = other == OtherSide::SameCpu || other.is_apart();
-        let mut place = Place {
+        let place = Place {
             here: is_placed.then(|| cpus[0]),
             there: other.is_apart().then(|| cpus[1]),
-            busy: Vec::new(),
+            busy: RefCell::default(),
         };
         let all: &[usize] = if cli.oversubscribe { &cpus } else { &[] };
         let busy = place.there.iter().filter(|_| other == OtherSide::BusyCpu);
         for &cpu in busy.chain(all) {
-            place.busy.push(compute_on(cpu).context("cannot start a process that computes")?);
+            let pid = compute_on(cpu).context("cannot start a process that computes")?;
+            place.busy.borrow_mut().push(pid);
+            place.await_stop(pid)?;
         }
         place.back()?;
         Ok(place)
@@ -140,11 +144,22 @@ impl Place {
 
     /// Lets the processes go on, or stops them and waits until they are.
     fn tell(&self, signal: Signal) -> anyhow::Result<()> {
-        for &pid in &self.busy {
+        let busy = self.busy.borrow().clone();
+        for pid in busy {
             kill(pid, signal).context("cannot reach a process that computes")?;
             if signal == Signal::SIGSTOP {
-                waitpid(pid, Some(WaitPidFlag::WUNTRACED))?;
+                self.await_stop(pid)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Waits until such a process has stopped; one that has ended is no longer to be reached.
+    fn await_stop(&self, pid: Pid) -> anyhow::Result<()> {
+        let status = waitpid(pid, Some(WaitPidFlag::WUNTRACED));
+        if !matches!(status, Ok(WaitStatus::Stopped(..))) {
+            self.busy.borrow_mut().retain(|&one| one != pid);
+            bail!("a process that computes has ended: {status:?}");
         }
         Ok(())
     }
@@ -152,8 +167,8 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        for &pid in &self.busy {
-            // One that has ended needs neither.
+        for &pid in &*self.busy.borrow() {
+            // It may have been killed already.
             let _ = kill(pid, Signal::SIGKILL);
             let _ = waitpid(pid, None);
         }
@@ -163,7 +178,8 @@ impl Drop for Place {
 /// Forks a process that computes on a CPU whenever it is not stopped, as it is at first.
 fn compute_on(cpu: usize) -> anyhow::Result<Pid> {
     let life = |detached: nix::Result<()>| {
-        let ready = detached.and_then(|()| restrict(&[cpu])).and_then(|()| raise(Signal::SIGSTOP));
+        let ready = detached.and_then(|()| restrict(&[cpu])).and_then(|()| share());
+        let ready = ready.and_then(|()| raise(Signal::SIGSTOP));
         let mut number = u64::from(ready.is_ok());
         while number > 0 {
             number = black_box(number).wrapping_mul(number) | 1;
@@ -171,7 +187,19 @@ fn compute_on(cpu: usize) -> anyhow::Result<Pid> {
         1
     };
     // SAFETY: no thread was started so far.
-    let pid = unsafe { process::fork(life) }?;
-    waitpid(pid, Some(WaitPidFlag::WUNTRACED))?;
-    Ok(pid)
+    Ok(unsafe { process::fork(life) }?)
+}
+
+/// Has the calling process share its CPU: under a real-time policy nobody else would get it.
+fn share() -> nix::Result<()> {
+    let ordinary = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameters are there during the call.
+    Errno::result(unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const ordinary) })
+        .map(drop)
+}
+
+/// A thing that both ends share.
+pub(crate) fn shared<T>(one: T) -> (Arc<T>, Arc<T>) {
+    let one = Arc::new(one);
+    (Arc::clone(&one), one)
 }

@@ -18,10 +18,10 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::Cli;
-use crate::place::{OtherSide, Place};
+use crate::place::{OtherSide, Place, shared};
 
-/// Longer than a run.
-pub(crate) const HOUR: Duration = Duration::from_secs(3600);
+/// Time that no timer waits for: later than those of a day that are armed.
+pub(crate) const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// A side: it signals the other one, and waits for its signal.
 pub(crate) trait Side: Sized + Send + 'static {
@@ -60,16 +60,10 @@ macro_rules! side {
     };
 }
 
-/// One that both ends share.
-fn shared<P>(primitive: P) -> (Arc<P>, Arc<P>) {
-    let primitive = Arc::new(primitive);
-    (Arc::clone(&primitive), primitive)
-}
-
 side!(Notified: shared(Notify::new()), Arc<Notify>, Arc<Notify>,
     |to| to.notify_one(), |from| from.notified().await);
 side!(InTime: shared(Notify::new()), Arc<Notify>, Arc<Notify>,
-    |to| to.notify_one(), |from| timeout(HOUR, from.notified()).await?);
+    |to| to.notify_one(), |from| timeout(WEEK, from.notified()).await?);
 side!(Permitted: shared(Semaphore::new(0)), Arc<Semaphore>, Arc<Semaphore>,
     |to| to.add_permits(1), |from| from.acquire().await?.forget());
 side!(Received: mpsc::channel(1), mpsc::Sender<()>, mpsc::Receiver<()>,
@@ -199,13 +193,16 @@ impl Elsewhere {
         let runtime = cli.runtime().map(Arc::new);
         place.back()?;
         let (runtime, (stop, stopped)) = (runtime?, oneshot::channel::<()>());
-        let driven = Arc::clone(&runtime);
+        let (driven, mut latch) = (Arc::clone(&runtime), StartLatch::new(1));
+        let guard = latch.guard(None);
         let thread = cli.stack.spawn(1, move || {
             restrict(&[cpu]).context("cannot pin a thread to its CPU")?;
+            guard.started()?;
             // It ends when the other end is dropped.
             let _ = driven.block_on(stopped);
             Ok(())
         })?;
+        latch.wait()?;
         Ok(Some(Elsewhere { runtime, stop, thread }))
     }
 

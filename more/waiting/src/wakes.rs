@@ -1,5 +1,5 @@
-//! Wakes of a thread that sleeps in the kernel. Rings have no flags. Without another side the wait finds the signal, and
-//! nobody sleeps: the system calls alone.
+//! Wakes of a thread that sleeps in the kernel. Rings are set up without flags. Without another side the wait finds the
+//! signal: the system calls of the signal, and of the look for it, if there is one.
 
 #![expect(unsafe_code, reason = "the kernel is given memory to read and write")]
 
@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
+use chain::StartLatch;
 use contract::Run;
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 use nix::errno::Errno;
@@ -18,7 +19,7 @@ use nix::sys::eventfd::EventFd;
 use threads::{futex, rest, restrict};
 
 use crate::Cli;
-use crate::place::{OtherSide, Place};
+use crate::place::{OtherSide, Place, shared};
 
 /// A way to wake a thread: both ends of it.
 pub(crate) trait Wake: 'static {
@@ -50,11 +51,14 @@ pub(crate) fn measure<W: Wake>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
             Ok((begun, Instant::now()))
         });
     }
-    let (is_over, there) = (Arc::clone(&ended), place.there);
+    let (is_over, there, mut latch) = (Arc::clone(&ended), place.there, StartLatch::new(1));
+    let guard = latch.guard(None);
     let other = cli.stack.spawn(1, move || {
         there.map_or(Ok(()), |cpu| restrict(&[cpu])).context("cannot pin a thread")?;
+        guard.started()?;
         answer::<W>(back, theirs, &is_over)
     })?;
+    latch.wait()?;
     place.serve_thread(run, rest, || {
         let begun = Instant::now();
         for _ in 0..n {
@@ -119,12 +123,6 @@ macro_rules! wake {
             }
         }
     };
-}
-
-/// One that both ends share.
-fn shared<T>(one: T) -> (Arc<T>, Arc<T>) {
-    let one = Arc::new(one);
-    (Arc::clone(&one), one)
 }
 
 wake!(Futex: shared(AtomicU32::new(0)), Arc<AtomicU32>, Arc<AtomicU32>, |word| {
@@ -217,11 +215,11 @@ fn errno(result: i32) -> io::Result<()> {
 
 wake!(UringEventfd: {
     let (to, from) = shared(EventFd::new().context("cannot make an eventfd")?);
-    (to, (ring(opcode::Read::CODE, "IORING_OP_READ")?, from, Box::default()))
-}, Arc<EventFd>, (IoUring, Arc<EventFd>, Box<u64>), |to| Ok(to.write(1).map(drop)?), |(ring, from, count)| {
+    (to, (ring(opcode::Read::CODE, "IORING_OP_READ")?, from, Box::leak(Box::default())))
+}, Arc<EventFd>, (IoUring, Arc<EventFd>, &'static mut u64), |to| Ok(to.write(1).map(drop)?), |(ring, from, count)| {
     let fd = types::Fd(from.as_fd().as_raw_fd());
     let read = opcode::Read::new(fd, (&raw mut **count).cast(), 8).build();
-    // SAFETY: the number and the descriptor are there until the read has completed, in this call.
+    // SAFETY: the number is there for ever; nobody looks at it.
     errno(unsafe { complete(ring, &read) }?)
 });
 

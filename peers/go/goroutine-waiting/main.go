@@ -1,7 +1,8 @@
 // What it takes a goroutine to wait: the rows of `waiting` that Go has.
 //
 // One iteration: N operations in a row, where N is --tasks. --on names the operation:
-//   - timer: time.NewTimer of an hour, and Stop;
+//   - timer: time.NewTimer of an hour, and Stop. It enters the heap of timers, as Go 1.22 has it, which go.mod asks
+//     for: since 1.23 one that nobody receives from does not;
 //   - select: of two channels that have a number, one gives it, and takes it back;
 //   - mutex: sync.Mutex is locked, guards one more, and is unlocked, in equal shares by --contenders goroutines;
 //   - channel: a number to another goroutine through a channel without buffer, and another one back: two hops. With
@@ -153,7 +154,11 @@ func mutexes(n uint64) row {
 		number = 0
 		var all sync.WaitGroup
 		for k := uint64(1); k < *contenders; k++ {
-			all.Go(func() { share((n + k) / *contenders) })
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				share((n + k) / *contenders)
+			}()
 		}
 		share(n / *contenders)
 		all.Wait()

@@ -47,6 +47,20 @@ fn arrivals_are_served_at_a_load_and_at_an_interval_and_no_backlog_grows() {
     }
 }
 
+#[test]
+fn each_way_to_wake_a_thread_is_done() {
+    for on in ["futex", "condvar", "pipe", "eventfd", "uring-eventfd", "uring-futex"] {
+        for other in ["none", "same-cpu", "idle-cpu", "busy-cpu"] {
+            let flags = format!("--on {on} --other-side {other}");
+            let run = run("waiting", &flags, "--tasks 20 --iters 5 --warmup 1");
+            if run.code == 1 && run.stderr.contains("io_uring is not available") {
+                return skip(&run.stderr);
+            }
+            run.expect(0);
+        }
+    }
+}
+
 /// Each row of `waiting` counts what it did, and refuses the flags that are not for it.
 #[test]
 fn each_way_to_wait_is_done() {
@@ -65,20 +79,12 @@ fn each_way_to_wait_is_done() {
             run("waiting", &format!("--on {on} --other-side {other}"), some).expect(0);
         }
     }
-    for on in ["futex", "condvar", "pipe", "eventfd", "uring-eventfd", "uring-futex"] {
-        for other in ["none", "same-cpu", "idle-cpu", "busy-cpu"] {
-            let run = run("waiting", &format!("--on {on} --other-side {other}"), some);
-            if run.code == 1 && run.stderr.contains("io_uring is not available") {
-                return skip(&run.stderr);
-            }
-            run.expect(0);
-        }
-    }
     for on in ["std-mutex", "parking-lot", "tokio-mutex"] {
         run("waiting", &format!("--on {on} --contenders 3 --held 1us"), some).expect(0);
     }
     for on in ["spawn-blocking", "block-in-place"] {
         run("waiting", &format!("--on {on} --spawners 3"), some).expect(0);
     }
+    run("waiting", "--on notify --stack-size 64KiB", some).expect_refusal(2, &["--stack-size"]);
     run("waiting", "--on tokio-mutex --contenders 21", some).expect_refusal(2, &["21", "--tasks"]);
 }
