@@ -239,7 +239,7 @@ def knob($setting; $program): record("knobs")
 def hop_to($row; $column): at("waiting"; "Signals"; $row; $column);
 def places: "here", "same CPU", "other CPU, idle", "other CPU, busy";
 def hops_table: table(["", places, "calls", "CPU time"];
-    ([record("waiting").figures[] | select(.section | startswith("Signals")) | .row] | distinct[]) as $row
+    ("futex", "condition variable", "pipe, epoll", "MSG_RING, io_uring", "Notify", "mpsc", "watch") as $row
     | [$row, (places as $place | hop_to($row; $place) | mean), (("calls", "CPU") as $also | hop_to($row; "other CPU, idle: \($also)") | mean)]);
 # What else waits, once.
 def waited($section; $row; $column): at("waiting"; $section; $row; $column);
@@ -247,10 +247,12 @@ def waited($section; $row): waited($section; $row; "");
 
 # Reverts of Tokio: what a duel of 60 s finds of a pair of versions, and what criterion says of Tokio's own benches.
 def found_changes: [.rows[] | .name as $name | .findings[] | select(.kind == "time" and (.verdict == "more" or .verdict == "less"))
-        | "\($name | sub(", pinned$"; "")) \(if .change.estimate > 0 then "+" else "" end)\(.change.estimate * 100 | digits(2)) %"];
+    | {name: ($name | sub(", pinned$"; "")), change: .change.estimate}];
+def signed: "\(.name) \(if .change > 0 then "+" else "" end)\(.change * 100 | digits(2)) %";
+def criterion($from; $to): [record("criterion")[] | select(.from == $from and .to == $to)]
+    | [.[] | select(.verdict != "none")] as $found
+    | "\($found | length) of \(length)" + if $found == [] then "" else ", most " + ($found | max_by(.change | fabs) | .name = .function | signed) end;
 def reverts_table: table(["from, to", "what", "`switchcost duel`", "criterion, on Tokio's benches"];
-    (["1.44.2", "1.45.0", "timers are no longer in shards"], ["1.51.1", "1.51.2", "no task is stolen from a LIFO slot"],
-     ["1.52.0", "1.52.1", "blocking work is no longer in shards"], ["1.50.0", "1.51.1", "tasks are stolen from a LIFO slot"]) as [$from, $to, $what]
-    | [record("criterion")[] | select(.from == $from and .to == $to and .verdict != "none")
-        | "\(.function) \(if .change > 0 then "+" else "" end)\(.change * 100 | digits(2)) %"] as $criterion
-    | ["\($from), \($to)", $what, (record("reverts-\($from)") | found_changes | join("; ")), (if $criterion == [] then "nothing" else $criterion | join("; ") end)]);
+    (["1.44.2", "1.45.0", "timers no longer in shards"], ["1.51.1", "1.51.2", "LIFO slots no longer stolen from"],
+     ["1.52.0", "1.52.1", "blocking work no longer in shards"], ["1.50.0", "1.51.1", "LIFO slots stolen from"]) as [$from, $to, $what]
+    | ["\($from), \($to)", $what, (record("reverts-\($from)") | found_changes | map(signed) | join("; ")), criterion($from; $to)]);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use async_io::{Timer as SmolTimer, block_on};
 use chain::Times;
-use contract::{Run, limits};
+use contract::Run;
 use nix::sys::signal::{SigEvent, SigevNotify};
 use nix::sys::timer::{Expiration, Timer, TimerSetTimeFlags};
 use nix::sys::timerfd::{self, ClockId, TimerFd, TimerFlags};
@@ -129,7 +129,8 @@ fn by_calls<T>(
         let made = |_| make().and_then(|mut timer| set(&mut timer, DAY).map(|()| timer));
         let timers: nix::Result<Vec<T>> = (0..count).map(made).collect();
         // timer_create(2) counts as a pending signal.
-        timers.with_context(|| limits::refused("make a timer (ulimit -n, ulimit -i)", count))
+        let more = "raise ulimit -n (timerfd) or -i (timer_create), or lower --armed or --tasks";
+        timers.with_context(|| format!("cannot make {count} timers: {more}"))
     };
     let (mut timer, _armed) = (make().context("cannot make a timer")?, arm(cli.armed)?);
     let rest = |run: &mut Run| arm(n).and_then(|_waiters| run.held());
