@@ -72,7 +72,7 @@ plot() {
     keep "$scratch/$1/$2.svg" "docs/findings/$1.svg"
 }
 plot cores hand-overs-per-second-and-cpu-by-pipes
-plot waiting signals-time-per-hop
+plot waiting timers-of-a-runtime-set-and-cancelled-time-each
 
 marker='(<!--= *(?<expression>[^\0]*?)-->)(?<text>[^\0]*?)(?=<!--/-->)'
 for document in "${documents[@]}"; do
