@@ -14,11 +14,15 @@ def verdict($theirs; found; rule): row("claim"; $theirs; found; rule) | .verdict
 "#;
 
 /// A row by its quotation, its values and its rule, and what is said of it.
-const ROWS: [(&str, &str); 33] = [
+const ROWS: [(&str, &str); 34] = [
     (r#"verdict("1.2"; v(2.3; 2.2; 2.6); as_ratio)"#, "holds"),
     (r#"verdict("1.2"; v(2.5; 2.3; 2.6); as_ratio)"#, "holds, barely"),
     (r#"verdict("1.2"; v(2.5; 2.45; 2.6); as_ratio)"#, "not here"),
     (r#"verdict("1.2"; v(1; 0.1; 30); as_ratio)"#, "undecided here: the interval is too wide"),
+    (
+        r#"verdict("1"; over(v(1; 0.5; 2); v(1; -1; 2)); as_ratio)"#,
+        "undecided here: the interval is too wide",
+    ),
     (r#"verdict("1"; v(1.05; 1.0; 1.09); as_equal)"#, "holds"),
     (r#"verdict("1"; v(1.2; 1.15; 1.3); as_equal)"#, "not here"),
     (r#"verdict("2 µs"; v(6000; 5900; 6100); as_order)"#, "same order"),
@@ -86,12 +90,17 @@ fn a_text_in_the_place_of_a_rule_or_a_figure_is_an_error() {
         (r#"verdict("1"; "mean 9.7 µs"; as_ratio)"#, "without a figure"),
         (r#"verdict("1"; ("about 9.7", v(1; 1; 1)); as_ratio)"#, "a figure in a text"),
         (r#"claims("| 1 | 2 | 3 | holds |")"#, "no rule has judged"),
-        // [-2, 1] ÷ [1, 3] is [-2, 1]; nothing is divided by what may be zero.
-        (r#"over(v(1; 0.5; 2); v(1; -1; 2))"#, "may be zero"),
+        (r#"over(v(1; 0.5; 2); v(0; -1; 2))"#, "a divisor of zero"),
     ] {
         let run = jq(&format!("{VALUES}{row}")).finish();
         assert!(run.code != 0 && run.stderr.contains(words), "{row}: {run}");
     }
-    let quotient = format!("{VALUES}over(v(-1; -2; 1); v(2; 1; 3)) | [.low, .high] | tojson");
-    assert_eq!(jq(&quotient).finish().expect(0).stdout.trim(), "[-2,1]");
+    // [-2, 1] ÷ [1, 3] is [-2, 1]; a divisor that may be zero leaves no end.
+    for (quotient, shown) in [
+        ("over(v(-1; -2; 1); v(2; 1; 3))", "-0.50 [-2.0, 1.0]"),
+        ("over(v(1; 0.5; 2); v(1; -1; 2))", "1.0 [0.25, ∞]"),
+    ] {
+        let run = jq(&format!("{VALUES}{quotient} | shown(\"ratio\")")).finish().expect(0);
+        assert_eq!(run.stdout.trim(), shown, "{quotient}");
+    }
 }
