@@ -75,7 +75,8 @@ pub struct Description {
     /// Async runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
-    /// True if its iterations are too long to take turns with other programs, such as a sleep of a second.
+    /// True if it takes no turns with other programs: its iterations are too long, such as a sleep of a second, or
+    /// others would slow it by being there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
 }

@@ -15,9 +15,10 @@ use std::sync::atomic::AtomicU32;
 
 use contract::BadUsage;
 
-/// `PR_FUTEX_HASH` and its operation, from include/uapi/linux/prctl.h.
+/// `PR_FUTEX_HASH` and its operations, from include/uapi/linux/prctl.h.
 const PR_FUTEX_HASH: libc::c_int = 78;
 const SET_SLOTS: libc::c_ulong = 1;
+const GET_SLOTS: libc::c_ulong = 2;
 
 /// Flag of the table of sleepers.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -55,19 +56,47 @@ impl FutexFlags {
     }
 }
 
+/// Who may sleep on a word: which table of the kernel has its sleepers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Threads of this process: its own table, if it has one.
+    Private,
+    /// Threads of all processes that map the word: the table of the whole system.
+    Shared,
+}
+
+impl Kind {
+    fn flag(self) -> libc::c_int {
+        if self == Kind::Private { libc::FUTEX_PRIVATE_FLAG } else { 0 }
+    }
+}
+
 /// Puts the calling thread to sleep if the word still is `expected`. It may return without a reason.
-pub fn wait(word: &AtomicU32, expected: u32) {
-    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+pub fn wait(word: &AtomicU32, expected: u32, kind: Kind) {
+    let operation = libc::FUTEX_WAIT | kind.flag();
     let no_timeout = ptr::null::<libc::timespec>();
     // SAFETY: the kernel only reads the word, which outlives the call. Whatever the call returns, the
     // caller looks at the word again.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, expected, no_timeout) };
 }
 
-/// Wakes one thread that sleeps on the word, if one does.
-pub fn wake(word: &AtomicU32) {
-    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+/// Wakes one thread that sleeps on the word, if one does, and returns how many it was.
+pub fn wake(word: &AtomicU32, kind: Kind) -> libc::c_long {
+    let operation = libc::FUTEX_WAKE | kind.flag();
     let sleepers = 1;
-    // SAFETY: the address is only a name here, and no memory is touched.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, sleepers) };
+    // SAFETY: the kernel touches no memory but the word's, and that not for writing.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, sleepers) }
+}
+
+/// Slots of the table that has this process's sleepers on words of the kind; `None` if that cannot be found out.
+pub fn table_slots(kind: Kind) -> Option<u64> {
+    // SAFETY: a question; no memory of this process is involved.
+    let own = unsafe { libc::prctl(PR_FUTEX_HASH, GET_SLOTS, 0, 0, 0) };
+    if kind == Kind::Private && own > 0 {
+        return own.try_into().ok();
+    }
+    // 256 for each CPU that there may be (`futex_init`, kernel/futex/core.c), of one memory node.
+    let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok()?;
+    let last: u64 = possible.trim().rsplit(['-', ',']).next()?.parse().ok()?;
+    Some((256 * (last + 1)).next_power_of_two())
 }

@@ -8,7 +8,8 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
 use contract::Run;
-use threads::{futex, join, restrict};
+use threads::futex::{self, Kind};
+use threads::{join, restrict};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, Runtime};
@@ -103,7 +104,9 @@ pub(crate) fn at_futex(
     })?;
     queue.is_over.store(true, SeqCst);
     queue.word.fetch_add(1, SeqCst);
-    (0..workers).for_each(|_| futex::wake(&queue.word));
+    for _ in 0..workers {
+        futex::wake(&queue.word, Kind::Private);
+    }
     threads.into_iter().try_for_each(join)
 }
 
@@ -171,7 +174,7 @@ impl FutexQueue {
         self.arrived.fetch_add(1, SeqCst);
         self.word.fetch_add(1, SeqCst);
         if self.sleepers.load(SeqCst) > 0 {
-            futex::wake(&self.word);
+            futex::wake(&self.word, Kind::Private);
         }
     }
 
@@ -192,7 +195,7 @@ impl FutexQueue {
             }
             // Whatever arrives from here on has changed the word, or finds a sleeper.
             self.sleepers.fetch_add(1, SeqCst);
-            futex::wait(&self.word, seen);
+            futex::wait(&self.word, seen, Kind::Private);
             self.sleepers.fetch_sub(1, SeqCst);
         }
     }

@@ -16,7 +16,8 @@ use io_uring::{IoUring, Probe, opcode, squeue, types};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::EventFd;
-use threads::{futex, rest, restrict};
+use threads::futex::{self, Kind};
+use threads::{rest, restrict};
 
 use crate::Cli;
 use crate::place::{OtherSide, Place, shared};
@@ -127,11 +128,11 @@ macro_rules! wake {
 
 wake!(Futex: shared(AtomicU32::new(0)), Arc<AtomicU32>, Arc<AtomicU32>, |word| {
     word.store(1, Ordering::Release);
-    futex::wake(word);
+    futex::wake(word, Kind::Private);
     Ok(())
 }, |word| {
     while word.swap(0, Ordering::Acquire) == 0 {
-        futex::wait(word, 0);
+        futex::wait(word, 0, Kind::Private);
     }
     Ok(())
 });

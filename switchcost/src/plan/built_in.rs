@@ -64,6 +64,10 @@ pub const BUILT_IN: &[BuiltIn] = &[
         "what it takes to wait: signals, timers, select!, locks, wakes of threads, blocking"
     ),
     built_in!(
+        "futex",
+        "what a wake-up costs beside sleeping threads, by the slots of the futex table"
+    ),
+    built_in!(
         "load",
         "how late tasks start at 10 to 90 % load, on threads, Tokio and goroutines; takes ten minutes"
     ),
