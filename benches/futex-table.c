@@ -6,9 +6,9 @@
  *
  * All of it runs on one CPU. Idle threads sleep, each on a word of its own. 'Nobody': FUTEX_WAKE on words on which
  * nobody sleeps. 'Thread': two threads wake each other in turn, a hop. Both go through 4,096 words, and so through all
- * slots. The table is the process's own (Linux 6.16: PR_FUTEX_HASH changes its slots under the sleepers), then, in
- * a second process, the system's of 256 slots for each CPU. Of the law, a is the time without sleepers; b is fitted for
- * each number of sleepers to every other table (least squares of relative errors), and predicts the rest. */
+ * slots. Each table is that of a fresh process (PR_FUTEX_HASH, Linux 6.16), or the system's, of 256 slots for each CPU.
+ * Of the law, a is the time without sleepers; b is fitted for each number of sleepers to every other table (least squares
+ * of relative errors), and predicts the rest. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <math.h>
@@ -82,8 +82,8 @@ static double time_of(int kind) {
     return batches[BATCHES / 2];
 }
 
-/* Fills the tables from one to another, for each number of sleepers. */
-static void measure(int from, int to) {
+/* Fills the times of a table for each number of sleepers. */
+static void measure(int t) {
     pthread_attr_t small;
     pthread_t id;
     pthread_attr_init(&small), pthread_attr_setstacksize(&small, 1 << 16), pthread_attr_setguardsize(&small, 0);
@@ -91,15 +91,12 @@ static void measure(int from, int to) {
     for (int i = 0; i < COUNTS; i++) {
         for (int k = asleep; k < counts[i]; k++)
             if (pthread_create(&id, &small, idle, words + (WORDS + k) * LINE)) {
-                fprintf(stderr, "futex-table: no %dth thread: raise kernel.pid_max, kernel.threads-max, ulimit -u\n", k + 1);
+                if (!slots[t]) fprintf(stderr, "futex-table: no thread %d: raise kernel.pid_max, ulimit -u\n", k + 1);
                 return;
             }
         while (asleep < counts[i]) usleep(1000);
-        usleep(200000);
-        for (int t = from; t < to; t++) {
-            if (slots[t] && prctl(HASH, SET_SLOTS, slots[t], 0, 0)) return;
-            for (int kind = 0; kind < 2; kind++) time_of(kind), times[kind][t][i] = time_of(kind);
-        }
+        usleep(100000);
+        for (int kind = 0; kind < 2; kind++) time_of(kind), times[kind][t][i] = time_of(kind);
     }
 }
 
@@ -136,16 +133,14 @@ int main(void) {
     words = mmap(NULL, (WORDS + counts[COUNTS - 1]) * LINE * sizeof *words, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     times = mmap(NULL, 2 * sizeof *times, access, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (words == MAP_FAILED || times == MAP_FAILED) return perror("futex-table: mmap"), 1;
-    pid_t child = fork();
-    if (!child) {
-        int is_new = !prctl(HASH, SET_SLOTS, 0, 0, 0); /* An older kernel has no other table. */
-        measure(TABLES - 1, TABLES);
-        _exit(!is_new);
+    for (int t = 0; t < TABLES; t++) {
+        if (!fork()) {
+            if (!prctl(HASH, SET_SLOTS, slots[t], 0, 0) || !slots[t]) measure(t);
+            _exit(0);
+        }
+        wait(NULL);
     }
-    int status;
-    waitpid(child, &status, 0);
-    if (WEXITSTATUS(status)) printf("This kernel has no tables of processes (Linux 6.16 and later have them).\n");
-    else measure(0, TABLES - 1);
+    if (!times[0][0][0]) printf("This kernel has no tables of processes (Linux 6.16 and later have them).\n");
     for (slots[TABLES - 1] = 256; slots[TABLES - 1] < 256 * cpus;) slots[TABLES - 1] *= 2;
     for (int kind = 0; kind < 2; kind++) {
         printf("\nns to wake %s\n%8s", kind ? "a thread that runs then, a hop" : "nobody", "slots");
