@@ -14,7 +14,7 @@ Usage: scripts/figures.sh [--check] [DOCUMENT...]
 Puts figures into documents (default: README.md, docs/*.md and docs/findings/*.md). What stands between
     <!--= EXPRESSION -->  and  <!--/-->
 is replaced by what the expression says of the records in results/: a jq expression with the functions of
-scripts/lib/documents.jq, verdicts.jq and claims.jq. One that ends with a line break fills lines, any other a part of
+scripts/lib/documents.jq, verdicts.jq, claims.jq and futex.jq. One that ends with a line break fills lines, any other a part of
 its line. A verdict or a figure of a claim that is a text, and not computed from a record by a rule, is an error.
 
 The answer and its picture in README.md are those of $answer. docs/machines.html,
@@ -73,11 +73,13 @@ plot() {
 }
 plot cores hand-overs-per-second-and-cpu-by-pipes
 plot waiting timers-of-a-runtime-set-and-cancelled-time-each
+jq -L scripts/lib -r 'include "futex"; plot' "$scratch/records.json" >"$scratch/futex.svg"
+keep "$scratch/futex.svg" docs/findings/futex.svg
 
 marker='(<!--= *(?<expression>[^\0]*?)-->)(?<text>[^\0]*?)(?=<!--/-->)'
 for document in "${documents[@]}"; do
     jq -Rrs --arg marker "$marker" --arg name "$document" '
-        "include \"documents\"; include \"verdicts\"; include \"claims\"; . as $all | [" +
+        "include \"documents\"; include \"verdicts\"; include \"claims\"; include \"futex\"; . as $all | [" +
         ([match($marker; "gs").captures[1].string
           | "($all | try (\(.)) catch error(\($name + ": " + . | tojson) + \": \" + (. | tostring)))"]
          | join(",\n")) + "]" ' "$document" >"$scratch/program.jq"

@@ -32,11 +32,29 @@ def worst: max_by(fabs) | "\(if . > 0 then "+" else "" end)\(. * 100 | digits(2)
 def law_table: table(["sleepers", "b, nobody", "worst of 5", "b, a thread", "worst of 5", "b, cold"];
     counts as $n | [($n | commas), ((nobody, thread) as $section | law($section; $n) | (.b | shown("time")), (.errors | worst)),
                     (cold_b($n) | shown("time"))]);
-# Predictions of all lines but the bend's that are within 10 %.
-def predicted: [(nobody, thread) as $section | (counts | select(. != 4096)) as $n | law($section; $n).errors[]]
+# Predictions that are within 10 %.
+def predicted: [(nobody, thread) as $section | counts as $n | law($section; $n).errors[]]
     | "\(map(select(fabs <= 0.1)) | length) of \(length)";
-# Idle threads from which a hop in the kernel's default table takes 10 % longer, if each costs so much.
-def threshold($b): 0.1 * law(thread; 64).a * slots(default) / $b.estimate | digits(2);
+# Switches of a hop: the least and the most of all cells.
+def switches_of_all: [tables as $table | (0, counts) as $n
+        | at("futex"; thread; $table; (if $n == 0 then "0 idle" else $n | commas end) + ": switches") | .mean.value]
+    | "\(min | digits(3)) to \(max | digits(3))";
+# A kind of words beside the usual one, with 1,024 sleepers.
+def kind($row): over(at("futex"; "Kinds"; $row; "1,024 idle"); at("futex"; "Kinds"; "private, spread"; "1,024 idle"));
+# Bytes of a slot, of a table that is large beside the noise of the system's memory.
+def slot_bytes: slots("8,192 slots") as $slots | at("futex"; "Tables"; "8,192 slots"; "memory") | .mean.value / $slots;
+# The same cells by benches/futex-table.c, medians of five runs, ÷ the plan's.
+def in_c: record("futex-c") as $runs
+    | [(["nobody", nobody], ["thread", thread]) as [$kind, $section]
+        | (tables | select(. != default)) as $table | (0, counts) as $n
+        | (if $table | test("system") then "512*" else $table | gsub(" slots|,"; "") end) as $name
+        | ([$runs[] | select(.kind == $kind and .table == $name and .sleepers == $n) | .ns] | median)
+            / (cell($section; $table; $n) | .mean.value)]
+    | "\(map(select(. <= 1.1 and . >= 0.9)) | length) of \(length) cells are within 10 %, the median is \(median | digits(2))";
+# Idle threads from which a hop of so long takes 10 % longer in the kernel's default table, if each costs so much.
+def threshold($hop; $b): 0.1 * $hop * slots(default) / $b.estimate | digits(2);
+def warm_threshold: threshold(law(thread; 64).a; b(thread; 256));
+def cold_threshold: threshold(cell(cold; default; 0) | .mean.value; cold_b(256));
 
 # The cells of a wake-up of a thread over sleepers in a slot, with the line of each number of sleepers.
 def plot:
@@ -45,13 +63,14 @@ def plot:
     def at_x($class; $x; $y): "<circle class=\"\($class)\" cx=\"\($x | X | round)\" cy=\"\($y | Y | round)\" r=\"4.5\"/>";
     def text($x; $y; $anchor; $text): "<text x=\"\($x)\" y=\"\($y)\" text-anchor=\"\($anchor)\">\($text)</text>";
     [ "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"470\" viewBox=\"0 0 800 470\"><title>A wake-up over sleepers in a slot</title><style>svg{font:12px system-ui,sans-serif;fill:#1c222b} .grid{stroke:#dfe3e8} .paper{fill:#fff} path{fill:none;stroke-width:1.5px} .s0{fill:#0072b2;stroke:#0072b2} .s1{fill:#56b4e9;stroke:#56b4e9} .s2{fill:#009e73;stroke:#009e73} .s3{fill:#e69f00;stroke:#e69f00} .s4{fill:#d55e00;stroke:#d55e00} path{fill:none!important}</style><rect class=\"paper\" width=\"800\" height=\"470\"/>",
-      text(20; 26; "start"; "A wake-up of a thread, a hop, over the sleepers in a slot; lines: the law. \(machine_line("futex"))"),
+      text(20; 26; "start"; "A hop between threads on one CPU, over the sleepers in a slot; lines: the law"),
+      text(20; 458; "start"; machine_line("futex")),
       (range(-3; 5) | pow(10; .) | (X | round) as $x
         | "<line class=\"grid\" x1=\"\($x)\" y1=\"60\" x2=\"\($x)\" y2=\"400\"/>", text($x; 418; "middle"; digits(1))),
       ((1e3, 1e4, 1e5, 1e6) as $y | ($y | Y | round) as $at
         | "<line class=\"grid\" x1=\"80\" y1=\"\($at)\" x2=\"770\" y2=\"\($at)\"/>", text(72; $at + 4; "end"; $y | plain("time"))),
       text(425; 440; "middle"; "sleepers ÷ slots"),
-      ([counts] | to_entries[] | .key as $k | .value as $n | law(thread; $n) as $law
+      (range(0; 5) as $k | [counts][$k] as $n | law(thread; $n) as $law
         | "<path class=\"s\($k)\" d=\"M\([range(0; 71) / 10 - 3 | pow(10; .) | select(. <= $n / 2) | [X, ($law.a + $law.b.estimate * . | Y)] | map(. * 10 | round / 10 | tostring) | join(",")] | join("L"))\"/>",
           (cells(thread; $n)[] | at_x("s\($k)"; .x; .y)),
           "<circle class=\"s\($k)\" cx=\"\(110 + 130 * $k)\" cy=\"46\" r=\"4.5\"/>", text(120 + 130 * $k; 50; "start"; "\($n | commas) sleepers")),

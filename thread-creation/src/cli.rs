@@ -7,7 +7,6 @@ use contract::units::Bytes;
 use contract::{BadUsage, Defaults, Flags, Program};
 use creation::{DepthFlags, SleepFlags};
 use threads::StackFlags;
-use threads::futex::FutexFlags;
 use threads::raw::RawThreads;
 
 /// Time the creation of OS threads
@@ -26,8 +25,6 @@ pub(crate) struct Cli {
     pub(crate) stack: StackFlags,
     #[command(flatten)]
     pub(crate) depth: DepthFlags,
-    #[command(flatten)]
-    pub(crate) futex: FutexFlags,
 }
 
 impl Program for Cli {

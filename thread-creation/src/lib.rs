@@ -38,7 +38,6 @@ pub fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    cli.futex.set()?;
     cli.depth.set();
     let (tasks, stack) = (cli.flags.tasks, cli.stack);
     let floor = cli.floor.then(|| RawThreads::new(stack, tasks));

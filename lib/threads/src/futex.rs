@@ -1,11 +1,10 @@
 //! Sleep on a word of memory, and the kernel's table of sleepers.
 //!
-//! The kernel finds the sleepers of a word by a hash of its address. Each wake-up, each sleep and each
-//! end of a thread that is joined searches all sleepers in the same slot of the table (`futex_wake`,
-//! kernel/futex/waitwake.c), so many sleeping threads slow each other down. Since Linux 6.16 a process
-//! with threads has a table of its own, with four slots for each CPU that its threads may use, and 16 at
-//! least (`futex_hash_allocate_default`, kernel/futex/core.c). Before, all processes share one table of
-//! 256 slots for each CPU.
+//! The kernel finds the sleepers of a word by a hash of its address. Each wake-up searches all sleepers in the
+//! same slot of the table (`futex_wake`, kernel/futex/waitwake.c), so many sleeping threads slow each other down.
+//! Since Linux 6.16 a process with threads has a table of its own for private futexes, with four slots for each CPU
+//! that its threads may use, and 16 at least (`futex_hash_allocate_default`, kernel/futex/core.c). All others are in
+//! the system's, of 256 slots for each CPU: shared futexes, the ends of threads that are joined, and all before 6.16.
 
 #![expect(unsafe_code, reason = "futex(2) and prctl(2) have no safe wrappers")]
 

@@ -1,28 +1,27 @@
 //! What a wake-up costs beside threads that sleep in the same table of futexes.
 //!
 //! One iteration: N operations in a row, where N is `--tasks`:
-//! - `--on wake`: futex(2) is to wake a thread, and none sleeps on the word. The kernel has searched all sleepers of a
+//! - `--on wake`: futex(2) is to wake a thread, and none sleeps on the word: the kernel has searched all sleepers of a
 //!   slot then;
 //! - `--on hand-over`: a round trip of two threads, two hops. In each a thread wakes the other one, and sleeps.
 //!
-//! `--idle` threads sleep all the time, each on a word of its own. The operations go from word to word, so that they
-//! meet all slots of the table alike. With `--evict` other memory is written before each iteration, so that the
-//! sleepers' records have left the caches.
+//! `--idle` threads sleep all the time. The operations go from word to word, so that they meet all slots of the table
+//! alike. With `--evict` other memory is written before each iteration, so that the sleepers' records leave the
+//! caches.
 //!
-//! Timed: the operations. Left out: that memory, building and ending the threads, and the proof: nobody was
-//! woken by a `wake`, the other thread answered each signal, and idle threads never woke.
+//! Timed: the operations. Left out: that memory, building the threads, and the proof: a `wake` woke nobody, the
+//! other thread answered each signal, and idle threads never woke.
 //!
 //! Beside the times stand `slot_count`, the slots of the table that has the sleepers, and `table_bytes`, what the
 //! system's memory grew by when `--futex-slots` made it.
 //!
-//! Not to be taken for the price of a lock: most locks make no system call, and wake nobody, while nobody waits.
+//! Not to be taken for the price of a lock: most make no system call while nobody waits.
 
 mod words;
 
 use std::fs;
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,7 +34,7 @@ use contract::units::Bytes;
 use contract::{Defaults, Flags, Program, Run};
 use threads::futex::{self, FutexFlags, Kind};
 use threads::rest;
-use words::{Layout, Words};
+use words::Words;
 
 /// Time a futex's wake-up beside threads that sleep in the same table
 #[derive(Parser)]
@@ -51,10 +50,10 @@ struct Cli {
     /// Futexes that processes could share: they are in the table of the whole system
     #[arg(long)]
     shared: bool,
-    /// Layout of the words
-    #[arg(long, value_enum, default_value_t = Layout::Spread)]
-    words: Layout,
-    /// Bytes that are written before each iteration; twice those of the L2 cache empty it
+    /// 1,024 words on one page, half of them for idle threads, in place of a cache line for each word
+    #[arg(long)]
+    one_page: bool,
+    /// Bytes that are written before each iteration: twice the L2 cache empties it
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "0B")]
     evict: Bytes,
     #[command(flatten)]
@@ -83,14 +82,15 @@ impl Program for Cli {
             On::HandOver => (Some(2 * u64::from(self.flags.tasks)), Claim::KernelSwitch),
         };
         let threads = u64::from(self.idle) + 1;
+        let bytes = self.evict.0.saturating_add((24 << 20) + threads * words::SLEEPER_BYTES);
         Ok(Description {
             hops,
-            alone: self.kind() == Kind::Shared || self.futex.futex_slots == Some(0),
+            alone: self.shared || self.futex.futex_slots == Some(0),
             needs: Needs {
                 descriptors: Need::new(10, 0),
                 threads: Need::new(threads, 0),
                 maps: Need::new(64, 0),
-                bytes: Need::new((24 << 20) + self.evict.0 + threads * words::SLEEPER_BYTES, 0),
+                bytes: Need::new(bytes, 0),
                 space: Need::new(threads * words::STACK as u64, 0),
             },
             ..Description::new("futex-table", &self.flags, claim)
@@ -98,34 +98,28 @@ impl Program for Cli {
     }
 }
 
-impl Cli {
-    fn kind(&self) -> Kind {
-        if self.shared { Kind::Shared } else { Kind::Private }
-    }
-}
-
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run: &mut Run| {
-        let mut beside = Vec::new();
-        if cli.futex.futex_slots.is_some() {
-            let before = kernel_memory()?;
-            cli.futex.set()?;
-            beside.push(("table_bytes", kernel_memory()?.saturating_sub(before)));
-        }
-        let words = Words::new(cli.words, cli.idle, cli.kind())?;
+        let kind = if cli.shared { Kind::Shared } else { Kind::Private };
+        let before = kernel_memory()?;
+        cli.futex.set()?;
+        let grown = kernel_memory()?.saturating_sub(before);
+        let words = Words::new(cli.one_page, cli.idle, kind)?;
         words.start_sleepers(cli.idle)?;
-        beside.extend(futex::table_slots(cli.kind()).map(|slots| ("slot_count", slots)));
+        let slots = futex::table_slots(kind).map(|slots| ("slot_count", slots));
+        let table = cli.futex.futex_slots.map(|_| ("table_bytes", grown));
+        let found: Vec<Found> = slots.into_iter().chain(table).collect();
         rest::beside(|| match cli.on {
-            On::Wake => wakes(cli, run, words, &beside),
-            On::HandOver => hand_overs(cli, run, words, &beside),
+            On::Wake => wakes(cli, run, words, &found),
+            On::HandOver => hand_overs(cli, run, words, &found),
         })
     })
 }
 
-/// The wake-ups of nobody.
-fn wakes(cli: &Cli, run: &mut Run, words: Words, beside: &[Beside]) -> anyhow::Result<()> {
+/// Wake-ups of nobody.
+fn wakes(cli: &Cli, run: &mut Run, words: Words, found: &[Found]) -> anyhow::Result<()> {
     let (mut place, mut woken) = (0, 0);
-    serve(cli, run, beside, || {
+    serve(cli, run, found, || {
         let begun = Instant::now();
         for _ in 0..cli.flags.tasks {
             woken += words.wake(place);
@@ -133,55 +127,55 @@ fn wakes(cli: &Cli, run: &mut Run, words: Words, beside: &[Beside]) -> anyhow::R
         }
         begun.elapsed()
     })?;
-    ensure!(woken == 0, "{woken} threads were woken, where none sleeps");
+    ensure!(woken == 0, "{woken} threads were woken where none sleeps");
     Ok(())
 }
 
-/// The hand-overs: this thread wakes the other one on each second word, and sleeps on those between.
-fn hand_overs(cli: &Cli, run: &mut Run, words: Words, beside: &[Beside]) -> anyhow::Result<()> {
-    let ended = Arc::new(AtomicBool::new(false));
-    let is_over = Arc::clone(&ended);
+/// Hand-overs: this thread wakes the other one on each second word, and sleeps on those between.
+fn hand_overs(cli: &Cli, run: &mut Run, words: Words, found: &[Found]) -> anyhow::Result<()> {
+    static IS_OVER: AtomicBool = AtomicBool::new(false);
     let other = thread::Builder::new().spawn(move || {
-        for place in (0..).step_by(2) {
-            words.sleep(place);
-            if is_over.load(Ordering::Relaxed) {
-                return place as u64 / 2;
+        let mut answered = 0;
+        loop {
+            words.sleep(2 * answered);
+            if IS_OVER.load(Ordering::Relaxed) {
+                return answered;
             }
-            words.signal(place + 1);
+            words.signal(2 * answered + 1);
+            answered += 1;
         }
-        unreachable!("places do not end")
     });
     let other = other.context("cannot create a thread")?;
-    let mut place = 0;
-    serve(cli, run, beside, || {
+    let mut made = 0;
+    serve(cli, run, found, || {
         let begun = Instant::now();
         for _ in 0..cli.flags.tasks {
-            words.signal(place);
-            words.sleep(place + 1);
-            place += 2;
+            words.signal(2 * made);
+            words.sleep(2 * made + 1);
+            made += 1;
         }
         begun.elapsed()
     })?;
-    ended.store(true, Ordering::Relaxed);
-    words.signal(place);
-    let (answered, expected) = (threads::join(other)?, run.sent() * u64::from(cli.flags.tasks));
-    ensure!(answered == expected, "{answered} signals were answered, expected {expected}");
+    IS_OVER.store(true, Ordering::Relaxed);
+    words.signal(2 * made);
+    let answered = threads::join(other)?;
+    ensure!(answered == made, "{answered} signals were answered, expected {made}");
     Ok(())
 }
 
-/// What stands beside the times.
-type Beside = (&'static str, u64);
+/// What was found out beside the times, by its name.
+type Found = (&'static str, u64);
 
 /// Times each iteration, before which other memory is written.
 fn serve(
     cli: &Cli,
     run: &mut Run,
-    beside: &[Beside],
+    found: &[Found],
     mut iterate: impl FnMut() -> Duration,
 ) -> anyhow::Result<()> {
     let mut other = vec![0_u8; cli.evict.0 as usize];
     while let Some(mut pass) = run.next_pass()? {
-        for &(name, value) in beside {
+        for &(name, value) in found {
             let mut one = Recorder::default();
             one.record(value);
             pass.add_extra(name, &one);

@@ -13,18 +13,8 @@ use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Context;
-use clap::ValueEnum;
 use contract::limits;
 use threads::futex::{self, Kind};
-
-/// Where the words are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Layout {
-    /// 4,096 for the operations and one for each idle thread, in a cache line each
-    Spread,
-    /// 512 for the operations and 512 that idle threads share, on one page
-    Page,
-}
 
 /// Stack of a thread that only sleeps. It has no guard page, so that the kernel has one memory map for all.
 pub(crate) const STACK: usize = 64 << 10;
@@ -35,26 +25,22 @@ pub(crate) const SLEEPER_BYTES: u64 = 40 << 10;
 /// Words, which are there until the process ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words {
+    /// Those of the operations, then those of idle threads.
     all: &'static [AtomicU32],
-    /// Words from one to the next.
+    /// Place of a word less that of the one before.
     stride: usize,
-    /// Those of the operations, which come first.
     operations: usize,
-    /// Those of idle threads.
-    idle: usize,
     kind: Kind,
 }
 
 impl Words {
-    /// Words in memory that processes could share, since shared futexes mostly are there.
-    pub(crate) fn new(layout: Layout, idle: u32, kind: Kind) -> anyhow::Result<Self> {
-        let (stride, operations, idle) = match layout {
-            Layout::Spread => (16, 4096, idle as usize),
-            Layout::Page => (1, 512, 512),
-        };
+    /// Words in memory that processes could share, as most that use shared futexes do.
+    pub(crate) fn new(one_page: bool, idle: u32, kind: Kind) -> anyhow::Result<Self> {
+        let (stride, operations, idle) =
+            if one_page { (1, 512, 512) } else { (16, 4096, idle as usize) };
         let count = (operations + idle) * stride;
-        let (access, flags) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
         // SAFETY: new memory at an address of the kernel's choice, which nothing else uses.
         let base = unsafe { libc::mmap(ptr::null_mut(), count * 4, access, flags, -1, 0) };
         if base == libc::MAP_FAILED {
@@ -62,7 +48,7 @@ impl Words {
         }
         // SAFETY: the mapping holds so many, all zero, and it is never unmapped.
         let all = unsafe { slice::from_raw_parts(base.cast(), count) };
-        Ok(Words { all, stride, operations, idle, kind })
+        Ok(Words { all, stride, operations, kind })
     }
 
     /// The word of an operation.
@@ -78,7 +64,7 @@ impl Words {
     /// Has the thread go on that sleeps on a word, or will.
     pub(crate) fn signal(&self, place: usize) {
         self.at(place).store(1, Ordering::Release);
-        futex::wake(self.at(place), self.kind);
+        self.wake(place);
     }
 
     /// Sleeps until the signal of a word.
@@ -91,21 +77,23 @@ impl Words {
 
     /// Starts the idle threads, which end with the process.
     pub(crate) fn start_sleepers(&self, idle: u32) -> anyhow::Result<()> {
-        let body = if self.kind == Kind::Private { sleep_private } else { sleep_shared };
-        let mut attributes = MaybeUninit::uninit();
-        let mut id = MaybeUninit::uninit();
+        let body = match self.kind {
+            Kind::Private => sleep_private,
+            Kind::Shared => sleep_shared,
+        };
+        let (mut attributes, mut id) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         // SAFETY: the first call makes the attributes, which the next ones change; they are valid sizes.
         unsafe {
             libc::pthread_attr_init(attributes.as_mut_ptr());
             libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
             libc::pthread_attr_setguardsize(attributes.as_mut_ptr(), 0);
         }
-        for k in 0..idle as usize {
-            let word = &self.all[(self.operations + k % self.idle) * self.stride];
-            let own = ptr::from_ref(word).cast_mut().cast();
+        let own = self.all[self.operations * self.stride..].iter().step_by(self.stride);
+        for word in own.cycle().take(idle as usize) {
+            let word = ptr::from_ref(word).cast_mut().cast();
             // SAFETY: the body takes the word, which is there for ever.
             let code =
-                unsafe { libc::pthread_create(id.as_mut_ptr(), attributes.as_ptr(), body, own) };
+                unsafe { libc::pthread_create(id.as_mut_ptr(), attributes.as_ptr(), body, word) };
             if code != 0 {
                 let error = io::Error::from_raw_os_error(code);
                 return Err(error).context(limits::refused("create a thread", idle));
@@ -124,7 +112,7 @@ extern "C" fn sleep_shared(word: *mut c_void) -> *mut c_void {
 }
 
 /// The life of an idle thread.
-fn sleep(word: *mut c_void, kind: Kind) -> *mut c_void {
+fn sleep(word: *mut c_void, kind: Kind) -> ! {
     // SAFETY: `start_sleepers` has passed it.
     let word = unsafe { &*word.cast::<AtomicU32>() };
     loop {

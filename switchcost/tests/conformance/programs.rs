@@ -74,7 +74,7 @@ programs! {
     sparse_arrivals: "sparse-arrivals", "--every 20us", "";
     sparse_arrivals_on_a_pool: "sparse-arrivals", "--every 20us --on pool", "";
     futex_table: "futex-table", "--idle 5 --futex-slots 4", "";
-    futex_table_of_the_system: "futex-table", "--on wake --idle 5 --shared --words page --evict 64KiB", "";
+    futex_table_of_the_system: "futex-table", "--on wake --idle 5 --shared --one-page --evict 64KiB", "";
     waiting_for_a_task: "waiting", "--other-side same-cpu", "";
     waiting_for_a_task_on_a_busy_cpu: "waiting", "--on oneshot --other-side busy-cpu", "";
     waiting_for_a_thread: "waiting", "--on futex --other-side idle-cpu", "";
