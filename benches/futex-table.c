@@ -1,14 +1,14 @@
-/* What a futex's wake-up costs beside threads that sleep in the same table, and the law of it:
+/* Cost of a futex wake-up beside threads that sleep in the same table, and its law:
  *
  *     wake = a + b * sleepers / slots
  *
  *   cc -O2 -pthread -o futex-table benches/futex-table.c -lm && ./futex-table
  *
- * All of it runs on one CPU. Idle threads sleep, each on a word of its own. 'Nobody': FUTEX_WAKE on words on which
- * nobody sleeps. 'Thread': two threads wake each other in turn, a hop. Both go through 4,096 words, and so through all
- * slots. Each table is that of a fresh process (PR_FUTEX_HASH, Linux 6.16), or the system's, of 256 slots for each CPU.
- * Of the law, a is the time without sleepers; b is fitted for each number of sleepers to every other table (least squares
- * of relative errors), and predicts the rest. */
+ * All of it runs on one CPU, under SCHED_BATCH, so that a woken thread runs when its waker sleeps. Idle threads sleep, each
+ * on a word of its own. 'Nobody': FUTEX_WAKE on words without waiters. 'Thread': two threads wake each other in turn, a
+ * hop. Both go through 4,096 words, a sample of the slots. Each table is that of a fresh process (PR_FUTEX_HASH, Linux
+ * 6.17), or the system's, of 256 slots for each CPU. In the law, a is the time without sleepers; b is fitted for each
+ * number of sleepers to every other table (least squares of relative errors), and predicts the rest. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <math.h>
@@ -24,9 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HASH = 78, SET_SLOTS = 1, LINE = 64 / sizeof(int), WORDS = 4096, TABLES = 9, COUNTS = 6, BATCHES = 15 };
+enum { HASH = 78, SET_SLOTS = 1, GET_SLOTS = 2, STACK = 128 << 10, LINE = 64 / sizeof(int), WORDS = 4096, TABLES = 9, COUNTS = 6, BATCHES = 15 };
 static const int counts[COUNTS] = {0, 64, 256, 1024, 4096, 16384};
-static int slots[TABLES] = {2, 8, 32, 128, 512, 2048, 8192, 65536, 0}; /* 0: the system's */
+static unsigned long slots[TABLES] = {2, 8, 32, 128, 512, 2048, 8192, 65536, 0}; /* 0: the system's */
 static atomic_int *words, asleep;
 static double (*times)[TABLES][COUNTS]; /* in ns: of nobody, of a thread; shared with the second process */
 
@@ -86,12 +86,12 @@ static double time_of(int kind) {
 static void measure(int t) {
     pthread_attr_t small;
     pthread_t id;
-    pthread_attr_init(&small), pthread_attr_setstacksize(&small, 1 << 16), pthread_attr_setguardsize(&small, 0);
+    pthread_attr_init(&small), pthread_attr_setstacksize(&small, STACK), pthread_attr_setguardsize(&small, 0);
     pthread_create(&id, &small, other_side, NULL);
     for (int i = 0; i < COUNTS; i++) {
         for (int k = asleep; k < counts[i]; k++)
             if (pthread_create(&id, &small, idle, words + (WORDS + k) * LINE)) {
-                if (!slots[t]) fprintf(stderr, "futex-table: no thread %d: raise kernel.pid_max, ulimit -u\n", k + 1);
+                if (!slots[t]) fprintf(stderr, "futex-table: no thread %d: raise kernel.pid_max, ulimit -u, pids.max\n", k + 1);
                 return;
             }
         while (asleep < counts[i]) usleep(1000);
@@ -107,7 +107,10 @@ static void law(double table[TABLES][COUNTS], int i) {
     int known = 0, fitted = 0;
     for (int t = 0; t < TABLES; t++)
         if (table[t][i]) bare[known++] = table[t][0];
-    if (known < 3) return;
+    if (known < 3) {
+        printf("%6d sleepers: no law of %d table\n", counts[i], known);
+        return;
+    }
     qsort(bare, known, sizeof *bare, ascending);
     double a = bare[known / 2], y, x;
     for (int t = 0; t < TABLES; t += 2)
@@ -128,25 +131,29 @@ int main(void) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
-    sched_setaffinity(0, sizeof one, &one);
-    int access = PROT_READ | PROT_WRITE, cpus = sysconf(_SC_NPROCESSORS_CONF);
+    int access = PROT_READ | PROT_WRITE, cpus = sysconf(_SC_NPROCESSORS_CONF), status;
+    if (sched_setaffinity(0, sizeof one, &one)) return perror("futex-table: sched_setaffinity"), 1;
+    sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
     words = mmap(NULL, (WORDS + counts[COUNTS - 1]) * LINE * sizeof *words, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     times = mmap(NULL, 2 * sizeof *times, access, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (words == MAP_FAILED || times == MAP_FAILED) return perror("futex-table: mmap"), 1;
     for (int t = 0; t < TABLES; t++) {
-        if (!fork()) {
-            if (!prctl(HASH, SET_SLOTS, slots[t], 0, 0) || !slots[t]) measure(t);
+        pid_t child = fork();
+        if (child < 0) return perror("futex-table: fork"), 1;
+        if (!child) {
+            int refused = prctl(HASH, SET_SLOTS, slots[t], 0ul, 0ul);
+            if (!slots[t] || (!refused && prctl(HASH, GET_SLOTS, 0ul, 0ul, 0ul) == (int)slots[t])) measure(t);
             _exit(0);
         }
-        wait(NULL);
+        if (waitpid(child, &status, 0) < 0 || status) return fprintf(stderr, "futex-table: a process was killed\n"), 1;
     }
-    if (!times[0][0][0]) printf("This kernel has no tables of processes (Linux 6.16 and later have them).\n");
-    for (slots[TABLES - 1] = 256; slots[TABLES - 1] < 256 * cpus;) slots[TABLES - 1] *= 2;
+    if (!times[0][0][0]) printf("A process has no table of its own here (Linux 6.17: CONFIG_FUTEX_PRIVATE_HASH).\n");
+    for (slots[TABLES - 1] = 256; slots[TABLES - 1] < 256ul * cpus;) slots[TABLES - 1] *= 2;
     for (int kind = 0; kind < 2; kind++) {
         printf("\nns to wake %s\n%8s", kind ? "a thread that runs then, a hop" : "nobody", "slots");
         for (int i = 0; i < COUNTS; i++) printf("%10d", counts[i]);
         for (int t = 0; t < TABLES; t++) {
-            printf("\n%7d%c", slots[t], t == TABLES - 1 ? '*' : ' ');
+            printf("\n%7lu%c", slots[t], t == TABLES - 1 ? '*' : ' ');
             for (int i = 0; i < COUNTS; i++) times[kind][t][i] ? printf("%10.0f", times[kind][t][i]) : printf("%10s", "-");
         }
         printf("\n* the system's table\n");

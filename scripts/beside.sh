@@ -13,9 +13,10 @@ Prints a JSON line for the run, and one for each thing that it compares. Parts (
     tools      perf bench sched pipe, will-it-scale's context_switch1 and stress-ng's --switch, in turns with ours
     calls      system calls of our chains, and of theirs over channels with Tokio 0.2.19
     memory     resident sets of their async-brigade with versions of Tokio, at nine counts of tasks
+    futex      benches/futex-table.c, and the probe for a lost waiter
 
 It needs git, a network, cargo, taskset and jq; perf, stress-ng, make and libhwloc-dev for the tools; strace for
-the calls. Their sources go to target/. PAIRS=N sets the number of runs of each (default: 9).
+the calls; cc for futex. Their sources go to target/. PAIRS=N sets the number of runs of each (default: 9).
 TEXT
 }
 
@@ -24,12 +25,12 @@ parts=()
 for argument in "$@"; do
     case $argument in
     -h | --help) usage && exit ;;
-    original | tools | calls | memory) parts+=("$argument") ;;
+    original | tools | calls | memory | futex) parts+=("$argument") ;;
     *) usage_error "there is no part $argument" ;;
     esac
 done
 [[ $pairs =~ ^[1-9][0-9]*$ ]] || usage_error "PAIRS=$pairs: a number from 1"
-[ ${#parts[@]} -gt 0 ] || parts=(original tools calls memory)
+[ ${#parts[@]} -gt 0 ] || parts=(original tools calls memory futex)
 cd "$root"
 cargo build --quiet --release --locked
 
@@ -154,6 +155,21 @@ memory() {
         progress
         printf '%s\n' "${resident[@]}" | jq -cs --arg tokio "$version" '{tokio: $tokio, resident_bytes: .}'
     done
+}
+
+# Columns are counts of sleepers, lines are tables: a JSON line for each cell, with its time in each run.
+futex() {
+    local k
+    cc -O2 -pthread -o target/futex-table benches/futex-table.c -lm
+    for ((k = 0; k < pairs; k++)); do
+        progress "futex-table.c: $((k + 1)) of $pairs"
+        target/futex-table
+    done | awk '/^ns to wake/ { kind = $4 == "nobody" ? "nobody" : "thread" } /^ *slots/ { split($0, sleepers) }
+        /^ *[0-9]+\*? +[0-9]+ +[0-9]+ / { for (k = 2; k <= NF; k++) if ($k != "-") print kind, $1, sleepers[k], $k }' |
+        jq -Rnc '[inputs | split(" ")] | group_by(.[:3])[]
+            | {name: "futex-table.c", kind: .[0][0], table: .[0][1], sleepers: (.[0][2] | tonumber), ns: map(.[3] | tonumber)}'
+    progress
+    { cargo run --quiet --release --locked -p futex-table --example lost-waiter || true; } | jq -Rc '{name: "lost-waiter", output: .}'
 }
 
 jq -nc --arg cpu "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" --arg kernel "$(uname -r)" \

@@ -1,10 +1,11 @@
 //! Sleep on a word of memory, and the kernel's table of sleepers.
 //!
-//! The kernel finds the sleepers of a word by a hash of its address. Each wake-up searches all sleepers in the
-//! same slot of the table (`futex_wake`, kernel/futex/waitwake.c), so many sleeping threads slow each other down.
-//! Since Linux 6.16 a process with threads has a table of its own for private futexes, with four slots for each CPU
-//! that its threads may use, and 16 at least (`futex_hash_allocate_default`, kernel/futex/core.c). All others are in
-//! the system's, of 256 slots for each CPU: shared futexes, the ends of threads that are joined, and all before 6.16.
+//! The kernel finds the sleepers of a word by a hash of its address. A wake-up walks past those in the same slot of
+//! the table that sleep since before its own, or past all if nobody waits on the word (`futex_wake`,
+//! kernel/futex/waitwake.c). Since Linux 6.17 (CONFIG_FUTEX_PRIVATE_HASH) a process with threads has a table of its own
+//! for private futexes, with four slots for each thread, for as many threads as there are CPUs, and at least 16
+//! (`futex_hash_allocate_default`, kernel/futex/core.c). All else is in the system's table, of 256 slots for each CPU:
+//! shared futexes, the ends of threads that are joined, and every futex of older kernels.
 
 #![expect(unsafe_code, reason = "futex(2) and prctl(2) have no safe wrappers")]
 
@@ -23,7 +24,7 @@ const GET_SLOTS: libc::c_ulong = 2;
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct FutexFlags {
     /// Slots of this process's table of threads that sleep in futex(2): a power of two, or 0 for the
-    /// table of the whole system [default: the kernel's, from Linux 6.16 on four for each CPU and 16 at
+    /// table of the whole system [default: the kernel's, from Linux 6.17 on four for each CPU and 16 at
     /// least]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = slots, help_heading = "Advanced")]
     pub futex_slots: Option<u32>,
@@ -50,7 +51,7 @@ impl FutexFlags {
         }
         let error = io::Error::last_os_error();
         Err(BadUsage::new(format!(
-            "--futex-slots {slots}: {error}: lower it, or drop it: Linux 6.16 and later have this setting"
+            "--futex-slots {slots}: {error}: lower it, or drop it: Linux 6.17 and later have this setting (CONFIG_FUTEX_PRIVATE_HASH)"
         )))
     }
 }
@@ -70,7 +71,7 @@ impl Kind {
     }
 }
 
-/// Puts the calling thread to sleep if the word still is `expected`. It may return without a reason.
+/// Puts the calling thread to sleep if the word still is `expected`. It may return spuriously.
 pub fn wait(word: &AtomicU32, expected: u32, kind: Kind) {
     let operation = libc::FUTEX_WAIT | kind.flag();
     let no_timeout = ptr::null::<libc::timespec>();
@@ -79,12 +80,18 @@ pub fn wait(word: &AtomicU32, expected: u32, kind: Kind) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, expected, no_timeout) };
 }
 
-/// Wakes one thread that sleeps on the word, if one does, and returns how many it was.
+/// Wakes one thread that sleeps on the word, if one does, and returns the number woken.
 pub fn wake(word: &AtomicU32, kind: Kind) -> libc::c_long {
     let operation = libc::FUTEX_WAKE | kind.flag();
     let sleepers = 1;
     // SAFETY: the kernel touches no memory but the word's, and that not for writing.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, sleepers) }
+}
+
+/// True if the kernel has the setting; Linux 6.16 has it without a use.
+pub fn has_own_tables() -> bool {
+    // SAFETY: a question; no memory of this process is involved.
+    unsafe { libc::prctl(PR_FUTEX_HASH, GET_SLOTS, 0, 0, 0) >= 0 }
 }
 
 /// Slots of the table that has this process's sleepers on words of the kind; `None` if that cannot be found out.
@@ -94,7 +101,7 @@ pub fn table_slots(kind: Kind) -> Option<u64> {
     if kind == Kind::Private && own > 0 {
         return own.try_into().ok();
     }
-    // 256 for each CPU that there may be (`futex_init`, kernel/futex/core.c), of one memory node.
+    // 256 for each CPU that there may be (`futex_init`, kernel/futex/core.c), in all memory nodes.
     let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok()?;
     let last: u64 = possible.trim().rsplit(['-', ',']).next()?.parse().ok()?;
     Some((256 * (last + 1)).next_power_of_two())

@@ -1,13 +1,13 @@
-//! What a wake-up costs beside threads that sleep in the same table of futexes.
+//! Cost of a futex wake-up beside threads that sleep in the same table.
 //!
 //! One iteration: N operations in a row, where N is `--tasks`:
-//! - `--on wake`: futex(2) is to wake a thread, and none sleeps on the word: the kernel has searched all sleepers of a
-//!   slot then;
-//! - `--on hand-over`: a round trip of two threads, two hops. In each a thread wakes the other one, and sleeps.
+//! - `--on wake`: FUTEX_WAKE on a word without waiters: the kernel walks past all sleepers of a slot;
+//! - `--on hand-over`: a round trip of two threads, two hops. In each a thread wakes the other one, which fell asleep
+//!   last, and sleeps. On one CPU the woken thread may preempt its waker, which then need not sleep: the policy
+//!   SCHED_BATCH prevents that.
 //!
-//! `--idle` threads sleep all the time. The operations go from word to word, so that they meet all slots of the table
-//! alike. With `--evict` other memory is written before each iteration, so that the sleepers' records leave the
-//! caches.
+//! `--idle` threads sleep all the time. The operations go from word to word, a sample of the slots. With `--evict`
+//! other memory is written before each iteration, so that the sleepers' records leave the nearer caches.
 //!
 //! Timed: the operations. Left out: that memory, building the threads, and the proof: a `wake` woke nobody, the
 //! other thread answered each signal, and idle threads never woke.
@@ -85,7 +85,8 @@ impl Program for Cli {
         let bytes = self.evict.0.saturating_add((24 << 20) + threads * words::SLEEPER_BYTES);
         Ok(Description {
             hops,
-            alone: self.shared || self.futex.futex_slots == Some(0),
+            // Sleepers of others in the table of the system would be in the way.
+            alone: self.shared || self.futex.futex_slots == Some(0) || !futex::has_own_tables(),
             needs: Needs {
                 descriptors: Need::new(10, 0),
                 threads: Need::new(threads, 0),
@@ -103,11 +104,12 @@ fn main() -> ExitCode {
         let kind = if cli.shared { Kind::Shared } else { Kind::Private };
         let before = kernel_memory()?;
         cli.futex.set()?;
-        let grown = kernel_memory()?.saturating_sub(before);
+        let grown =
+            kernel_memory()?.checked_sub(before).filter(|_| cli.futex.futex_slots.is_some());
         let words = Words::new(cli.one_page, cli.idle, kind)?;
         words.start_sleepers(cli.idle)?;
         let slots = futex::table_slots(kind).map(|slots| ("slot_count", slots));
-        let table = cli.futex.futex_slots.map(|_| ("table_bytes", grown));
+        let table = grown.map(|grown| ("table_bytes", grown));
         let found: Vec<Found> = slots.into_iter().chain(table).collect();
         rest::beside(|| match cli.on {
             On::Wake => wakes(cli, run, words, &found),
@@ -116,7 +118,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Wake-ups of nobody.
+/// Wake-ups on words without waiters.
 fn wakes(cli: &Cli, run: &mut Run, words: Words, found: &[Found]) -> anyhow::Result<()> {
     let (mut place, mut woken) = (0, 0);
     serve(cli, run, found, || {

@@ -13,11 +13,10 @@ use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Context;
-use contract::limits;
 use threads::futex::{self, Kind};
 
-/// Stack of a thread that only sleeps. It has no guard page, so that the kernel has one memory map for all.
-pub(crate) const STACK: usize = 64 << 10;
+/// Stack of a thread that only sleeps: the least that the C library takes on all architectures. It has no guard page, so that the kernel has one memory map for all.
+pub(crate) const STACK: usize = 128 << 10;
 
 /// Upper bound of the bytes of such a thread: the kernel's stack and structures, and pages of its own.
 pub(crate) const SLEEPER_BYTES: u64 = 40 << 10;
@@ -27,7 +26,7 @@ pub(crate) const SLEEPER_BYTES: u64 = 40 << 10;
 pub(crate) struct Words {
     /// Those of the operations, then those of idle threads.
     all: &'static [AtomicU32],
-    /// Place of a word less that of the one before.
+    /// Distance between words, in words.
     stride: usize,
     operations: usize,
     kind: Kind,
@@ -56,12 +55,12 @@ impl Words {
         &self.all[place % self.operations * self.stride]
     }
 
-    /// Wakes a thread that sleeps on a word, and returns how many it was.
+    /// Wakes a thread that sleeps on a word, and returns the number woken.
     pub(crate) fn wake(&self, place: usize) -> i64 {
         futex::wake(self.at(place), self.kind)
     }
 
-    /// Has the thread go on that sleeps on a word, or will.
+    /// Wakes the word's sleeper; one that has yet to sleep does not.
     pub(crate) fn signal(&self, place: usize) {
         self.at(place).store(1, Ordering::Release);
         self.wake(place);
@@ -96,7 +95,7 @@ impl Words {
                 unsafe { libc::pthread_create(id.as_mut_ptr(), attributes.as_ptr(), body, word) };
             if code != 0 {
                 let error = io::Error::from_raw_os_error(code);
-                return Err(error).context(limits::refused("create a thread", idle));
+                return Err(error).context("cannot create an idle thread: lower --idle");
             }
         }
         Ok(())
