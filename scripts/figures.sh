@@ -79,7 +79,7 @@ keep "$scratch/futex.svg" docs/findings/futex.svg
 marker='(<!--= *(?<expression>[^\0]*?)-->)(?<text>[^\0]*?)(?=<!--/-->)'
 for document in "${documents[@]}"; do
     jq -Rrs --arg marker "$marker" --arg name "$document" '
-        "include \"documents\"; include \"verdicts\"; include \"claims\"; include \"futex\"; . as $all | [" +
+        "include \"documents\"; include \"verdicts\"; include \"claims\"; import \"futex\" as futex; . as $all | [" +
         ([match($marker; "gs").captures[1].string
           | "($all | try (\(.)) catch error(\($name + ": " + . | tojson) + \": \" + (. | tostring)))"]
          | join(",\n")) + "]" ' "$document" >"$scratch/program.jq"
