@@ -107,10 +107,7 @@ static void law(double table[TABLES][COUNTS], int i) {
     int known = 0, fitted = 0;
     for (int t = 0; t < TABLES; t++)
         if (table[t][i]) bare[known++] = table[t][0];
-    if (known < 3) {
-        printf("%6d sleepers: no law of %d table\n", counts[i], known);
-        return;
-    }
+    if (known < 3) return;
     qsort(bare, known, sizeof *bare, ascending);
     double a = bare[known / 2], y, x;
     for (int t = 0; t < TABLES; t += 2)
@@ -147,14 +144,14 @@ int main(void) {
         }
         if (waitpid(child, &status, 0) < 0 || status) return fprintf(stderr, "futex-table: a process was killed\n"), 1;
     }
-    if (!times[0][0][0]) printf("A process has no table of its own here (Linux 6.17: CONFIG_FUTEX_PRIVATE_HASH).\n");
+    if (!times[0][0][0]) printf("No law: no process has a table of its own here (Linux 6.17: CONFIG_FUTEX_PRIVATE_HASH).\n");
     for (slots[TABLES - 1] = 256; slots[TABLES - 1] < 256ul * cpus;) slots[TABLES - 1] *= 2;
     for (int kind = 0; kind < 2; kind++) {
         printf("\nns to wake %s\n%8s", kind ? "a thread that runs then, a hop" : "nobody", "slots");
         for (int i = 0; i < COUNTS; i++) printf("%10d", counts[i]);
         for (int t = 0; t < TABLES; t++) {
-            printf("\n%7lu%c", slots[t], t == TABLES - 1 ? '*' : ' ');
-            for (int i = 0; i < COUNTS; i++) times[kind][t][i] ? printf("%10.0f", times[kind][t][i]) : printf("%10s", "-");
+            if (times[kind][t][0]) printf("\n%7lu%c", slots[t], t == TABLES - 1 ? '*' : ' ');
+            for (int i = 0; i < COUNTS && times[kind][t][i]; i++) printf("%10.0f", times[kind][t][i]);
         }
         printf("\n* the system's table\n");
         for (int i = 1; i < COUNTS; i++) law(times[kind], i);

@@ -165,7 +165,7 @@ futex() {
         progress "futex-table.c: $((k + 1)) of $pairs"
         target/futex-table
     done | awk '/^ns to wake/ { kind = $4 == "nobody" ? "nobody" : "thread" } /^ *slots/ { split($0, sleepers) }
-        /^ *[0-9]+\*? +[0-9]+ +[0-9]+ / { for (k = 2; k <= NF; k++) if ($k != "-") print kind, $1, sleepers[k], $k }' |
+        /^ *[0-9]+\*? +[0-9]+ +[0-9]+ / { for (k = 2; k <= NF; k++) print kind, $1, sleepers[k], $k }' |
         jq -Rnc '[inputs | split(" ")] | group_by(.[:3])[]
             | {name: "futex-table.c", kind: .[0][0], table: .[0][1], sleepers: (.[0][2] | tonumber), ns: map(.[3] | tonumber)}'
     progress
