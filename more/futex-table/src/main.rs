@@ -102,19 +102,20 @@ impl Program for Cli {
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run: &mut Run| {
         let kind = if cli.shared { Kind::Shared } else { Kind::Private };
-        let before = kernel_memory()?;
+        let before = kernel_memory();
         cli.futex.set()?;
-        let grown =
-            kernel_memory()?.checked_sub(before).filter(|_| cli.futex.futex_slots.is_some());
+        let grown = kernel_memory().zip(before).and_then(|(now, before)| now.checked_sub(before));
         let words = Words::new(cli.one_page, cli.idle, kind)?;
         words.start_sleepers(cli.idle)?;
         let slots = futex::table_slots(kind).map(|slots| ("slot_count", slots));
-        let table = grown.map(|grown| ("table_bytes", grown));
+        let table = grown.filter(|_| cli.futex.futex_slots.is_some());
+        let table = table.map(|grown| ("table_bytes", grown));
         let found: Vec<Found> = slots.into_iter().chain(table).collect();
-        rest::beside(|| match cli.on {
+        let operate = |run: &mut Run| match cli.on {
             On::Wake => wakes(cli, run, words, &found),
             On::HandOver => hand_overs(cli, run, words, &found),
-        })
+        };
+        if cli.idle == 0 { operate(run) } else { rest::beside(|| operate(run)) }
     })
 }
 
@@ -193,12 +194,12 @@ fn serve(
     Ok(())
 }
 
-/// Memory that the kernel has allocated for itself, in bytes: a table of many slots is in either part.
-fn kernel_memory() -> anyhow::Result<u64> {
-    let text = fs::read_to_string("/proc/meminfo").context("/proc/meminfo")?;
+/// Memory that the kernel has allocated for itself, in bytes, if it tells: a table of many slots is in either part.
+fn kernel_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
     let parts = text.lines().filter_map(|line| {
         let value = line.strip_prefix("Slab:").or_else(|| line.strip_prefix("VmallocUsed:"))?;
         value.trim().strip_suffix(" kB")?.parse::<u64>().ok()
     });
-    Ok(parts.sum::<u64>() << 10)
+    Some(parts.sum::<u64>() << 10)
 }
