@@ -88,7 +88,7 @@ pub fn wake(word: &AtomicU32, kind: Kind) -> libc::c_long {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, sleepers) }
 }
 
-/// True if the kernel has the setting; Linux 6.16 has it without a use.
+/// True if the kernel has the setting; Linux 6.16 has it, and no tables.
 pub fn has_own_tables() -> bool {
     // SAFETY: a question; no memory of this process is involved.
     unsafe { libc::prctl(PR_FUTEX_HASH, GET_SLOTS, 0, 0, 0) >= 0 }
