@@ -88,16 +88,20 @@ pub fn wake(word: &AtomicU32, kind: Kind) -> libc::c_long {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, sleepers) }
 }
 
-/// True if the kernel has the setting; Linux 6.16 has it, and no tables.
-pub fn has_own_tables() -> bool {
+/// Slots of this process's own table: 0 if it has none, less if the kernel has no such tables.
+fn own_slots() -> libc::c_int {
     // SAFETY: a question; no memory of this process is involved.
-    unsafe { libc::prctl(PR_FUTEX_HASH, GET_SLOTS, 0, 0, 0) >= 0 }
+    unsafe { libc::prctl(PR_FUTEX_HASH, GET_SLOTS, 0, 0, 0) }
+}
+
+/// True if the kernel knows tables of processes; Linux 6.16 does, and has none.
+pub fn has_own_tables() -> bool {
+    own_slots() >= 0
 }
 
 /// Slots of the table that has this process's sleepers on words of the kind; `None` if that cannot be found out.
 pub fn table_slots(kind: Kind) -> Option<u64> {
-    // SAFETY: a question; no memory of this process is involved.
-    let own = unsafe { libc::prctl(PR_FUTEX_HASH, GET_SLOTS, 0, 0, 0) };
+    let own = own_slots();
     if kind == Kind::Private && own > 0 {
         return own.try_into().ok();
     }

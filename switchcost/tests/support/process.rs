@@ -141,11 +141,8 @@ impl Running {
 
     /// Waits until the program is prepared for a signal.
     pub(crate) fn await_handler(&self, signal: Signal) {
-        until("the signal is caught", || {
-            let mask = status(self.pid(), "SigCgt").unwrap_or_default();
-            let caught = u64::from_str_radix(&mask, 16).unwrap_or_default();
-            caught & (1 << (signal as i32 - 1)) != 0 || self.has_ended()
-        });
+        let caught = || is_in(self.pid(), "SigCgt", signal) || self.has_ended();
+        until("the signal is caught", caught);
     }
 
     /// Sends a signal to the program alone, whether it is prepared for it or not.
@@ -287,6 +284,17 @@ impl Drop for Running {
 
 fn is_called(pid: i32, name: &str) -> bool {
     fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
+}
+
+/// True if this process ignores a signal, as one started in the background of a shell may: a shell that it starts cannot
+/// catch it then.
+pub(crate) fn ignores(signal: Signal) -> bool {
+    is_in(Pid::this(), "SigIgn", signal)
+}
+
+fn is_in(pid: Pid, mask: &str, signal: Signal) -> bool {
+    let mask = u64::from_str_radix(&status(pid, mask).unwrap_or_default(), 16).unwrap_or_default();
+    mask & (1 << (signal as i32 - 1)) != 0
 }
 
 /// A field of `/proc/PID/status`; `None` if there is no such process.
