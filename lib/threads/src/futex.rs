@@ -56,6 +56,10 @@ impl FutexFlags {
     }
 }
 
+/// Flags of a private word for futex_wait(2) and io_uring: FUTEX2_SIZE_U32 and FUTEX2_PRIVATE, from
+/// include/uapi/linux/futex.h.
+pub const PRIVATE_WORD: u32 = 2 | 128;
+
 /// Who may sleep on a word: which table of the kernel has its sleepers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

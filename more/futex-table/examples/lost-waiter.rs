@@ -18,9 +18,6 @@ use contract::console;
 use io_uring::{IoUring, Probe, opcode};
 use threads::futex::{self, Kind};
 
-/// FUTEX2_SIZE_U32 and FUTEX2_PRIVATE, from include/uapi/linux/futex.h.
-const PRIVATE_WORD: u32 = 2 | 128;
-
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -53,7 +50,7 @@ fn is_woken() -> anyhow::Result<bool> {
 
 fn begin_wait(ring: &mut IoUring, word: &'static AtomicU32) -> anyhow::Result<()> {
     let any = u64::from(u32::MAX);
-    let wait = opcode::FutexWait::new(word.as_ptr(), 0, any, PRIVATE_WORD).build();
+    let wait = opcode::FutexWait::new(word.as_ptr(), 0, any, futex::PRIVATE_WORD).build();
     // SAFETY: the word is there for ever.
     unsafe { ring.submission().push(&wait) }.map_err(io::Error::other)?;
     ring.submit().context("io_uring_enter(2)")?;

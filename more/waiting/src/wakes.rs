@@ -245,16 +245,13 @@ wake!(UringMsgRing: {
     Ok(())
 });
 
-/// FUTEX2_SIZE_U32 and FUTEX2_PRIVATE, from include/uapi/linux/futex.h.
-const PRIVATE_WORD: u32 = 2 | 128;
-
 wake!(UringFutex: {
     let (to, from) = Futex::new()?;
     (to, (ring(opcode::FutexWait::CODE, "IORING_OP_FUTEX_WAIT")?, from))
 }, Arc<AtomicU32>, (IoUring, Arc<AtomicU32>), |to| Futex::signal(to), |(ring, word)| {
     while word.swap(0, Ordering::Acquire) == 0 {
         let any = u64::from(u32::MAX);
-        let wait = opcode::FutexWait::new(word.as_ptr(), 0, any, PRIVATE_WORD).build();
+        let wait = opcode::FutexWait::new(word.as_ptr(), 0, any, futex::PRIVATE_WORD).build();
         // SAFETY: the word is there until the wait has completed, in this call.
         match unsafe { complete(ring, &wait) }? {
             // The word was set before the kernel looked.
