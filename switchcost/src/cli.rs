@@ -165,6 +165,11 @@ fn with_room<T: Send>(work: impl Fn() -> T + Sync) -> T {
     })
 }
 
+/// Definition of the command line.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Reads the command line; `help VERB` is `VERB --help`.
 fn parse(mut args: Vec<OsString>) -> Result<Cli, clap::Error> {
     if args.get(1).is_some_and(|first| first == "help") {

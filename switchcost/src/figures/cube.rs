@@ -25,6 +25,8 @@ pub struct Figures<'a> {
     pub(crate) slices: Slices,
     /// Trial of the correction of times.
     pub held_out: HoldOut,
+    /// Figures of each session, if there are several.
+    sessions: Vec<Figures<'a>>,
     /// Figures in the plan's order, points of a curve by what it runs over.
     all: Vec<Figure<'a>>,
     index: BTreeMap<Key, usize>,
@@ -41,6 +43,7 @@ impl<'a> Figures<'a> {
                 let tried = sessions.iter().filter_map(|session| session.get(&figure.key));
                 sessions::combine(figure, &tried.collect::<Vec<_>>());
             }
+            figures.sessions = sessions;
         }
         figures
     }
@@ -65,9 +68,16 @@ impl<'a> Figures<'a> {
         let mut all: Vec<Figure<'_>> = cases.into_iter().map(figure).collect();
         all.sort_by_key(|f| (f.runs.place.index, f.runs.position, f.key.x));
         let index = all.iter().enumerate().map(|(place, f)| (f.key.clone(), place)).collect();
-        let mut figures = Figures { records, slices, held_out, all, index };
+        let mut figures = Figures { records, slices, held_out, sessions: Vec::new(), all, index };
         (0..figures.all.len()).for_each(|place| figures.relate(place));
         figures
+    }
+
+    /// A figure in each session that measured it.
+    pub(super) fn in_sessions<'b>(&'b self, figure: &'b Figure<'a>) -> Vec<&'b Figure<'a>> {
+        let sessions = self.sessions.iter().filter_map(|session| session.get(&figure.key));
+        let measured: Vec<_> = sessions.filter(|figure| figure.reading().is_some()).collect();
+        if measured.is_empty() { vec![figure] } else { measured }
     }
 
     /// Figures in the plan's order; of a duel those of the first side.

@@ -9,6 +9,8 @@ use stats::{Contrast, Estimate, Interval};
 
 use super::doubt::Doubt;
 use super::grade::Grade;
+use super::number::percent;
+use super::value::{Form, Value};
 use super::verdict::{Reason, Verdict};
 
 /// Change that is shown as none, as a share: a count that has rounding alone is no other count.
@@ -88,6 +90,19 @@ impl Row {
             doubts: Vec::new(),
             fault: None,
             findings: Vec::new(),
+        }
+    }
+
+    /// What was found about its time.
+    pub fn time(&self) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.kind == Kind::Time)
+    }
+
+    /// Why it failed.
+    pub fn failure(&self) -> Option<&str> {
+        match &self.fault {
+            Some(Fault::Failed(why)) => Some(why),
+            _ => None,
         }
     }
 
@@ -183,6 +198,33 @@ impl Finding {
             estimates: None,
             grade: Grade::Sure,
             changes: Changes::default(),
+        }
+    }
+
+    /// The second side divided by the first one, if the change is a share.
+    pub fn ratio(&self) -> Option<Value> {
+        let change = self.change.filter(|_| self.is_share)?;
+        let ratio = Interval {
+            estimate: 1.0 + change.estimate,
+            low: 1.0 + change.low,
+            high: 1.0 + change.high,
+            ..change
+        };
+        Some(Value::estimated(ratio.into(), None, self.grade))
+    }
+
+    /// A change in bold with its interval; how far from none it may be, if there is no change (±) or no verdict (?).
+    pub fn brief(&self) -> String {
+        match (self.verdict, self.ratio()) {
+            (Verdict::More | Verdict::Less, Some(ratio)) => {
+                let shown = ratio.show(Form::More);
+                let (change, interval) = shown.split_once(" [").unwrap_or((&shown, "]"));
+                let sign = if self.verdict == Verdict::More { "+" } else { "" };
+                format!("**{sign}{change}** [{interval}")
+            }
+            (Verdict::Within(reach), _) => format!("± {}", percent(reach)),
+            (Verdict::Open(reach), _) => format!("? {}", percent(reach)),
+            _ => "?".to_owned(),
         }
     }
 

@@ -11,7 +11,7 @@ use super::number::{Shown, range};
 /// Worth of a figure; the greater one is the worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Grade {
+pub enum Grade {
     /// Its interval is all that there is to say.
     #[default]
     Sure,
@@ -23,7 +23,7 @@ pub(crate) enum Grade {
 
 impl Grade {
     /// Some text of a figure, marked if it is not sure.
-    pub(crate) fn mark(self, text: &str) -> String {
+    pub fn mark(self, text: &str) -> String {
         format!("{self}{text}")
     }
 }

@@ -1,6 +1,7 @@
 //! Figures of records, and what they are worth.
 
 mod basis;
+pub mod claims;
 pub(crate) mod conditions;
 mod cube;
 pub(crate) mod curves;
@@ -12,16 +13,17 @@ pub mod finding;
 pub mod grade;
 pub(crate) mod known;
 pub(crate) mod memory;
-pub(crate) mod number;
+pub mod number;
 pub(crate) mod pairs;
-pub(crate) mod provenance;
+pub mod provenance;
 pub mod runs;
 pub(crate) mod sessions;
 pub mod speed;
+pub mod value;
 pub mod verdict;
 
 pub use basis::CONFIDENCE;
-pub(crate) use basis::{grouped, unique};
+pub use basis::{grouped, unique};
 pub use cube::Figures;
 pub use figure::{Figure, Reading};
 pub(crate) use figure::{Outcome, ratio};

@@ -42,15 +42,25 @@ pub(crate) fn shown(quantity: Quantity, figure: f64) -> Shown {
 
 /// Figure with two significant digits, in the unit that suits `model`.
 pub(crate) fn shown_like(quantity: Quantity, figure: f64, model: f64) -> Shown {
-    if !matches!(quantity, Quantity::Time | Quantity::Bytes) {
-        return number(figure).into();
-    }
+    let scaled = match quantity {
+        Quantity::Throughput => Quantity::Bytes,
+        Quantity::Time | Quantity::Bytes => quantity,
+        _ => return number(figure).into(),
+    };
     // What would be rounded up to the next unit is shown in it.
-    let (size, unit) = quantity.unit(model, 0.9995);
+    let (size, unit) = scaled.unit(model, 0.995);
+    let unit = match unit {
+        _ if scaled == quantity => unit,
+        "GiB" => "GiB/s",
+        "MiB" => "MiB/s",
+        "KiB" => "KiB/s",
+        _ => "B/s",
+    };
     Shown { number: number(figure / size), unit }
 }
 
-pub(crate) fn percent(share: f64) -> String {
+/// A share in per cent, with two significant digits.
+pub fn percent(share: f64) -> String {
     format!("{} %", number(share * 100.0))
 }
 
@@ -79,6 +89,18 @@ pub(crate) fn pair(one: &Shown, word: &str, other: &Shown) -> String {
     } else {
         format!("{one} {word} {other}")
     }
+}
+
+/// A whole number with commas between its thousands.
+pub fn thousands(digits: &str) -> String {
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 pub(crate) fn capitalised(text: &str) -> String {

@@ -41,7 +41,7 @@ pub(crate) fn machines(records: &[Record]) -> String {
 }
 
 /// Machine, kernel and Tokio of the first run, in a short line.
-pub(crate) fn machine(records: &[Record]) -> String {
+pub fn machine(records: &[Record]) -> String {
     let Some(first) = records.first() else { return String::new() };
     let machine = first.machine();
     let cpu = machine.cpu_model.as_deref().unwrap_or("unknown CPU");

@@ -15,12 +15,14 @@ use super::speed::{Round, Timed, round};
 /// Place of a figure: section, row, column, the value of the swept flag, and the side of a duel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
-    pub(crate) section: String,
+    /// Title of the section.
+    pub section: String,
     /// Row.
     pub row: String,
     /// Column; empty if there is one alone.
     pub column: String,
-    pub(crate) x: Option<u64>,
+    /// Value of the swept flag.
+    pub x: Option<u64>,
     /// Side of a duel; the first one of all else.
     #[serde(skip)]
     pub(crate) side: Side,

@@ -22,7 +22,7 @@ pub(crate) fn over(sessions: &[Estimate]) -> Option<Estimate> {
 }
 
 /// The same of counts, shares and differences, with their arithmetic mean.
-fn over_sums(sessions: &[Estimate]) -> Option<Estimate> {
+pub(super) fn over_sums(sessions: &[Estimate]) -> Option<Estimate> {
     combined(sessions, Estimate::mean)
 }
 

@@ -16,6 +16,7 @@ use crate::figures::grade::{Grade, Graded};
 use crate::figures::known::{self, Beside};
 use crate::figures::number::{capitalised, number, short, shown};
 use crate::figures::runs::case_name;
+use crate::figures::value::Value;
 use crate::figures::verdict::{MARGIN, Reason, Verdict};
 use crate::figures::{Figure, Figures, grouped, provenance, unique};
 
@@ -77,6 +78,11 @@ impl AnswerRow {
     /// Ends of the interval of its ratio.
     pub(crate) fn bounds(&self) -> Option<[f64; 2]> {
         self.ratio.interval.map(|interval| [interval.low, interval.high])
+    }
+
+    /// Its ratio.
+    pub fn quotient(&self) -> Value {
+        Value::estimated(self.ratio.estimate, None, self.ratio.grade)
     }
 
     /// What its ratio says of the first side beside the second.

@@ -75,7 +75,8 @@ struct Machine {
 }
 
 impl Comparison {
-    pub(crate) fn of_duel(records: &[Record]) -> Self {
+    /// The verdicts of a duel.
+    pub fn of_duel(records: &[Record]) -> Self {
         let header = records.first().map(|record| &record.header);
         let margin = header.and_then(|run| run.margin).unwrap_or(MARGIN);
         let figures = Figures::of(records);

@@ -36,7 +36,7 @@ pub(crate) struct Machine {
 
 impl Fleet {
     /// Joins the answers of these files; `None` if no file has one.
-    pub(crate) fn of(files: &[(&Path, Vec<Record>)], answers: &[Option<Answer>]) -> Option<Fleet> {
+    pub fn of(files: &[(&Path, Vec<Record>)], answers: &[Option<Answer>]) -> Option<Fleet> {
         let all = answers.iter().flatten().flat_map(|answer| &answer.rows);
         let keys = unique(all.map(AnswerRow::key));
         let own = |key, answer: &Option<Answer>| answer.as_ref()?.row(key).cloned();

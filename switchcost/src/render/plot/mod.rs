@@ -11,6 +11,7 @@ mod drawing;
 mod rows;
 
 pub(super) use chart::curve;
+pub use chart::{Scatter, Series};
 pub(super) use drawing::{CSS, Plot, THEME};
 pub(super) use rows::{answer, of_machines, strip};
 
