@@ -15,7 +15,7 @@ Prints a JSON line for the run, and one for each thing that it compares. Parts (
     memory     resident sets of their async-brigade with versions of Tokio, at nine counts of tasks
     futex      benches/futex-table.c, and the probe for a lost waiter
 
-It needs git, a network, cargo, taskset and jq; perf, stress-ng, make and libhwloc-dev for the tools; strace for
+It needs git, a network, cargo and taskset; perf, stress-ng, make and libhwloc-dev for the tools; strace for
 the calls; cc for futex. Their sources go to target/. PAIRS=N sets the number of runs of each (default: 9).
 TEXT
 }
@@ -67,9 +67,15 @@ stress_ng() {
 }
 round_trip() { per_task taskset -c 0 target/release/process-brigade --tasks 1 --iters 200000; }
 
+# list WORD...: with commas between.
+list() {
+    local IFS=,
+    printf '%s' "$*"
+}
+
 # pairs_of NAME PLACEMENT THEIRS OURS: two commands that print a time, each in one word, in turns.
 pairs_of() {
-    local times=() k a b
+    local theirs_ns=() ours_ns=() k a b
     for ((k = 0; k < pairs; k++)); do
         progress "$1, $2: $((k + 1)) of $pairs"
         # Who begins changes from pair to pair.
@@ -81,11 +87,11 @@ pairs_of() {
             b=$($3)
         fi
         if [ -z "$a" ] || [ -z "$b" ]; then fail "$1, $2: no time in what was printed"; fi
-        times+=("[$b,$a]")
+        theirs_ns+=("$b")
+        ours_ns+=("$a")
     done
     progress
-    printf '%s\n' "${times[@]}" |
-        jq -cs --arg name "$1" --arg placement "$2" '{name: $name, placement: $placement, theirs_ns: map(.[0]), ours_ns: map(.[1])}'
+    printf '{"name":"%s","placement":"%s","theirs_ns":[%s],"ours_ns":[%s]}\n' "$1" "$2" "$(list "${theirs_ns[@]}")" "$(list "${ours_ns[@]}")"
 }
 
 # beside_original PROGRAM THEIR-FLAGS OUR-FLAGS
@@ -119,10 +125,12 @@ tools() {
 # calls_of NAME HOPS COMMAND...: system calls of a run, by strace.
 calls_of() {
     strace -f -c -e trace=read,write,recvfrom,sendto,epoll_wait,futex "${@:3}" 2>&1 >/dev/null |
-        awk '$1 ~ /^[0-9.]+$/ && $NF != "total" { print $NF, $4 }' |
-        jq -Rcn --arg name "$1" --argjson hops "$2" \
-            '{name: $name, hops: $hops, calls: ([inputs | split(" ") | {(.[0]): (.[1] | tonumber)}] | add
-                // error("strace counted nothing"))}'
+        awk -v name="$1" -v hops="$2" '
+            $1 ~ /^[0-9.]+$/ && $NF != "total" { calls = calls (calls == "" ? "" : ",") "\"" $NF "\":" $4 }
+            END {
+                if (calls == "") { print "strace counted nothing" >"/dev/stderr"; exit 1 }
+                printf "{\"name\":\"%s\",\"hops\":%d,\"calls\":{%s}}\n", name, hops, calls
+            }'
 }
 
 calls() {
@@ -153,7 +161,7 @@ memory() {
             resident+=("[$n,$((rss * 1024))]")
         done
         progress
-        printf '%s\n' "${resident[@]}" | jq -cs --arg tokio "$version" '{tokio: $tokio, resident_bytes: .}'
+        printf '{"tokio":"%s","resident_bytes":[%s]}\n' "$version" "$(list "${resident[@]}")"
     done
 }
 
@@ -165,15 +173,21 @@ futex() {
         progress "futex-table.c: $((k + 1)) of $pairs"
         target/futex-table
     done | awk '/^ns to wake/ { kind = $4 == "nobody" ? "nobody" : "thread" } /^ *slots/ { split($0, sleepers) }
-        /^ *[0-9]+\*? +[0-9]+ +[0-9]+ / { for (k = 2; k <= NF; k++) print kind, $1, sleepers[k], $k }' |
-        jq -Rnc '[inputs | split(" ")] | group_by(.[:3])[]
-            | {name: "futex-table.c", kind: .[0][0], table: .[0][1], sleepers: (.[0][2] | tonumber), ns: map(.[3] | tonumber)}'
+        /^ *[0-9]+\*? +[0-9]+ +[0-9]+ / {
+            for (k = 2; k <= NF; k++) {
+                cell = "\"kind\":\"" kind "\",\"table\":\"" $1 "\",\"sleepers\":" sleepers[k]
+                if (cell in ns) ns[cell] = ns[cell] "," $k
+                else ns[cell] = $k
+            }
+        }
+        END { for (cell in ns) printf "{\"name\":\"futex-table.c\",%s,\"ns\":[%s]}\n", cell, ns[cell] }' | sort
     progress
-    { cargo run --quiet --release --locked -p futex-table --example lost-waiter || true; } | jq -Rc '{name: "lost-waiter", output: .}'
+    { cargo run --quiet --release --locked -p futex-table --example lost-waiter || true; } |
+        sed 's/["\\]/\\&/g; s/.*/{"name":"lost-waiter","output":"&"}/'
 }
 
-jq -nc --arg cpu "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" --arg kernel "$(uname -r)" \
-    --arg revision "$(git rev-parse HEAD)" '{kind: "run", cpu: $cpu, kernel: $kernel, revision: $revision, started: now | todate}'
+printf '{"kind":"run","cpu":"%s","kernel":"%s","revision":"%s","started":"%s"}\n' \
+    "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(uname -r)" "$(git rev-parse HEAD)" "$(date -u +%FT%TZ)"
 for part in "${parts[@]}"; do
     "$part"
 done

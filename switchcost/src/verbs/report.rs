@@ -30,7 +30,7 @@ pub(crate) struct Args {
     full: bool,
 
     /// Output format
-    #[arg(long, value_enum, default_value = "text", conflicts_with_all = ["html", "svg", "splice"])]
+    #[arg(long, value_enum, default_value = "text", conflicts_with_all = ["html", "svg"])]
     format: Format,
 
     /// Write a page with the answer, the tables and plots, or of several files a page of machines; it needs no other
@@ -41,19 +41,7 @@ pub(crate) struct Args {
     /// Make this folder, and write each plot into it as a file of its own: `answer.svg` and others
     #[arg(long, value_name = "FOLDER")]
     svg: Option<PathBuf>,
-
-    /// Put the answer as Markdown into this file, or the tables if there is none, between the lines
-    /// `<!-- switchcost:begin -->` and `<!-- switchcost:end -->`, and the plot of the answer into
-    /// `docs/answer.svg` beside it, or `answer.svg` if there is no such folder
-    #[arg(long, value_name = "FILE")]
-    splice: Option<PathBuf>,
 }
-
-const BEGIN: &str = "<!-- switchcost:begin -->\n";
-const END: &str = "<!-- switchcost:end -->";
-
-/// No file is longer that the tables are put into, in bytes.
-const LONGEST_PAGE: u64 = 16 << 20;
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     args.ensure_distinct_files()?;
@@ -91,27 +79,8 @@ fn report(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
     let more = output::in_full(&args.files);
     let found =
         Found::Figures { figures: &figures, answer: answer.as_ref(), full: args.full, more };
-    if args.html.is_none() && args.svg.is_none() && args.splice.is_none() {
+    if args.html.is_none() && args.svg.is_none() {
         return output::print_found(&found, args.format);
-    }
-    // All are made before any is written.
-    let mut outputs: Vec<(PathBuf, Vec<u8>)> = Vec::new();
-    if let Some(path) = &args.html {
-        let mut page = Vec::new();
-        render::html(&figures, answer.as_ref(), &mut page)?;
-        outputs.push((path.clone(), page));
-    }
-    if let Some(path) = &args.splice {
-        let (picture, link) = picture(path);
-        let mut block = Vec::new();
-        if let Some(answer) = &answer {
-            outputs.push((picture, render::plot::answer_file(answer).into()));
-            writeln!(block, "![Cost of an OS thread, as a multiple of an async task's]({link})\n")?;
-            render::answer::markdown(answer, &mut block)?;
-        } else {
-            render::document(&figures).markdown(&mut block)?;
-        }
-        outputs.push((path.clone(), spliced(path, &block)?));
     }
     if let Some(folder) = &args.svg {
         let plots = render::plot::files(&figures, answer.as_ref());
@@ -123,7 +92,12 @@ fn report(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
             console::say(format_args!("switchcost: wrote {}", file.display()));
         }
     }
-    outputs.iter().try_for_each(|(path, bytes)| write(path, bytes))
+    if let Some(path) = &args.html {
+        let mut page = Vec::new();
+        render::html(&figures, answer.as_ref(), &mut page)?;
+        write(path, &page)?;
+    }
+    Ok(())
 }
 
 /// Puts the answers of several files side by side.
@@ -133,7 +107,7 @@ fn side_by_side(
     answers: &[Option<Answer>],
 ) -> anyhow::Result<()> {
     args.refuse(
-        &["--full", "--svg", "--splice"],
+        &["--full", "--svg"],
         "it does not work with files of several machines: name files of one machine",
     )?;
     let Some(fleet) = Fleet::of(files, answers) else {
@@ -154,7 +128,7 @@ fn is_of_duel(record: &Record) -> bool {
 /// Prints the verdicts of each duel of a file.
 fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
     args.refuse(
-        &["--full", "--html", "--svg", "--splice"],
+        &["--full", "--html", "--svg"],
         "these are the records of a duel, which has verdicts and no tables: --format prints them",
     )?;
     let runs = || records.chunk_by(|one, next| one.header.id == next.header.id);
@@ -178,40 +152,28 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 impl Args {
     /// Refuses these flags: records of this kind have no such output.
     fn refuse(&self, flags: &[&str], why: &str) -> anyhow::Result<()> {
-        let given = [
-            ("--full", self.full),
-            ("--html", self.html.is_some()),
-            ("--svg", self.svg.is_some()),
-            ("--splice", self.splice.is_some()),
-        ];
+        let given =
+            [("--full", self.full), ("--html", self.html.is_some()), ("--svg", self.svg.is_some())];
         match given.into_iter().find(|(flag, is_given)| *is_given && flags.contains(flag)) {
             Some((flag, _)) => Err(BadUsage::new(format!("{flag}: {why}"))),
             None => Ok(()),
         }
     }
 
-    /// Refuses to write two outputs into one file, or one into the records themselves, and to read standard input
-    /// twice.
+    /// Refuses to write a page into the records themselves, and to read standard input twice.
     fn ensure_distinct_files(&self) -> anyhow::Result<()> {
         let stdin = Path::new("-");
         if self.files.iter().filter(|path| *path == stdin).count() > 1 {
             return Err(BadUsage::new("standard input can be read once: name - once"));
         }
-        let mut known: Vec<PathBuf> = self.files.iter().filter_map(|path| place(path)).collect();
-        let picture = self.splice.as_deref().map(|path| picture(path).0);
-        let outputs = [("--html", &self.html), ("--splice", &self.splice), ("--splice", &picture)];
-        for (flag, path) in outputs {
-            // Devices such as /dev/null may be written twice.
-            let Some(place) = path.as_deref().and_then(place) else { continue };
-            if known.contains(&place) {
-                return Err(BadUsage::new(format!(
-                    "{flag}: {} holds the records, or is another output: name another file",
-                    place.display()
-                )));
-            }
-            known.push(place);
+        let html = self.html.as_deref().and_then(place);
+        match html.filter(|html| self.files.iter().any(|path| place(path).as_ref() == Some(html))) {
+            Some(html) => Err(BadUsage::new(format!(
+                "--html: {} holds the records: name another file",
+                html.display()
+            ))),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -223,25 +185,4 @@ fn place(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
     Some(folder.join(path.file_name()?))
-}
-
-/// Path of the answer's picture for a spliced file, and the link to it.
-fn picture(file: &Path) -> (PathBuf, &'static str) {
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let link = if folder.join("docs").is_dir() { "docs/answer.svg" } else { "answer.svg" };
-    (folder.join(link), link)
-}
-
-/// A file's text with a block of Markdown in the place of what stands between the two marks.
-fn spliced(file: &Path, block: &[u8]) -> anyhow::Result<Vec<u8>> {
-    let text = replace::read(file, LONGEST_PAGE)
-        .with_context(|| format!("cannot read {}", file.display()))?;
-    // The end is looked for behind the beginning: prose may mention both.
-    let parts = text.split_once(BEGIN);
-    let Some((before, (_, after))) =
-        parts.and_then(|(before, rest)| Some((before, rest.split_once(END)?)))
-    else {
-        bail!("{} has no lines {} and {END}", file.display(), BEGIN.trim_end());
-    };
-    Ok([before.as_bytes(), BEGIN.as_bytes(), block, END.as_bytes(), after.as_bytes()].concat())
 }

@@ -5,13 +5,9 @@ use std::fs;
 use super::renamed;
 use crate::support::switchcost;
 
-/// Titles that are markup, a formula, the end mark of a splice, and no ASCII.
-const TITLES: [&str; 4] = [
-    "=HYPERLINK(\"http://x\") <img src=x onerror=alert(1)>",
-    "<!-- switchcost:end -->",
-    "время",
-    "память|`",
-];
+/// Titles that are markup, a formula, a comment, and no ASCII.
+const TITLES: [&str; 4] =
+    ["=HYPERLINK(\"http://x\") <img src=x onerror=alert(1)>", "<!--/table-->", "время", "память|`"];
 
 fn hostile() -> String {
     renamed(|place, _| TITLES[place % TITLES.len()].to_owned(), |row| format!("=1+1 <b> {row}"))
@@ -38,38 +34,6 @@ fn an_export_has_no_markup_and_no_formula_of_the_records() {
         let is_formula = line.starts_with(['=', '+', '-', '@']) || line.contains(",=");
         assert!(!is_formula && !line.contains("\"="), "{line}");
     }
-}
-
-#[test]
-fn a_splice_does_not_grow_and_its_picture_is_replaced_safely() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    let (page, records) = (path("page.md"), path("records.jsonl"));
-    fs::write(&records, hostile()).unwrap();
-    let empty = "The end is <!-- switchcost:end -->.\n<!-- switchcost:begin -->\n<!-- switchcost:end -->\nafter\n";
-    fs::write(&page, empty).unwrap();
-    let splice = || switchcost("report").arg(&records).arg("--splice").arg(&page);
-    splice().finish().expect(0);
-    let once = fs::read_to_string(&page).unwrap();
-    assert!(once.ends_with("<!-- switchcost:end -->\nafter\n"), "{once}");
-    assert_eq!(once.matches("<!-- switchcost:end -->").count(), 2);
-    splice().finish().expect(0);
-    assert_eq!(fs::read_to_string(&page).unwrap(), once);
-    let picture = fs::read_to_string(path("answer.svg")).unwrap();
-    assert!(picture.contains("&lt;b&gt;") && !picture.contains("<b>"), "{picture}");
-    // Another output is no picture.
-    let clash = splice().arg("--html").arg(path("answer.svg"));
-    clash.finish().expect_refusal(2, &["--splice", "name another file"]);
-    // Beside a folder for documents it is in there; a link is never written through.
-    fs::create_dir(path("docs")).unwrap();
-    fs::write(path("victim"), "kept").unwrap();
-    std::os::unix::fs::symlink("../victim", path("docs/answer.svg")).unwrap();
-    splice().finish().expect_refusal(1, &["docs/answer.svg"]);
-    assert_eq!(fs::read_to_string(path("victim")).unwrap(), "kept");
-    assert_eq!(fs::read_to_string(&page).unwrap(), once);
-    fs::remove_file(path("docs/answer.svg")).unwrap();
-    splice().finish().expect(0);
-    assert!(fs::read_to_string(&page).unwrap().contains("](docs/answer.svg)\n"));
 }
 
 /// By the title of its section, whatever that is.

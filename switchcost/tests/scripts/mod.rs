@@ -2,7 +2,6 @@
 
 mod ci;
 mod rss;
-mod rules;
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +43,6 @@ fn a_tool_that_is_missing_is_named() {
     let path = format!(r#"PATH='{}' exec "$0" "$@""#, folder.path().display());
     for (name, code, words) in [
         ("archive.sh", 1, ["cargo is not installed", "rustup.rs"]),
-        ("kernels.sh", 3, ["is not installed", "qemu-system-x86"]),
         ("rss-per-thread.sh", 1, ["pmap", "package procps"]),
     ] {
         within(&path, name, "").finish().expect_refusal(code, &words);

@@ -1,0 +1,199 @@
+//! Whether commands in documents name flags, plans and scripts that there are.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+use clap::error::ErrorKind;
+use switchcost::cli;
+use switchcost::plan::BUILT_IN;
+
+use super::{Part, parts};
+use crate::{Fault, Page};
+
+const RUNNER: &str = "switchcost";
+
+/// Words behind which another command begins, or where output goes.
+const ENDS: [&str; 9] = ["|", "||", "&&", "&", ";", ">", ">>", "<", ">&2"];
+
+/// A command of a document.
+struct Line<'a> {
+    page: &'a Page,
+    line: usize,
+    program: String,
+    args: Vec<String>,
+}
+
+/// Commands that would be refused.
+pub(crate) fn commands(root: &Path, pages: &[Page]) -> anyhow::Result<Vec<Fault>> {
+    let mut faults = Vec::new();
+    let mut lines = Vec::new();
+    // The history names what has gone.
+    for page in pages.iter().filter(|page| page.path != "CHANGELOG.md") {
+        for (line, words) in lines_of(page) {
+            let scripts = words.iter().filter(|word| word.starts_with("scripts/"));
+            let missing = scripts.filter(|script| !root.join(script).exists());
+            faults.extend(missing.map(|script| page.fault(line, format!("there is no {script}"))));
+            let commands = commands_in(&words, root);
+            lines.extend(commands.into_iter().map(|(program, args)| Line {
+                page,
+                line,
+                program,
+                args,
+            }));
+        }
+    }
+    let mut of_programs = Vec::new();
+    for line in &lines {
+        if line.program == RUNNER {
+            faults.extend(refusal(line).map(|what| line.page.fault(line.line, what)));
+            of_programs.extend(programs_of(line, root));
+        }
+    }
+    lines.extend(of_programs);
+    lines
+        .retain(|line| line.program != RUNNER && line.args.iter().any(|arg| arg.starts_with("--")));
+    let folder = built(root, lines.iter().map(|line| &*line.program).collect())?;
+    for line in &lines {
+        let help = Command::new(folder.join(&line.program))
+            .args(&line.args)
+            .arg("--help")
+            .stdin(Stdio::null())
+            .output();
+        let help = help.with_context(|| format!("cannot start {}", line.program))?;
+        if !help.status.success() {
+            let why = String::from_utf8_lossy(&help.stderr);
+            let why = why.lines().next().unwrap_or_default().to_owned();
+            faults.push(line.page.fault(line.line, format!("{}: {why}", line.program)));
+        }
+    }
+    Ok(faults)
+}
+
+/// Words of each line of code of a page.
+fn lines_of(page: &Page) -> Vec<(usize, Vec<String>)> {
+    let mut lines = Vec::new();
+    for (first, part) in parts(page) {
+        match part {
+            Part::Code(code) => lines.push((first, code)),
+            Part::Block(language, code) if ["sh", "console"].contains(&&*language) => {
+                // A line that ends with a backslash goes on.
+                let mut begun = String::new();
+                for (number, line) in code.lines().enumerate() {
+                    begun += line.trim_start_matches("$ ").trim_end_matches('\\');
+                    if !line.ends_with('\\') {
+                        lines.push((first + 1 + number, std::mem::take(&mut begun)));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let words = |code: &str| {
+        let code = code.split(" #").next().unwrap_or_default();
+        shlex::split(code).unwrap_or_else(|| code.split_whitespace().map(str::to_owned).collect())
+    };
+    lines.into_iter().map(|(line, code)| (line, words(&code))).collect()
+}
+
+/// Commands of a line: a program of this repository, and what follows it.
+fn commands_in(words: &[String], root: &Path) -> Vec<(String, Vec<String>)> {
+    let ends = |word: &String| ENDS.contains(&&**word);
+    let commands = words.split(ends).filter_map(|words| {
+        // `cargo run --release -- ARGS` is the runner.
+        let runs = words.iter().position(|word| word == "run").filter(|_| words[0] == "cargo");
+        if runs.is_some() {
+            let place = words.iter().position(|word| word == "--")?;
+            return (!words[..place].iter().any(|word| word == "-p"))
+                .then(|| (RUNNER.to_owned(), words[place + 1..].to_vec()));
+        }
+        let place = words.iter().position(|word| is_program(name(word), root))?;
+        Some((name(&words[place]).to_owned(), words[place + 1..].to_vec()))
+    });
+    let clean = |word: &String| !word.contains('…') && word != "$@";
+    commands
+        .map(|(program, args)| {
+            let args = args
+                .iter()
+                .filter(|word| clean(word))
+                .map(|word| word.trim_end_matches(';').to_owned());
+            (program, args.collect())
+        })
+        .collect()
+}
+
+/// Name of a program without its folders.
+fn name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+fn is_program(name: &str, root: &Path) -> bool {
+    let folders = ["", "more"];
+    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase());
+    is_name
+        && folders.iter().any(|folder| root.join(folder).join(name).join("Cargo.toml").is_file())
+}
+
+/// What the runner would refuse.
+fn refusal(line: &Line<'_>) -> Option<String> {
+    let mut plans = line.args.windows(2).filter(|pair| pair[0] == "--plan").map(|pair| &*pair[1]);
+    let is_plan = |plan: &str| {
+        plan == "NAME" || BUILT_IN.iter().any(|own| own.name == plan) || Path::new(plan).is_file()
+    };
+    if let Some(plan) = plans.find(|plan| !is_plan(plan)) {
+        return Some(format!("there is no plan {plan}"));
+    }
+    let words = [RUNNER.to_owned()].into_iter().chain(line.args.iter().cloned());
+    let error = cli::command().try_get_matches_from(words).err()?;
+    let is_short = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::MissingRequiredArgument
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    let text = error.to_string();
+    // Whoever types it puts something else in the place of VERB or PID, and the shell in that of $lib.
+    let mut quoted = text.split('\'').skip(1).step_by(2);
+    let is_blank =
+        quoted.any(|word| word.contains('$') || word.chars().all(|c| c.is_ascii_uppercase()));
+    (!is_short && !is_blank).then(|| text.lines().next().unwrap_or_default().to_owned())
+}
+
+/// Programs that a command of the runner names, with their flags.
+fn programs_of<'a>(line: &Line<'a>, root: &Path) -> Vec<Line<'a>> {
+    let quoted =
+        line.args.iter().filter(|arg| arg.contains(' ')).filter_map(|arg| shlex::split(arg));
+    let place = line.args.iter().position(|arg| is_program(name(arg), root));
+    let trailing = place.map(|place| line.args[place..].to_vec());
+    // `--plan waiting` and `--program thread-brigade` have flags of the runner behind them.
+    let before = place.and_then(|place| line.args.get(place.checked_sub(1)?));
+    let is_last = !before.is_some_and(|word| ["--plan", "--program"].contains(&&**word));
+    let all = quoted.chain(trailing.filter(|_| is_last));
+    all.filter(|words| words.first().is_some_and(|word| is_program(name(word), root)))
+        .map(|words| Line {
+            page: line.page,
+            line: line.line,
+            program: name(&words[0]).to_owned(),
+            args: words[1..].to_vec(),
+        })
+        .collect()
+}
+
+/// Builds programs beside this one, and gives their folder.
+fn built(root: &Path, programs: BTreeSet<&str>) -> anyhow::Result<PathBuf> {
+    let folder = env::current_exe()?.parent().context("this program has no folder")?.to_owned();
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root).args(["build", "--quiet", "--locked", "--bins"]);
+    cargo.args(folder.ends_with("release").then_some("--release"));
+    programs.iter().for_each(|program| {
+        cargo.args(["--package", program]);
+    });
+    ensure!(
+        programs.is_empty() || cargo.status()?.success(),
+        "cargo cannot build the programs of commands"
+    );
+    Ok(folder)
+}

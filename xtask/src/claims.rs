@@ -1,0 +1,140 @@
+//! docs/claims.toml: what others claim, judged by the figures of this repository.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use serde::Deserialize;
+use switchcost::figures::claims::{Rule, theirs};
+use switchcost::figures::value::{Form, Value};
+
+use crate::query::{self, Found};
+use crate::records::Records;
+
+/// All claims.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Claims {
+    claim: Vec<Claim>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claim {
+    /// Table that shows it.
+    table: String,
+    /// Whose claim it is.
+    #[expect(dead_code, reason = "for people who read the file")]
+    author: String,
+    text: String,
+    /// Their figure as they quote it.
+    theirs: String,
+    #[serde(default)]
+    here: Here,
+    rule: Option<Rule>,
+    /// What could judge it, if nothing here can.
+    takes: Option<String>,
+    #[serde(default)]
+    note: String,
+}
+
+/// Our figures: queries, each behind its label.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Here {
+    One(String),
+    Several(Vec<[String; 2]>),
+}
+
+impl Default for Here {
+    fn default() -> Self {
+        Here::Several(Vec::new())
+    }
+}
+
+const HEAD: &str = "| claim | theirs | here | verdict |\n| --- | --- | --- | --- |\n";
+
+impl Claims {
+    pub(crate) fn read(root: &Path) -> anyhow::Result<Self> {
+        let text = fs::read_to_string(root.join("docs/claims.toml"))?;
+        toml::from_str(&text).context("docs/claims.toml")
+    }
+
+    /// A table of claims with their verdicts.
+    pub(crate) fn table(&self, name: &str, records: &Records) -> anyhow::Result<String> {
+        let claims: Vec<&Claim> = self.claim.iter().filter(|claim| claim.table == name).collect();
+        ensure!(!claims.is_empty(), "docs/claims.toml has no claim of the table {name}");
+        let mut table = HEAD.to_owned();
+        for claim in claims {
+            table += &claim
+                .line(records)
+                .with_context(|| format!("docs/claims.toml: {}", claim.text))?;
+        }
+        Ok(table)
+    }
+}
+
+impl Claim {
+    fn line(&self, records: &Records) -> anyhow::Result<String> {
+        let (here, verdict) = match (&self.here, self.rule, &self.takes) {
+            (Here::Several(none), None, Some(takes)) if none.is_empty() => {
+                (String::new(), format!("cannot be judged here: {takes}"))
+            }
+            (here, Some(rule), None) => {
+                let (values, texts) = here.found(records)?;
+                ensure!(!has_digits(&self.note), "a figure in the note");
+                (texts.join("; "), rule.judge(&self.theirs, &values)?.to_string())
+            }
+            _ => bail!("it takes a rule and figures, or else says what could judge it"),
+        };
+        let note = if self.note.is_empty() { String::new() } else { format!("; {}", self.note) };
+        let quotation = match theirs(&self.theirs) {
+            Some(quotient) if self.theirs.contains(" ÷ ") => {
+                format!("{} ({})", three_digits(quotient), self.theirs)
+            }
+            _ => self.theirs.clone(),
+        };
+        Ok(format!("| {} | {quotation} | {here} | {verdict}{note} |\n", self.text))
+    }
+}
+
+impl Here {
+    /// Our values, and each as it is shown behind its label.
+    fn found(&self, records: &Records) -> anyhow::Result<(Vec<Value>, Vec<String>)> {
+        let labelled: Vec<(&str, &str)> = match self {
+            Here::One(query) => vec![("", query)],
+            Here::Several(all) => all.iter().map(|[label, query]| (&**label, &**query)).collect(),
+        };
+        let (mut values, mut texts) = (Vec::new(), Vec::new());
+        for (label, query) in labelled {
+            ensure!(!has_digits(label), "a figure in the label '{label}'");
+            let Found::Value(value) = query::evaluate(query, records)? else {
+                bail!("{query} is a text")
+            };
+            let space = if label.is_empty() { "" } else { " " };
+            texts.push(format!("{label}{space}{}", value.show(Form::Interval)));
+            values.push(value);
+        }
+        Ok((values, texts))
+    }
+}
+
+/// True if a text has digits outside of code and of parentheses: figures come from records.
+fn has_digits(text: &str) -> bool {
+    let mut depth = 0;
+    let mut is_code = false;
+    text.chars().any(|c| {
+        match c {
+            '`' => is_code = !is_code,
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        c.is_ascii_digit() && depth == 0 && !is_code
+    })
+}
+
+/// A number with three significant digits.
+fn three_digits(value: f64) -> String {
+    let decimals = (2 - value.abs().log10().floor() as i32).max(0) as usize;
+    format!("{value:.decimals$}")
+}

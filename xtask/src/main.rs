@@ -1,0 +1,145 @@
+//! What only people of this repository run: `cargo run -p xtask -- documents` fills and checks its documents.
+
+mod check;
+mod claims;
+mod definitions;
+mod fill;
+mod law;
+mod others;
+mod plots;
+mod query;
+mod records;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+
+use definitions::Definitions;
+use records::Records;
+
+/// What only people of this repository run
+#[derive(Parser)]
+enum Cli {
+    /// Put figures, tables and plots into the documents, and check these
+    ///
+    /// A figure stands before its name, as in `17 µs<!--= thread.unpinned -->`; docs/figures.toml defines the name as a
+    /// query on a file in results/, docs/claims.toml has what others claim. Then the documents are rendered as GitHub
+    /// renders them, and their links and commands are followed.
+    Documents(Documents),
+}
+
+#[derive(clap::Args)]
+struct Documents {
+    /// Change nothing; exit with status 1 if a figure differs from its record
+    #[arg(long)]
+    check: bool,
+    /// Folder of the repository
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/.."), hide_default_value = true)]
+    root: PathBuf,
+}
+
+/// A fault of a document, or of a definition.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Fault {
+    /// Path from the root.
+    pub(crate) file: String,
+    /// Line, from 1.
+    pub(crate) line: usize,
+    /// What is wrong, and what to do.
+    pub(crate) what: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.what)
+    }
+}
+
+/// A document of the repository.
+pub(crate) struct Page {
+    /// Path from the root, such as `docs/FINDINGS.md`.
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+impl Page {
+    /// Name of its table in docs/figures.toml.
+    pub(crate) fn name(&self) -> &str {
+        Path::new(&self.path).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
+    }
+
+    pub(crate) fn fault(&self, line: usize, what: impl Into<String>) -> Fault {
+        Fault { file: self.path.clone(), line, what: what.into() }
+    }
+}
+
+/// Folders that have documents.
+const FOLDERS: [&str; 3] = ["", "docs", "docs/findings"];
+
+fn pages(root: &Path) -> anyhow::Result<Vec<Page>> {
+    let mut pages = Vec::new();
+    for folder in FOLDERS {
+        let mut names: Vec<String> = Vec::new();
+        for entry in
+            root.join(folder).read_dir().with_context(|| format!("cannot read {folder}"))?
+        {
+            names.extend(entry?.file_name().into_string().ok());
+        }
+        names.sort_unstable();
+        for name in names.into_iter().filter(|name| name.ends_with(".md")) {
+            let path = Path::new(folder).join(name).display().to_string();
+            let text = std::fs::read_to_string(root.join(&path));
+            pages.push(Page { text: text.with_context(|| format!("cannot read {path}"))?, path });
+        }
+    }
+    Ok(pages)
+}
+
+/// Fills and checks the documents. What is wrong with them.
+fn documents(args: &Documents) -> anyhow::Result<Vec<Fault>> {
+    let root = args.root.canonicalize().context("--root: there is no such folder")?;
+    let (definitions, mut faults) = Definitions::read(&root)?;
+    let records = Records::new(&root);
+    let mut pages = pages(&root)?;
+    for page in &mut pages {
+        let (text, found) = fill::filled(page, &definitions, &records);
+        faults.extend(found);
+        if text == page.text {
+            continue;
+        }
+        if args.check {
+            faults.extend(fill::differences(page, &text));
+        } else {
+            std::fs::write(root.join(&page.path), &text)?;
+        }
+        page.text = text;
+    }
+    faults.extend(definitions.unused());
+    faults.extend(plots::draw(&root, &definitions, &records, args.check)?);
+    faults.extend(check::rendered(&pages));
+    faults.extend(check::links(&root, &pages));
+    faults.extend(check::commands(&root, &pages)?);
+    faults.sort_unstable();
+    faults.dedup();
+    Ok(faults)
+}
+
+fn main() -> ExitCode {
+    let Cli::Documents(args) = Cli::parse();
+    match documents(&args) {
+        Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
+        Ok(faults) => {
+            for fault in &faults {
+                eprintln!("{fault}");
+            }
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Queries on files that are no records of the runner: programs of others, limits, and other tools.
+
+use anyhow::{Context, bail};
+use contract::units::Quantity;
+use serde_json::Value as Json;
+use stats::{Estimate, Interval};
+use switchcost::figures::grade::Grade;
+use switchcost::figures::value::Value;
+
+use crate::query::{Found, signed};
+
+/// What a file says of a path.
+pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result<Found> {
+    let (_, name) = file.split_once('/').unwrap_or_default();
+    Ok(Found::Value(match (name, path) {
+        ("beside", ["pairs", name, placement]) => pairs(lines, name, placement)?,
+        ("beside", ["calls", name, call]) => {
+            let line = line(lines, |line| line["name"] == **name && line.get("calls").is_some())?;
+            let calls = line["calls"][call].as_f64().unwrap_or(0.0);
+            Value::count(calls / line["hops"].as_f64().context("no hops")?)
+        }
+        ("beside", ["memory", tokio]) => {
+            let line = line(lines, |line| line["tokio"] == **tokio)?;
+            let points: Vec<[f64; 2]> = serde_json::from_value(line["resident_bytes"].clone())?;
+            let [tasks, bytes] =
+                [0, 1].map(|k| points.iter().map(|point| point[k]).collect::<Vec<_>>());
+            let fit = stats::fit_line(&tasks, &bytes, 0.95).context("no line fits")?;
+            Value::exact(fit.slope.estimate, Some(Quantity::Bytes))
+        }
+        ("limits", ["allowed", program, limit]) => {
+            let line = limits_of(lines, program)?;
+            let mut limits = line["limits"].as_array().into_iter().flatten();
+            let limit = limits.find(|own| own["name"] == **limit).context("no such limit")?;
+            Value::count(limit["most"][program].as_f64().context("it limits nothing")?)
+        }
+        ("limits", ["needed", program, resource]) => {
+            let needs = &limits_of(lines, program)?["programs"][0]["needs"];
+            Value::count(needs[resource]["each"].as_f64().context("no such resource")?)
+        }
+        ("equals", ["duels"]) => Value::count(lines.len() as f64),
+        ("equals", [count @ ("alarms" | "rows")]) => {
+            let counts = lines.iter().filter_map(|line| line[count].as_f64());
+            Value::count(counts.sum())
+        }
+        ("criterion", [from, to]) => return criterion(lines, from, to).map(Found::Text),
+        ("futex-c", [name]) => {
+            let output = &line(lines, |line| line["name"] == **name)?["output"];
+            return Ok(Found::Text(output.as_str().context("it printed nothing")?.to_owned()));
+        }
+        _ => bail!("no such figure"),
+    }))
+}
+
+/// The one line that is asked for.
+fn line(lines: &[Json], is_wanted: impl Fn(&Json) -> bool) -> anyhow::Result<&Json> {
+    let wanted: Vec<&Json> = lines.iter().filter(|line| is_wanted(line)).collect();
+    match wanted[..] {
+        [line] => Ok(line),
+        _ => bail!("{} lines are about it", wanted.len()),
+    }
+}
+
+/// What `switchcost limits PROGRAM` said.
+fn limits_of<'a>(lines: &'a [Json], program: &str) -> anyhow::Result<&'a Json> {
+    line(lines, |line| line["programs"][0]["program"] == *program)
+}
+
+/// A program of others in turns with ours: the median of ours ÷ theirs, and the range of the pairs.
+fn pairs(lines: &[Json], name: &str, placement: &str) -> anyhow::Result<Value> {
+    let placement = if placement == "unpinned" { "" } else { placement };
+    let line = line(lines, |line| line["name"] == *name && line["placement"] == *placement)?;
+    let times = |side: &str| serde_json::from_value::<Vec<f64>>(line[side].clone());
+    let (ours, theirs) = (times("ours_ns")?, times("theirs_ns")?);
+    let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+    let estimate = stats::median(&ratios).context("no pairs")?;
+    let (low, high) =
+        ratios.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| (low.min(x), high.max(x)));
+    let interval = Interval { estimate, low, high, n: ratios.len(), confidence: 1.0 };
+    Ok(Value::estimated(Estimate::from(interval), None, Grade::Sure))
+}
+
+/// How many of Tokio's own benchmarks changed by criterion's verdict, and the one that changed most.
+fn criterion(lines: &[Json], from: &str, to: &str) -> anyhow::Result<String> {
+    let all: Vec<&Json> =
+        lines.iter().filter(|line| line["from"] == *from && line["to"] == *to).collect();
+    let change = |line: &Json| line["change"].as_f64().unwrap_or(0.0);
+    let changed: Vec<&Json> =
+        all.iter().filter(|line| line["verdict"] != "none").copied().collect();
+    let most = changed.iter().max_by(|a, b| change(a).abs().total_cmp(&change(b).abs()));
+    let most = most.map(|line| {
+        format!(", most {} {}", line["function"].as_str().unwrap_or_default(), signed(change(line)))
+    });
+    Ok(format!("{} of {}{}", changed.len(), all.len(), most.unwrap_or_default()))
+}

@@ -1,0 +1,232 @@
+//! A definition: a query on a file in results/, or the difference or quotient of two, and what is shown of it.
+
+use anyhow::{Context, anyhow, bail, ensure};
+use switchcost::figures::claims::quantity;
+use switchcost::figures::number::percent;
+use switchcost::figures::value::{Aspect, Form, Value};
+use switchcost::figures::{Figure, Figures};
+use switchcost::views::comparison::Comparison;
+
+use crate::others;
+use crate::records::{File, Records};
+
+/// What a query finds.
+pub(crate) enum Found {
+    Value(Value),
+    /// A machine, or what a program printed.
+    Text(String),
+}
+
+/// A definition as it is shown in a document.
+///
+/// # Errors
+/// It cannot be read, or there is no such figure.
+pub(crate) fn shown(definition: &str, records: &Records) -> anyhow::Result<Shown> {
+    let (expression, form) = match definition.rsplit_once(" | ") {
+        Some((expression, form)) => (expression, form_named(form)?),
+        None => (definition, Form::Value),
+    };
+    Ok(match evaluate(expression, records)? {
+        Found::Value(value) => Shown { text: value.show(form), is_number: true },
+        Found::Text(text) => Shown { text, is_number: false },
+    })
+}
+
+/// A figure or a text as a document shows it.
+pub(crate) struct Shown {
+    pub(crate) text: String,
+    /// False for a text, which stands in backticks.
+    pub(crate) is_number: bool,
+}
+
+fn form_named(name: &str) -> anyhow::Result<Form> {
+    Ok(match name {
+        "value" => Form::Value,
+        "interval" => Form::Interval,
+        "count" => Form::Count,
+        "percent" => Form::Percent,
+        "more" => Form::More,
+        _ => bail!("there is no form '{name}': name value, interval, count, percent or more"),
+    })
+}
+
+/// Signs between two operands.
+const SIGNS: [&str; 3] = [" ÷ ", " - ", " × "];
+
+/// Finds a figure, or forms the quotient, the difference or the multiple of two.
+pub(crate) fn evaluate(expression: &str, records: &Records) -> anyhow::Result<Found> {
+    let Some((first, sign, second)) = parts(expression)? else {
+        return operand(expression, records);
+    };
+    let value = |text: &str| match operand(text, records)? {
+        Found::Value(value) => Ok(value),
+        Found::Text(_) => Err(anyhow!("'{text}' is a text")),
+    };
+    let (first, second) = (value(first)?, value(&in_full(second, first))?);
+    let value = match sign {
+        " ÷ " => first.over(&second),
+        " - " => first.less(&second),
+        _ => first.times(&second),
+    };
+    Ok(Found::Value(value.map_err(|why| anyhow!("{expression}: {why}"))?))
+}
+
+/// A second operand that names no file is of the first one's file and section.
+fn in_full(second: &str, first: &str) -> String {
+    let is_query = |text: &str| text.split_once(": ").is_some_and(|(file, _)| is_file(file));
+    if second.starts_with(|c: char| c == '(' || c.is_ascii_digit()) || is_query(second) {
+        return second.to_owned();
+    }
+    match first.split_once(" / ") {
+        Some((section, _)) if is_query(first) => format!("{section} / {second}"),
+        _ => second.to_owned(),
+    }
+}
+
+/// True of `MACHINE/FILE`.
+fn is_file(text: &str) -> bool {
+    text.contains('/') && !text.contains(' ')
+}
+
+/// Both sides of the sign outside of parentheses; `None` without any.
+fn parts(expression: &str) -> anyhow::Result<Option<(&str, &str, &str)>> {
+    let mut depth = 0;
+    let mut found = None;
+    for (place, c) in expression.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        let rest = &expression[place..];
+        if depth == 0
+            && let Some(sign) = SIGNS.into_iter().find(|sign| rest.starts_with(sign))
+        {
+            ensure!(found.is_none(), "{expression}: put two of the operands in parentheses");
+            found = Some((&expression[..place], sign, &rest[sign.len()..]));
+        }
+    }
+    Ok(found)
+}
+
+/// Something in parentheses, a number with its unit, or a query.
+fn operand(text: &str, records: &Records) -> anyhow::Result<Found> {
+    if let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
+        return evaluate(inner, records);
+    }
+    if text.starts_with(|c: char| c.is_ascii_digit()) {
+        let (number, quantity, rest) = quantity(text).context("no number")?;
+        ensure!(rest.is_empty(), "'{text}' is no number with a unit");
+        return Ok(Found::Value(Value::exact(number, quantity)));
+    }
+    let (file, path) =
+        text.split_once(": ").filter(|(file, _)| is_file(file)).with_context(|| {
+            format!("'{text}' is no query: write MACHINE/FILE: SECTION / ROW / COLUMN")
+        })?;
+    let path: Vec<&str> = path.split(" / ").collect();
+    found(file, &path, records).with_context(|| text.to_owned())
+}
+
+/// A count that the machine does not offer, or that was not made.
+const UNKNOWN: &str = "–";
+const HIDDEN: &str = "not distinguishable from 0";
+
+fn found(file: &str, path: &[&str], records: &Records) -> anyhow::Result<Found> {
+    match (records.get(file)?, path) {
+        (File::Figures { machine, .. } | File::Duel { machine, .. }, ["machine"]) => {
+            Ok(Found::Text(machine.clone()))
+        }
+        (File::Figures { answer: Some(answer), .. }, ["answer", row]) => {
+            let row = answer.rows.iter().find(|answered| answered.name == *row);
+            Ok(Found::Value(row.context("the answer has no such row")?.quotient()))
+        }
+        (File::Figures { figures, .. }, path) => of_figures(figures, path),
+        (File::Duel { comparison, .. }, path) => of_duel(comparison, path),
+        (File::Lines(lines), path) => others::found(file, lines, path),
+        (File::Law(law), path) => law.found(path),
+    }
+}
+
+/// A figure by section, row, column, value of the swept flag, and aspect.
+fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
+    let [section, row, rest @ ..] = path else {
+        bail!("name a section and a row, with / between them")
+    };
+    let begins = |figure: &&Figure<'_>| figure.key.section.starts_with(section);
+    let is_whole = figures.iter().any(|figure| figure.key.section == *section);
+    let mut left: Vec<&Figure<'_>> = figures.iter().filter(begins).collect();
+    ensure!(!left.is_empty(), "no section begins so");
+    left.retain(|figure| !is_whole || figure.key.section == *section);
+    left.retain(|figure| figure.key.row == *row);
+    ensure!(!left.is_empty(), "the section has no such row");
+    let mut aspect = None;
+    let mut has_column = false;
+    for part in rest {
+        let has = |is: &dyn Fn(&&&Figure<'_>) -> bool| left.iter().any(|figure| is(&figure));
+        if has(&|figure| figure.key.column == *part) {
+            left.retain(|figure| figure.key.column == *part);
+            has_column = true;
+        } else if let Ok(x) = part.parse()
+            && has(&|figure| figure.key.x == Some(x))
+        {
+            left.retain(|figure| figure.key.x == Some(x));
+        } else if *part == "most" {
+            let measured = left.iter().filter(|figure| Value::of(figures, figure).is_ok());
+            let most = measured.filter_map(|figure| figure.key.x).max();
+            return Ok(Found::Value(Value::count(most.context("nothing is swept")? as f64)));
+        } else {
+            aspect = Some(
+                Aspect::named(part)
+                    .with_context(|| format!("no column, value or part is '{part}'"))?,
+            );
+        }
+    }
+    if !has_column && left.iter().any(|figure| figure.key.column.is_empty()) {
+        left.retain(|figure| figure.key.column.is_empty());
+    }
+    let [figure] = left[..] else {
+        bail!("{} figures: name the section's whole title, the column or the value", left.len())
+    };
+    let value = match aspect {
+        Some(aspect) => Value::aspect(figure, aspect),
+        None => Value::of(figures, figure).map(Some),
+    };
+    Ok(match value.map_err(|why| anyhow!(why))? {
+        None => Found::Text(UNKNOWN.to_owned()),
+        // The kernel's share may be less than what the rest of the system did meanwhile.
+        Some(value) if aspect == Some(Aspect::Kernel) && value.ends()[1] <= 0.0 => {
+            Found::Text(HIDDEN.to_owned())
+        }
+        Some(value) => Found::Value(value),
+    })
+}
+
+/// A row of a duel, or all whose time changed.
+fn of_duel(comparison: &Comparison, path: &[&str]) -> anyhow::Result<Found> {
+    let row = |name: &str| {
+        let row = comparison.rows.iter().find(|row| row.name.starts_with(name));
+        row.with_context(|| format!("no row begins '{name}'"))
+    };
+    Ok(match path {
+        ["changes"] => {
+            let changes = comparison.rows.iter().filter_map(|row| {
+                let finding = row.time().filter(|finding| finding.verdict.has_changed())?;
+                let name = row.name.trim_end_matches(", pinned");
+                Some(format!("{name} {}", signed(finding.change?.estimate)))
+            });
+            Found::Text(changes.collect::<Vec<_>>().join("; "))
+        }
+        ["fault", name] => Found::Text(row(name)?.failure().context("it did not fail")?.to_owned()),
+        ["time", name] => {
+            let finding = row(name)?.time().context("it has no time")?;
+            Found::Value(finding.ratio().context("it has no change")?)
+        }
+        _ => bail!("ask a duel for changes, fault / ROW or time / ROW"),
+    })
+}
+
+/// A change in per cent with its sign.
+pub(crate) fn signed(change: f64) -> String {
+    let sign = if change > 0.0 { "+" } else { "" };
+    format!("{sign}{}", percent(change))
+}
