@@ -5,6 +5,7 @@ use std::path::Path;
 
 use switchcost::figures::Figures;
 use switchcost::figures::speed::HoldOut;
+use switchcost::figures::value::Value;
 use switchcost::measure::store;
 
 #[test]
@@ -29,6 +30,12 @@ fn corrected_times_are_those_of_quiet_slices_and_ratios_their_quotients() {
             let quotient = own.mean.value / other.mean.value;
             let (path, key) = (path.display(), &figure.key);
             assert!(interval.contains(quotient), "{path}: {key:?}: {quotient}");
+            // Documents show the same.
+            let [own, other] = [figure, versus].map(|figure| Value::of(&figures, figure).unwrap());
+            let ends = own.over(&other).unwrap().ends();
+            for (own, other) in ends.into_iter().zip([ratio.value, interval.low, interval.high]) {
+                assert!((own / other - 1.0).abs() < 1e-9, "{path}: {key:?}: {ends:?}");
+            }
             ratios += 1;
         }
         if !figures.held_out.0.is_empty() {

@@ -82,7 +82,7 @@ impl Claim {
             (here, Some(rule), None) => {
                 let (values, texts) = here.found(records)?;
                 ensure!(!has_digits(&self.note), "a figure in the note");
-                (texts.join("; "), rule.judge(&self.theirs, &values)?.to_string())
+                (texts.join("; "), rule.judge(&self.theirs, &values)?)
             }
             _ => bail!("it takes a rule and figures, or else says what could judge it"),
         };

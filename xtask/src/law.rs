@@ -3,17 +3,20 @@
 //! `a` is the median of all tables without sleepers. For each number of sleepers, `b` is fitted to every other table by
 //! least squares of relative errors, and predicts the rest.
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use contract::units::Quantity;
-use serde_json::Value as Json;
 use stats::{Estimate, Interval};
 use switchcost::figures::grade::Grade;
 use switchcost::figures::value::Value;
+use switchcost::render::plot::{Scatter, Series};
 
 use crate::query::{self, Found, signed};
 use crate::records::{File, Records};
 
-/// Rows of the section `Tables`.
+const DEFAULT: &str = "the kernel's default";
+const SYSTEM: &str = "the system's table";
+
+/// Tables, by their rows.
 const TABLES: [&str; 10] = [
     "2 slots",
     "8 slots",
@@ -26,106 +29,214 @@ const TABLES: [&str; 10] = [
     DEFAULT,
     SYSTEM,
 ];
-const DEFAULT: &str = "the kernel's default";
-const SYSTEM: &str = "the system's table";
 
-/// Numbers of sleepers, and their columns.
-const SLEEPERS: [(u32, &str); 5] =
-    [(64, "64"), (256, "256"), (1024, "1,024"), (4096, "4,096"), (16384, "16,384")];
-/// The column without any.
+/// Numbers of sleepers, by their columns.
+const SLEEPERS: [&str; 5] = ["64", "256", "1,024", "4,096", "16,384"];
 const NOBODY_SLEEPS: &str = "0 idle";
 
-/// Kinds of wake-up, by their sections.
+/// Wake-ups of nobody and of a thread, by their sections; of a thread with a cold cache.
 const KINDS: [(&str, &str); 2] =
     [("nobody", "A wake-up of nobody"), ("thread", "A wake-up of a thread: time per hop")];
 const COLD: &str = "A wake-up of a thread after";
 
-/// A table with so many sleepers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cell {
+/// Largest relative error of a prediction that is counted as right.
+const NEAR: f64 = 0.1;
+
+/// Pieces of a curved line.
+const STEPS: u32 = 40;
+
+/// The file `futex` of a machine.
+pub(crate) struct Law<'a> {
+    pub(crate) records: &'a Records,
+    pub(crate) machine: &'a str,
+}
+
+/// A wake-up with one table and one number of sleepers.
+struct Cell {
     table: &'static str,
-    sleepers: u32,
     /// Sleepers in a slot.
-    pub(crate) x: f64,
-    /// Time of a wake-up, in ns.
-    pub(crate) y: f64,
+    x: f64,
+    /// Its time, in ns.
+    y: f64,
     grade: Grade,
 }
 
 /// The law for one kind of wake-up and one number of sleepers.
-pub(crate) struct Line {
-    pub(crate) name: &'static str,
-    pub(crate) cells: Vec<Cell>,
-    /// The time for each sleeper in the slot, in ns.
+struct Fit {
+    a: f64,
     b: Interval,
     grade: Grade,
-    /// Cells that it predicts, each with its error as a share.
-    predicted: Vec<(Cell, f64)>,
+    cells: Vec<Cell>,
+    /// Of each predicted cell the sleepers in a slot, and the relative error.
+    predicted: Vec<(f64, f64)>,
 }
 
-/// The law for one kind of wake-up.
-pub(crate) struct Kind {
-    name: &'static str,
-    pub(crate) a: f64,
-    grade: Grade,
-    without: Vec<Cell>,
-    pub(crate) lines: Vec<Line>,
-}
+impl Law<'_> {
+    /// A figure of the law.
+    pub(crate) fn found(&self, path: &[&str]) -> anyhow::Result<Found> {
+        let time = Some(Quantity::Time);
+        Ok(Found::Value(match path {
+            ["a", kind] => {
+                let (a, grade) = self.a(kind)?;
+                let mut value = Value::exact(a, time);
+                value.grade = grade;
+                value
+            }
+            ["b", "cold", sleepers] => {
+                let cell = |column: &str| self.value(&format!("{COLD} / {DEFAULT} / {column}"));
+                let each_slot = number(sleepers)? / self.slots(DEFAULT)?;
+                let more = cell(sleepers)?.less(&cell(NOBODY_SLEEPS)?);
+                let b = more.and_then(|more| more.over(&Value::exact(each_slot, None)));
+                b.map_err(|why| anyhow!(why))?
+            }
+            ["b", kind, sleepers] => {
+                let fit = self.fit(kind, sleepers)?;
+                Value::estimated(Estimate::from(fit.b), time, fit.grade)
+            }
+            ["worst", kind, sleepers] => {
+                let errors = self.fit(kind, sleepers)?.predicted.into_iter();
+                let worst = errors.max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()));
+                return Ok(Found::Text(signed(worst.context("nothing is predicted")?.1)));
+            }
+            ["predictions" | "within", "all" | "told"] => {
+                let mut count = 0;
+                for fit in self.fits()? {
+                    // Told are sleepers that cost over a tenth of a.
+                    let told = |x: &f64| path[1] == "all" || fit.b.estimate * x > 0.1 * fit.a;
+                    let errors = fit.predicted.iter().filter(|(x, _)| told(x));
+                    let is_near = |error: f64| path[0] == "predictions" || error.abs() <= NEAR;
+                    count += errors.filter(|(_, error)| is_near(*error)).count();
+                }
+                Value::count(count as f64)
+            }
+            ["switches"] => {
+                let mut switches = Vec::new();
+                for table in TABLES {
+                    for column in SLEEPERS.into_iter().chain([NOBODY_SLEEPS]) {
+                        let path = format!("{} / {table} / {column}: switches", KINDS[1].1);
+                        switches.push(self.value(&path)?.estimate.value);
+                    }
+                }
+                Value::exact(stats::quantile(&switches, 1.0).context("nothing")?, None)
+            }
+            ["c cells"] => Value::count(self.in_c()?.len() as f64),
+            ["c within"] => {
+                let near = self.in_c()?.into_iter().filter(|ratio| (ratio - 1.0).abs() <= NEAR);
+                Value::count(near.count() as f64)
+            }
+            ["c median"] => Value::exact(stats::median(&self.in_c()?).context("no cells")?, None),
+            _ => bail!("the law has no such figure"),
+        }))
+    }
 
-/// The whole law.
-pub(crate) struct Law {
-    kinds: Vec<Kind>,
-    /// `b` in the kernel's default table if the L2 cache holds other memory.
-    cold: Vec<Value>,
-    /// Switches per hop of all cells.
-    switches: Vec<f64>,
-    /// Times by benches/futex-table.c, divided by those of the runner.
-    in_c: Vec<f64>,
-    pub(crate) machine: String,
-}
-
-impl Kind {
-    fn of(
-        cells: &dyn Fn(u32, &str) -> anyhow::Result<Vec<Cell>>,
-        name: &'static str,
-    ) -> anyhow::Result<Self> {
-        let without = cells(0, NOBODY_SLEEPS)?;
-        let a = stats::median(&without.iter().map(|cell| cell.y).collect::<Vec<_>>());
-        let a = a.context("no table was measured")?;
-        let grade = worst(&without);
-        let mut lines = Vec::new();
-        for (sleepers, column) in SLEEPERS {
-            lines.push(Line::of(column, cells(sleepers, column)?, a, grade)?);
+    /// A hop over the sleepers in a slot, with a line of the law for each number of sleepers.
+    pub(crate) fn plot(&self) -> anyhow::Result<String> {
+        let mut series = Vec::new();
+        for sleepers in SLEEPERS {
+            let fit = self.fit("thread", sleepers)?;
+            let points: Vec<(f64, f64)> = fit.cells.iter().map(|cell| (cell.x, cell.y)).collect();
+            let xs: Vec<f64> = points.iter().map(|(x, _)| *x).collect();
+            let ends = stats::quantile(&xs, 0.0).zip(stats::quantile(&xs, 1.0));
+            let (first, last) = ends.context("no cells")?;
+            let steps = (0..=STEPS).map(|k| f64::from(k) / f64::from(STEPS));
+            let steps = steps.map(|share| first * (last / first).powf(share));
+            let line = steps.map(|x| (x, fit.a + fit.b.estimate * x)).collect();
+            series.push(Series { name: format!("{sleepers} sleepers"), points, line });
         }
-        Ok(Kind { name, a, grade, without, lines })
+        let plot = Scatter {
+            title: "A hop between threads on one CPU, over the sleepers in a slot".to_owned(),
+            note: self
+                .records
+                .get(&format!("{}/futex", self.machine))?
+                .machine()
+                .unwrap_or_default(),
+            axes: ["sleepers ÷ slots", "time per hop"].map(str::to_owned),
+            caption: "Points: ten sizes of the table. Lines: the law, fitted to every other point."
+                .to_owned(),
+            series,
+        };
+        Ok(plot.file(Quantity::Time))
     }
 
-    /// The time that the law says, in ns.
-    pub(crate) fn at(&self, line: &Line, x: f64) -> f64 {
-        self.a + line.b.estimate * x
+    fn value(&self, path: &str) -> anyhow::Result<Value> {
+        match query::evaluate(&format!("{}/futex: {path}", self.machine), self.records)? {
+            Found::Value(value) => Ok(value),
+            Found::Text(text) => bail!("{path}: {text}"),
+        }
     }
-}
 
-impl Line {
-    fn of(name: &'static str, cells: Vec<Cell>, a: f64, grade: Grade) -> anyhow::Result<Self> {
-        let every_other = |from: usize| cells.iter().skip(from).step_by(2).copied();
-        let fitted: Vec<Cell> = every_other(0).collect();
-        let weight: f64 = fitted.iter().map(|cell| (cell.x / cell.y).powi(2)).sum();
-        let b =
-            fitted.iter().map(|cell| cell.x * (cell.y - a) / cell.y.powi(2)).sum::<f64>() / weight;
+    fn slots(&self, table: &str) -> anyhow::Result<f64> {
+        Ok(self.value(&format!("Tables: slots / {table}"))?.estimate.value)
+    }
+
+    /// A kind of wake-up with so many sleepers in all tables.
+    fn cells(&self, kind: &str, sleepers: &str) -> anyhow::Result<Vec<Cell>> {
+        let section = KINDS.iter().find(|(name, _)| *name == kind);
+        let (_, section) = section.context("name a wake-up of nobody or of a thread")?;
+        let cell = |table: &'static str| {
+            let value = self.value(&format!("{section} / {table} / {sleepers}"))?;
+            let x = number(sleepers)? / self.slots(table)?;
+            Ok(Cell { table, x, y: value.estimate.value, grade: value.grade })
+        };
+        TABLES.into_iter().map(cell).collect()
+    }
+
+    fn a(&self, kind: &str) -> anyhow::Result<(f64, Grade)> {
+        let cells = self.cells(kind, NOBODY_SLEEPS)?;
+        let times: Vec<f64> = cells.iter().map(|cell| cell.y).collect();
+        Ok((stats::median(&times).context("no table was measured")?, worst(&cells)))
+    }
+
+    fn fit(&self, kind: &str, sleepers: &str) -> anyhow::Result<Fit> {
+        let ((a, grade), cells) = (self.a(kind)?, self.cells(kind, sleepers)?);
+        let every_other = |from: usize| cells.iter().skip(from).step_by(2);
+        let weight: f64 = every_other(0).map(|cell| (cell.x / cell.y).powi(2)).sum();
+        let sum: f64 = every_other(0).map(|cell| cell.x * (cell.y - a) / cell.y.powi(2)).sum();
+        let b = sum / weight;
         let error = |cell: &Cell| (a + b * cell.x) / cell.y - 1.0;
-        let freedom = fitted.len() as f64 - 1.0;
-        let residual = fitted.iter().map(|cell| error(cell).powi(2)).sum::<f64>() / freedom;
+        let n = every_other(0).count();
+        let freedom = n as f64 - 1.0;
+        let residual = every_other(0).map(|cell| error(cell).powi(2)).sum::<f64>() / freedom;
         let t = stats::t_critical(0.95, freedom).context("too few tables")?;
         let half = t * (residual / weight).sqrt();
-        let (low, high) = (b - half, b + half);
-        Ok(Line {
-            name,
-            b: Interval { estimate: b, low, high, n: fitted.len(), confidence: 0.95 },
+        Ok(Fit {
+            a,
+            b: Interval { estimate: b, low: b - half, high: b + half, n, confidence: 0.95 },
             grade: grade.max(worst(&cells)),
-            predicted: every_other(1).map(|cell| (cell, error(&cell))).collect(),
+            predicted: every_other(1).map(|cell| (cell.x, error(cell))).collect(),
             cells,
         })
+    }
+
+    fn fits(&self) -> anyhow::Result<Vec<Fit>> {
+        let all = KINDS.iter().flat_map(|(kind, _)| SLEEPERS.map(|sleepers| (kind, sleepers)));
+        all.map(|(kind, sleepers)| self.fit(kind, sleepers)).collect()
+    }
+
+    /// Cells by benches/futex-table.c, the median of its runs, divided by the runner's.
+    fn in_c(&self) -> anyhow::Result<Vec<f64>> {
+        let File::Lines(lines) = self.records.get(&format!("{}/futex-c", self.machine))? else {
+            bail!("futex-c is no output of benches/futex-table.c")
+        };
+        let mut ratios = Vec::new();
+        for (kind, _) in KINDS {
+            for column in SLEEPERS.into_iter().chain([NOBODY_SLEEPS]) {
+                for cell in self.cells(kind, column)?.iter().filter(|cell| cell.table != DEFAULT) {
+                    // The C file marks the system's table.
+                    let mark = if cell.table == SYSTEM { "*" } else { "" };
+                    let table = format!("{}{mark}", self.slots(cell.table)?);
+                    let own = lines.iter().find(|line| {
+                        line["kind"] == kind
+                            && line["table"] == *table
+                            && line["sleepers"].as_f64() == number(column).ok()
+                    });
+                    let own = own.with_context(|| format!("futex-c has no {kind}, {table}"))?;
+                    let times: Vec<f64> = serde_json::from_value(own["ns"].clone())?;
+                    ratios.push(stats::median(&times).context("no times")? / cell.y);
+                }
+            }
+        }
+        Ok(ratios)
     }
 }
 
@@ -134,151 +245,8 @@ fn worst(cells: &[Cell]) -> Grade {
     cells.iter().map(|cell| cell.grade).max().unwrap_or_default()
 }
 
-impl Law {
-    /// Fits it to the files `futex` and `futex-c` of a machine.
-    pub(crate) fn of(records: &Records, machine: &str) -> anyhow::Result<Self> {
-        let value =
-            |path: String| match query::evaluate(&format!("{machine}/futex: {path}"), records)? {
-                Found::Value(value) => Ok(value),
-                Found::Text(text) => bail!("{text} is a text"),
-            };
-        let mut slots = Vec::new();
-        for table in TABLES {
-            slots.push(value(format!("Tables: slots / {table}"))?.estimate.value);
-        }
-        let mut kinds = Vec::new();
-        let mut switches = Vec::new();
-        for (name, section) in KINDS {
-            let cells = |sleepers: u32, column: &str| {
-                let tables = TABLES.iter().zip(&slots);
-                let cells = tables.map(|(table, slots)| {
-                    let value = value(format!("{section} / {table} / {column}"))?;
-                    let x = f64::from(sleepers) / slots;
-                    Ok(Cell { table, sleepers, x, y: value.estimate.value, grade: value.grade })
-                });
-                cells.collect()
-            };
-            kinds.push(Kind::of(&cells, name)?);
-        }
-        let (_, thread) = KINDS[1];
-        for table in TABLES {
-            for column in SLEEPERS.map(|(_, column)| column).into_iter().chain([NOBODY_SLEEPS]) {
-                let switched = value(format!("{thread} / {table} / {column}: switches"))?;
-                switches.push(switched.estimate.value);
-            }
-        }
-        let mut cold = Vec::new();
-        for (sleepers, column) in SLEEPERS {
-            let cell = |column: &str| value(format!("{COLD} / {DEFAULT} / {column}"));
-            let more = cell(column)?.less(&cell(NOBODY_SLEEPS)?);
-            let more = more.map_err(|why| anyhow::anyhow!("cold: {why}"))?;
-            cold.push(
-                more.over(&Value::exact(f64::from(sleepers) / slots[8], None))
-                    .map_err(anyhow::Error::msg)?,
-            );
-        }
-        let File::Lines(lines) = records.get(&format!("{machine}/futex-c"))? else {
-            bail!("{machine}/futex-c is no output of benches/futex-table.c")
-        };
-        let File::Figures { machine, .. } = records.get(&format!("{machine}/futex"))? else {
-            bail!("{machine}/futex holds no figures")
-        };
-        let in_c = in_c(lines, &kinds)?;
-        Ok(Law { kinds, cold, switches, in_c, machine: machine.clone() })
-    }
-
-    /// The law for a hop.
-    pub(crate) fn of_hops(&self) -> &Kind {
-        &self.kinds[1]
-    }
-
-    pub(crate) fn found(&self, path: &[&str]) -> anyhow::Result<Found> {
-        let kind = |name: &str| {
-            self.kinds.iter().find(|kind| kind.name == name).context("name nobody or thread")
-        };
-        let place = |n: &str| {
-            let place = SLEEPERS.iter().position(|(sleepers, _)| sleepers.to_string() == n);
-            place.with_context(|| format!("nothing was measured with {n} sleepers"))
-        };
-        let time = Some(Quantity::Time);
-        let predicted =
-            || self.kinds.iter().flat_map(|kind| kind.lines.iter().map(move |line| (kind, line)));
-        let errors = |told: bool| {
-            predicted().flat_map(move |(kind, line)| {
-                let is_wanted = move |cell: &Cell| !told || line.b.estimate * cell.x > 0.1 * kind.a;
-                line.predicted
-                    .iter()
-                    .filter(move |(cell, _)| is_wanted(cell))
-                    .map(|(_, error)| *error)
-            })
-        };
-        let is_near = |error: &f64| error.abs() <= 0.1;
-        let near_in_c = |ratio: &&f64| (0.9..=1.1).contains(*ratio);
-        Ok(Found::Value(match path {
-            ["a", name] => {
-                let kind = kind(name)?;
-                let mut a = Value::exact(kind.a, time);
-                a.grade = kind.grade;
-                a
-            }
-            ["b", "cold", n] => self.cold[place(n)?].clone(),
-            ["b", name, n] => {
-                let line = &kind(name)?.lines[place(n)?];
-                Value::estimated(Estimate::from(line.b), time, line.grade)
-            }
-            ["worst", name, n] => {
-                let errors = kind(name)?.lines[place(n)?].predicted.iter().map(|(_, error)| *error);
-                let worst = errors.max_by(|a, b| a.abs().total_cmp(&b.abs()));
-                return Ok(Found::Text(signed(worst.context("nothing is predicted")?)));
-            }
-            ["within", which @ ("all" | "told")] => {
-                Value::count(errors(*which == "told").filter(is_near).count() as f64)
-            }
-            ["predictions", which @ ("all" | "told")] => {
-                Value::count(errors(*which == "told").count() as f64)
-            }
-            ["c within"] => Value::count(self.in_c.iter().filter(near_in_c).count() as f64),
-            ["c cells"] => Value::count(self.in_c.len() as f64),
-            ["c median"] => Value::exact(stats::median(&self.in_c).context("no cells")?, None),
-            ["switches"] => {
-                let ends = self
-                    .switches
-                    .iter()
-                    .fold((f64::MAX, f64::MIN), |(a, b), x| (a.min(*x), b.max(*x)));
-                let interval = Interval {
-                    estimate: ends.1,
-                    low: ends.0,
-                    high: ends.1,
-                    n: self.switches.len(),
-                    confidence: 1.0,
-                };
-                Value::estimated(Estimate::from(interval), None, Grade::Sure)
-            }
-            _ => bail!("the law has no such figure"),
-        }))
-    }
-}
-
-/// Cells by benches/futex-table.c, the median of its runs, divided by the runner's.
-fn in_c(lines: &[Json], kinds: &[Kind]) -> anyhow::Result<Vec<f64>> {
-    let mut ratios = Vec::new();
-    for kind in kinds {
-        let cells = kind.without.iter().chain(kind.lines.iter().flat_map(|line| &line.cells));
-        for cell in cells.filter(|cell| cell.table != DEFAULT) {
-            // The C file marks the table of the system.
-            let table = match cell.table {
-                SYSTEM => "512*".to_owned(),
-                table => table.replace(" slots", "").replace(',', ""),
-            };
-            let own = lines.iter().find(|line| {
-                line["kind"] == kind.name
-                    && line["table"] == *table
-                    && line["sleepers"] == cell.sleepers
-            });
-            let own = own.with_context(|| format!("the C file has no {}, {table}", kind.name))?;
-            let times: Vec<f64> = serde_json::from_value(own["ns"].clone())?;
-            ratios.push(stats::median(&times).context("no times")? / cell.y);
-        }
-    }
-    Ok(ratios)
+/// Number of sleepers of a column.
+fn number(column: &str) -> anyhow::Result<f64> {
+    let digits = column.trim_end_matches(" idle").replace(',', "");
+    digits.parse().with_context(|| format!("'{column}' is no number of sleepers"))
 }

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
+use contract::console;
 
 use definitions::Definitions;
 use records::Records;
@@ -133,12 +134,12 @@ fn main() -> ExitCode {
         Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
         Ok(faults) => {
             for fault in &faults {
-                eprintln!("{fault}");
+                console::say(&fault.to_string());
             }
             ExitCode::FAILURE
         }
         Err(error) => {
-            eprintln!("xtask: {error:#}");
+            console::say(&format!("xtask: {error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -3,10 +3,11 @@
 use anyhow::{Context, anyhow, bail, ensure};
 use switchcost::figures::claims::quantity;
 use switchcost::figures::number::percent;
-use switchcost::figures::value::{Aspect, Form, Value};
+use switchcost::figures::value::{Form, Value};
 use switchcost::figures::{Figure, Figures};
 use switchcost::views::comparison::Comparison;
 
+use crate::law::Law;
 use crate::others;
 use crate::records::{File, Records};
 
@@ -132,9 +133,13 @@ const UNKNOWN: &str = "–";
 const HIDDEN: &str = "not distinguishable from 0";
 
 fn found(file: &str, path: &[&str], records: &Records) -> anyhow::Result<Found> {
-    match (records.get(file)?, path) {
-        (File::Figures { machine, .. } | File::Duel { machine, .. }, ["machine"]) => {
-            Ok(Found::Text(machine.clone()))
+    if let Some(machine) = file.strip_suffix("/law") {
+        return Law { records, machine }.found(path);
+    }
+    let contents = records.get(file)?;
+    match (contents, path) {
+        (_, ["machine"]) => {
+            contents.machine().map(Found::Text).context("the file names no machine")
         }
         (File::Figures { answer: Some(answer), .. }, ["answer", row]) => {
             let row = answer.rows.iter().find(|answered| answered.name == *row);
@@ -143,11 +148,10 @@ fn found(file: &str, path: &[&str], records: &Records) -> anyhow::Result<Found> 
         (File::Figures { figures, .. }, path) => of_figures(figures, path),
         (File::Duel { comparison, .. }, path) => of_duel(comparison, path),
         (File::Lines(lines), path) => others::found(file, lines, path),
-        (File::Law(law), path) => law.found(path),
     }
 }
 
-/// A figure by section, row, column, value of the swept flag, and aspect.
+/// A figure by section, row, column, value of the swept flag, and part.
 fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
     let [section, row, rest @ ..] = path else {
         bail!("name a section and a row, with / between them")
@@ -159,7 +163,7 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
     left.retain(|figure| !is_whole || figure.key.section == *section);
     left.retain(|figure| figure.key.row == *row);
     ensure!(!left.is_empty(), "the section has no such row");
-    let mut aspect = None;
+    let mut part_name = None;
     let mut has_column = false;
     for part in rest {
         let has = |is: &dyn Fn(&&&Figure<'_>) -> bool| left.iter().any(|figure| is(&figure));
@@ -175,10 +179,9 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
             let most = measured.filter_map(|figure| figure.key.x).max();
             return Ok(Found::Value(Value::count(most.context("nothing is swept")? as f64)));
         } else {
-            aspect = Some(
-                Aspect::named(part)
-                    .with_context(|| format!("no column, value or part is '{part}'"))?,
-            );
+            let unknown = part_name.unwrap_or_default();
+            ensure!(part_name.is_none(), "no column or value is '{unknown}'");
+            part_name = Some(*part);
         }
     }
     if !has_column && left.iter().any(|figure| figure.key.column.is_empty()) {
@@ -187,14 +190,14 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
     let [figure] = left[..] else {
         bail!("{} figures: name the section's whole title, the column or the value", left.len())
     };
-    let value = match aspect {
-        Some(aspect) => Value::aspect(figure, aspect),
+    let value = match part_name {
+        Some(name) => Value::part(figure, name),
         None => Value::of(figures, figure).map(Some),
     };
     Ok(match value.map_err(|why| anyhow!(why))? {
         None => Found::Text(UNKNOWN.to_owned()),
         // The kernel's share may be less than what the rest of the system did meanwhile.
-        Some(value) if aspect == Some(Aspect::Kernel) && value.ends()[1] <= 0.0 => {
+        Some(value) if part_name == Some("kernel") && value.ends()[1] <= 0.0 => {
             Found::Text(HIDDEN.to_owned())
         }
         Some(value) => Found::Value(value),

@@ -6,24 +6,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use facts::Record;
 use serde_json::Value;
 use switchcost::figures::{Figures, provenance};
 use switchcost::measure::store;
 use switchcost::views::answer::Answer;
 use switchcost::views::comparison::Comparison;
 
-use crate::law::Law;
-
 /// What a file holds.
 pub(crate) enum File {
-    /// Figures of the runner, with the machine that they were measured on.
-    Figures { figures: Figures<'static>, answer: Option<Answer>, machine: String },
+    /// Figures of the runner.
+    Figures { records: &'static [Record], figures: Figures<'static>, answer: Option<Box<Answer>> },
     /// Two builds or settings.
-    Duel { comparison: Comparison, machine: String },
+    Duel { records: &'static [Record], comparison: Comparison },
     /// Lines that are no records of the runner.
     Lines(Vec<Value>),
-    /// The fit to a machine's file `futex`.
-    Law(Law),
 }
 
 /// All files of `results`.
@@ -44,10 +41,7 @@ impl Records {
             return Ok(file);
         }
         let (machine, file) = name.split_once('/').context("a file is named MACHINE/FILE")?;
-        let file = match file {
-            "law" => File::Law(Law::of(self, machine)?),
-            _ => File::read(&self.path(machine, file)?)?,
-        };
+        let file = File::read(&self.path(machine, file)?)?;
         let file: &'static File = Box::leak(Box::new(file));
         self.read.borrow_mut().insert(name.to_owned(), file);
         Ok(file)
@@ -70,19 +64,32 @@ impl Records {
         Ok(path)
     }
 
-    /// Paths of all answers.
-    pub(crate) fn answers(&self) -> anyhow::Result<Vec<PathBuf>> {
-        let mut paths = Vec::new();
+    /// The answers of all machines by their paths from the root.
+    pub(crate) fn answers(&self) -> anyhow::Result<BTreeMap<PathBuf, &'static File>> {
+        let mut answers = BTreeMap::new();
         for entry in self.folder.read_dir().context("cannot read results")? {
-            paths.push(entry?.path().join("answer.jsonl"));
+            let folder = entry?.file_name().into_string().unwrap_or_default();
+            let machine = folder.split('-').next().unwrap_or_default();
+            if self.folder.join(&folder).join("answer.jsonl").is_file() {
+                let path = Path::new("results").join(&folder).join("answer.jsonl");
+                answers.insert(path, self.get(&format!("{machine}/answer"))?);
+            }
         }
-        paths.retain(|path| path.is_file());
-        paths.sort_unstable();
-        Ok(paths)
+        Ok(answers)
     }
 }
 
 impl File {
+    /// Machine, kernel and runtimes of a file of the runner.
+    pub(crate) fn machine(&self) -> Option<String> {
+        match self {
+            File::Figures { records, .. } | File::Duel { records, .. } => {
+                Some(provenance::machine(records))
+            }
+            File::Lines(_) => None,
+        }
+    }
+
     fn read(path: &Path) -> anyhow::Result<Self> {
         let text = fs::read_to_string(path)?;
         let first: Value = serde_json::from_str(text.lines().next().unwrap_or_default())?;
@@ -96,13 +103,12 @@ impl File {
         if let Some((line, fault)) = contents.faults.first() {
             bail!("{} line {line}: {fault}", path.display());
         }
-        let records = contents.records.leak();
-        let machine = provenance::machine(records);
+        let records: &'static [Record] = contents.records.leak();
         if records.iter().any(|record| record.side.is_some()) {
-            return Ok(File::Duel { comparison: Comparison::of_duel(records), machine });
+            return Ok(File::Duel { records, comparison: Comparison::of_duel(records) });
         }
         let figures = Figures::of(records);
-        let answer = Answer::of(&figures);
-        Ok(File::Figures { figures, answer, machine })
+        let answer = Answer::of(&figures).map(Box::new);
+        Ok(File::Figures { records, figures, answer })
     }
 }

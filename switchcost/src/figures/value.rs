@@ -8,12 +8,14 @@ use stats::{Estimate, Interval, Line};
 
 use super::basis::CONFIDENCE;
 use super::cube::Figures;
-use super::evidence::Evidence;
 use super::figure::{Figure, Outcome};
 use super::grade::Grade;
 use super::number::{number, percent, short, shown_like, thousands};
 use super::sessions;
 use super::speed::Round;
+
+#[cfg(test)]
+mod tests;
 
 /// A figure, a difference or a quotient, with what further ones can be made of.
 #[derive(Clone, Debug)]
@@ -64,44 +66,6 @@ pub enum Form {
     More,
 }
 
-/// Part of a slope, or a count beside a hop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aspect {
-    /// Memory of the process.
-    User,
-    /// Memory of the kernel.
-    Kernel,
-    /// The kernel's memory for stacks.
-    Stacks,
-    /// Voluntary switches per hop.
-    Voluntary,
-    /// Involuntary switches per hop.
-    Preempted,
-    /// Switches of both kinds per hop.
-    Switches,
-    /// Interrupts per hop by which one CPU woke another.
-    Wakeups,
-    /// Hops for each wait of an event loop.
-    HopsPerWait,
-}
-
-impl Aspect {
-    /// The aspect of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "user" => Aspect::User,
-            "kernel" => Aspect::Kernel,
-            "stacks" => Aspect::Stacks,
-            "voluntary" => Aspect::Voluntary,
-            "preempted" => Aspect::Preempted,
-            "switches" => Aspect::Switches,
-            "wakeups" => Aspect::Wakeups,
-            "hops per wait" => Aspect::HopsPerWait,
-            _ => return None,
-        })
-    }
-}
-
 impl Value {
     /// A number without an error.
     pub fn exact(number: f64, quantity: Option<Quantity>) -> Self {
@@ -147,25 +111,34 @@ impl Value {
         })
     }
 
-    /// A part of a slope, or a count beside a hop; `None` if the count is unknown.
+    /// A part of a slope (`user`, `kernel`, `stacks`), or what the kernel counted per hop: switches that were `voluntary`
+    /// or `preempted`, or all `switches`; interrupts between CPUs (`wakeups`); `hops per wait` of an event loop. `None` if
+    /// the count is unknown.
     ///
     /// # Errors
-    /// The figure has no such aspect.
-    pub fn aspect(figure: &Figure<'_>, aspect: Aspect) -> Result<Option<Self>, String> {
-        let grade = figure.grade;
+    /// The figure has no such part.
+    pub fn part(figure: &Figure<'_>, name: &str) -> Result<Option<Self>, String> {
+        let none = || format!("no column, value or part of it is '{name}'");
         if let Some(slopes) = figure.slopes() {
-            let fit = match aspect {
-                Aspect::User => Some(&slopes.user),
-                Aspect::Kernel => slopes.kernel.as_ref(),
-                Aspect::Stacks => slopes.parts.stacks.as_ref(),
+            let fit = match name {
+                "user" => Some(&slopes.user),
+                "kernel" => slopes.kernel.as_ref(),
+                "stacks" => slopes.parts.stacks.as_ref(),
                 _ => None,
             };
-            let fit = fit.ok_or("this slope has no such part: name user, kernel or stacks")?;
-            return Ok(Some(Value::of_line(fit.line, grade)));
+            return Ok(Some(Value::of_line(fit.ok_or_else(none)?.line, figure.grade)));
         }
         let evidence = figure.reading().and_then(|reading| reading.evidence.as_ref());
-        let evidence = evidence.ok_or("nothing was counted beside it")?;
-        Ok(counted(evidence, aspect).map(|count| Value { grade, ..Value::count(count) }))
+        let evidence = evidence.ok_or_else(none)?;
+        let count = match name {
+            "voluntary" => Some(evidence.switches),
+            "preempted" => Some(evidence.preemptions),
+            "switches" => Some(evidence.switches + evidence.preemptions),
+            "wakeups" => evidence.wakeups,
+            "hops per wait" => evidence.hops_per_wait,
+            _ => return Err(none()),
+        };
+        Ok(count.map(|count| Value { grade: figure.grade, ..Value::count(count) }))
     }
 
     /// This divided by another one, in each round that has both.
@@ -360,17 +333,6 @@ fn mapped(estimate: &Estimate, f: impl Fn(f64) -> f64) -> Estimate {
         ..own
     });
     Estimate { value: f(estimate.value), interval, ..*estimate }
-}
-
-fn counted(evidence: &Evidence, aspect: Aspect) -> Option<f64> {
-    match aspect {
-        Aspect::Voluntary => Some(evidence.switches),
-        Aspect::Preempted => Some(evidence.preemptions),
-        Aspect::Switches => Some(evidence.switches + evidence.preemptions),
-        Aspect::Wakeups => evidence.wakeups,
-        Aspect::HopsPerWait => evidence.hops_per_wait,
-        Aspect::User | Aspect::Kernel | Aspect::Stacks => None,
-    }
 }
 
 fn plain(quantity: Option<Quantity>, value: f64) -> String {

@@ -82,6 +82,11 @@ fn report(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
     if args.html.is_none() && args.svg.is_none() {
         return output::print_found(&found, args.format);
     }
+    // The page is made before any plot is written.
+    let mut page = Vec::new();
+    if args.html.is_some() {
+        render::html(&figures, answer.as_ref(), &mut page)?;
+    }
     if let Some(folder) = &args.svg {
         let plots = render::plot::files(&figures, answer.as_ref());
         ensure!(!plots.is_empty(), "nothing here can be plotted");
@@ -92,12 +97,7 @@ fn report(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
             console::say(format_args!("switchcost: wrote {}", file.display()));
         }
     }
-    if let Some(path) = &args.html {
-        let mut page = Vec::new();
-        render::html(&figures, answer.as_ref(), &mut page)?;
-        write(path, &page)?;
-    }
-    Ok(())
+    args.html.as_ref().map_or(Ok(()), |path| write(path, &page))
 }
 
 /// Puts the answers of several files side by side.
@@ -110,7 +110,9 @@ fn side_by_side(
         &["--full", "--svg"],
         "it does not work with files of several machines: name files of one machine",
     )?;
-    let Some(fleet) = Fleet::of(files, answers) else {
+    let files: Vec<_> = files.iter().map(|(path, records)| (*path, &records[..])).collect();
+    let answers: Vec<_> = answers.iter().map(Option::as_ref).collect();
+    let Some(fleet) = Fleet::of(&files, &answers) else {
         bail!("none of these files holds an answer: name results of the default plan, or one file");
     };
     let Some(path) = &args.html else {

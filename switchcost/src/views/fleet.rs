@@ -36,10 +36,10 @@ pub(crate) struct Machine {
 
 impl Fleet {
     /// Joins the answers of these files; `None` if no file has one.
-    pub fn of(files: &[(&Path, Vec<Record>)], answers: &[Option<Answer>]) -> Option<Fleet> {
+    pub fn of(files: &[(&Path, &[Record])], answers: &[Option<&Answer>]) -> Option<Fleet> {
         let all = answers.iter().flatten().flat_map(|answer| &answer.rows);
         let keys = unique(all.map(AnswerRow::key));
-        let own = |key, answer: &Option<Answer>| answer.as_ref()?.row(key).cloned();
+        let own = |key, answer: &Option<&Answer>| answer.as_ref()?.row(key).cloned();
         let rows: Vec<Vec<Option<AnswerRow>>> = keys
             .iter()
             .map(|key| answers.iter().map(|answer| own(*key, answer)).collect())
@@ -51,7 +51,7 @@ impl Fleet {
         let mut machines = Vec::new();
         for (index, name) in names(&paths).into_iter().enumerate() {
             let (path, records) = &files[index];
-            let answer = answers[index].as_ref();
+            let answer = answers[index];
             let doubts = answer.into_iter().flat_map(|answer| &answer.doubts);
             let beside = answer.and_then(|answer| answer.beside.as_ref()).map(Beside::alarm);
             let absent = rows.iter().zip(&keys).filter(|(row, _)| row[index].is_none());

@@ -132,8 +132,8 @@ fn name(word: &str) -> &str {
 fn is_program(name: &str, root: &Path) -> bool {
     let folders = ["", "more"];
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase());
-    is_name
-        && folders.iter().any(|folder| root.join(folder).join(name).join("Cargo.toml").is_file())
+    let is_in = |folder: &&str| root.join(folder).join(name).join("Cargo.toml").is_file();
+    name == RUNNER || is_name && folders.iter().any(is_in)
 }
 
 /// What the runner would refuse.

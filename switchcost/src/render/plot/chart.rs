@@ -127,11 +127,10 @@ impl Scatter {
             Axis::spanning(points().map(|(_, y)| *y), quantity),
         ];
         let [over, label] = &self.axes;
-        let over = format!("{over}{}", axes[0].remark());
         let mut plot = Plot::new(&self.title, &self.caption);
         plot.note.clone_from(&self.note);
         plot.legend(self.series.iter().map(|series| series.name.as_str()));
-        let mut frame = Frame::new(plot, axes, &over, label);
+        let mut frame = Frame::new(plot, axes, over, label);
         for (index, series) in self.series.iter().enumerate() {
             frame.line(index, series.line.iter().copied());
             for point in &series.points {

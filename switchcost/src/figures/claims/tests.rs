@@ -1,0 +1,112 @@
+//! Rules over figures whose verdicts are known.
+
+use facts::Quantity;
+use stats::{Estimate, Interval};
+
+use super::*;
+
+fn ours(ends: Ends, grade: Grade) -> Value {
+    let [estimate, low, high] = ends;
+    let interval = Interval { estimate, low, high, n: 9, confidence: 0.95 };
+    Value::estimated(interval.into(), None, grade)
+}
+
+fn few(estimate: f64) -> Value {
+    let estimate = Estimate { value: estimate, n: 1, interval: None };
+    Value::estimated(estimate, None, Grade::Sure)
+}
+
+fn judge(rule: Rule, quotation: &str, ends: &[Ends]) -> String {
+    let ours: Vec<Value> = ends.iter().map(|ends| ours(*ends, Grade::Sure)).collect();
+    rule.judge(quotation, &ours).unwrap()
+}
+
+#[test]
+fn a_rule_says_what_its_figures_bear() {
+    for (rule, quotation, ends, judgement) in [
+        (Rule::Ratio, "1.2", &[[2.3, 2.2, 2.6]][..], "holds"),
+        (Rule::Ratio, "1.2", &[[2.5, 2.3, 2.6]], "holds, barely"),
+        (Rule::Ratio, "1.2", &[[2.5, 2.45, 2.6]], "not here"),
+        (Rule::Ratio, "1.2", &[[1.0, 0.1, 30.0]], TOO_WIDE),
+        (Rule::Ratio, "1.5", &[[0.95, 0.9, 1.0]], "not here"),
+        (Rule::Ratio, "0.4", &[[0.5, 0.45, 0.6]], "holds"),
+        (Rule::Ratio, "17 µs ÷ 0.3 µs", &[[40.0, 39.0, 41.0]], "holds"),
+        (Rule::Equal, "1", &[[1.05, 1.0, 1.09]], "holds"),
+        (Rule::Equal, "1", &[[1.2, 1.15, 1.3]], "not here"),
+        (Rule::Order, "2 µs", &[[6000.0, 5900.0, 6100.0]], "same order"),
+        (Rule::Order, "2 µs", &[[6400.0, 6300.0, 6500.0]], "same order, barely"),
+        (Rule::Order, "2 µs", &[[7000.0, 6900.0, 7100.0]], "not here"),
+        (Rule::Share, "0.53", &[[0.6, 0.59, 0.61]], "holds"),
+        (Rule::Counts, "2, 1 and 4", &[[2.0; 3], [1.0; 3], [4.0; 3]], "holds"),
+        (Rule::Counts, "2, 1 and 4", &[[2.0; 3], [1.0; 3], [1.0; 3]], "not here"),
+        (Rule::Over, "10 times", &[[12.0, 11.0, 13.0]], "holds"),
+        (Rule::Over, "10 times", &[[12.0, 9.0, 13.0]], TOO_WIDE),
+        (Rule::Over, "10 times", &[[8.0, 7.0, 9.0]], "not here"),
+        (Rule::Under, "0.1", &[[0.05, 0.04, 0.06]], "holds"),
+        (Rule::Under, "0.1", &[[0.2, 0.15, 0.3]], "not here"),
+        (Rule::Reached, "250,000", &[[250000.0; 3]], "holds"),
+        (Rule::Reached, "250,000", &[[249999.0; 3]], "not here"),
+        (Rule::Side, "0.8", &[[0.7, 0.6, 0.9]], "holds"),
+        (Rule::Side, "0.8", &[[1.01, 0.95, 1.05]], "not here: no difference"),
+        (Rule::Side, "0.8", &[[1.3, 0.5, 43.0]], TOO_WIDE),
+        (Rule::Larger, "yes", &[[4.0, 3.0, 5.0], [2.0, 1.0, 2.5]], "holds"),
+        (Rule::Larger, "yes", &[[4.0, 3.0, 5.0], [6.0, 5.5, 7.0]], "not here"),
+        (Rule::Least, "1", &[[1.5, 1.2, 2.0], [0.7, 0.5, 0.9]], "not here"),
+        (Rule::Least, "1", &[[0.93, 0.84, 1.1]], TOO_WIDE),
+        (Rule::AllOver, "10", &[[110.0, 100.0, 120.0], [29.0, 28.0, 30.0]], "holds"),
+        (Rule::AllOver, "10", &[[110.0, 100.0, 120.0], [9.0, 8.0, 9.5]], "not here"),
+        (Rule::Size, "10 KiB", &[[23000.0, 22000.0, 24000.0]], "not here"),
+        (Rule::NoLonger, "20", &[[6.0; 3], [26.0; 3]], "no longer"),
+        (Rule::NoLonger, "20", &[[6.0; 3], [60.0; 3]], "not here"),
+        (Rule::Asked, "open", &[[1.1, 0.6, 2.0]], TOO_WIDE),
+        (Rule::Asked, "open", &[[0.88, 0.87, 0.89]], "answered: less"),
+        (Rule::Asked, "open", &[[5.5, 5.2, 5.9]], "answered: more"),
+        (Rule::Asked, "open", &[[1.0, 0.97, 1.03]], "answered: no difference"),
+        (Rule::Some, "some", &[[0.0; 3]], "never did"),
+        (Rule::Some, "some", &[[1.0; 3]], "holds"),
+    ] {
+        assert_eq!(judge(rule, quotation, ends), judgement, "{rule:?} {quotation} {ends:?}");
+    }
+}
+
+#[test]
+fn a_figure_that_may_be_off_is_judged_by_its_margin() {
+    let judge = |ours: Value| Rule::Over.judge("10 times", &[ours]).unwrap();
+    assert_eq!(judge(ours([48.0, 45.0, 50.0], Grade::Disturbed)), "holds");
+    assert_eq!(
+        judge(ours([12.0, 11.0, 13.0], Grade::Disturbed)),
+        "undecided here: a quieter machine decides"
+    );
+    assert_eq!(judge(few(12.0)), "undecided here: more rounds decide");
+    assert_eq!(judge(few(16.0)), "holds");
+    assert_eq!(
+        judge(ours([48.0, 45.0, 50.0], Grade::Contradicted)),
+        "undecided here: contradicted by its counters"
+    );
+    let size = Rule::Size.judge("10", &[ours([15.0, 14.0, 16.0], Grade::Disturbed)]).unwrap();
+    assert_eq!(size, "undecided here: a quieter machine decides");
+}
+
+#[test]
+fn a_rule_that_can_say_nothing_else_is_refused() {
+    let one = [ours([1.0; 3], Grade::Sure)];
+    assert!(Rule::Counts.judge("none", &one).is_err());
+    assert!(Rule::Size.judge("open", &one).is_err());
+    assert!(Rule::Size.judge("10", &[]).is_err());
+}
+
+#[test]
+fn quotations_have_numbers_and_units() {
+    for (text, number) in [
+        ("9.7 KB", Some(9700.0)),
+        ("2,122 B", Some(2122.0)),
+        ("0.1 (our reading)", Some(0.1)),
+        ("10 times", Some(10.0)),
+        ("1993 ns ÷ 1 µs", Some(1.993)),
+        ("2.14 GiB/s", Some(2.14 * 1073741824.0)),
+        ("open", None),
+    ] {
+        assert_eq!(theirs(text), number, "{text}");
+    }
+    assert_eq!(quantity("50 ms"), Some((5e7, Some(Quantity::Time), "")));
+}
