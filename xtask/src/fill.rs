@@ -20,11 +20,11 @@ const TABLE: &str = "<!--table: ";
 const END_OF_NAME: &str = " -->";
 const END_OF_TABLE: &str = "<!--/table-->";
 
-/// A number at the end of a text, with its mark, its unit and its interval.
+/// A number at the end of a text, with its mark, its unit and its interval. A minus stands behind no letter or digit.
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
-    let number = r"[~!]?-?\d[\d.,]*(?: (?:ns|µs|ms|s|%|[KMGT]?i?B(?:/s)?))?";
+    let number = r"[~!]?(?:\B-)?\d[\d.,]*(?: (?:ns|µs|ms|s|%|[KMGT]?i?B(?:/s)?))?";
     #[expect(clippy::unwrap_used, reason = "a constant")]
-    Regex::new(&format!(r"{number}(?: or {number})*(?: \[-?[\d.,]+, -?[\d.,]+\])?$")).unwrap()
+    Regex::new(&format!(r"{number}(?: \[-?[\d.,]+, -?[\d.,]+\])?$")).unwrap()
 });
 
 /// A document with its figures and tables in place, and what is wrong with it.
@@ -51,11 +51,13 @@ pub(crate) fn filled(
             continue;
         };
         lines += line;
-        let old: Vec<&str> = rest
-            .by_ref()
-            .map(|(_, line)| line)
-            .take_while(|line| line.trim_end() != END_OF_TABLE)
-            .collect();
+        let is_end = |line: &str| line.trim_end() == END_OF_TABLE;
+        if !rest.clone().any(|(_, line)| is_end(line)) {
+            faults.push(page.fault(number, format!("no {END_OF_TABLE} ends this table")));
+            continue;
+        }
+        let old: Vec<&str> =
+            rest.by_ref().map(|(_, line)| line).take_while(|line| !is_end(line)).collect();
         let name = name.strip_suffix(END_OF_NAME).unwrap_or(name);
         let block = definitions.block(page.name(), name);
         let block = block.context("docs/figures.toml has no such table of this page");
@@ -115,6 +117,8 @@ fn with_figures(
 
 /// Puts a figure in the place of the one at the end of a text.
 fn put(text: &mut String, shown: &Shown) -> anyhow::Result<()> {
+    // The next time it would be taken for one.
+    ensure!(!shown.text.contains(" or "), "it has two modes, which need a table: {}", shown.text);
     let start = if shown.is_number {
         NUMBER.find(text).map(|old| old.start())
     } else {

@@ -33,7 +33,11 @@ pub(crate) fn draw(
             continue;
         }
         if check {
-            faults.push(Fault { file, line: 1, what: "it differs from its records".to_owned() });
+            faults.push(Fault {
+                file,
+                line: 1,
+                what: "it differs from its records: run cargo run -p xtask -- documents".to_owned(),
+            });
         } else {
             fs::write(root.join(file), text)?;
         }

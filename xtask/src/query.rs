@@ -207,8 +207,8 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
 /// A row of a duel, or all whose time changed.
 fn of_duel(comparison: &Comparison, path: &[&str]) -> anyhow::Result<Found> {
     let row = |name: &str| {
-        let row = comparison.rows.iter().find(|row| row.name.starts_with(name));
-        row.with_context(|| format!("no row begins '{name}'"))
+        let row = comparison.rows.iter().find(|row| row.name == name);
+        row.with_context(|| format!("the duel has no row '{name}'"))
     };
     Ok(match path {
         ["changes"] => {

@@ -158,6 +158,7 @@ fn each_fault_is_named_with_its_file_and_line() {
         ),
         (readme, "33,333<!--= all", "33,333\n<!--= all", "README.md:4: all: a name begins a line"),
         (readme, "= all", "= a|l", "README.md:3: a|l: a | in a name"),
+        (readme, "<!--/table-->\n\nType", "Type", "README.md:10: no <!--/table--> ends this table"),
         (
             readme,
             "MORE.md",
