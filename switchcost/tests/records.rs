@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use switchcost::figures::Figures;
+use stats::Estimate;
 use switchcost::figures::speed::HoldOut;
 use switchcost::figures::value::Value;
+use switchcost::figures::{Figure, Figures};
 use switchcost::measure::store;
 
 #[test]
@@ -13,7 +14,7 @@ fn corrected_times_are_those_of_quiet_slices_and_ratios_their_quotients() {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
     let folders = results.read_dir().unwrap().map(|entry| entry.unwrap().path());
     let files = folders.filter(|path| path.is_dir()).flat_map(|folder| folder.read_dir().unwrap());
-    let (mut all, mut ratios) = (HoldOut::default(), 0);
+    let (mut all, mut ratios, mut nets) = (HoldOut::default(), 0, 0);
     for path in files.map(|entry| entry.unwrap().path()) {
         if path.extension().is_none_or(|ending| ending != "jsonl") {
             continue;
@@ -31,10 +32,18 @@ fn corrected_times_are_those_of_quiet_slices_and_ratios_their_quotients() {
             let (path, key) = (path.display(), &figure.key);
             assert!(interval.contains(quotient), "{path}: {key:?}: {quotient}");
             // Documents show the same.
-            let [own, other] = [figure, versus].map(|figure| Value::of(&figures, figure).unwrap());
-            let ends = own.over(&other).unwrap().ends();
-            for (own, other) in ends.into_iter().zip([ratio.value, interval.low, interval.high]) {
-                assert!((own / other - 1.0).abs() < 1e-9, "{path}: {key:?}: {ends:?}");
+            let value = |figure: &Figure<'_>| Value::of(&figures, figure).unwrap();
+            let alike = |value: Value, estimate: &Estimate| {
+                let interval = estimate.interval.unwrap();
+                let ends = [estimate.value, interval.low, interval.high];
+                let apart =
+                    value.ends().into_iter().zip(ends).map(|(one, other)| one / other - 1.0);
+                assert!(apart.fold(0.0, f64::max).abs() < 1e-9, "{path}: {key:?}: {value:?}");
+            };
+            alike(value(figure).over(&value(versus)).unwrap(), &ratio);
+            if let (Some(net), Some(baseline)) = (&own.net, figures.baseline(figure)) {
+                alike(value(figure).less(&value(baseline)).unwrap(), net);
+                nets += 1;
             }
             ratios += 1;
         }
@@ -46,5 +55,5 @@ fn corrected_times_are_those_of_quiet_slices_and_ratios_their_quotients() {
     println!("all: {all}");
     let [[mean, square], _] = all.errors().unwrap();
     assert!(mean.abs() < 0.02 && square < 0.06, "{all}");
-    assert!(ratios > 100, "{ratios}");
+    assert!(ratios > 100 && nets > 0, "{ratios}, {nets}");
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use switchcost::figures::claims::{Rule, theirs};
+use switchcost::figures::unique;
 use switchcost::figures::value::{Form, Value};
 
 use crate::query::{self, Found};
@@ -20,11 +21,10 @@ pub(crate) struct Claims {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Claim {
-    /// Table that shows it.
-    table: String,
     /// Whose claim it is.
-    #[expect(dead_code, reason = "for people who read the file")]
     author: String,
+    /// Table that shows it, if it is not the author's.
+    table: Option<String>,
     text: String,
     /// Their figure as they quote it.
     theirs: String,
@@ -51,17 +51,25 @@ impl Default for Here {
     }
 }
 
+pub(crate) const FILE: &str = "docs/claims.toml";
+
 const HEAD: &str = "| claim | theirs | here | verdict |\n| --- | --- | --- | --- |\n";
 
 impl Claims {
     pub(crate) fn read(root: &Path) -> anyhow::Result<Self> {
-        let text = fs::read_to_string(root.join("docs/claims.toml"))?;
-        toml::from_str(&text).context("docs/claims.toml")
+        let text =
+            fs::read_to_string(root.join(FILE)).with_context(|| format!("cannot read {FILE}"))?;
+        toml::from_str(&text).context(FILE)
+    }
+
+    /// Names of their tables.
+    pub(crate) fn tables(&self) -> Vec<&str> {
+        unique(self.claim.iter().map(Claim::table))
     }
 
     /// A table of claims with their verdicts.
     pub(crate) fn table(&self, name: &str, records: &Records) -> anyhow::Result<String> {
-        let claims: Vec<&Claim> = self.claim.iter().filter(|claim| claim.table == name).collect();
+        let claims: Vec<&Claim> = self.claim.iter().filter(|claim| claim.table() == name).collect();
         ensure!(!claims.is_empty(), "docs/claims.toml has no claim of the table {name}");
         let mut table = HEAD.to_owned();
         for claim in claims {
@@ -74,6 +82,10 @@ impl Claims {
 }
 
 impl Claim {
+    fn table(&self) -> &str {
+        self.table.as_deref().unwrap_or(&self.author)
+    }
+
     fn line(&self, records: &Records) -> anyhow::Result<String> {
         let (here, verdict) = match (&self.here, self.rule, &self.takes) {
             (Here::Several(none), None, Some(takes)) if none.is_empty() => {
@@ -111,7 +123,10 @@ impl Here {
                 bail!("{query} is a text")
             };
             let space = if label.is_empty() { "" } else { " " };
-            texts.push(format!("{label}{space}{}", value.show(Form::Interval)));
+            texts.push(format!(
+                "{label}{space}{}",
+                value.show(Form::Interval).map_err(anyhow::Error::msg)?
+            ));
             values.push(value);
         }
         Ok((values, texts))

@@ -9,7 +9,7 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use crate::Fault;
-use crate::claims::Claims;
+use crate::claims::{self, Claims};
 
 const FILE: &str = "docs/figures.toml";
 
@@ -25,6 +25,16 @@ pub(crate) enum Block {
     Answer(String),
     #[serde(untagged)]
     Table(Table),
+}
+
+impl Block {
+    /// Table of claims that it shows.
+    fn claims(&self) -> Option<&str> {
+        match self {
+            Block::Claims(name) => Some(name),
+            _ => None,
+        }
+    }
 }
 
 /// A table: a line for each row.
@@ -83,17 +93,15 @@ pub(crate) struct Definitions {
 }
 
 impl Definitions {
-    /// Reads docs/figures.toml and docs/claims.toml, and says which tables in them are none.
+    /// Reads docs/figures.toml and docs/claims.toml, and returns the definitions that cannot be read.
     pub(crate) fn read(root: &Path) -> anyhow::Result<(Self, Vec<Fault>)> {
         let text =
             fs::read_to_string(root.join(FILE)).with_context(|| format!("cannot read {FILE}"))?;
         let mut all: BTreeMap<String, toml::Table> = toml::from_str(&text).context(FILE)?;
         let plots = all.remove("plots").unwrap_or_default();
-        let plots =
-            plots.into_iter().map(|(path, of)| (path, of.as_str().unwrap_or_default().to_owned()));
         let mut definitions = Definitions {
             pages: BTreeMap::new(),
-            plots: plots.collect(),
+            plots: plots.try_into().context("docs/figures.toml: [plots]")?,
             claims: Claims::read(root)?,
             text,
             used: RefCell::default(),
@@ -127,10 +135,18 @@ impl Definitions {
             let names = names.figures.keys().chain(names.blocks.keys());
             names.map(move |name| (page.clone(), name.clone()))
         });
+        let shown = self.pages.values().flat_map(|names| names.blocks.values());
+        let shown: Vec<&str> = shown.filter_map(Block::claims).collect();
+        let tables = self.claims.tables().into_iter().filter(|table| !shown.contains(table));
+        let tables = tables.map(|table| Fault {
+            file: claims::FILE.to_owned(),
+            line: 1,
+            what: format!("no document shows the table {table}"),
+        });
         let unused = all.filter(|key| !used.contains(key));
-        unused
-            .map(|(page, name)| self.fault(&page, &name, "no document uses it".to_owned()))
-            .collect()
+        let unused =
+            unused.map(|(page, name)| self.fault(&page, &name, "no document uses it".to_owned()));
+        unused.chain(tables).collect()
     }
 
     /// A fault of a definition, on its line as far as it can be found.

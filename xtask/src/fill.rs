@@ -1,17 +1,21 @@
 //! Puts figures and tables into a document.
 //!
-//! A figure stands before its name: `17 µs<!--= thread.unpinned -->`; a text stands in backticks. Lines of a block stand
-//! between `<!--table: NAME -->` and `<!--/table-->`.
+//! A figure stands before its name: `17 µs<!--= thread.unpinned -->`; a text stands in backticks. The lines of a block
+//! stand between `<!--table: NAME -->` and `<!--/table-->`.
 
 use std::sync::LazyLock;
 
 use anyhow::{Context, bail, ensure};
 use regex::Regex;
+use switchcost::figures::finding::Finding;
+use switchcost::figures::number::{number, percent};
+use switchcost::figures::unique;
+use switchcost::figures::verdict::Verdict;
 use switchcost::render::answer;
 use switchcost::views::comparison::Comparison;
 
 use crate::definitions::{Block, Cell, Cells, Definitions, Row, Table};
-use crate::query::{self, Shown};
+use crate::query::{self, signed};
 use crate::records::{File, Records};
 use crate::{Fault, Page};
 
@@ -20,118 +24,128 @@ const TABLE: &str = "<!--table: ";
 const END_OF_NAME: &str = " -->";
 const END_OF_TABLE: &str = "<!--/table-->";
 
-/// A number at the end of a text, with its mark, its unit and its interval. A minus stands behind no letter or digit.
+/// The picture of the answer in README.md.
+const PICTURE: &str = "![Cost of an OS thread, as a multiple of an async task's](docs/answer.svg)";
+
+/// A number at the end of a text, with its mark, its unit and its interval, behind a space or a sign.
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
-    let number = r"[~!]?(?:\B-)?\d[\d.,]*(?: (?:ns|µs|ms|s|%|[KMGT]?i?B(?:/s)?))?";
+    let number = r"[~!]?-?\d(?:[\d.,]*\d)?(?: (?:ns|µs|ms|s|%|[KMGT]?i?B(?:/s)?))?";
+    let interval = r"(?: \[-?[\d.,]+, -?[\d.,]+\])?";
     #[expect(clippy::unwrap_used, reason = "a constant")]
-    Regex::new(&format!(r"{number}(?: \[-?[\d.,]+, -?[\d.,]+\])?$")).unwrap()
+    Regex::new(&format!(r"(?:^|[\s(\[*|÷×])({number}{interval})$")).unwrap()
 });
 
-/// A document with its figures and tables in place, and what is wrong with it.
-pub(crate) fn filled(
-    page: &Page,
-    definitions: &Definitions,
-    records: &Records,
-) -> (String, Vec<Fault>) {
-    let mut faults = Vec::new();
-    let mut lines = String::new();
+/// A document with its figures and tables in place.
+pub(crate) struct Filled {
+    pub(crate) text: String,
+    /// What is wrong with it.
+    pub(crate) faults: Vec<Fault>,
+    /// The comments that were taken for names.
+    pub(crate) comments: Vec<String>,
+}
+
+/// Fills a document.
+pub(crate) fn fill(page: &Page, definitions: &Definitions, records: &Records) -> Filled {
+    let mut filled = Filled { text: String::new(), faults: Vec::new(), comments: Vec::new() };
     let mut is_code = false;
     let mut rest = page.text.split_inclusive('\n').enumerate();
     while let Some((number, line)) = rest.next() {
-        let number = number + 1;
         is_code ^= line.trim_start().starts_with("```");
-        let Some(name) = line.trim_end().strip_prefix(TABLE).filter(|_| !is_code) else {
-            let (line, whats) = if is_code {
-                (line.to_owned(), Vec::new())
+        let mut fault = |what: String| filled.faults.push(page.fault(number + 1, what));
+        let table = line.trim_end().strip_prefix(TABLE).filter(|_| !is_code);
+        let Some(name) = table.and_then(|name| name.strip_suffix(END_OF_NAME)) else {
+            let figures = Figures { page: page.name(), definitions, records };
+            let line = if is_code {
+                line.to_owned()
             } else {
-                with_figures(line, page, definitions, records)
+                figures.fill(line, &mut filled.comments, fault)
             };
-            lines += &line;
-            faults.extend(whats.into_iter().map(|what| page.fault(number, what)));
+            filled.text += &line;
             continue;
         };
-        lines += line;
+        filled.text += line;
+        filled.comments.extend([line.trim_end().to_owned(), END_OF_TABLE.to_owned()]);
         let is_end = |line: &str| line.trim_end() == END_OF_TABLE;
         if !rest.clone().any(|(_, line)| is_end(line)) {
-            faults.push(page.fault(number, format!("no {END_OF_TABLE} ends this table")));
+            fault(format!("no {END_OF_TABLE} ends this table"));
             continue;
         }
-        let old: Vec<&str> =
-            rest.by_ref().map(|(_, line)| line).take_while(|line| !is_end(line)).collect();
-        let name = name.strip_suffix(END_OF_NAME).unwrap_or(name);
+        let old = rest.by_ref().map(|(_, line)| line).take_while(|line| !is_end(line));
+        let old: String = old.collect();
         let block = definitions.block(page.name(), name);
         let block = block.context("docs/figures.toml has no such table of this page");
-        match block.and_then(|block| block.lines(definitions, records)) {
-            Ok(block) => lines += &block,
-            Err(error) => {
-                faults.push(page.fault(number, format!("{name}: {error:#}")));
-                lines.extend(old);
-            }
-        }
-        lines += END_OF_TABLE;
-        lines.push('\n');
+        let lines = block.and_then(|block| block.lines(definitions, records));
+        filled.text += &lines.unwrap_or_else(|error| {
+            fault(format!("{name}: {error:#}"));
+            old
+        });
+        filled.text += END_OF_TABLE;
+        filled.text.push('\n');
     }
-    (lines, faults)
+    filled
 }
 
-/// A line with its figures, and what is wrong with them.
-fn with_figures(
-    line: &str,
-    page: &Page,
-    definitions: &Definitions,
-    records: &Records,
-) -> (String, Vec<String>) {
-    let mut filled = String::new();
-    let mut faults = Vec::new();
-    let mut rest = line;
-    while let Some((before, after)) = rest.split_once(FIGURE) {
-        filled += before;
-        let Some((name, behind)) = after.split_once(END_OF_NAME) else {
-            faults.push("a name has no ' -->' behind it on its line".to_owned());
-            filled += FIGURE;
-            rest = after;
-            continue;
+/// What the names of a page stand for.
+struct Figures<'a> {
+    page: &'a str,
+    definitions: &'a Definitions,
+    records: &'a Records,
+}
+
+impl Figures<'_> {
+    /// A line with its figures in place.
+    fn fill(
+        &self,
+        line: &str,
+        comments: &mut Vec<String>,
+        mut fault: impl FnMut(String),
+    ) -> String {
+        let mut filled = String::new();
+        let mut rest = line;
+        while let Some((before, after)) = rest.split_once(FIGURE) {
+            filled += before;
+            let Some((name, behind)) = after.split_once(END_OF_NAME) else { break };
+            rest = behind;
+            let comment = format!("{FIGURE}{name}{END_OF_NAME}");
+            // Behind an odd number of backticks it is code.
+            if filled.matches('`').count().is_multiple_of(2) {
+                if filled.trim().is_empty() {
+                    fault(format!("{name}: a name begins a line: put it behind its figure"));
+                }
+                if name.contains('|') {
+                    fault(format!("{name}: a | in a name ends a table's cell"));
+                }
+                if let Err(error) = self.put(name, &mut filled) {
+                    fault(format!("{name}: {error:#}"));
+                }
+                comments.push(comment.clone());
+            }
+            filled += &comment;
+        }
+        filled + rest
+    }
+
+    /// Puts a figure in the place of the one at the end of a text.
+    fn put(&self, name: &str, text: &mut String) -> anyhow::Result<()> {
+        let definition = self.definitions.figure(self.page, name);
+        let definition = definition.context("docs/figures.toml has no such figure of this page")?;
+        let shown = query::shown(definition, self.records)?;
+        // The next time only its end would be taken for it.
+        ensure!(!shown.text.contains(" or "), "two modes need a table: {}", shown.text);
+        let start = if shown.is_number {
+            NUMBER.captures(text).and_then(|found| Some(found.get(1)?.start()))
+        } else {
+            ensure!(!shown.text.contains('`'), "a text with a backtick: {}", shown.text);
+            text.strip_suffix('`').and_then(|text| Some(text.rfind('`')? + 1))
         };
-        rest = behind;
-        // What an odd number of backticks precedes is code.
-        if filled.matches('`').count().is_multiple_of(2) {
-            if before.trim().is_empty() && filled.trim_start() == before.trim_start() {
-                faults.push(format!("{name}: a name begins a line: put it behind its figure"));
-            }
-            if name.contains('|') {
-                faults.push(format!("{name}: a | in a name ends a table's cell"));
-            }
-            let definition = definitions.figure(page.name(), name);
-            let definition =
-                definition.context("docs/figures.toml has no such figure of this page");
-            let shown = definition.and_then(|definition| query::shown(definition, records));
-            match shown.and_then(|shown| put(&mut filled, &shown)) {
-                Ok(()) => {}
-                Err(error) => faults.push(format!("{name}: {error:#}")),
-            }
-        }
-        filled += &format!("{FIGURE}{name}{END_OF_NAME}");
-    }
-    (filled + rest, faults)
-}
-
-/// Puts a figure in the place of the one at the end of a text.
-fn put(text: &mut String, shown: &Shown) -> anyhow::Result<()> {
-    // The next time it would be taken for one.
-    ensure!(!shown.text.contains(" or "), "it has two modes, which need a table: {}", shown.text);
-    let start = if shown.is_number {
-        NUMBER.find(text).map(|old| old.start())
-    } else {
-        let inner = text.strip_suffix('`').and_then(|text| text.rfind('`'));
-        inner.filter(|_| !shown.text.contains('`'))
-    };
-    let Some(start) = start else {
         let what = if shown.is_number { "a number" } else { "a text in backticks" };
-        bail!("{what} has to stand before it: {}", shown.text)
-    };
-    text.truncate(start);
-    *text += &if shown.is_number { shown.text.clone() } else { format!("`{}`", shown.text) };
-    Ok(())
+        let start =
+            start.with_context(|| format!("{what} has to stand before it: {}", shown.text))?;
+        text.truncate(start);
+        *text += &shown.text;
+        *text += if shown.is_number { "" } else { "`" };
+        Ok(())
+    }
 }
 
 impl Block {
@@ -141,14 +155,14 @@ impl Block {
             Block::Claims(name) => definitions.claims.table(name, records),
             Block::Table(table) => table.lines(records),
             Block::Duel(file) => match records.get(file)? {
-                File::Duel { comparison, .. } => Ok(settings(comparison)),
+                File::Duel { comparison, .. } => settings(comparison),
                 _ => bail!("{file} is no duel"),
             },
             Block::Answer(file) => match records.get(file)? {
                 File::Figures { answer: Some(answer), .. } => {
                     let mut lines = Vec::new();
                     answer::markdown(answer, &mut lines)?;
-                    Ok(format!("{}\n{}", answer::PICTURE, String::from_utf8(lines)?))
+                    Ok(format!("{PICTURE}\n\n{}", String::from_utf8(lines)?))
                 }
                 _ => bail!("{file} has no answer"),
             },
@@ -158,8 +172,8 @@ impl Block {
 
 impl Table {
     fn lines(&self, records: &Records) -> anyhow::Result<String> {
-        let mut lines = line(&self.head);
-        lines += &format!("| --- |{}\n", " ---: |".repeat(self.head.len().saturating_sub(1)));
+        let [_, heads @ ..] = &self.head[..] else { bail!("a table has headings") };
+        let mut rows = Vec::new();
         for row in &self.rows {
             let texts = match row {
                 Row::Name(name) => vec![Cell::Figure(name.clone())],
@@ -171,31 +185,35 @@ impl Table {
             let cells: Vec<Cell> = match &self.cells {
                 None => others.to_vec(),
                 Some(Cells::Each(cells)) => cells.clone(),
-                Some(Cells::Alike(cell)) => vec![Cell::Figure(cell.clone()); self.head.len() - 1],
+                Some(Cells::Alike(cell)) => vec![Cell::Figure(cell.clone()); heads.len()],
             };
-            ensure!(
-                cells.len() + 1 == self.head.len(),
-                "{name}: {} cells for {} columns",
-                cells.len(),
-                self.head.len() - 1
-            );
+            let (own, all) = (cells.len(), heads.len());
+            ensure!(own == all, "{name}: {own} cells for {all} columns");
             let mut shown = vec![name.clone()];
-            for (cell, head) in cells.iter().zip(&self.head[1..]) {
-                let put = |template: &str| with_texts(template, &texts).replace("{head}", head);
-                shown.push(match cell {
-                    Cell::Text { text } => put(text),
-                    Cell::Figure(definition) => match &*put(definition) {
-                        "" => String::new(),
-                        definition => {
-                            query::shown(definition, records).with_context(|| name.clone())?.text
-                        }
-                    },
-                });
+            for (cell, head) in cells.iter().zip(heads) {
+                let (Cell::Figure(template) | Cell::Text { text: template }) = cell;
+                let text = with_texts(template, &texts).replace("{head}", head);
+                ensure!(!text.contains('{'), "{name}: the row has no text for {text}");
+                let is_text = text.is_empty() || matches!(cell, Cell::Text { .. });
+                let figure = || query::shown(&text, records).with_context(|| name.clone());
+                shown.push(if is_text { text.clone() } else { figure()?.text });
             }
-            lines += &line(&shown);
+            rows.push(shown);
         }
-        Ok(lines)
+        table(&self.head, &rows)
     }
+}
+
+/// A table in Markdown, the first column on the left and the others on the right.
+fn table(head: &[String], rows: &[Vec<String>]) -> anyhow::Result<String> {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut lines = line(head) + &format!("| --- |{}\n", " ---: |".repeat(head.len() - 1));
+    for row in rows {
+        let broken = row.iter().find(|cell| cell.contains(['|', '\n']));
+        ensure!(broken.is_none(), "a cell breaks its table: {}", broken.map_or("", |cell| cell));
+        lines += &line(row);
+    }
+    Ok(lines)
 }
 
 /// A template with a row's texts: the last ones first, since they may name the row.
@@ -207,43 +225,54 @@ fn with_texts(template: &str, texts: &[Cell]) -> String {
     })
 }
 
-fn line(cells: &[String]) -> String {
-    format!("| {} |\n", cells.join(" | "))
-}
-
 /// Settings of a duel that changed some program's time: a column for each program.
-fn settings(comparison: &Comparison) -> String {
+fn settings(comparison: &Comparison) -> anyhow::Result<String> {
     let named = comparison.rows.iter().filter_map(|row| Some((row.name.split_once(": ")?, row)));
     let named: Vec<_> = named.collect();
-    let programs = switchcost::figures::unique(named.iter().map(|((program, _), _)| *program));
-    let settings = switchcost::figures::unique(named.iter().map(|((_, setting), _)| *setting));
-    let mut head = vec!["setting".to_owned()];
-    head.extend(programs.iter().map(|program| (*program).to_owned()));
-    let mut lines = line(&head) + &format!("| --- |{}\n", " ---: |".repeat(programs.len()));
-    for setting in settings {
+    let programs = unique(named.iter().map(|((program, _), _)| *program));
+    let mut rows = Vec::new();
+    for setting in unique(named.iter().map(|((_, setting), _)| *setting)) {
         let row = |program: &str| {
             named.iter().find(|(name, _)| *name == (program, setting)).map(|(_, row)| row)
         };
-        let times = || programs.iter().map(|program| row(program)?.time());
-        if !times().flatten().any(|time| time.verdict.has_changed()) {
-            continue;
+        let times: Vec<_> = programs.iter().map(|program| row(program)?.time()).collect();
+        if times.iter().flatten().any(|time| time.verdict.has_changed()) {
+            let cells = times.iter().map(|time| time.map_or_else(|| "–".to_owned(), change));
+            rows.push([format!("`{setting}`")].into_iter().chain(cells).collect());
         }
-        let mut cells = vec![format!("`{setting}`")];
-        cells.extend(times().map(|time| time.map_or_else(|| "–".to_owned(), |time| time.brief())));
-        lines += &line(&cells);
     }
-    lines
+    let head: Vec<String> = ["setting"].iter().chain(&programs).map(ToString::to_string).collect();
+    table(&head, &rows)
 }
 
-/// Figures and lines that differ from what their records say.
-pub(crate) fn differences(page: &Page, filled: &str) -> Vec<Fault> {
-    let both = page.text.lines().zip(filled.lines()).enumerate();
-    let unlike = both.filter(|(_, (old, new))| old != new);
-    let mut faults: Vec<Fault> = unlike
-        .map(|(number, (_, new))| page.fault(number + 1, format!("its records say: {new}")))
-        .collect();
-    if faults.is_empty() || page.text.lines().count() != filled.lines().count() {
-        faults.push(page.fault(1, "it has not as many lines as its records give"));
+/// A change in bold with its interval; how far from none it may be, if there is no change (±) or no verdict (?).
+fn change(finding: &Finding) -> String {
+    match (finding.verdict, finding.change) {
+        (Verdict::More | Verdict::Less, Some(change)) => {
+            let [low, high] = [change.low, change.high].map(|end| number(end * 100.0));
+            let change = signed(change.estimate);
+            format!("**{}** [{low}, {high}]", finding.grade.mark(&change))
+        }
+        (Verdict::Within(reach), _) => format!("± {}", percent(reach)),
+        (Verdict::Open(reach), _) => format!("? {}", percent(reach)),
+        _ => "?".to_owned(),
     }
-    faults
+}
+
+/// Lines that differ from what their records say.
+pub(crate) fn differences(page: &Page, filled: &str) -> Vec<Fault> {
+    let (old, new): (Vec<&str>, Vec<&str>) =
+        (page.text.lines().collect(), filled.lines().collect());
+    let unlike: Vec<usize> =
+        (0..old.len().max(new.len())).filter(|&k| old.get(k) != new.get(k)).collect();
+    let Some(first) = unlike.first() else {
+        return vec![page.fault(1, "its lines end otherwise: run cargo run -p xtask -- documents")];
+    };
+    let says = |k: &usize| {
+        let new = new.get(*k).unwrap_or(&"nothing more");
+        page.fault(k + 1, format!("its records say: {new}"))
+    };
+    // Behind a line that is new or gone all others differ.
+    let all = if old.len() == new.len() { &unlike[..] } else { std::slice::from_ref(first) };
+    all.iter().map(says).collect()
 }

@@ -10,6 +10,7 @@ use switchcost::figures::grade::Grade;
 use switchcost::figures::value::Value;
 use switchcost::render::plot::{Scatter, Series};
 
+use crate::others;
 use crate::query::{self, Found, signed};
 use crate::records::{File, Records};
 
@@ -78,9 +79,7 @@ impl Law<'_> {
         Ok(Found::Value(match path {
             ["a", kind] => {
                 let (a, grade) = self.a(kind)?;
-                let mut value = Value::exact(a, time);
-                value.grade = grade;
-                value
+                graded(Value::exact(a, time), grade)
             }
             ["b", "cold", sleepers] => {
                 let cell = |column: &str| self.value(&format!("{COLD} / {DEFAULT} / {column}"));
@@ -99,25 +98,29 @@ impl Law<'_> {
                 return Ok(Found::Text(signed(worst.context("nothing is predicted")?.1)));
             }
             ["predictions" | "within", "all" | "told"] => {
-                let mut count = 0;
+                let (mut count, mut grade) = (0, Grade::Sure);
                 for fit in self.fits()? {
-                    // Told are sleepers that cost over a tenth of a.
+                    grade = grade.max(fit.grade);
+                    // `told`: predictions in which the sleepers add more than a tenth of a.
                     let told = |x: &f64| path[1] == "all" || fit.b.estimate * x > 0.1 * fit.a;
                     let errors = fit.predicted.iter().filter(|(x, _)| told(x));
                     let is_near = |error: f64| path[0] == "predictions" || error.abs() <= NEAR;
                     count += errors.filter(|(_, error)| is_near(*error)).count();
                 }
-                Value::count(count as f64)
+                graded(Value::count(count as f64), grade)
             }
             ["switches"] => {
-                let mut switches = Vec::new();
+                let (mut switches, mut grade) = (Vec::new(), Grade::Sure);
                 for table in TABLES {
                     for column in SLEEPERS.into_iter().chain([NOBODY_SLEEPS]) {
                         let path = format!("{} / {table} / {column}: switches", KINDS[1].1);
-                        switches.push(self.value(&path)?.estimate.value);
+                        let value = self.value(&path)?;
+                        switches.push(value.estimate.value);
+                        grade = grade.max(value.grade);
                     }
                 }
-                Value::exact(stats::quantile(&switches, 1.0).context("nothing")?, None)
+                let most = stats::quantile(&switches, 1.0).context("no cells")?;
+                graded(Value::exact(most, None), grade)
             }
             ["c cells"] => Value::count(self.in_c()?.len() as f64),
             ["c within"] => {
@@ -134,8 +137,8 @@ impl Law<'_> {
         let mut series = Vec::new();
         for sleepers in SLEEPERS {
             let fit = self.fit("thread", sleepers)?;
-            let points: Vec<(f64, f64)> = fit.cells.iter().map(|cell| (cell.x, cell.y)).collect();
-            let xs: Vec<f64> = points.iter().map(|(x, _)| *x).collect();
+            let points = fit.cells.iter().map(|cell| (cell.x, cell.y, cell.grade)).collect();
+            let xs: Vec<f64> = fit.cells.iter().map(|cell| cell.x).collect();
             let ends = stats::quantile(&xs, 0.0).zip(stats::quantile(&xs, 1.0));
             let (first, last) = ends.context("no cells")?;
             let steps = (0..=STEPS).map(|k| f64::from(k) / f64::from(STEPS));
@@ -188,24 +191,7 @@ impl Law<'_> {
     }
 
     fn fit(&self, kind: &str, sleepers: &str) -> anyhow::Result<Fit> {
-        let ((a, grade), cells) = (self.a(kind)?, self.cells(kind, sleepers)?);
-        let every_other = |from: usize| cells.iter().skip(from).step_by(2);
-        let weight: f64 = every_other(0).map(|cell| (cell.x / cell.y).powi(2)).sum();
-        let sum: f64 = every_other(0).map(|cell| cell.x * (cell.y - a) / cell.y.powi(2)).sum();
-        let b = sum / weight;
-        let error = |cell: &Cell| (a + b * cell.x) / cell.y - 1.0;
-        let n = every_other(0).count();
-        let freedom = n as f64 - 1.0;
-        let residual = every_other(0).map(|cell| error(cell).powi(2)).sum::<f64>() / freedom;
-        let t = stats::t_critical(0.95, freedom).context("too few tables")?;
-        let half = t * (residual / weight).sqrt();
-        Ok(Fit {
-            a,
-            b: Interval { estimate: b, low: b - half, high: b + half, n, confidence: 0.95 },
-            grade: grade.max(worst(&cells)),
-            predicted: every_other(1).map(|cell| (cell.x, error(cell))).collect(),
-            cells,
-        })
+        Fit::of(self.a(kind)?, self.cells(kind, sleepers)?)
     }
 
     fn fits(&self) -> anyhow::Result<Vec<Fit>> {
@@ -225,19 +211,45 @@ impl Law<'_> {
                     // The C file marks the system's table.
                     let mark = if cell.table == SYSTEM { "*" } else { "" };
                     let table = format!("{}{mark}", self.slots(cell.table)?);
-                    let own = lines.iter().find(|line| {
+                    let line = others::line(lines, |line| {
                         line["kind"] == kind
                             && line["table"] == *table
                             && line["sleepers"].as_f64() == number(column).ok()
-                    });
-                    let own = own.with_context(|| format!("futex-c has no {kind}, {table}"))?;
-                    let times: Vec<f64> = serde_json::from_value(own["ns"].clone())?;
+                    })?;
+                    let times: Vec<f64> = serde_json::from_value(line["ns"].clone())?;
                     ratios.push(stats::median(&times).context("no times")? / cell.y);
                 }
             }
         }
         Ok(ratios)
     }
+}
+
+impl Fit {
+    fn of((a, grade): (f64, Grade), cells: Vec<Cell>) -> anyhow::Result<Self> {
+        let every_other = |from: usize| cells.iter().skip(from).step_by(2);
+        let weight: f64 = every_other(0).map(|cell| (cell.x / cell.y).powi(2)).sum();
+        let sum: f64 = every_other(0).map(|cell| cell.x * (cell.y - a) / cell.y.powi(2)).sum();
+        let b = sum / weight;
+        let error = |cell: &Cell| (a + b * cell.x) / cell.y - 1.0;
+        let n = every_other(0).count();
+        let freedom = n as f64 - 1.0;
+        let residual = every_other(0).map(|cell| error(cell).powi(2)).sum::<f64>() / freedom;
+        let t = stats::t_critical(0.95, freedom).context("too few tables")?;
+        let half = t * (residual / weight).sqrt();
+        Ok(Fit {
+            a,
+            b: Interval { estimate: b, low: b - half, high: b + half, n, confidence: 0.95 },
+            grade: grade.max(worst(&cells)),
+            predicted: every_other(1).map(|cell| (cell.x, error(cell))).collect(),
+            cells,
+        })
+    }
+}
+
+fn graded(mut value: Value, grade: Grade) -> Value {
+    value.grade = grade;
+    value
 }
 
 /// Worst grade of some cells.
@@ -249,4 +261,35 @@ fn worst(cells: &[Cell]) -> Grade {
 fn number(column: &str) -> anyhow::Result<f64> {
     let digits = column.trim_end_matches(" idle").replace(',', "");
     digits.parse().with_context(|| format!("'{column}' is no number of sleepers"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_other_cell_is_fitted_as_by_scipy() {
+        // scipy 1.17.1: x, y = np.array(CELLS)[::2].T; curve_fit(lambda x, b: 100 + b * x, x, y, sigma=y) gives b and its
+        // variance v (not absolute); b ± t.ppf(0.975, 4) * sqrt(v)
+        let cells = [
+            [2.0, 121.0],
+            [1.0, 90.0],
+            [4.0, 139.0],
+            [1.0, 110.0],
+            [8.0, 185.0],
+            [1.0, 110.0],
+            [16.0, 255.0],
+            [1.0, 110.0],
+            [32.0, 430.0],
+        ];
+        let cell = |[x, y]: [f64; 2]| Cell { table: "", x, y, grade: Grade::Sure };
+        let fit = Fit::of((100.0, Grade::Sure), Vec::from(cells.map(cell))).unwrap();
+        let ends = [fit.b.estimate, fit.b.low, fit.b.high];
+        let expected = [10.128445406, 9.635324597, 10.621566214];
+        assert!(
+            ends.iter().zip(expected).all(|(end, known)| (end - known).abs() < 1e-6),
+            "{ends:?}"
+        );
+        assert!(fit.predicted.len() == 4 && fit.predicted[0].1 > fit.predicted[1].1);
+    }
 }

@@ -11,10 +11,11 @@ mod query;
 mod records;
 
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Parser;
 use contract::console;
 
@@ -24,17 +25,17 @@ use records::Records;
 /// What only people of this repository run
 #[derive(Parser)]
 enum Cli {
-    /// Put figures, tables and plots into the documents, and check these
+    /// Put figures, tables and plots into the documents, and check the documents
     ///
     /// A figure stands before its name, as in `17 µs<!--= thread.unpinned -->`; docs/figures.toml defines the name as a
     /// query on a file in results/, docs/claims.toml has what others claim. Then the documents are rendered as GitHub
-    /// renders them, and their links and commands are followed.
+    /// renders them, and their links and commands are followed; the programs of these commands are built for it.
     Documents(Documents),
 }
 
 #[derive(clap::Args)]
 struct Documents {
-    /// Change nothing; exit with status 1 if a figure differs from its record
+    /// Change nothing: what is out of date is named, as everything else that is wrong, and the exit status is 1
     #[arg(long)]
     check: bool,
     /// Folder of the repository
@@ -92,35 +93,38 @@ fn pages(root: &Path) -> anyhow::Result<Vec<Page>> {
         names.sort_unstable();
         for name in names.into_iter().filter(|name| name.ends_with(".md")) {
             let path = Path::new(folder).join(name).display().to_string();
-            let text = std::fs::read_to_string(root.join(&path));
+            let text = fs::read_to_string(root.join(&path));
+            let is_known =
+                |page: &Page| Path::new(&page.path).file_name() == Path::new(&path).file_name();
+            ensure!(!pages.iter().any(is_known), "{path}: another document has its name");
             pages.push(Page { text: text.with_context(|| format!("cannot read {path}"))?, path });
         }
     }
     Ok(pages)
 }
 
-/// Fills and checks the documents. What is wrong with them.
+/// Fills and checks the documents, and returns their faults.
 fn documents(args: &Documents) -> anyhow::Result<Vec<Fault>> {
     let root = args.root.canonicalize().context("--root: there is no such folder")?;
     let (definitions, mut faults) = Definitions::read(&root)?;
     let records = Records::new(&root);
     let mut pages = pages(&root)?;
     for page in &mut pages {
-        let (text, found) = fill::filled(page, &definitions, &records);
-        faults.extend(found);
-        if text == page.text {
-            continue;
+        let filled = fill::fill(page, &definitions, &records);
+        faults.extend(filled.faults);
+        if filled.text != page.text {
+            if args.check {
+                faults.extend(fill::differences(page, &filled.text));
+            } else {
+                let written = fs::write(root.join(&page.path), &filled.text);
+                written.with_context(|| format!("cannot write {}", page.path))?;
+            }
+            page.text = filled.text;
         }
-        if args.check {
-            faults.extend(fill::differences(page, &text));
-        } else {
-            std::fs::write(root.join(&page.path), &text)?;
-        }
-        page.text = text;
+        faults.extend(check::rendered(page, filled.comments));
     }
     faults.extend(definitions.unused());
     faults.extend(plots::draw(&root, &definitions, &records, args.check)?);
-    faults.extend(check::rendered(&pages));
     faults.extend(check::links(&root, &pages));
     faults.extend(check::commands(&root, &pages)?);
     faults.sort_unstable();

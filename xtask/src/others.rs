@@ -1,6 +1,6 @@
 //! Queries on files that are no records of the runner: programs of others, limits, and other tools.
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use contract::units::Quantity;
 use serde_json::Value as Json;
 use stats::{Estimate, Interval};
@@ -16,6 +16,7 @@ pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result
         ("beside", ["pairs", name, placement]) => pairs(lines, name, placement)?,
         ("beside", ["calls", name, call]) => {
             let line = line(lines, |line| line["name"] == **name && line.get("calls").is_some())?;
+            ensure!(CALLS.contains(call), "the calls that were counted are {}", CALLS.join(", "));
             let calls = line["calls"][call].as_f64().unwrap_or(0.0);
             Value::count(calls / line["hops"].as_f64().context("no hops")?)
         }
@@ -39,8 +40,9 @@ pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result
         }
         ("equals", ["duels"]) => Value::count(lines.len() as f64),
         ("equals", [count @ ("alarms" | "rows")]) => {
-            let counts = lines.iter().filter_map(|line| line[count].as_f64());
-            Value::count(counts.sum())
+            let counts = lines.iter().map(|line| line[count].as_f64());
+            let all: Option<f64> = counts.sum();
+            Value::count(all.context("a duel does not say how many")?)
         }
         ("criterion", [from, to]) => return criterion(lines, from, to).map(Found::Text),
         ("futex-c", [name]) => {
@@ -51,8 +53,11 @@ pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result
     }))
 }
 
+/// System calls that scripts/beside.sh counts.
+const CALLS: [&str; 6] = ["read", "write", "recvfrom", "sendto", "epoll_wait", "futex"];
+
 /// The one line that is asked for.
-fn line(lines: &[Json], is_wanted: impl Fn(&Json) -> bool) -> anyhow::Result<&Json> {
+pub(crate) fn line(lines: &[Json], is_wanted: impl Fn(&Json) -> bool) -> anyhow::Result<&Json> {
     let wanted: Vec<&Json> = lines.iter().filter(|line| is_wanted(line)).collect();
     match wanted[..] {
         [line] => Ok(line),
@@ -71,6 +76,7 @@ fn pairs(lines: &[Json], name: &str, placement: &str) -> anyhow::Result<Value> {
     let line = line(lines, |line| line["name"] == *name && line["placement"] == *placement)?;
     let times = |side: &str| serde_json::from_value::<Vec<f64>>(line[side].clone());
     let (ours, theirs) = (times("ours_ns")?, times("theirs_ns")?);
+    ensure!(ours.len() == theirs.len(), "a pair lacks one of its sides");
     let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
     let estimate = stats::median(&ratios).context("no pairs")?;
     let (low, high) =
@@ -83,6 +89,7 @@ fn pairs(lines: &[Json], name: &str, placement: &str) -> anyhow::Result<Value> {
 fn criterion(lines: &[Json], from: &str, to: &str) -> anyhow::Result<String> {
     let all: Vec<&Json> =
         lines.iter().filter(|line| line["from"] == *from && line["to"] == *to).collect();
+    ensure!(!all.is_empty(), "criterion did not compare {from} and {to}");
     let change = |line: &Json| line["change"].as_f64().unwrap_or(0.0);
     let changed: Vec<&Json> =
         all.iter().filter(|line| line["verdict"] != "none").copied().collect();

@@ -4,7 +4,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use switchcost::figures::claims::quantity;
 use switchcost::figures::number::percent;
 use switchcost::figures::value::{Form, Value};
-use switchcost::figures::{Figure, Figures};
+use switchcost::figures::{Figure, Figures, unique};
 use switchcost::views::comparison::Comparison;
 
 use crate::law::Law;
@@ -28,7 +28,10 @@ pub(crate) fn shown(definition: &str, records: &Records) -> anyhow::Result<Shown
         None => (definition, Form::Value),
     };
     Ok(match evaluate(expression, records)? {
-        Found::Value(value) => Shown { text: value.show(form), is_number: true },
+        Found::Value(value) => {
+            let text = value.show(form).map_err(|why| anyhow!("{definition}: {why}"))?;
+            Shown { text, is_number: true }
+        }
         Found::Text(text) => Shown { text, is_number: false },
     })
 }
@@ -63,6 +66,9 @@ pub(crate) fn evaluate(expression: &str, records: &Records) -> anyhow::Result<Fo
         Found::Value(value) => Ok(value),
         Found::Text(_) => Err(anyhow!("'{text}' is a text")),
     };
+    // `8 MiB ÷ 1 MiB` may mean two rows.
+    let unit = quantity(second).filter(|_| is_number(second)).and_then(|(_, unit, _)| unit);
+    ensure!(sign != " ÷ " || unit.is_none(), "{expression}: write the second query in full");
     let (first, second) = (value(first)?, value(&in_full(second, first))?);
     let value = match sign {
         " ÷ " => first.over(&second),
@@ -75,13 +81,17 @@ pub(crate) fn evaluate(expression: &str, records: &Records) -> anyhow::Result<Fo
 /// A second operand that names no file is of the first one's file and section.
 fn in_full(second: &str, first: &str) -> String {
     let is_query = |text: &str| text.split_once(": ").is_some_and(|(file, _)| is_file(file));
-    if second.starts_with(|c: char| c == '(' || c.is_ascii_digit()) || is_query(second) {
+    if second.starts_with('(') || is_number(second) || is_query(second) {
         return second.to_owned();
     }
     match first.split_once(" / ") {
         Some((section, _)) if is_query(first) => format!("{section} / {second}"),
         _ => second.to_owned(),
     }
+}
+
+fn is_number(operand: &str) -> bool {
+    operand.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// True of `MACHINE/FILE`.
@@ -115,7 +125,7 @@ fn operand(text: &str, records: &Records) -> anyhow::Result<Found> {
     if let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
         return evaluate(inner, records);
     }
-    if text.starts_with(|c: char| c.is_ascii_digit()) {
+    if is_number(text) {
         let (number, quantity, rest) = quantity(text).context("no number")?;
         ensure!(rest.is_empty(), "'{text}' is no number with a unit");
         return Ok(Found::Value(Value::exact(number, quantity)));
@@ -163,8 +173,7 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
     left.retain(|figure| !is_whole || figure.key.section == *section);
     left.retain(|figure| figure.key.row == *row);
     ensure!(!left.is_empty(), "the section has no such row");
-    let mut part_name = None;
-    let mut has_column = false;
+    let (mut part_name, mut has_column, mut is_most) = (None, false, false);
     for part in rest {
         let has = |is: &dyn Fn(&&&Figure<'_>) -> bool| left.iter().any(|figure| is(&figure));
         if has(&|figure| figure.key.column == *part) {
@@ -175,9 +184,7 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
         {
             left.retain(|figure| figure.key.x == Some(x));
         } else if *part == "most" {
-            let measured = left.iter().filter(|figure| Value::of(figures, figure).is_ok());
-            let most = measured.filter_map(|figure| figure.key.x).max();
-            return Ok(Found::Value(Value::count(most.context("nothing is swept")? as f64)));
+            is_most = true;
         } else {
             let unknown = part_name.unwrap_or_default();
             ensure!(part_name.is_none(), "no column or value is '{unknown}'");
@@ -186,6 +193,12 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
     }
     if !has_column && left.iter().any(|figure| figure.key.column.is_empty()) {
         left.retain(|figure| figure.key.column.is_empty());
+    }
+    if is_most {
+        ensure!(unique(left.iter().map(|figure| &figure.key.column)).len() == 1, "name a column");
+        let measured = left.iter().filter(|figure| Value::of(figures, figure).is_ok());
+        let most = measured.filter_map(|figure| figure.key.x).max();
+        return Ok(Found::Value(Value::count(most.context("nothing is swept")? as f64)));
     }
     let [figure] = left[..] else {
         bail!("{} figures: name the section's whole title, the column or the value", left.len())

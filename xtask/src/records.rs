@@ -91,13 +91,13 @@ impl File {
     }
 
     fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = fs::read_to_string(path)?;
-        let first: Value = serde_json::from_str(text.lines().next().unwrap_or_default())?;
+        let named = || format!("cannot read {}", path.display());
+        let text = fs::read_to_string(path).with_context(named)?;
+        let first = serde_json::from_str(text.lines().next().unwrap_or_default());
+        let first: Value = first.with_context(named)?;
         if first.get("schema").is_none() {
             let lines: Result<_, _> = text.lines().map(serde_json::from_str).collect();
-            return Ok(File::Lines(
-                lines.with_context(|| format!("cannot read {}", path.display()))?,
-            ));
+            return Ok(File::Lines(lines.with_context(named)?));
         }
         let contents = store::read(path)?;
         if let Some((line, fault)) = contents.faults.first() {
@@ -105,6 +105,8 @@ impl File {
         }
         let records: &'static [Record] = contents.records.leak();
         if records.iter().any(|record| record.side.is_some()) {
+            let is_one = records.iter().all(|record| record.run == records[0].run);
+            ensure!(is_one, "{} holds several duels", path.display());
             return Ok(File::Duel { records, comparison: Comparison::of_duel(records) });
         }
         let figures = Figures::of(records);

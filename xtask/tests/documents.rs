@@ -197,7 +197,7 @@ fn each_fault_is_named_with_its_file_and_line() {
             "\"counts\"",
             "docs/MORE.md:5: claims: docs/claims.toml: creating a thread",
         ),
-        (claims, "17 µs ÷ 0.3 µs", "many", "its verdict does not depend on its figures"),
+        (claims, "17 µs ÷ 0.3 µs", "many", "the quotation has no number"),
         (
             claims,
             "\"Somebody\"\nauthor",

@@ -35,6 +35,12 @@ impl Interval {
         Some(Self { estimate, low, high, n, confidence })
     }
 
+    /// The same with all values changed by a function that keeps their order.
+    #[must_use]
+    pub fn map(&self, f: impl Fn(f64) -> f64) -> Self {
+        Self { estimate: f(self.estimate), low: f(self.low), high: f(self.high), ..*self }
+    }
+
     /// True if `value` lies inside or on a bound.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high

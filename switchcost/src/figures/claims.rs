@@ -1,4 +1,5 @@
-//! Claims of other people: whether a figure measured here bears out what they found. The verdict is a rule's, never a text.
+//! Claims of other people: whether a figure measured here bears out what they found. A rule gives the verdict, never a
+//! text.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use super::value::Value;
 #[cfg(test)]
 mod tests;
 
-/// What a claim must fulfil to hold. `theirs` is their figure, *the figure* ours.
+/// How a claim is judged. *Theirs* is the quoted figure; *the figure* is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
@@ -42,7 +43,8 @@ pub enum Rule {
     Least,
     /// Each figure reaches theirs.
     AllOver,
-    /// As [`Rule::Size`]; else true of the second figure, which was measured with the software of then.
+    /// As [`Rule::Size`]; if only the second figure passes, which was measured with the software of that time, the claim
+    /// no longer holds.
     NoLonger,
     /// They asked, and a ratio answers.
     Asked,
@@ -62,8 +64,8 @@ const BARELY: &str = ", barely";
 /// An estimate with the ends of its interval.
 type Ends = [f64; 3];
 
-/// By how much a disturbed figure, or one of too few rounds, may be off: corrected times are within 6 % (rms) of quiet
-/// ones, and single runs of the records within this factor.
+/// Factor by which a disturbed figure, or one of too few rounds, may be off. Corrected times are within 6 % (rms) of
+/// quiet ones; single runs differ by up to this factor.
 const MAY_BE_OFF: f64 = 1.5;
 
 impl Rule {
@@ -73,7 +75,15 @@ impl Rule {
     /// The rule could say nothing else, whatever the figures were.
     pub fn judge(self, theirs: &str, ours: &[Value]) -> anyhow::Result<String> {
         let figures: Vec<Ends> = ours.iter().map(Value::ends).collect();
-        ensure!(!figures.is_empty(), "there is no figure to judge by");
+        let needed = if matches!(self, Rule::Larger | Rule::NoLonger) { 2 } else { 1 };
+        ensure!(figures.len() >= needed, "the rule takes {needed} figures");
+        let (number, unit) = theirs_with_unit(theirs);
+        let needs_number =
+            !matches!(self, Rule::Counts | Rule::Larger | Rule::Least | Rule::Asked | Rule::Some);
+        ensure!(number.is_some() || !needs_number, "the quotation has no number");
+        let is_like = unit.is_none_or(|unit| ours[0].quantity == Some(unit))
+            && (unit.is_some() || !ours[0].quantity.is_some_and(has_unit) || !needs_number);
+        ensure!(is_like, "their unit is not that of the figure");
         ensure!(self.depends(theirs, &figures), "its verdict does not depend on its figures");
         if ours.iter().any(|value| value.grade == Grade::Contradicted) {
             return Ok("undecided here: contradicted by its counters".to_owned());
@@ -97,11 +107,6 @@ impl Rule {
         let [estimate, low, high] = figures[0];
         let is_equal = low > 1.0 / 1.1 && high < 1.1;
         let if_true = |holds: bool| if holds { HOLDS } else { NOT_HERE };
-        let on_a_side = |yes: bool, no: bool| match (yes, no) {
-            (true, _) => HOLDS,
-            (_, true) => NOT_HERE,
-            _ => TOO_WIDE,
-        };
         let word = match self {
             Rule::Size => return within(figures[0], theirs, 2.0, HOLDS),
             Rule::Ratio => {
@@ -126,29 +131,8 @@ impl Rule {
             Rule::Side if high < 1.0 => if_true(theirs < 1.0),
             Rule::Side if is_equal => "not here: no difference",
             Rule::Side => TOO_WIDE,
-            Rule::Larger => {
-                let [_, other_low, other_high] = figures.get(1).copied().unwrap_or([f64::NAN; 3]);
-                on_a_side(low > other_high, high < other_low)
-            }
-            Rule::Least => {
-                let is_below = figures.iter().any(|[.., high]| *high < 1.0);
-                let is_above = figures.iter().all(|[_, low, _]| *low > 1.0 / 1.1);
-                on_a_side(is_above && !is_below, is_below)
-            }
-            Rule::AllOver => on_a_side(
-                figures.iter().all(|[_, low, _]| *low >= theirs),
-                figures.iter().any(|[.., high]| *high < theirs),
-            ),
-            Rule::NoLonger => {
-                let now_and_then = figures.iter().map(|figure| within(*figure, theirs, 2.0, HOLDS));
-                let [now, then] = &now_and_then.collect::<Vec<_>>()[..] else {
-                    return NOT_HERE.to_owned();
-                };
-                match (&**now, &**then) {
-                    (NOT_HERE, NOT_HERE) => NOT_HERE,
-                    (NOT_HERE, _) => "no longer",
-                    (now, _) => return now.to_owned(),
-                }
+            Rule::Larger | Rule::Least | Rule::AllOver | Rule::NoLonger => {
+                return self.say_of_several(theirs, figures);
             }
             Rule::Asked if low > 1.0 => "answered: more",
             Rule::Asked if high < 1.0 => "answered: less",
@@ -156,6 +140,31 @@ impl Rule {
             Rule::Asked => TOO_WIDE,
             Rule::Some if high < 0.01 => "never did",
             Rule::Some => HOLDS,
+        };
+        word.to_owned()
+    }
+
+    /// The same of a rule on several figures.
+    fn say_of_several(self, theirs: f64, figures: &[Ends]) -> String {
+        let all = |is: &dyn Fn(&Ends) -> bool| figures.iter().all(is);
+        let word = match (self, figures) {
+            (Rule::Larger, [[_, low, high], [_, other_low, other_high], ..]) => {
+                on_a_side(low > other_high, high < other_low)
+            }
+            (Rule::Least, _) => {
+                let is_above = all(&|[_, low, _]| *low > 1.0 / 1.1);
+                let is_below = !all(&|[.., high]| *high >= 1.0);
+                on_a_side(is_above && !is_below, is_below)
+            }
+            (Rule::NoLonger, [now, then, ..]) => {
+                let [now, then] = [now, then].map(|figure| within(*figure, theirs, 2.0, HOLDS));
+                match (&*now, &*then) {
+                    (NOT_HERE, NOT_HERE) => NOT_HERE,
+                    (NOT_HERE, _) => "no longer",
+                    _ => return now,
+                }
+            }
+            _ => on_a_side(all(&|[_, low, _]| *low >= theirs), !all(&|[.., high]| *high >= theirs)),
         };
         word.to_owned()
     }
@@ -196,6 +205,15 @@ fn shaken(ours: &[Value]) -> Vec<Vec<Ends>> {
     all
 }
 
+/// Whether the whole interval lies on the side that a claim is about, or on the other one.
+fn on_a_side(yes: bool, no: bool) -> &'static str {
+    match (yes, no) {
+        (true, _) => HOLDS,
+        (_, true) => NOT_HERE,
+        _ => TOO_WIDE,
+    }
+}
+
 /// Whether a figure is within a factor of theirs, and what is said if it is.
 fn within(figure: Ends, theirs: f64, factor: f64, yes: &str) -> String {
     between(figure, [theirs / factor, theirs * factor], yes)
@@ -215,7 +233,7 @@ fn between([estimate, low, high]: Ends, [from, to]: [f64; 2], yes: &str) -> Stri
 }
 
 /// Units that people quote figures in: their size and quantity.
-const UNITS: [(&str, f64, Quantity); 13] = [
+const UNITS: [(&str, f64, Quantity); 14] = [
     ("ns", 1.0, Quantity::Time),
     ("µs", 1e3, Quantity::Time),
     ("ms", 1e6, Quantity::Time),
@@ -224,6 +242,7 @@ const UNITS: [(&str, f64, Quantity); 13] = [
     ("KB", 1e3, Quantity::Bytes),
     ("MB", 1e6, Quantity::Bytes),
     ("GB", 1e9, Quantity::Bytes),
+    ("TB", 1e12, Quantity::Bytes),
     ("KiB", 1024.0, Quantity::Bytes),
     ("MiB", 1048576.0, Quantity::Bytes),
     ("GiB", 1073741824.0, Quantity::Bytes),
@@ -249,11 +268,22 @@ pub fn quantity(text: &str) -> Option<(f64, Option<Quantity>, &str)> {
 
 /// The figure of a quotation: its first number, or the quotient of two. `None` if it has none.
 pub fn theirs(quotation: &str) -> Option<f64> {
-    let number = |text| quantity(text).map(|(number, ..)| number);
-    match quotation.split_once(" ÷ ") {
-        Some((one, other)) => Some(number(one)? / number(other)?),
-        None => number(quotation),
+    theirs_with_unit(quotation).0
+}
+
+/// The same with its unit.
+fn theirs_with_unit(quotation: &str) -> (Option<f64>, Option<Quantity>) {
+    let [one, other] = quotation.split_once(" ÷ ").map_or([quotation, ""], |(a, b)| [a, b]);
+    match (quantity(one), quantity(other)) {
+        (Some((number, unit, _)), None) => (Some(number), unit),
+        (Some((one, ..)), Some((other, ..))) => (Some(one / other), None),
+        (None, _) => (None, None),
     }
+}
+
+/// True of quantities that are not a plain number.
+fn has_unit(quantity: Quantity) -> bool {
+    !matches!(quantity, Quantity::Count | Quantity::Share)
 }
 
 /// Whole numbers of a quotation.

@@ -73,11 +73,10 @@ impl<'a> Figures<'a> {
         figures
     }
 
-    /// A figure in each session that measured it.
+    /// A figure in each session that is a sample of it, or the figure itself.
     pub(super) fn in_sessions<'b>(&'b self, figure: &'b Figure<'a>) -> Vec<&'b Figure<'a>> {
-        let sessions = self.sessions.iter().filter_map(|session| session.get(&figure.key));
-        let measured: Vec<_> = sessions.filter(|figure| figure.reading().is_some()).collect();
-        if measured.is_empty() { vec![figure] } else { measured }
+        let tried = self.sessions.iter().filter_map(|session| session.get(&figure.key));
+        sessions::samples(&tried.collect::<Vec<_>>()).unwrap_or_else(|| vec![figure])
     }
 
     /// Figures in the plan's order; of a duel those of the first side.
@@ -110,7 +109,7 @@ impl<'a> Figures<'a> {
     }
 
     /// Figure that is subtracted from another.
-    pub(crate) fn baseline(&self, of: &Figure<'_>) -> Option<&Figure<'a>> {
+    pub fn baseline(&self, of: &Figure<'_>) -> Option<&Figure<'a>> {
         self.neighbour(of, of.runs.baseline())
     }
 

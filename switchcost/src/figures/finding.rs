@@ -9,8 +9,7 @@ use stats::{Contrast, Estimate, Interval};
 
 use super::doubt::Doubt;
 use super::grade::Grade;
-use super::number::percent;
-use super::value::{Form, Value};
+use super::value::Value;
 use super::verdict::{Reason, Verdict};
 
 /// Change that is shown as none, as a share: a count that has rounding alone is no other count.
@@ -156,7 +155,8 @@ pub struct Finding {
     /// The same with an interval of each side, if it has one of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) estimates: Option<[Estimate; 2]>,
-    pub(crate) grade: Grade,
+    /// What it is worth.
+    pub grade: Grade,
     #[serde(skip)]
     pub(crate) changes: Changes,
 }
@@ -204,28 +204,7 @@ impl Finding {
     /// The second side divided by the first one, if the change is a share.
     pub fn ratio(&self) -> Option<Value> {
         let change = self.change.filter(|_| self.is_share)?;
-        let ratio = Interval {
-            estimate: 1.0 + change.estimate,
-            low: 1.0 + change.low,
-            high: 1.0 + change.high,
-            ..change
-        };
-        Some(Value::estimated(ratio.into(), None, self.grade))
-    }
-
-    /// A change in bold with its interval; how far from none it may be, if there is no change (±) or no verdict (?).
-    pub fn brief(&self) -> String {
-        match (self.verdict, self.ratio()) {
-            (Verdict::More | Verdict::Less, Some(ratio)) => {
-                let shown = ratio.show(Form::More);
-                let (change, interval) = shown.split_once(" [").unwrap_or((&shown, "]"));
-                let sign = if self.verdict == Verdict::More { "+" } else { "" };
-                format!("**{sign}{change}** [{interval}")
-            }
-            (Verdict::Within(reach), _) => format!("± {}", percent(reach)),
-            (Verdict::Open(reach), _) => format!("? {}", percent(reach)),
-            _ => "?".to_owned(),
-        }
+        Some(Value::estimated(change.map(|share| 1.0 + share).into(), None, self.grade))
     }
 
     /// Sets its change and its twin's, and its verdict. Without a change it keeps the reason that it has.

@@ -23,7 +23,8 @@ pub mod value;
 pub mod verdict;
 
 pub use basis::CONFIDENCE;
-pub use basis::{grouped, unique};
+pub(crate) use basis::grouped;
+pub use basis::unique;
 pub use cube::Figures;
 pub use figure::{Figure, Reading};
 pub(crate) use figure::{Outcome, ratio};

@@ -51,6 +51,7 @@ pub(crate) fn shown_like(quantity: Quantity, figure: f64, model: f64) -> Shown {
     let (size, unit) = scaled.unit(model, 0.995);
     let unit = match unit {
         _ if scaled == quantity => unit,
+        "TiB" => "TiB/s",
         "GiB" => "GiB/s",
         "MiB" => "MiB/s",
         "KiB" => "KiB/s",
@@ -65,7 +66,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// Number with two significant digits, and all digits before its point.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return "0".to_owned();
     }
@@ -91,11 +92,13 @@ pub(crate) fn pair(one: &Shown, word: &str, other: &Shown) -> String {
     }
 }
 
-/// A whole number with commas between its thousands.
-pub fn thousands(digits: &str) -> String {
+/// A number with commas between its thousands.
+pub(super) fn thousands(number: &str) -> String {
+    let digits = number.find('.').unwrap_or(number.len());
     let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (place, digit) in number.chars().enumerate() {
+        let is_inside = text.ends_with(|c: char| c.is_ascii_digit());
+        if is_inside && place < digits && (digits - place).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

@@ -245,7 +245,7 @@ impl<'a> Runs<'a> {
 }
 
 /// Figures of two cases put together in each round that has both.
-fn joined(
+pub(super) fn joined(
     own: &BTreeMap<Round, f64>,
     others: &BTreeMap<Round, f64>,
     together: impl Fn(f64, f64) -> f64,

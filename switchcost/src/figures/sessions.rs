@@ -58,17 +58,18 @@ pub(crate) fn grade(grades: impl Iterator<Item = Grade>) -> Grade {
     }
 }
 
-/// Makes each session a sample of a figure that more than half of those that tried it have measured; sizes are those of
-/// all processes.
+/// Figures of the sessions that are samples: those that measured it, if more than half of several did.
+pub(super) fn samples<'a, 'b>(tried: &[&'b Figure<'a>]) -> Option<Vec<&'b Figure<'a>>> {
+    let measured: Vec<_> = tried.iter().filter(|own| own.reading().is_some()).copied().collect();
+    (tried.len() > 1 && 2 * measured.len() > tried.len()).then_some(measured)
+}
+
+/// Makes each session a sample of a figure; sizes are those of all processes.
 pub(super) fn combine(figure: &mut Figure<'_>, tried: &[&Figure<'_>]) {
-    let own: Vec<&Figure<'_>> =
-        tried.iter().filter(|own| own.reading().is_some()).copied().collect();
+    let Some(own) = samples(tried) else { return };
     let readings: Vec<&Reading> = own.iter().filter_map(|own| own.reading()).collect();
     let sum = matches!(figure.quantity(), Quantity::Count | Quantity::Share);
     let Outcome::Measured(reading) = &mut figure.outcome else { return };
-    if tried.len() < 2 || 2 * readings.len() <= tried.len() {
-        return;
-    }
     let means: Vec<Estimate> = readings.iter().map(|reading| reading.mean).collect();
     reading.mean = if sum { over_sums(&means) } else { over(&means) }.unwrap_or(reading.mean);
     // Sessions apart are no modes.

@@ -1,23 +1,25 @@
-//! A figure by itself, or the difference or quotient of two figures, formed in each round that has both. Every figure in
-//! a document is such a value.
+//! A figure by itself, or the difference or quotient of two figures, formed in each round that has both. Every figure
+//! in a document is such a value.
 
 use std::collections::BTreeMap;
 
 use facts::Quantity;
-use stats::{Estimate, Interval, Line};
+use stats::{Estimate, Line};
 
 use super::basis::CONFIDENCE;
 use super::cube::Figures;
 use super::figure::{Figure, Outcome};
 use super::grade::Grade;
+use super::memory::{self, Slopes};
 use super::number::{number, percent, short, shown_like, thousands};
+use super::runs::joined;
 use super::sessions;
 use super::speed::Round;
 
 #[cfg(test)]
 mod tests;
 
-/// A figure, a difference or a quotient, with what further ones can be made of.
+/// A figure, a difference or a quotient, with the samples from which further ones are formed.
 #[derive(Clone, Debug)]
 pub struct Value {
     /// Kind of its unit; `None` for a ratio.
@@ -34,14 +36,16 @@ pub struct Value {
 /// What an estimate is made of.
 #[derive(Clone, Debug)]
 enum Basis {
-    /// Nothing: the number has no error.
+    /// A number whose error is not known: one that somebody wrote, or a count.
     Exact,
     /// A sample for each round of each session.
     Rounds(Vec<Session>),
-    /// A line over the number of tasks, whose slope it is.
-    Line(Line),
-    /// Something else, in which no rounds are left.
-    Estimate,
+    /// A size, the slopes of memory over the number of tasks.
+    Size(Box<Slopes>),
+    /// A part of a size.
+    Part(Line),
+    /// An estimate whose rounds are gone: nothing can be paired with it.
+    NoRounds,
 }
 
 /// Samples of one session, and their grade.
@@ -62,7 +66,7 @@ pub enum Form {
     Count,
     /// A share, with its interval, in per cent.
     Percent,
-    /// What a ratio exceeds 1 by, with its interval, in per cent.
+    /// A ratio's excess over 1, with its interval, in per cent.
     More,
 }
 
@@ -80,22 +84,18 @@ impl Value {
 
     /// An estimate that was not made of rounds.
     pub fn estimated(estimate: Estimate, quantity: Option<Quantity>, grade: Grade) -> Self {
-        Value { quantity, estimate, modes: None, grade, basis: Basis::Estimate }
+        Value { quantity, estimate, modes: None, grade, basis: Basis::NoRounds }
     }
 
-    fn of_line(line: Line, grade: Grade) -> Self {
-        let (estimate, quantity) = (Estimate::from(line.slope), Some(Quantity::Bytes));
-        Value { quantity, estimate, modes: None, grade, basis: Basis::Line(line) }
-    }
-
-    /// A figure: of a slope its size, the kernel's share included.
+    /// The value of a figure. A slope of memory gives bytes per task, with the kernel's share if it can be told.
     ///
     /// # Errors
     /// Why there is none.
     pub fn of(figures: &Figures<'_>, figure: &Figure<'_>) -> Result<Self, String> {
         let reading = match &figure.outcome {
             Outcome::Slope(slopes) => {
-                return Ok(Value::of_line(slopes.headline().line, figure.grade));
+                let size = Value::of_slope(&slopes.headline().line, figure.grade);
+                return Ok(Value { basis: Basis::Size(slopes.clone()), ..size });
             }
             Outcome::Measured(reading) => reading,
             outcome => return Err(outcome.reason().unwrap_or("the records lack it").to_owned()),
@@ -111,9 +111,14 @@ impl Value {
         })
     }
 
-    /// A part of a slope (`user`, `kernel`, `stacks`), or what the kernel counted per hop: switches that were `voluntary`
-    /// or `preempted`, or all `switches`; interrupts between CPUs (`wakeups`); `hops per wait` of an event loop. `None` if
-    /// the count is unknown.
+    fn of_slope(line: &Line, grade: Grade) -> Self {
+        let (estimate, quantity) = (Estimate::from(line.slope), Some(Quantity::Bytes));
+        Value { quantity, estimate, modes: None, grade, basis: Basis::Part(*line) }
+    }
+
+    /// A part of a size (`user`, `kernel`, `stacks`), or what the kernel counted per hop: switches that were
+    /// `voluntary` or `preempted`, or all `switches`; interrupts between CPUs (`wakeups`); `hops per wait` of an event
+    /// loop. `None` if the count is unknown.
     ///
     /// # Errors
     /// The figure has no such part.
@@ -126,7 +131,7 @@ impl Value {
                 "stacks" => slopes.parts.stacks.as_ref(),
                 _ => None,
             };
-            return Ok(Some(Value::of_line(fit.ok_or_else(none)?.line, figure.grade)));
+            return Ok(Some(Value::of_slope(&fit.ok_or_else(none)?.line, figure.grade)));
         }
         let evidence = figure.reading().and_then(|reading| reading.evidence.as_ref());
         let evidence = evidence.ok_or_else(none)?;
@@ -145,38 +150,46 @@ impl Value {
     ///
     /// # Errors
     /// Why they cannot be divided.
-    pub fn over(&self, by: &Value) -> Result<Self, String> {
-        let quantity = match (self.quantity, by.quantity) {
+    pub fn over(&self, divisor: &Value) -> Result<Self, String> {
+        let quantity = match (self.quantity, divisor.quantity) {
             (quantity, None) => quantity,
-            (own, other) if own == other => None,
+            (one, other) if one == other => None,
             _ => return Err("their units differ".to_owned()),
         };
-        let grade = self.grade.max(by.grade);
-        let quotient = match (&self.basis, &by.basis) {
-            (_, Basis::Exact) => self.mapped(|value| value / by.estimate.value),
-            (Basis::Exact, _) => {
-                let own = self.estimate.value;
-                let estimate = mapped(&by.estimate.inverse(), |value| own * value);
-                Value { estimate, ..by.mapped(|value| own / value) }
+        if divisor.ends().iter().any(|end| *end <= 0.0) {
+            return Err("the divisor may be zero".to_owned());
+        }
+        let grade = self.grade.max(divisor.grade);
+        let quotient = match (&self.basis, &divisor.basis) {
+            (_, Basis::Exact) => {
+                Value { grade, ..self.mapped(|value| value / divisor.estimate.value) }
             }
-            (Basis::Line(own), Basis::Line(other)) => {
-                let ratio = stats::log_slope_ratio(own, other);
+            (Basis::Exact, _) => {
+                let number = self.estimate.value;
+                let estimate = divisor.estimate.inverse().map(|inverse| number * inverse);
+                Value { grade, estimate, ..divisor.mapped(|value| number / value) }
+            }
+            (Basis::Size(one), Basis::Size(other)) => {
+                let (ratio, _) = memory::quotient(one, other);
+                let ratio = ratio.ok_or("one of the two sizes may be zero")?;
+                Value::estimated(ratio.into(), None, grade)
+            }
+            (Basis::Part(one), Basis::Part(other)) => {
+                let ratio = stats::log_slope_ratio(one, other);
                 let ratio = ratio.and_then(|change| change.ratio(CONFIDENCE));
                 let ratio = ratio.ok_or("one of the two sizes may be zero")?;
                 Value::estimated(ratio.into(), None, grade)
             }
-            (Basis::Rounds(own), Basis::Rounds(other)) => {
-                match joined(own, other, |own, other| own / other) {
-                    both if both.is_empty() => {
-                        let [own, other] = [own, other].map(|sessions| pooled(sessions));
-                        let ratio = Estimate::unpaired_ratio(&own, &other, CONFIDENCE);
-                        let ratio = ratio.ok_or("one of the two is not above zero")?;
-                        Value::estimated(ratio, None, grade)
-                    }
-                    _ if pooled(other).iter().any(|&value| value <= 0.0) => {
-                        return Err("the divisor is not above zero in every round".to_owned());
-                    }
-                    both => Value::of_sessions(both)?,
+            (Basis::Rounds(one), Basis::Rounds(other)) => {
+                let is_positive = |session: &Session| session.rounds.values().all(|v| *v > 0.0);
+                if !other.iter().all(is_positive) {
+                    return Err("the divisor is not above zero in every round".to_owned());
+                }
+                let both = paired(one, other, |one, other| one / other);
+                if both.iter().all(is_positive) {
+                    Value::of_sessions(both, Estimate::geometric_mean, sessions::over)?
+                } else {
+                    Value::of_sessions(both, Estimate::mean, sessions::over_sums)?
                 }
             }
             _ => return Err("these two have no rounds in common".to_owned()),
@@ -192,27 +205,28 @@ impl Value {
         if self.quantity != other.quantity {
             return Err("their units differ".to_owned());
         }
-        match (&self.basis, &other.basis) {
-            (_, Basis::Exact) => Ok(self.mapped(|value| value - other.estimate.value)),
-            (Basis::Rounds(own), Basis::Rounds(others)) => {
-                let both = joined(own, others, |own, other| own - other);
-                let estimate = across(&both, Estimate::mean, sessions::over_sums);
-                let difference = Value::of_sessions(both)?;
-                let estimate = estimate.unwrap_or(difference.estimate);
-                Ok(Value { quantity: self.quantity, estimate, ..difference })
+        let difference = match (&self.basis, &other.basis) {
+            (_, Basis::Exact) => Value {
+                grade: self.grade.max(other.grade),
+                ..self.mapped(|value| value - other.estimate.value)
+            },
+            (Basis::Rounds(one), Basis::Rounds(other)) => {
+                let both = paired(one, other, |one, other| one - other);
+                Value::of_sessions(both, Estimate::mean, sessions::over_sums)?
             }
-            _ => Err("these two have no rounds in common".to_owned()),
-        }
+            _ => return Err("only figures of rounds have a difference".to_owned()),
+        };
+        Ok(Value { quantity: self.quantity, ..difference })
     }
 
-    /// So many times as much.
+    /// This multiplied by a number.
     ///
     /// # Errors
-    /// The factor was measured.
+    /// The factor is no plain number.
     pub fn times(&self, factor: &Value) -> Result<Self, String> {
-        match factor.basis {
-            Basis::Exact => Ok(self.mapped(|value| value * factor.estimate.value)),
-            _ => Err("a factor is a number".to_owned()),
+        match (&factor.basis, factor.quantity) {
+            (Basis::Exact, None) => Ok(self.mapped(|value| value * factor.estimate.value)),
+            _ => Err("a factor is a number without a unit".to_owned()),
         }
     }
 
@@ -228,33 +242,43 @@ impl Value {
     }
 
     /// The value as people read it, with the mark of its grade.
-    pub fn show(&self, form: Form) -> String {
-        let [value, low, high] = self.ends();
-        let quantity = self.quantity;
+    ///
+    /// # Errors
+    /// It cannot be shown in this form.
+    pub fn show(&self, form: Form) -> Result<String, String> {
+        let ([value, low, high], quantity) = (self.ends(), self.quantity);
         let is_exact = quantity.is_none() && matches!(self.basis, Basis::Exact);
         let is_count = quantity == Some(Quantity::Count) || is_exact;
-        let is_whole = match form {
-            Form::Count => is_count,
-            _ => form == Form::Interval && is_count && (value >= 100.0 || value.fract() == 0.0),
+        let is_share = matches!(quantity, None | Some(Quantity::Share));
+        let with_ends = |value: String, show: &dyn Fn(f64) -> String| {
+            if low == high { value } else { format!("{value} [{}, {}]", show(low), show(high)) }
         };
         let text = match (form, self.modes) {
-            (Form::Percent, _) => in_percent([value, low, high]),
-            (Form::More, _) => in_percent([value, low, high].map(|ratio| ratio - 1.0)),
-            (Form::Count, _) if !is_count => thousands(&number(value)),
             (Form::Value | Form::Interval, Some(modes)) => {
                 modes.map(|mode| plain(quantity, mode)).join(" or ")
             }
-            (Form::Interval, None) if low != high => {
-                let ends = [low, high].map(|end| match quantity {
-                    Some(quantity) => shown_like(quantity, end, value).number,
-                    None => number(end),
-                });
-                format!("{} [{}]", plain(quantity, value), ends.join(", "))
+            (_, Some(_)) => return Err("it has two modes, which only a value shows".to_owned()),
+            (Form::Percent, _) if is_share => with_ends(percent(value), &|end| number(end * 100.0)),
+            (Form::More, _) if is_share => {
+                with_ends(percent(value - 1.0), &|end| number((end - 1.0) * 100.0))
             }
-            _ if is_whole => thousands(&format!("{value:.0}")),
-            _ => plain(quantity, value),
+            (Form::Count, _) if is_count => thousands(&format!("{value:.0}")),
+            (Form::Count, _) if quantity.is_none() => thousands(&number(value)),
+            (Form::Count | Form::Percent | Form::More, _) => {
+                return Err("a figure with a unit is neither a count nor a share".to_owned());
+            }
+            (Form::Interval, _)
+                if is_count && low == high && (value >= 100.0 || value.fract() == 0.0) =>
+            {
+                thousands(&format!("{value:.0}"))
+            }
+            (Form::Interval, _) => with_ends(plain(quantity, value), &|end| match quantity {
+                Some(quantity) => shown_like(quantity, end, value).number,
+                None => number(end),
+            }),
+            (Form::Value, _) => plain(quantity, value),
         };
-        self.grade.mark(&text)
+        Ok(self.grade.mark(&text))
     }
 
     /// Each sample and the estimate, changed by a function that keeps or turns their order.
@@ -264,20 +288,26 @@ impl Value {
             Basis::Rounds(sessions) => {
                 Basis::Rounds(sessions.iter().map(|s| s.mapped(f)).collect())
             }
-            Basis::Line(_) | Basis::Estimate => Basis::Estimate,
+            Basis::Size(_) | Basis::Part(_) | Basis::NoRounds => Basis::NoRounds,
         };
         let modes = self.modes.map(|modes| modes.map(f));
-        Value { estimate: mapped(&self.estimate, f), modes, basis, ..self.clone() }
+        Value { estimate: self.estimate.map(f), modes, basis, ..self.clone() }
     }
 
-    /// The mean of samples: geometric if all are above zero.
-    fn of_sessions(sessions: Vec<Session>) -> Result<Self, String> {
-        let estimate = if pooled(&sessions).iter().all(|&value| value > 0.0) {
-            across(&sessions, Estimate::geometric_mean, sessions::over)
-        } else {
-            across(&sessions, Estimate::mean, sessions::over_sums)
+    /// The mean of one session's rounds; of several sessions the mean of theirs.
+    fn of_sessions(
+        sessions: Vec<Session>,
+        within: fn(&[f64], f64) -> Option<Estimate>,
+        over: fn(&[Estimate]) -> Option<Estimate>,
+    ) -> Result<Self, String> {
+        let mean = |session: &Session| {
+            within(&session.rounds.values().copied().collect::<Vec<_>>(), CONFIDENCE)
         };
-        let estimate = estimate.ok_or("no round has both")?;
+        let estimate = match &sessions[..] {
+            [session] => mean(session),
+            sessions => over(&sessions.iter().filter_map(mean).collect::<Vec<_>>()),
+        };
+        let estimate = estimate.ok_or("these two have no rounds in common")?;
         let grade = sessions::grade(sessions.iter().map(|session| session.grade));
         Ok(Value { quantity: None, estimate, modes: None, grade, basis: Basis::Rounds(sessions) })
     }
@@ -295,51 +325,15 @@ impl Session {
 }
 
 /// Samples of two figures put together in each round that has both.
-fn joined(own: &[Session], other: &[Session], f: fn(f64, f64) -> f64) -> Vec<Session> {
-    let both = own.iter().flat_map(|own| other.iter().map(move |other| (own, other)));
-    let joined = both.map(|(own, other)| {
-        let rounds = own.rounds.iter();
-        let rounds = rounds.filter_map(|(k, own)| Some((*k, f(*own, *other.rounds.get(k)?))));
-        Session { rounds: rounds.collect(), grade: own.grade.max(other.grade) }
+fn paired(one: &[Session], other: &[Session], f: fn(f64, f64) -> f64) -> Vec<Session> {
+    let both = one.iter().flat_map(|one| other.iter().map(move |other| (one, other)));
+    let paired = both.map(|(one, other)| Session {
+        rounds: joined(&one.rounds, &other.rounds, f),
+        grade: one.grade.max(other.grade),
     });
-    joined.filter(|session| !session.rounds.is_empty()).collect()
-}
-
-fn pooled(sessions: &[Session]) -> Vec<f64> {
-    sessions.iter().flat_map(|session| session.rounds.values().copied()).collect()
-}
-
-/// The mean of one session's rounds; of several sessions the mean of theirs.
-fn across(
-    sessions: &[Session],
-    within: fn(&[f64], f64) -> Option<Estimate>,
-    over: fn(&[Estimate]) -> Option<Estimate>,
-) -> Option<Estimate> {
-    let mean = |session: &Session| {
-        within(&session.rounds.values().copied().collect::<Vec<_>>(), CONFIDENCE)
-    };
-    match sessions {
-        [session] => mean(session),
-        sessions => over(&sessions.iter().filter_map(mean).collect::<Vec<_>>()),
-    }
-}
-
-/// An estimate and its ends, changed by a function that keeps their order.
-fn mapped(estimate: &Estimate, f: impl Fn(f64) -> f64) -> Estimate {
-    let interval = estimate.interval.map(|own| Interval {
-        estimate: f(own.estimate),
-        low: f(own.low),
-        high: f(own.high),
-        ..own
-    });
-    Estimate { value: f(estimate.value), interval, ..*estimate }
+    paired.filter(|session| !session.rounds.is_empty()).collect()
 }
 
 fn plain(quantity: Option<Quantity>, value: f64) -> String {
     quantity.map_or_else(|| number(value), |quantity| short(quantity, value))
-}
-
-fn in_percent([value, low, high]: [f64; 3]) -> String {
-    let [low, high] = [low, high].map(|end| number(end * 100.0));
-    format!("{} [{low}, {high}]", percent(value))
 }

@@ -23,10 +23,6 @@ const FEWEST: usize = 2;
 /// Most lines of the answer, unless its figures are void.
 const TALLEST: usize = 22;
 
-/// Link to the picture of the answer in a README.
-pub const PICTURE: &str =
-    "![Cost of an OS thread, as a multiple of an async task's](docs/answer.svg)\n";
-
 /// The answer's rows.
 pub fn grid(answer: &Answer) -> Grid {
     let lines = answer.rows.iter().map(|row| line(name(answer, row), row)).collect();

@@ -1,4 +1,4 @@
-//! Whether commands in documents name flags, plans and scripts that there are.
+//! Whether commands in documents name flags, plans and scripts that exist.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ErrorKind};
 use switchcost::cli;
 use switchcost::plan::BUILT_IN;
 
@@ -19,7 +19,7 @@ const RUNNER: &str = "switchcost";
 const ENDS: [&str; 9] = ["|", "||", "&&", "&", ";", ">", ">>", "<", ">&2"];
 
 /// A command of a document.
-struct Line<'a> {
+struct Documented<'a> {
     page: &'a Page,
     line: usize,
     program: String,
@@ -29,44 +29,34 @@ struct Line<'a> {
 /// Commands that would be refused.
 pub(crate) fn commands(root: &Path, pages: &[Page]) -> anyhow::Result<Vec<Fault>> {
     let mut faults = Vec::new();
-    let mut lines = Vec::new();
+    let mut commands = Vec::new();
     // The history names what has gone.
     for page in pages.iter().filter(|page| page.path != "CHANGELOG.md") {
         for (line, words) in lines_of(page) {
             let scripts = words.iter().filter(|word| word.starts_with("scripts/"));
             let missing = scripts.filter(|script| !root.join(script).exists());
             faults.extend(missing.map(|script| page.fault(line, format!("there is no {script}"))));
-            let commands = commands_in(&words, root);
-            lines.extend(commands.into_iter().map(|(program, args)| Line {
-                page,
-                line,
-                program,
-                args,
-            }));
+            let all = commands_in(&words, root).into_iter();
+            commands.extend(all.map(|(program, args)| Documented { page, line, program, args }));
         }
     }
-    let mut of_programs = Vec::new();
-    for line in &lines {
-        if line.program == RUNNER {
-            faults.extend(refusal(line).map(|what| line.page.fault(line.line, what)));
-            of_programs.extend(programs_of(line, root));
-        }
+    let (of_runner, mut others): (Vec<_>, Vec<_>) =
+        commands.into_iter().partition(|command| command.program == RUNNER);
+    for command in &of_runner {
+        faults.extend(refusal(command, root).map(|what| command.page.fault(command.line, what)));
+        others.extend(programs_of(command, root));
     }
-    lines.extend(of_programs);
-    lines
-        .retain(|line| line.program != RUNNER && line.args.iter().any(|arg| arg.starts_with("--")));
-    let folder = built(root, lines.iter().map(|line| &*line.program).collect())?;
-    for line in &lines {
-        let help = Command::new(folder.join(&line.program))
-            .args(&line.args)
-            .arg("--help")
-            .stdin(Stdio::null())
-            .output();
-        let help = help.with_context(|| format!("cannot start {}", line.program))?;
+    others.retain(|command| command.args.iter().any(|arg| arg.starts_with("--")));
+    let folder = built(root, others.iter().map(|command| &*command.program).collect())?;
+    for Documented { page, line, program, args } in &others {
+        let args = args.iter().take_while(|arg| *arg != "--");
+        let mut help = Command::new(folder.join(program));
+        let help = help.args(args).arg("--help").stdin(Stdio::null()).output();
+        let help = help.with_context(|| format!("cannot start {program}"))?;
         if !help.status.success() {
             let why = String::from_utf8_lossy(&help.stderr);
-            let why = why.lines().next().unwrap_or_default().to_owned();
-            faults.push(line.page.fault(line.line, format!("{}: {why}", line.program)));
+            let why = why.lines().next().unwrap_or_default();
+            faults.push(page.fault(*line, format!("{program}: {why}")));
         }
     }
     Ok(faults)
@@ -103,11 +93,11 @@ fn commands_in(words: &[String], root: &Path) -> Vec<(String, Vec<String>)> {
     let ends = |word: &String| ENDS.contains(&&**word);
     let commands = words.split(ends).filter_map(|words| {
         // `cargo run --release -- ARGS` is the runner.
-        let runs = words.iter().position(|word| word == "run").filter(|_| words[0] == "cargo");
-        if runs.is_some() {
+        if words.starts_with(&["cargo".to_owned(), "run".to_owned()]) {
             let place = words.iter().position(|word| word == "--")?;
-            return (!words[..place].iter().any(|word| word == "-p"))
-                .then(|| (RUNNER.to_owned(), words[place + 1..].to_vec()));
+            let package = words[..place].iter().position(|word| word == "-p");
+            let program = package.map_or(RUNNER, |package| &words[package + 1]);
+            return Some((program.to_owned(), words[place + 1..].to_vec()));
         }
         let place = words.iter().position(|word| is_program(name(word), root))?;
         Some((name(&words[place]).to_owned(), words[place + 1..].to_vec()))
@@ -137,45 +127,50 @@ fn is_program(name: &str, root: &Path) -> bool {
 }
 
 /// What the runner would refuse.
-fn refusal(line: &Line<'_>) -> Option<String> {
-    let mut plans = line.args.windows(2).filter(|pair| pair[0] == "--plan").map(|pair| &*pair[1]);
+fn refusal(command: &Documented<'_>, root: &Path) -> Option<String> {
+    let mut plans =
+        command.args.windows(2).filter(|pair| pair[0] == "--plan").map(|pair| &*pair[1]);
     let is_plan = |plan: &str| {
-        plan == "NAME" || BUILT_IN.iter().any(|own| own.name == plan) || Path::new(plan).is_file()
+        is_blank(plan)
+            || BUILT_IN.iter().any(|built_in| built_in.name == plan)
+            || root.join(plan).is_file()
     };
     if let Some(plan) = plans.find(|plan| !is_plan(plan)) {
         return Some(format!("there is no plan {plan}"));
     }
-    let words = [RUNNER.to_owned()].into_iter().chain(line.args.iter().cloned());
+    let words = [RUNNER.to_owned()].into_iter().chain(command.args.iter().cloned());
     let error = cli::command().try_get_matches_from(words).err()?;
-    let is_short = matches!(
-        error.kind(),
+    let quoted = [ContextKind::InvalidSubcommand, ContextKind::InvalidValue];
+    let mut quoted = quoted.iter().filter_map(|kind| error.get(*kind)).map(ToString::to_string);
+    let is_refused = match error.kind() {
         ErrorKind::DisplayHelp
-            | ErrorKind::DisplayVersion
-            | ErrorKind::MissingRequiredArgument
-            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-    );
-    let text = error.to_string();
-    // Whoever types it puts something else in the place of VERB or PID, and the shell in that of $lib.
-    let mut quoted = text.split('\'').skip(1).step_by(2);
-    let is_blank =
-        quoted.any(|word| word.contains('$') || word.chars().all(|c| c.is_ascii_uppercase()));
-    (!is_short && !is_blank).then(|| text.lines().next().unwrap_or_default().to_owned())
+        | ErrorKind::DisplayVersion
+        | ErrorKind::MissingRequiredArgument
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => false,
+        _ => !quoted.any(|word| is_blank(&word)),
+    };
+    is_refused.then(|| error.to_string().lines().next().unwrap_or_default().to_owned())
+}
+
+/// True of a word that stands for another, such as PID or $lib.
+fn is_blank(word: &str) -> bool {
+    word.contains('$') || (!word.is_empty() && word.chars().all(|c| c.is_ascii_uppercase()))
 }
 
 /// Programs that a command of the runner names, with their flags.
-fn programs_of<'a>(line: &Line<'a>, root: &Path) -> Vec<Line<'a>> {
+fn programs_of<'a>(command: &Documented<'a>, root: &Path) -> Vec<Documented<'a>> {
     let quoted =
-        line.args.iter().filter(|arg| arg.contains(' ')).filter_map(|arg| shlex::split(arg));
-    let place = line.args.iter().position(|arg| is_program(name(arg), root));
-    let trailing = place.map(|place| line.args[place..].to_vec());
+        command.args.iter().filter(|arg| arg.contains(' ')).filter_map(|arg| shlex::split(arg));
+    let place = command.args.iter().position(|arg| is_program(name(arg), root));
+    let trailing = place.map(|place| command.args[place..].to_vec());
     // `--plan waiting` and `--program thread-brigade` have flags of the runner behind them.
-    let before = place.and_then(|place| line.args.get(place.checked_sub(1)?));
+    let before = place.and_then(|place| command.args.get(place.checked_sub(1)?));
     let is_last = !before.is_some_and(|word| ["--plan", "--program"].contains(&&**word));
     let all = quoted.chain(trailing.filter(|_| is_last));
     all.filter(|words| words.first().is_some_and(|word| is_program(name(word), root)))
-        .map(|words| Line {
-            page: line.page,
-            line: line.line,
+        .map(|words| Documented {
+            page: command.page,
+            line: command.line,
             program: name(&words[0]).to_owned(),
             args: words[1..].to_vec(),
         })

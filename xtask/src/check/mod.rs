@@ -4,9 +4,11 @@ mod commands;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
+use std::sync::LazyLock;
 
 use comrak::nodes::{Node, NodeValue};
 use comrak::{Anchorizer, Arena, Options, parse_document};
+use regex::Regex;
 
 use crate::{Fault, Page};
 
@@ -70,30 +72,50 @@ fn text_of(node: Node<'_>) -> String {
 /// Markup that a reader would see.
 const MARKUP: [&str; 3] = ["**", "`", "<!--"];
 
-/// Pages that show their markup.
-pub(crate) fn rendered(pages: &[Page]) -> Vec<Fault> {
+static COMMENT: LazyLock<Regex> = LazyLock::new(|| {
+    #[expect(clippy::unwrap_used, reason = "a constant")]
+    Regex::new("(?s)<!--.*?-->").unwrap()
+});
+
+/// Markup that a page shows, and names that were not taken for such: `known` are the comments that were.
+pub(crate) fn rendered(page: &Page, mut known: Vec<String>) -> Vec<Fault> {
     let mut faults = Vec::new();
-    for page in pages {
-        for (line, part) in parts(page) {
-            let shown = match part {
+    for (line, part) in parts(page) {
+        let shown =
+            match part {
                 Part::Text(text) => text,
-                Part::Html(html) => without_tags(&html),
+                Part::Html(html) => {
+                    for comment in COMMENT.find_iter(&html).map(|comment| comment.as_str()) {
+                        let is_name = ["<!--=", "<!--table", "<!--/table"];
+                        match known.iter().position(|known| known == comment) {
+                            Some(place) => drop(known.swap_remove(place)),
+                            None if is_name.iter().any(|begin| comment.starts_with(begin)) => {
+                                faults.push(page.fault(
+                                    line,
+                                    format!("no name of a figure or table: {comment}"),
+                                ));
+                            }
+                            None => {}
+                        }
+                    }
+                    without_tags(&html)
+                }
                 _ => continue,
             };
-            let markup = MARKUP.iter().filter(|markup| shown.contains(**markup));
-            faults.extend(markup.map(|markup| {
-                let place = shown.find(markup).unwrap_or(0);
-                let words: String = shown[place..].chars().take(40).collect();
-                page.fault(line, format!("GitHub shows {markup} as it is: {}", words.trim_end()))
-            }));
-        }
-        for (number, line) in page.text.lines().enumerate() {
-            let comment = line.split_once("<!--").and_then(|(_, rest)| rest.split_once("-->"));
-            if line.starts_with('|') && comment.is_some_and(|(inner, _)| inner.contains('|')) {
-                faults.push(page.fault(number + 1, "a | in a comment ends the table's cell"));
-            }
+        let markup = MARKUP.iter().filter(|markup| shown.contains(**markup));
+        faults.extend(markup.map(|markup| {
+            let place = shown.find(markup).unwrap_or(0);
+            let words: String = shown[place..].chars().take(40).collect();
+            page.fault(line, format!("GitHub shows {markup} as it is: {}", words.trim_end()))
+        }));
+    }
+    for (number, line) in page.text.lines().enumerate().filter(|(_, line)| line.starts_with('|')) {
+        if COMMENT.find_iter(line).any(|comment| comment.as_str().contains('|')) {
+            faults.push(page.fault(number + 1, "a | in a comment ends the table's cell"));
         }
     }
+    let is_code = |comment: &String| page.fault(1, format!("{comment} is in code for GitHub"));
+    faults.extend(known.iter().map(is_code));
     faults
 }
 

@@ -17,7 +17,8 @@ fn few(estimate: f64) -> Value {
 }
 
 fn judge(rule: Rule, quotation: &str, ends: &[Ends]) -> String {
-    let ours: Vec<Value> = ends.iter().map(|ends| ours(*ends, Grade::Sure)).collect();
+    let mut ours: Vec<Value> = ends.iter().map(|ends| ours(*ends, Grade::Sure)).collect();
+    ours.iter_mut().for_each(|value| value.quantity = theirs_with_unit(quotation).1);
     rule.judge(quotation, &ours).unwrap()
 }
 
@@ -93,6 +94,14 @@ fn a_rule_that_can_say_nothing_else_is_refused() {
     assert!(Rule::Counts.judge("none", &one).is_err());
     assert!(Rule::Size.judge("open", &one).is_err());
     assert!(Rule::Size.judge("10", &[]).is_err());
+    assert!(Rule::Side.judge("less", &one).is_err());
+    assert!(Rule::Larger.judge("yes", &one).is_err());
+    // A time is no ratio, and a size no time.
+    let time = Value::exact(5.0, Some(Quantity::Time));
+    for quotation in ["5", "5 KiB", "5 ns ÷ 1 ns"] {
+        assert!(Rule::Size.judge(quotation, std::slice::from_ref(&time)).is_err(), "{quotation}");
+    }
+    assert!(Rule::Size.judge("5 ns", &[time]).is_ok());
 }
 
 #[test]

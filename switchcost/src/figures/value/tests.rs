@@ -1,11 +1,18 @@
 //! Values of known samples.
 
+use stats::Interval;
+
 use super::*;
 
 fn rounds(values: &[f64]) -> Value {
     let rounds = values.iter().enumerate().map(|(k, value)| ((1, 1, k as u32), *value));
     let session = Session { rounds: rounds.collect(), grade: Grade::Sure };
-    Value { quantity: Some(Quantity::Time), ..Value::of_sessions(vec![session]).unwrap() }
+    of(vec![session])
+}
+
+fn of(sessions: Vec<Session>) -> Value {
+    let mean = Value::of_sessions(sessions, Estimate::mean, sessions::over_sums).unwrap();
+    Value { quantity: Some(Quantity::Time), ..mean }
 }
 
 #[test]
@@ -14,7 +21,7 @@ fn quotients_and_differences_are_formed_round_by_round() {
     let (one, other) =
         (rounds(&[10.0, 15.0, 20.0, 25.0, 30.0]), rounds(&[5.0, 7.5, 10.0, 12.5, 15.0]));
     let ratio = one.over(&other).unwrap();
-    assert_eq!((ratio.quantity, ratio.show(Form::Interval)), (None, "2.0".to_owned()));
+    assert_eq!((ratio.quantity, ratio.show(Form::Interval).unwrap()), (None, "2.0".to_owned()));
     let less = one.less(&other).unwrap();
     assert_eq!(less.estimate.value, 10.0);
     assert!(less.over(&less).unwrap().ends().iter().all(|end| (end - 1.0).abs() < 1e-12));
@@ -22,15 +29,27 @@ fn quotients_and_differences_are_formed_round_by_round() {
     let signed = other.less(&rounds(&[6.0; 5])).unwrap();
     assert!(signed.ends()[1] < 0.0 && one.over(&signed).is_err());
     assert!(signed.over(&one).unwrap().ends()[1] < 0.0);
-    // Other rounds are not paired: Welch's interval.
-    let mut later = one.clone();
-    if let Basis::Rounds(sessions) = &mut later.basis {
-        let moved = sessions[0].rounds.iter().map(|((run, seed, k), v)| ((run + 1, *seed, *k), *v));
-        sessions[0].rounds = moved.collect();
-    }
-    let [value, low, high] = later.over(&other).unwrap().ends();
-    assert!((value - 2.0).abs() < 1e-9 && low < 1.5 && high > 2.5);
-    assert!(later.less(&other).is_err());
+    // Nothing is paired with rounds of another run.
+    let other_run = |session: &Session| {
+        let moved = session.rounds.iter().map(|((run, seed, k), v)| ((run + 1, *seed, *k), *v));
+        Session { rounds: moved.collect(), ..*session }
+    };
+    let Basis::Rounds(sessions) = &one.basis else { panic!("{one:?}") };
+    let later: Vec<Session> = sessions.iter().map(other_run).collect();
+    assert!(of(later.clone()).over(&other).is_err() && of(later.clone()).less(&other).is_err());
+    // Of two sessions each has its mean, and their interval is the span: of 2 and 4, of 10 and 30.
+    let double = Session { grade: Grade::Disturbed, ..later[0].mapped(|v| 2.0 * v) };
+    let both = of([sessions.clone(), vec![double]].concat());
+    let Basis::Rounds(divisors) = &other.basis else { panic!("{other:?}") };
+    let twice = of([divisors.clone(), vec![other_run(&divisors[0])]].concat());
+    let ratio = both.over(&twice).unwrap();
+    assert!((ratio.estimate.value - 8f64.sqrt()).abs() < 1e-9, "{ratio:?}");
+    assert_eq!(
+        (ratio.show(Form::Interval).unwrap(), ratio.estimate.n),
+        ("~2.8 [2.0, 4.0]".to_owned(), 2)
+    );
+    let less = both.less(&twice).unwrap();
+    assert_eq!(less.estimate.value, 20.0);
     let size = Value::exact(1.0, Some(Quantity::Bytes));
     assert!(one.over(&size).is_err() && one.less(&size).is_err() && one.times(&other).is_err());
 }
@@ -43,7 +62,8 @@ fn numbers_scale_a_figure_and_its_interval() {
     assert_eq!(hop.times(&thousand).unwrap().ends(), [value, low, high].map(|end| end * 1000.0));
     let each_second = Value::exact(1e9, Some(Quantity::Time)).over(&hop).unwrap();
     assert_eq!(each_second.ends(), [1e9 / value, 1e9 / high, 1e9 / low]);
-    assert_eq!(each_second.show(Form::Count), "50,000,000");
+    assert!(Value::exact(1.0, None).over(&Value::exact(0.0, None)).is_err());
+    assert_eq!(each_second.show(Form::Count).unwrap(), "50,000,000");
 }
 
 #[test]
@@ -63,11 +83,21 @@ fn each_form_is_shown_with_its_unit() {
         (of(1.2e9, 1e9, 1.4e9, Some(Quantity::Throughput)), Form::Value, "~1.1 GiB/s"),
         (Value::count(10_950.0), Form::Count, "10,950"),
         (Value::count(10_950.0), Form::Value, "11000"),
+        (Value::exact(0.123, None), Form::Percent, "12 %"),
+        (of(0.123, 0.1, 0.2, ratio), Form::Count, "~0.12"),
+        (Value::count(-1_234.0), Form::Count, "-1,234"),
         (Value::count(2.0), Form::Interval, "2"),
         (Value::count(0.000004), Form::Interval, "0.0000040"),
     ] {
-        assert_eq!(value.show(form), text, "{form:?}");
+        assert_eq!(value.show(form).unwrap(), text, "{form:?}");
+    }
+    for (value, form) in [
+        (of(1_234.0, 990.0, 1_500.0, time), Form::Percent),
+        (of(1_234.0, 990.0, 1_500.0, time), Form::Count),
+        (Value { modes: Some([1.0, 2.0]), ..Value::exact(1.5, None) }, Form::Count),
+    ] {
+        assert!(value.show(form).is_err(), "{value:?}");
     }
     let modes = Value { modes: Some([700.0, 1_400.0]), ..rounds(&[1_000.0; 5]) };
-    assert_eq!(modes.show(Form::Interval), "700 ns or 1.4 µs");
+    assert_eq!(modes.show(Form::Interval).unwrap(), "700 ns or 1.4 µs");
 }

@@ -93,7 +93,7 @@ pub(crate) fn curve(curve: &Curve<'_>) -> Option<Plot> {
 }
 
 /// Points and lines over a horizontal axis, such as measured ones and what a law says of them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Scatter {
     /// Title of the plot.
     pub title: String,
@@ -112,8 +112,8 @@ pub struct Scatter {
 pub struct Series {
     /// Name in the legend.
     pub name: String,
-    /// Points.
-    pub points: Vec<(f64, f64)>,
+    /// Points, each with what it is worth.
+    pub points: Vec<(f64, f64, Grade)>,
     /// Points of a line.
     pub line: Vec<(f64, f64)>,
 }
@@ -123,8 +123,8 @@ impl Scatter {
     pub fn file(&self, quantity: Quantity) -> String {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let axes = [
-            Axis::spanning(points().map(|(x, _)| *x), Quantity::Count),
-            Axis::spanning(points().map(|(_, y)| *y), quantity),
+            Axis::spanning(points().map(|(x, ..)| *x), Quantity::Count),
+            Axis::spanning(points().map(|(_, y, _)| *y), quantity),
         ];
         let [over, label] = &self.axes;
         let mut plot = Plot::new(&self.title, &self.caption);
@@ -133,9 +133,9 @@ impl Scatter {
         let mut frame = Frame::new(plot, axes, over, label);
         for (index, series) in self.series.iter().enumerate() {
             frame.line(index, series.line.iter().copied());
-            for point in &series.points {
-                let place = frame.place(*point);
-                frame.plot.mark(place, index, Grade::Sure);
+            for (x, y, grade) in &series.points {
+                let place = frame.place((*x, *y));
+                frame.plot.mark(place, index, *grade);
             }
         }
         frame.plot.file()
