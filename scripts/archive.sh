@@ -75,7 +75,7 @@ build() {
     local messages=$work/messages
     progress "building for $target ..."
     RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static -C strip=debuginfo" \
-        cargo build --release --quiet --locked --workspace --bins --target "$target" \
+        cargo build --release --quiet --locked --workspace --exclude xtask --bins --target "$target" \
         --manifest-path "$root/Cargo.toml" \
         --message-format json-render-diagnostics >"$messages" ||
         fail "cargo could not build the programs; where it could not link them, libc.a is missing (see --help)"
@@ -159,7 +159,7 @@ unlink_what_is_missing() {
 # its line names; the toolchain has them.
 add_licences() {
     local texts=$1/licenses manifests=$work/metadata crate release source
-    cargo tree --manifest-path "$root/Cargo.toml" --workspace --locked --edges normal --target "$target" \
+    cargo tree --manifest-path "$root/Cargo.toml" --workspace --exclude xtask --locked --edges normal --target "$target" \
         --prefix none --format '{p}: {l}' | sed 's/ (\*)$//' | grep -v -e '(/' -e '^$' | sort -u >"$1/LICENSES.txt" ||
         fail "cargo does not tell the licences of what is linked in"
     cargo metadata --manifest-path "$root/Cargo.toml" --locked --format-version 1 --filter-platform "$target" |
