@@ -105,6 +105,8 @@ impl Claim {
             }
             _ => self.theirs.clone(),
         };
+        let cells = [&self.text, &quotation, &here, &note];
+        ensure!(!cells.iter().any(|cell| cell.contains('|')), "a | ends its table's cell");
         Ok(format!("| {} | {quotation} | {here} | {verdict}{note} |\n", self.text))
     }
 }

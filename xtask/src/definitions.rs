@@ -183,7 +183,10 @@ impl PageNames {
                         Ok(block) => {
                             self.blocks.insert(name, block);
                         }
-                        Err(error) => faults.push((name, error.to_string())),
+                        Err(_) => {
+                            let what = "a table has head, rows and cells, and no other keys";
+                            faults.push((name, what.to_owned()));
+                        }
                     }
                 }
                 toml::Value::Table(inner) => faults.extend(self.add(&format!("{name}."), inner)),

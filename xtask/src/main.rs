@@ -97,7 +97,9 @@ fn pages(root: &Path) -> anyhow::Result<Vec<Page>> {
             let is_known =
                 |page: &Page| Path::new(&page.path).file_name() == Path::new(&path).file_name();
             ensure!(!pages.iter().any(is_known), "{path}: another document has its name");
-            pages.push(Page { text: text.with_context(|| format!("cannot read {path}"))?, path });
+            let text = text.with_context(|| format!("cannot read {path}"))?;
+            ensure!(!text.contains('\r'), "{path}: its lines end in CR and LF: use LF alone");
+            pages.push(Page { path, text });
         }
     }
     Ok(pages)
@@ -118,6 +120,7 @@ fn documents(args: &Documents) -> anyhow::Result<Vec<Fault>> {
             } else {
                 let written = fs::write(root.join(&page.path), &filled.text);
                 written.with_context(|| format!("cannot write {}", page.path))?;
+                console::say(&format!("wrote {}", page.path));
             }
             page.text = filled.text;
         }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use contract::console;
 use switchcost::render;
 use switchcost::render::plot;
 use switchcost::views::fleet::Fleet;
@@ -39,7 +40,8 @@ pub(crate) fn draw(
                 what: "it differs from its records: run cargo run -p xtask -- documents".to_owned(),
             });
         } else {
-            fs::write(root.join(file), text)?;
+            fs::write(root.join(&file), text).with_context(|| format!("cannot write {file}"))?;
+            console::say(&format!("wrote {file}"));
         }
     }
     Ok(faults)

@@ -117,6 +117,7 @@ fn parts(expression: &str) -> anyhow::Result<Option<(&str, &str, &str)>> {
             found = Some((&expression[..place], sign, &rest[sign.len()..]));
         }
     }
+    ensure!(depth == 0, "{expression}: a parenthesis has no other side");
     Ok(found)
 }
 
@@ -169,10 +170,12 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
     let begins = |figure: &&Figure<'_>| figure.key.section.starts_with(section);
     let is_whole = figures.iter().any(|figure| figure.key.section == *section);
     let mut left: Vec<&Figure<'_>> = figures.iter().filter(begins).collect();
-    ensure!(!left.is_empty(), "no section begins so");
+    let sections = || listed(figures.iter().map(|figure| figure.key.section.clone()));
+    ensure!(!left.is_empty(), "no section begins so: there are {}", sections());
     left.retain(|figure| !is_whole || figure.key.section == *section);
+    let rows = listed(left.iter().map(|figure| figure.key.row.clone()));
     left.retain(|figure| figure.key.row == *row);
-    ensure!(!left.is_empty(), "the section has no such row");
+    ensure!(!left.is_empty(), "the section has no such row: there are {rows}");
     let (mut part_name, mut has_column, mut is_most) = (None, false, false);
     for part in rest {
         let has = |is: &dyn Fn(&&&Figure<'_>) -> bool| left.iter().any(|figure| is(&figure));
@@ -191,6 +194,8 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
             part_name = Some(*part);
         }
     }
+    let found = unique(left.iter().map(|figure| &figure.key.section));
+    ensure!(found.len() == 1, "several sections begin so: {}", listed(found.into_iter().cloned()));
     if !has_column && left.iter().any(|figure| figure.key.column.is_empty()) {
         left.retain(|figure| figure.key.column.is_empty());
     }
@@ -201,7 +206,13 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
         return Ok(Found::Value(Value::count(most.context("nothing is swept")? as f64)));
     }
     let [figure] = left[..] else {
-        bail!("{} figures: name the section's whole title, the column or the value", left.len())
+        let unknown =
+            part_name.map_or(String::new(), |name| format!("no column or value is '{name}'; "));
+        let names = left.iter().map(|figure| match figure.key.x {
+            Some(x) => format!("{} / {x}", figure.key.column),
+            None => figure.key.column.clone(),
+        });
+        bail!("{unknown}name one of {}", listed(names))
     };
     let value = match part_name {
         Some(name) => Value::part(figure, name),
@@ -215,6 +226,11 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
         }
         Some(value) => Found::Value(value),
     })
+}
+
+/// Names, each once.
+fn listed(names: impl Iterator<Item = String>) -> String {
+    unique(names.map(|name| format!("'{name}'"))).join(", ")
 }
 
 /// A row of a duel, or all whose time changed.

@@ -57,7 +57,10 @@ impl Records {
             );
         }
         let [folder] = &folders[..] else {
-            bail!("{} folders in results are called {machine}-...", folders.len())
+            bail!(
+                "{} folders in results are called {machine}-...: a machine is what precedes the first hyphen",
+                folders.len()
+            )
         };
         let path = self.folder.join(folder).join(format!("{file}.jsonl"));
         ensure!(path.is_file(), "there are no records results/{folder}/{file}.jsonl");

@@ -110,7 +110,8 @@ fn documents_are_filled_from_records() {
     let first = "README.md:3: its records say: A hop takes 3.5 µs [3.5, 3.5]";
     assert!(faults.contains(first), "{faults}");
     assert_eq!(read(root, "README.md"), README);
-    assert_eq!(documents(root, &[]), (0, String::new()));
+    let written = "wrote README.md\nwrote docs/MORE.md\nwrote docs/machines.html\n";
+    assert_eq!(documents(root, &[]), (0, written.to_owned()));
     assert_eq!(documents(root, &["--check"]), (0, String::new()));
     let readme = read(root, "README.md");
     for words in [
@@ -133,7 +134,7 @@ fn documents_are_filled_from_records() {
 fn each_fault_is_named_with_its_file_and_line() {
     let folder = repository();
     let root = folder.path();
-    assert_eq!(documents(root, &[]), (0, String::new()));
+    assert_eq!(documents(root, &[]).0, 0);
     let (readme, figures, claims) = ("README.md", "docs/figures.toml", "docs/claims.toml");
     for (path, from, to, fault) in [
         (readme, "3.5 µs [3.5", "3.6 µs [3.5", "README.md:3: its records say"),
@@ -197,6 +198,20 @@ fn each_fault_is_named_with_its_file_and_line() {
             "\"counts\"",
             "docs/MORE.md:5: claims: docs/claims.toml: creating a thread",
         ),
+        (
+            claims,
+            "creating a thread ÷",
+            "creating a|thread ÷",
+            "docs/MORE.md:5: claims: docs/claims.toml: creating",
+        ),
+        (claims, "17 µs ÷ 0.3 µs", "17 KiB", "their unit is not that of the figure"),
+        (
+            figures,
+            "/ thread with a pipe",
+            "/ thread with pipes",
+            "there are 'thread with a pipe', 'async task",
+        ),
+        (figures, "over pipes / free ÷", "over pipes ÷", "README.md:3: ratio: example/answer"),
         (claims, "17 µs ÷ 0.3 µs", "many", "the quotation has no number"),
         (
             claims,

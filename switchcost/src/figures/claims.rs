@@ -83,6 +83,20 @@ impl Rule {
         ensure!(number.is_some() || !needs_number, "the quotation has no number");
         let is_like = unit.is_none_or(|unit| ours[0].quantity == Some(unit))
             && (unit.is_some() || !ours[0].quantity.is_some_and(has_unit) || !needs_number);
+        let is_plain = !ours.iter().any(|value| value.quantity.is_some_and(has_unit));
+        let takes_units = matches!(
+            self,
+            Rule::Size
+                | Rule::Order
+                | Rule::Equal
+                | Rule::Over
+                | Rule::Under
+                | Rule::Reached
+                | Rule::Larger
+                | Rule::AllOver
+                | Rule::NoLonger
+        );
+        ensure!(is_plain || takes_units, "the rule is about plain numbers");
         ensure!(is_like, "their unit is not that of the figure");
         ensure!(self.depends(theirs, &figures), "its verdict does not depend on its figures");
         if ours.iter().any(|value| value.grade == Grade::Contradicted) {
