@@ -27,7 +27,7 @@ use clap::Parser;
 pub use flags::{Defaults, Flags};
 pub use run::{Pass, Run, Step};
 
-use message::{Answer, Description, Extra};
+use message::{Answer, Description};
 
 /// Exit status: could not measure.
 const COULD_NOT_MEASURE: u8 = 1;
@@ -160,7 +160,7 @@ fn conclude_controlled(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result
         _ => {
             let teardown_ns = run.ended.map(|at| at.elapsed().as_nanos() as u64);
             let status = signal.map_or(0, |signal| 128 + signal as u8);
-            (Answer::Ended { teardown_ns, extra: Extra::new() }, status)
+            (Answer::Ended { teardown_ns, extra: run.extra.clone() }, status)
         }
     };
     match run.answer(&answer) {
@@ -172,7 +172,7 @@ fn conclude_controlled(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result
 
 /// Prints what was measured, also if it ended early, and then why it did.
 fn conclude_alone(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result<u8> {
-    let text = run.result.as_ref().and_then(|pass| text::render(&run.description, pass));
+    let text = run.result.as_ref().and_then(|pass| text::render(run, pass));
     if let (Some(text), false) = (&text, run.flags.quiet) {
         console::show(text).context("cannot print the result")?;
     }

@@ -57,8 +57,8 @@ pub struct Description {
         deserialize_with = "positive_if_known"
     )]
     pub hops: Option<u64>,
-    /// Arrivals in an iteration, each of all tasks, if a sample is a latency of theirs and not the length of the
-    /// iteration.
+    /// Requests in an iteration, if they arrive by a schedule of their own: a sample is then no length of the iteration
+    /// but the server's CPU time per request.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

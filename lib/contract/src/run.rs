@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::flags::Flags;
-use crate::message::{Answer, Description, Extra, MOST_SAMPLES, Request, SETTLE_MS, Usage};
+use crate::message::{Answer, Description, Extra, MOST_SAMPLES, Request, Runtime, SETTLE_MS, Usage};
 use crate::samples::Recorder;
 use crate::{command, console, signals};
 
@@ -38,7 +38,10 @@ pub struct Run {
     pub(crate) ended: Option<Instant>,
     /// Iterations begun, by any pass.
     iterations: Arc<AtomicU64>,
-    children: Vec<i32>,
+    /// Processes that are measured.
+    measured: Vec<i32>,
+    /// Distributions of the whole run.
+    pub(crate) extra: Extra,
     /// Alone: the pass that a person reads of.
     pub(crate) result: Option<Pass>,
     received: Vec<u8>,
@@ -72,17 +75,29 @@ impl Run {
             is_ready: false,
             ended: None,
             iterations: Arc::default(),
-            children: Vec::new(),
+            measured: vec![std::process::id() as i32],
+            extra: Extra::new(),
             result: None,
             received: Vec::new(),
             pending,
         }
     }
 
-    /// Names the processes that do the work besides this one. Their usage cannot be read while they run,
-    /// and this process's alone would mislead: none is given.
-    pub fn set_children(&mut self, pids: Vec<i32>) {
-        self.children = pids;
+    /// Names the processes that are measured, if they are not this one alone. Their usage cannot be read while they
+    /// run, and this process's alone would mislead: none is given.
+    pub fn set_measured(&mut self, pids: Vec<i32>) {
+        self.measured = pids;
+    }
+
+    /// Names the runtime, if it is known only now.
+    pub fn set_runtime(&mut self, runtime: Runtime) {
+        self.description.runtime = Some(runtime);
+    }
+
+    /// Adds a distribution of the whole run, if there are samples of it.
+    pub fn add_extra(&mut self, name: &str, samples: &Recorder) {
+        let distribution = samples.distribution();
+        self.extra.extend(distribution.map(|distribution| (name.to_owned(), distribution)));
     }
 
     /// Tokens sent into a chain, each as often as it was, by untimed iterations too.
@@ -117,7 +132,7 @@ impl Run {
         if self.flags.controlled && !self.is_ready {
             self.is_ready = true;
             self.answer(&Answer::Ready {
-                pids: self.pids(),
+                pids: self.measured.clone(),
                 setup_ns: self.setup.map(|d| d.as_nanos() as u64),
                 first_ns: self.first.map(|d| d.as_nanos() as u64),
                 description: self.description.clone(),
@@ -148,7 +163,7 @@ impl Run {
     fn new_pass(&self) -> Pass {
         let mut pass = Pass {
             iterations: Arc::clone(&self.iterations),
-            has_usage: self.children.is_empty(),
+            has_usage: self.measured == [std::process::id() as i32],
             ..Pass::default()
         };
         if self.flags.controlled {
@@ -197,15 +212,10 @@ impl Run {
         if !self.flags.controlled {
             return self.flags.command.as_deref().map_or(Ok(()), command::run);
         }
-        self.answer(&Answer::Held { pids: self.pids() })?;
+        self.answer(&Answer::Held { pids: self.measured.clone() })?;
         let request = self.await_request()?;
         self.pending.push_back(request);
         Ok(())
-    }
-
-    fn pids(&self) -> Vec<i32> {
-        let own = std::process::id() as i32;
-        [own].into_iter().chain(self.children.clone()).collect()
     }
 
     /// The description of the command line.

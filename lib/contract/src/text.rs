@@ -3,38 +3,44 @@
 use std::fmt::Write;
 
 use crate::message::{Description, Distribution};
-use crate::run::Pass;
+use crate::run::{Pass, Run};
 use crate::units::Nanos;
 
 /// The original experiment's two lines, then one line for each part of the result.
-pub(crate) fn render(description: &Description, pass: &Pass) -> Option<String> {
+pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
     let samples = pass.recorder.as_ref()?.distribution()?;
     let Distribution { count, mean, .. } = samples;
+    let description = &run.description;
     let Description { tasks, tokens, chains, trips, .. } = *description;
+    let (per, each) = match description.arrivals {
+        Some(requests) => ("request", format!("{requests} requests per iteration")),
+        None => {
+            let all = [tasks, tokens, chains, trips].map(|n| n as f64).iter().product::<f64>();
+            ("iteration", format!("{:.3} per task per iter", Nanos(mean / all)))
+        }
+    };
     let mut text = format!(
-        "{tasks} tasks, {count} iterations:\nmean {:.3} per iteration, stddev {:.3} ({:.3} per task per iter)\n",
+        "{tasks} tasks, {count} iterations:\nmean {:.3} per {per}, stddev {:.3} ({each})\n",
         Nanos(mean),
         Nanos(samples.stddev),
-        Nanos(mean / [tasks, tokens, chains, trips].map(|n| n as f64).iter().product::<f64>()),
     );
     if let Some(hops) = description.hops {
         let hop = Nanos(mean / hops as f64);
         add_line(&mut text, "per hop", &format!("{hop} ({hops} hops an iteration)"));
     }
-    add_line(&mut text, "iteration", &percentiles(&samples));
+    add_line(&mut text, per, &percentiles(&samples));
     if let Some(usage) = pass.usage {
         let user = Nanos(usage.user_ns as f64 / count as f64);
         let system = Nanos(usage.system_ns as f64 / count as f64);
         add_line(&mut text, "cpu time", &format!("user {user}, system {system} an iteration"));
         let what = if description.hops.is_some() { "hop" } else { "task" };
-        let all = description.hops.unwrap_or(tasks * description.arrivals.unwrap_or(1)) as f64
-            * count as f64;
+        let all = description.hops.unwrap_or(tasks) as f64 * count as f64;
         let voluntary = usage.voluntary_switches as f64 / all;
         let involuntary = usage.involuntary_switches as f64 / all;
         let switches = format!("{voluntary:.3} voluntary, {involuntary:.3} involuntary a {what}");
         add_line(&mut text, "switches", &switches);
     }
-    for (name, samples) in &pass.extra {
+    for (name, samples) in pass.extra.iter().chain(&run.extra) {
         let Distribution { mean, stddev, min, p50, p99, max, .. } = samples;
         // The unit of a distribution is in its name, or it is ns.
         let value = if ["_bytes", "_tasks", "_count", "_percent"]

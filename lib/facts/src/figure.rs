@@ -15,6 +15,7 @@ impl Metric {
             Metric::Hop
             | Metric::Task
             | Metric::Iteration
+            | Metric::Request
             | Metric::RoundTrip
             | Metric::Message => iteration? / self.divisor(record)?,
             Metric::Variation => samples()?.stddev / samples()?.mean,
@@ -31,7 +32,7 @@ impl Metric {
                 let usage = record.usage?;
                 (usage.user_ns as f64 + usage.system_ns as f64) / record.timed()?.0 as f64
             }
-            // How long an iteration took that has latencies is not known.
+            // A sample is CPU time: how long the iteration took is not known.
             Metric::CpuShare if record.arrivals.is_some() => return None,
             Metric::CpuShare => {
                 let used = record.usage?.user_ns as f64 + record.usage?.system_ns as f64;
@@ -68,6 +69,7 @@ impl Metric {
             Metric::Hop => Some(record.hops? as f64),
             Metric::Task => Some(record.tasks? as f64 * sent),
             Metric::Iteration => Some(1.0),
+            Metric::Request => record.arrivals.map(|_| 1.0),
             Metric::RoundTrip => (record.tasks? == 1 && sent == 1.0).then_some(1.0),
             Metric::Message => Some(sent),
             _ => None,

@@ -28,6 +28,8 @@ pub enum Metric {
     Teardown,
     /// Time of an iteration.
     Iteration,
+    /// CPU time of a server per request.
+    Request,
     /// Standard deviation of a process's iterations divided by their mean.
     Variation,
     /// Time of an iteration with one task and one token.
@@ -95,7 +97,7 @@ pub enum Stat {
 }
 
 /// Each metric with its name in plans and results, its label, and the kind of its quantity.
-static NAMED: [(Metric, &str, &str, Quantity); 25] = [
+static NAMED: [(Metric, &str, &str, Quantity); 26] = [
     (Metric::Hop, "hop", "time per hop", Quantity::Time),
     (Metric::Task, "task", "time per task", Quantity::Time),
     (Metric::Memory, "memory", "bytes per task", Quantity::Bytes),
@@ -103,6 +105,7 @@ static NAMED: [(Metric, &str, &str, Quantity); 25] = [
     (Metric::FirstIteration, "first-iteration", "time per hop", Quantity::Time),
     (Metric::Teardown, "teardown", "time per task", Quantity::Time),
     (Metric::Iteration, "iteration", "time per iteration", Quantity::Time),
+    (Metric::Request, "request", "CPU time per request", Quantity::Time),
     (
         Metric::Variation,
         "variation",
@@ -248,8 +251,8 @@ impl Metric {
 
     /// True if it is made of an iteration's time, and so follows the speed of the machine.
     pub fn follows_iteration(&self) -> bool {
-        use Metric::{Hop, Iteration, Message, RoundTrip, Task};
-        self.is_per_second() || matches!(self, Hop | Task | Iteration | RoundTrip | Message)
+        use Metric::{Hop, Iteration, Message, Request, RoundTrip, Task};
+        self.is_per_second() || matches!(self, Hop | Task | Iteration | Request | RoundTrip | Message)
     }
 
     /// Kind of the quantity.
@@ -272,13 +275,15 @@ impl Metric {
 
     /// Title of a sweep's curves: its times over what is swept.
     pub fn title_over(&self, swept: &str) -> String {
-        format!("Time per {} over {swept}", self.unit())
+        let time = if *self == Metric::Request { "CPU time" } else { "Time" };
+        format!("{time} per {} over {swept}", self.unit())
     }
 
-    /// Unit of work that its times are for: `hop` or `task`.
+    /// Unit of work that its times are for: `hop`, `task` or `request`.
     pub fn unit(&self) -> &'static str {
         match self {
             Metric::Hop | Metric::HopRate | Metric::HopRatePerCpu | Metric::FirstIteration => "hop",
+            Metric::Request => "request",
             _ => "task",
         }
     }

@@ -247,15 +247,16 @@ impl Process {
         [self.tokens, self.chains, self.trips].map(|n| n as f64).iter().product()
     }
 
-    /// Number and name of what an iteration repeats: hops, or tasks if nothing is handed over.
+    /// Number and name of what a sample is of: hops, a request, or tasks if nothing is handed over.
     pub fn repeats(&self) -> Option<(u64, &'static str)> {
-        match self.hops {
-            Some(hops) => Some((hops, "hop")),
-            None => Some((self.tasks?, "task")),
+        match (self.hops, self.arrivals) {
+            (Some(hops), _) => Some((hops, "hop")),
+            (None, Some(_)) => Some((1, "request")),
+            (None, None) => Some((self.tasks?, "task")),
         }
     }
 
-    /// The same for all timed iterations together, with all of their arrivals.
+    /// The same for all timed iterations together, with all of their requests.
     pub fn timed(&self) -> Option<(u64, &'static str)> {
         self.all_of(self.samples.as_ref()?.count)
     }

@@ -86,7 +86,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let cpus = CpuAssignment::new(cli.placement)?;
     let mut children = Children::new(cli.chain.tasks())?;
     let built = build(cli, &cpus, &mut children);
-    run.set_children(children.pids());
+    run.set_measured([vec![std::process::id() as i32], children.pids()].concat());
     let driven = built.and_then(|ends| drive(cli, ends, run));
     // The driver's ends are closed now, and the end of file runs along the chain.
     TaskResults::from_iter(children.join()?).into_result(driven, run.sent())

@@ -32,7 +32,6 @@ pub(crate) enum Kind {
     FewRounds,
     NotSteady,
     ShortSamples,
-    GeneratorLate,
     HostTook,
     Throttled,
     HugePages,
@@ -45,14 +44,10 @@ pub(crate) enum Kind {
 impl Kind {
     /// Worth of a figure that has it.
     pub(crate) fn grade(self) -> Grade {
-        use Kind::{
-            Contradicted, FewSlices, GeneratorLate, HostTook, HugePages, Slowed, Uncertain,
-        };
+        use Kind::{Contradicted, FewSlices, HostTook, HugePages, Slowed, Uncertain};
         match self {
             Contradicted => Grade::Contradicted,
-            Slowed | Uncertain | FewSlices | GeneratorLate | HostTook | HugePages => {
-                Grade::Disturbed
-            }
+            Slowed | Uncertain | FewSlices | HostTook | HugePages => Grade::Disturbed,
             _ => Grade::Sure,
         }
     }

@@ -17,9 +17,6 @@ use super::speed::{Corrected, Timed};
 /// CPUs on which figures of several chains were validated: docs/findings/cores.md.
 const VALIDATED: usize = 2;
 
-/// Share of a figure from which the generator's lateness is a doubt.
-const GENERATOR_LATE: f64 = 0.05;
-
 /// Correction of a time, as a share, above which it is disturbed.
 const SLOWED: f64 = 0.2;
 
@@ -31,10 +28,9 @@ const UNCERTAIN: f64 = 0.05;
 const LOADED: (f64, f64) = (2.0, 0.5);
 
 pub(crate) fn of_process(record: &Record) -> Vec<Doubt> {
-    let all: [fn(&Record) -> Option<Doubt>; 9] = [
+    let all: [fn(&Record) -> Option<Doubt>; 8] = [
         not_steady,
         short_samples,
-        generator_late,
         host_took,
         throttled,
         huge_pages,
@@ -67,16 +63,6 @@ fn short_samples(record: &Record) -> Option<Doubt> {
         Nanos(step as f64)
     );
     Some(Doubt::new(Kind::ShortSamples, step as f64 / shortest.max(1) as f64, text))
-}
-
-/// Lateness of what makes the arrivals, which is part of each latency.
-fn generator_late(record: &Record) -> Option<Doubt> {
-    let late = record.extra.get("generator_late")?.p99 as f64;
-    // Older programs had a percentile for a sample.
-    let samples = record.samples.as_ref()?;
-    let share = late / if record.arrivals == Some(1) { samples.p99 as f64 } else { samples.mean };
-    let text = "The generator of arrivals was late itself, by {} of the figure (99th percentile).";
-    Doubt::above(GENERATOR_LATE, Kind::GeneratorLate, share, text)
 }
 
 /// Of a process that took no turns; others have an account.
@@ -313,8 +299,6 @@ pub(crate) fn names(figures: &[&Figure<'_>]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use contract::samples::Recorder;
-
     use super::*;
     use crate::testing;
 
@@ -322,20 +306,13 @@ mod tests {
         of_process(record).iter().map(|doubt| doubt.kind).collect()
     }
 
-    /// Latencies of 10 µs by a generator that is late by a twentieth at most.
     #[test]
-    fn latencies_are_doubted_if_their_generator_is_late_and_not_if_they_are_short() {
+    fn samples_are_short_by_the_clock_that_took_them() {
         let mut record = testing::record("p", 1, &[10_000; 9]);
-        record.process.arrivals = Some(5000);
         std::sync::Arc::make_mut(&mut record.header).machine.clock_step_ns = Some(20);
-        for (late, expected) in [(500, vec![]), (501, vec![Kind::GeneratorLate])] {
-            let late = [late; 5].into_iter().collect::<Recorder>().distribution().unwrap();
-            record.process.extra.insert("generator_late".to_owned(), late);
-            assert_eq!(kinds(&record), expected);
-        }
-        record.process.extra.clear();
-        record.process.arrivals = None;
         assert_eq!(kinds(&record), [Kind::ShortSamples]);
+        record.process.arrivals = Some(250);
+        assert_eq!(kinds(&record), []);
     }
 
     #[test]

@@ -235,14 +235,12 @@ fn process<'a>(
     if all.is_empty() {
         return None;
     }
-    // What arrives at a given rate takes no time of its own: its latency follows no speed.
-    let cpus = if record.arrivals.is_some() { 0 } else { record.slices[0].probes.len() };
     Some(Process {
         index,
         case: (&place.section.title, &place.case.row, &place.case.column, record.x),
         group: (record.twin, record.side == Some(facts::Side::B)),
         round: round(record),
-        cpus,
+        cpus: record.slices[0].probes.len(),
         is_short: if is_tail { looks.len() < all.len() } else { 2 * looks.len() < all.len() },
         all,
         looks,

@@ -103,18 +103,14 @@ impl Alive {
             return Ok(());
         }
         let iters = seat.case.iters;
-        // A few that are not kept: how long one takes, and whether the program counts its own usage.
-        let is_sized = seat.iterations.is_some() || process.arrivals.is_some();
-        let few = if is_sized { 1 } else { 3 };
-        if iters > 1 && !description.alone {
+        // A few that are not kept: how long one takes, and whether the program counts its own usage. An open loop has
+        // windows of a length of their own.
+        let few = if seat.iterations.is_some() { 1 } else { 3 };
+        if iters > 1 && !description.alone && process.arrivals.is_none() {
             let ran = self.session.run(few.min(iters), None)?;
             self.counts_usage = ran.usage.is_some();
             let shortest = ran.samples.iter().min().copied().unwrap_or(1).max(1);
-            // A latency does not tell how long an iteration takes; and an open loop is not to be cut.
-            let fitting = match process.arrivals {
-                Some(arrivals) => MOST_SAMPLES / arrivals.max(1),
-                None => SLICE.as_nanos() as u64 / shortest,
-            };
+            let fitting = SLICE.as_nanos() as u64 / shortest;
             self.size = fitting.clamp(1, iters.min(MOST_SAMPLES));
         }
         self.size = seat.iterations.unwrap_or(self.size);

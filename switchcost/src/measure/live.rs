@@ -215,7 +215,11 @@ impl<'a> Live<'a> {
         let Some(alive) = &self.alive else { return };
         // Settling is not timed, and these count it too.
         let timed = Duration::from_nanos(self.samples.iter().sum()).as_secs_f64();
-        let share = (timed / self.asked.as_secs_f64().max(1e-9)).min(1.0);
+        let share = match process.arrivals {
+            // Nothing settles, and a sample is CPU time.
+            Some(_) => 1.0,
+            None => (timed / self.asked.as_secs_f64().max(1e-9)).min(1.0),
+        };
         let scaled = |count: u64| (count as f64 * share).round() as u64;
         let (usage, moves) = alive.since_first();
         process.migrations = moves.map(scaled);

@@ -32,8 +32,6 @@ pub struct Session {
     begun: Instant,
     /// CPUs that its processes might use when it was ready.
     cpus: Vec<(i32, Cpus)>,
-    /// True if its samples are latencies, which overlap.
-    has_latencies: bool,
 }
 
 /// Fault of a program that ended; the cause is in how it did.
@@ -94,7 +92,7 @@ impl Session {
     ) -> anyhow::Result<Self> {
         let begun = Instant::now();
         let group = launch::start(program, args, setting, limit)?;
-        Ok(Session { group, begun, cpus: Vec::new(), has_latencies: false })
+        Ok(Session { group, begun, cpus: Vec::new() })
     }
 
     /// Takes the first answer, and makes sure that the program follows the contract as this runner does, and
@@ -124,7 +122,6 @@ impl Session {
         self.ensure_own(&pids)?;
         let cpus = |&pid: &i32| Some((pid, Cpus::allowed_to(pid).ok()?));
         self.cpus = pids.iter().take(MOST_PLACED).filter_map(cpus).collect();
-        self.has_latencies = description.arrivals.is_some();
         Ok(Ready { pids, setup_ns, first_ns, description })
     }
 
@@ -232,9 +229,7 @@ impl Session {
 
     /// What is impossible about timed iterations that took no longer than that, if anything is.
     pub(crate) fn impossible(&self, ran: &Ran, took: Duration) -> Option<String> {
-        // Latencies overlap.
-        let together = if self.has_latencies { u64::max } else { u64::saturating_add };
-        let all = ran.samples.iter().copied().fold(0, together);
+        let all = ran.samples.iter().copied().fold(0, u64::saturating_add);
         if Duration::from_nanos(all) > took || all == 0 && !ran.samples.is_empty() {
             return Some(format!("samples of {all} ns"));
         }

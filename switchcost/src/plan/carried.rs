@@ -9,7 +9,8 @@ use std::process::ExitCode;
 type Main = fn() -> ExitCode;
 
 /// The programs of the built-in plans that take nothing but Rust.
-const CARRIED: [(&str, Main); 9] = [
+const CARRIED: [(&str, Main); 10] = [
+    ("arrivals", arrivals::main),
     ("async-brigade", async_brigade::main),
     ("async-creation", async_creation::main),
     ("async-mem-brigade", async_mem_brigade::main),

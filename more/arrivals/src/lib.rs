@@ -1,0 +1,146 @@
+//! Requests arrive at an echo server over TCP on the loopback, by a schedule that waits for no response.
+//!
+//! The server is a process of its own (`server.rs`): a thread per connection, Tokio with a task per connection, or any
+//! program. This process is the client. It keeps `--tasks` connections open and sends `--rate` requests per second,
+//! after exponential gaps, to one connection after the other. One thread sends; the main thread receives. The server
+//! returns each request as it is, so that a response proves its own work.
+//!
+//! One iteration is a window of 50 ms, or of ten requests if these take longer. Its sample is the **CPU time of the
+//! server per request**: the server's CPU clock after the window less that before, divided by the requests. CPU times,
+//! switches and memory that a runner reads are the server's alone. Left out: what the client does, and the check of
+//! the responses.
+//!
+//! `response` is the time from a request's *scheduled* arrival until the client has its response: a request that is
+//! sent late, or waits behind others, counts in full (no coordinated omission). `sent_late` is the client's own share
+//! of it. A rate that client and server cannot reach on these CPUs is an error.
+//!
+//! Not to be taken for a network: loopback has no interrupts of a device, and client and server share the CPUs.
+
+mod client;
+mod server;
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Parser;
+use contract::message::{Description, Need, Needs, PassKind};
+use contract::units::Bytes;
+use contract::{BadUsage, Defaults, Flags, Program, Run};
+use runtime::RuntimeFlags;
+
+use client::Client;
+use server::{On, Server};
+
+/// Drive an echo server over TCP with an open loop, and measure the CPU time of each request
+#[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of connections").visible_alias("connections")))]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    /// Server: `thread`, a thread per connection; `tokio`, a Tokio task per connection; `tokio-spawn`, a further task
+    /// per request; or the path of a program that accepts connections on its standard input
+    #[arg(long, value_name = "SERVER", default_value = "tokio")]
+    on: On,
+    /// Requests per second, of all connections together
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "5000", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    rate: u32,
+    /// Size of a request, and of its response
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "32", value_parser = size)]
+    size: Bytes,
+    /// Multiplications that the server makes for each request, each after the one before
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "0")]
+    work: u32,
+    /// Workers of Tokio [default: TOKIO_WORKER_THREADS, or one for each CPU]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
+    workers: Option<u32>,
+}
+
+fn size(text: &str) -> Result<Bytes, String> {
+    match text.parse()? {
+        // A request begins with its number.
+        size @ Bytes(8..=0x0010_0000) => Ok(size),
+        size => Err(format!("{size} is not from 8 B to 1 MiB")),
+    }
+}
+
+impl Program for Cli {
+    const DEFAULTS: Defaults = Defaults { tasks: 200, iters: 60, warmup: 5 };
+
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        if self.workers.is_some() && !self.on.is_tokio() {
+            return Err(BadUsage::new("--workers: only Tokio has workers: drop it, or use --on tokio"));
+        }
+        if self.work > 0 && matches!(self.on, On::Program(_)) {
+            return Err(BadUsage::new("--work: a program of yours has its own work: drop it"));
+        }
+        let threads = u64::from(self.on == On::Thread);
+        let size = self.size.0;
+        let described = Description {
+            arrivals: Some(client::requests(self.rate)),
+            passes: vec![PassKind { settle: 0, ..PassKind::main() }],
+            needs: Needs {
+                descriptors: Need::new(32, 1),
+                threads: Need::new(16, threads),
+                maps: Need::new(128, 4 * threads),
+                // Two sockets and their queues, the buffers, and a thread with its stack.
+                bytes: Need::new(32 << 20, (16 << 10) + 4 * size + threads * (40 << 10)),
+                space: Need::new(0, threads * (2 << 20)),
+            },
+            ..Description::new("arrivals", &self.flags, self.on.claim())
+        };
+        if self.on.is_tokio() {
+            return RuntimeFlags::multi_thread(self.workers).describe(described);
+        }
+        Ok(described)
+    }
+}
+
+/// The program, as `main` of an executable.
+pub fn main() -> ExitCode {
+    contract::main(measure)
+}
+
+fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .context("127.0.0.1 cannot be reached: in a network namespace, `ip link set lo up`")?;
+    let address = listener.local_addr()?;
+    // While there is one thread.
+    let mut server = Server::fork(cli, listener)?;
+    run.set_measured(vec![server.pid()]);
+    if let Some(runtime) = server.runtime(&cli.on)? {
+        run.set_runtime(runtime);
+    }
+    let driven = drive(cli, run, &server, || Client::connect(cli, address));
+    driven.map_err(|e| server.explain(e))
+}
+
+fn drive(
+    cli: &Cli,
+    run: &mut Run,
+    server: &Server,
+    connect: impl FnOnce() -> anyhow::Result<Client>,
+) -> anyhow::Result<()> {
+    let mut client = connect()?;
+    let requests = client::requests(cli.rate);
+    while let Some(mut pass) = run.next_pass()? {
+        while pass.next_iteration().is_some() {
+            let before = server.cpu_time()?;
+            if !client.send_and_receive(requests, pass.is_timed())? {
+                continue;
+            }
+            // The server has yet to go to sleep.
+            thread::sleep(Duration::from_millis(1));
+            pass.record((server.cpu_time()? - before) / requests as u32);
+        }
+        run.finish(pass)?;
+    }
+    client.times().for_each(|(name, times)| run.add_extra(name, times));
+    Ok(())
+}

@@ -1,0 +1,7 @@
+//! The program's executable.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    arrivals::main()
+}

@@ -1,0 +1,238 @@
+//! The server: a process of its own, which returns each request as it is.
+
+#![expect(unsafe_code, reason = "the server is forked")]
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use contract::message::{Claim, Runtime};
+use contract::{Interrupted, console, signals};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::time::clock_getcpuclockid;
+use nix::unistd::{Pid, pipe};
+use runtime::RuntimeFlags;
+use threads::process;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::Mutex;
+
+use crate::Cli;
+
+/// What serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    Thread,
+    Tokio,
+    TokioSpawn,
+    Program(PathBuf),
+}
+
+/// Longest time until a program says what it is.
+const TO_TELL: Duration = Duration::from_secs(10);
+
+/// Time between two looks for a signal, in ms.
+const LOOK_MS: u16 = 50;
+
+impl FromStr for On {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "thread" => Ok(On::Thread),
+            "tokio" => Ok(On::Tokio),
+            "tokio-spawn" => Ok(On::TokioSpawn),
+            path if path.contains('/') => Ok(On::Program(path.into())),
+            _ => Err("no such server: write thread, tokio, tokio-spawn, or a path with a /".to_owned()),
+        }
+    }
+}
+
+impl On {
+    pub(crate) fn is_tokio(&self) -> bool {
+        matches!(self, On::Tokio | On::TokioSpawn)
+    }
+
+    /// What switches between the tasks, one for each connection.
+    pub(crate) fn claim(&self) -> Claim {
+        if *self == On::Thread { Claim::KernelSwitch } else { Claim::UserSwitch }
+    }
+}
+
+/// The server's process, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Server {
+    process: Pid,
+    /// Standard output of a program.
+    says: File,
+}
+
+impl Server {
+    /// Forks the server. Call it while this process has one thread.
+    pub(crate) fn fork(cli: &Cli, listener: TcpListener) -> anyhow::Result<Self> {
+        let (says, tell) = pipe().context("cannot make a pipe")?;
+        // SAFETY: this process has one thread.
+        let child = unsafe { process::fork(|detached| live(detached, cli, listener, tell)) };
+        let process = child.context("cannot fork the server: see ulimit -u and pids.max")?;
+        Ok(Server { process, says: says.into() })
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
+        self.process.as_raw()
+    }
+
+    /// CPU time of all its threads, those that have ended too.
+    pub(crate) fn cpu_time(&self) -> anyhow::Result<Duration> {
+        let clock = clock_getcpuclockid(self.process).context("the server has ended")?;
+        Ok(clock.now().context("the server has ended")?.into())
+    }
+
+    /// Runtime of a program, which prints its name, flavor and version in a line when it starts.
+    pub(crate) fn runtime(&mut self, on: &On) -> anyhow::Result<Option<Runtime>> {
+        let On::Program(path) = on else { return Ok(None) };
+        let name = path.display();
+        let begun = Instant::now();
+        let mut line = Vec::new();
+        while !line.ends_with(b"\n") {
+            if signals::received().is_some() {
+                return Err(Interrupted.into());
+            }
+            ensure!(begun.elapsed() < TO_TELL, "{name} printed no line within {TO_TELL:?}");
+            let mut fds = [PollFd::new(self.says.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut fds, PollTimeout::from(LOOK_MS)) {
+                Ok(0) | Err(Errno::EINTR) => continue,
+                other => other.context("cannot wait for the server")?,
+            };
+            let mut byte = [0];
+            let is_over = self.says.read(&mut byte)? == 0 || line.len() > 200;
+            ensure!(!is_over, "{name} printed no line: name, flavor and version of its runtime");
+            line.push(byte[0]);
+        }
+        let line = String::from_utf8_lossy(&line);
+        let mut words = line.trim_end().splitn(3, ' ').map(str::to_owned);
+        let (Some(name), Some(flavor), version) = (words.next(), words.next(), words.next()) else {
+            bail!("{name} printed '{}': name, flavor and version of its runtime are due", line.trim_end());
+        };
+        let workers = thread::available_parallelism()?.get() as u32;
+        Ok(Some(Runtime { name, version, flavor, workers }))
+    }
+
+    /// Adds to an error how the server ended, if it has.
+    pub(crate) fn explain(&self, error: anyhow::Error) -> anyhow::Error {
+        // Its connections are closed a moment before it can be awaited.
+        thread::sleep(Duration::from_millis(100));
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        match waitid(Id::Pid(self.process), flags) {
+            Ok(WaitStatus::StillAlive) | Err(_) => error,
+            Ok(end) => error.context(format!("the server ended: {end:?}")),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It fails if the child has ended by itself, which is awaited all the same.
+        let _ = kill(self.process, Signal::SIGKILL);
+        let _ = waitpid(self.process, None);
+    }
+}
+
+/// The whole life of the server's process.
+fn live(detached: nix::Result<()>, cli: &Cli, listener: TcpListener, tell: OwnedFd) -> i32 {
+    let (size, work) = (cli.size.0 as usize, cli.work);
+    let serve = || match &cli.on {
+        On::Thread => thread_per_connection(&listener, size, work),
+        On::Tokio | On::TokioSpawn => {
+            let runtime = RuntimeFlags::multi_thread(cli.workers).build(true)?;
+            runtime.block_on(task_per_connection(listener, size, work, cli.on == On::TokioSpawn))
+        }
+        On::Program(path) => {
+            let mut program = Command::new(path);
+            let program = program.stdin(OwnedFd::from(listener)).stdout(tell);
+            Err(program.exec()).with_context(|| format!("--on {}", path.display()))
+        }
+    };
+    let Err(error) = detached.map_err(anyhow::Error::from).and_then(|()| serve());
+    console::say(&format!("arrivals: the server: {error:#}"));
+    1
+}
+
+fn thread_per_connection(listener: &TcpListener, size: usize, work: u32) -> anyhow::Result<Infallible> {
+    loop {
+        let (mut stream, _) = listener.accept().context("cannot accept")?;
+        stream.set_nodelay(true)?;
+        let body = move || {
+            let mut request = vec![0; size];
+            while stream.read_exact(&mut request).is_ok() {
+                multiply(work);
+                // The client sees that a connection is closed, and says so.
+                if stream.write_all(&request).is_err() {
+                    return;
+                }
+            }
+        };
+        thread::Builder::new().spawn(body).context("cannot create a thread: lower --tasks")?;
+    }
+}
+
+async fn task_per_connection(
+    listener: TcpListener,
+    size: usize,
+    work: u32,
+    spawns: bool,
+) -> anyhow::Result<Infallible> {
+    listener.set_nonblocking(true)?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    loop {
+        let (stream, _) = listener.accept().await.context("cannot accept")?;
+        stream.set_nodelay(true)?;
+        if spawns {
+            tokio::spawn(task_per_request(stream, size, work));
+        } else {
+            tokio::spawn(respond(stream, size, work));
+        }
+    }
+}
+
+async fn respond(mut stream: TcpStream, size: usize, work: u32) {
+    let mut request = vec![0; size];
+    while stream.read_exact(&mut request).await.is_ok() {
+        multiply(work);
+        if stream.write_all(&request).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn task_per_request(stream: TcpStream, size: usize, work: u32) {
+    let (mut reader, writer) = stream.into_split();
+    let writer = Arc::new(Mutex::new(writer));
+    let mut request = vec![0; size];
+    while reader.read_exact(&mut request).await.is_ok() {
+        let (writer, response) = (Arc::clone(&writer), request.clone());
+        tokio::spawn(async move {
+            multiply(work);
+            // A closed connection ends the reader.
+            let _ = writer.lock().await.write_all(&response).await;
+        });
+    }
+}
+
+/// Multiplies so many times. No compiler finds a shorter way to the same number.
+fn multiply(times: u32) {
+    black_box((0..times).fold(black_box(3), |x: u64, _| x.wrapping_mul(x).wrapping_add(5)));
+}
