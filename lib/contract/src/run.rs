@@ -14,7 +14,9 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::flags::Flags;
-use crate::message::{Answer, Description, Extra, MOST_SAMPLES, Request, Runtime, SETTLE_MS, Usage};
+use crate::message::{
+    Answer, Description, Extra, MOST_SAMPLES, Request, Runtime, SETTLE_MS, Usage,
+};
 use crate::samples::Recorder;
 use crate::{command, console, signals};
 

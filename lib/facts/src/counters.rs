@@ -12,6 +12,7 @@ use std::time::Duration;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Pid;
+use perf_event::events::Software;
 use perf_event::{Builder, Counter};
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +136,39 @@ impl Counting {
             }
         }
         Counters { iterations: 0, reads, writes, events, absent: self.absent }
+    }
+}
+
+/// Counters of the context switches of some threads, and of all threads and processes that these start.
+pub(crate) struct Switches(Vec<Counter>);
+
+impl Switches {
+    /// Counts from now on; `None` if that is not allowed, or there are not enough descriptors for it.
+    pub(crate) fn count(threads: impl ExactSizeIterator<Item = i32>) -> Option<Self> {
+        let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+        if (threads.len() + RESERVE) as u64 > soft {
+            return None;
+        }
+        let mut switches = Builder::new(Software::CONTEXT_SWITCHES);
+        switches.include_kernel().any_cpu().inherit(true);
+        let mut counters = Vec::new();
+        for thread in threads {
+            match switches.clone().observe_pid(thread).build() {
+                Ok(mut counter) => {
+                    counter.enable().ok()?;
+                    counters.push(counter);
+                }
+                // It has ended since it was seen.
+                Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(_) => return None,
+            }
+        }
+        Some(Switches(counters))
+    }
+
+    /// Switches so far.
+    pub(crate) fn total(mut self) -> Option<u64> {
+        self.0.iter_mut().map(|counter| counter.read().ok()).sum()
     }
 }
 

@@ -34,7 +34,7 @@ pub use interference::Interference;
 pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
 pub use metric::{Metric, Stat};
-pub use plan::{Also, Case, Link, Plan, Section, Yardstick};
+pub use plan::{Also, Case, Plan, Section, Yardstick};
 pub use record::{Ending, Kind, Place, Process, Record, Run, SCHEMA, Side};
 pub use samples::{Samples, Thirds, distribution};
 pub use slice::{Account, Probe, Slice};

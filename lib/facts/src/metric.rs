@@ -252,7 +252,8 @@ impl Metric {
     /// True if it is made of an iteration's time, and so follows the speed of the machine.
     pub fn follows_iteration(&self) -> bool {
         use Metric::{Hop, Iteration, Message, Request, RoundTrip, Task};
-        self.is_per_second() || matches!(self, Hop | Task | Iteration | Request | RoundTrip | Message)
+        self.is_per_second()
+            || matches!(self, Hop | Task | Iteration | Request | RoundTrip | Message)
     }
 
     /// Kind of the quantity.

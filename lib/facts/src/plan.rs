@@ -1,6 +1,5 @@
 //! Cases of a run, and the tables that show them.
 
-use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::Metric;
@@ -80,21 +79,6 @@ pub struct Case {
     /// Flag that is swept, without its dashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
-    /// What its tasks wait on, if its cost is that of a plain hand-over over this link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<Link>,
-}
-
-/// What tasks wait on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Link {
-    /// a pipe
-    Pipe,
-    /// a TCP connection, here over the loopback
-    Tcp,
-    /// a channel in memory
-    Memory,
 }
 
 /// Work that depends on the machine alone, and whose time on other machines is known.

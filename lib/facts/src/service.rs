@@ -1,7 +1,7 @@
-//! Processes that somebody else runs, with all that they start, watched for a while through /proc: what their threads
-//! did.
+//! Processes that somebody else runs, with all that they start, watched for a while: what their threads did.
 //!
-//! Switches of a thread that begins and ends between two looks are lost; its CPU time is not, and tells how much was.
+//! The kernel forgets the switches of a thread when it ends. Where perf_event_open(2) is allowed, a software counter on
+//! each thread counts them too, since the threads that it starts inherit it.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -11,6 +11,8 @@ use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 use serde::Serialize;
 
+use crate::cgroup::ControlGroups;
+use crate::counters::Switches;
 use crate::source::{Source, word_after};
 use crate::stat::{Stat, living, threads, tick_ns};
 use crate::{machine, usage};
@@ -18,8 +20,29 @@ use crate::{machine, usage};
 /// Time between two looks; more if a look takes longer than a twentieth of it.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Share of the busiest thread's CPU time from which another one is busy as well.
-const BUSY: u64 = 10;
+/// What threads did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Voluntary switches: the thread waited for something.
+    pub voluntary: u64,
+    /// Involuntary switches: the thread was preempted, or called sched_yield(2).
+    pub involuntary: u64,
+    /// CPU time, in ns.
+    pub cpu_ns: u64,
+    /// Time in which the thread could have run but had no CPU, in ns.
+    pub waited_ns: u64,
+}
+
+impl Counts {
+    fn with(self, other: Counts, both: fn(u64, u64) -> u64) -> Counts {
+        Counts {
+            voluntary: both(self.voluntary, other.voluntary),
+            involuntary: both(self.involuntary, other.involuntary),
+            cpu_ns: both(self.cpu_ns, other.cpu_ns),
+            waited_ns: both(self.waited_ns, other.waited_ns),
+        }
+    }
+}
 
 /// What the threads of one name did.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -28,12 +51,18 @@ pub struct ThreadGroup {
     pub name: String,
     /// Threads that were ever seen.
     pub threads: u64,
-    /// Voluntary switches: the thread waited.
-    pub voluntary: u64,
-    /// Involuntary switches: the thread was preempted.
-    pub involuntary: u64,
-    /// CPU time, in ns.
-    pub cpu_ns: u64,
+    /// What they did, as far as they were seen.
+    #[serde(flatten)]
+    pub counts: Counts,
+}
+
+/// Periods of a CPU quota.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Throttling {
+    /// Periods in which something ran.
+    pub periods: u64,
+    /// Those in which the quota stopped it.
+    pub throttled: u64,
 }
 
 /// What some processes did in a while.
@@ -45,29 +74,49 @@ pub struct Service {
     pub elapsed_ns: u64,
     /// Threads by name, those that switch most first.
     pub groups: Vec<ThreadGroup>,
-    /// Processes that were alive at the last look.
-    pub processes: usize,
-    /// Their threads.
-    pub threads: u64,
-    /// CPUs that they could have used: as many as threads were busy, within their affinity and their cpu.max.
+    /// Processes that were seen.
+    pub processes: u64,
+    /// CPUs that its threads may run on, within a quota.
     pub cpus: f64,
     /// CPU time of the processes, in ns.
     pub cpu_ns: u64,
+    /// That of the thread that used most, in ns.
+    pub busiest_ns: u64,
+    /// Switches of all threads by perf's counter; `None` if it is not allowed.
+    pub counted: Option<u64>,
+    /// What a quota did; `None` without one.
+    pub throttling: Option<Throttling>,
     /// True if they ended before the time was up.
     pub has_ended: bool,
 }
 
-/// Counts of a thread since it began.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    voluntary: u64,
-    involuntary: u64,
-    cpu_ns: u64,
+impl Service {
+    /// What all threads did that were seen.
+    pub fn seen(&self) -> Counts {
+        let add = |all: Counts, group: &ThreadGroup| all.with(group.counts, u64::saturating_add);
+        self.groups.iter().fold(Counts::default(), add)
+    }
+
+    /// Threads that were seen.
+    pub fn threads(&self) -> u64 {
+        self.groups.iter().map(|group| group.threads).sum()
+    }
+
+    /// Switches of threads that began and ended between two looks: their kind is not known.
+    pub fn unseen(&self) -> u64 {
+        let Counts { voluntary, involuntary, .. } = self.seen();
+        self.counted.unwrap_or(0).saturating_sub(voluntary + involuntary)
+    }
+
+    /// CPUs in use.
+    pub fn used(&self) -> f64 {
+        self.cpu_ns as f64 / self.elapsed_ns as f64
+    }
 }
 
 /// A thread: its name, its counts at the first look and at the last one, and the CPUs that it may run on.
 #[derive(Debug, Default)]
-struct Seen {
+struct Thread {
     name: String,
     first: Counts,
     last: Counts,
@@ -83,7 +132,7 @@ struct Times {
 
 /// A process: its parent, its times at the first look, and at the last one.
 #[derive(Debug, Default)]
-struct Lived {
+struct Process {
     parent: i32,
     first: Times,
     last: Times,
@@ -92,27 +141,29 @@ struct Lived {
 /// All that was seen.
 #[derive(Debug, Default)]
 struct Book {
-    threads: BTreeMap<i32, Seen>,
-    processes: BTreeMap<i32, Lived>,
-    /// Processes and threads of the last look that saw one.
-    pids: Vec<i32>,
-    alive: u64,
+    threads: BTreeMap<i32, Thread>,
+    processes: BTreeMap<i32, Process>,
+    /// Processes of the last look that saw one.
+    alive: Vec<i32>,
 }
 
-/// Makes sure that a process can be watched.
+/// The process that an id names: its own, or the one that a thread is of.
 ///
 /// # Errors
 /// Says that it is not there, has ended, or is a thread of the kernel.
-pub fn ensure_watchable(pid: i32) -> Result<(), String> {
-    match Stat::read(pid) {
+pub fn process_of(id: i32) -> Result<i32, String> {
+    let status = Source::system().text(&format!("/proc/{id}/status")).unwrap_or_default();
+    let process = word_after(&status, "Tgid:").unwrap_or(id);
+    match Stat::read(process) {
         None => Err(format!(
-            "there is no process {pid} here: it has ended, is in another pid namespace, or /proc hides it (hidepid)"
+            "there is no process {id} here: it has ended, is in another pid namespace, or /proc hides it (hidepid)"
         )),
-        Some(stat) if matches!(stat.state, 'Z' | 'X') => {
-            Err(format!("process {pid} is a zombie: it has ended"))
+        Some(stat) if stat.is_of_kernel => Err(format!("{id} is a thread of the kernel")),
+        // If only its main thread has ended, the others go on.
+        Some(_) if threads(process).iter().all(|thread| counts(process, *thread).is_none()) => {
+            Err(format!("process {id} is a zombie: it has ended"))
         }
-        Some(stat) if stat.is_of_kernel => Err(format!("{pid} is a thread of the kernel")),
-        Some(_) => Ok(()),
+        Some(_) => Ok(process),
     }
 }
 
@@ -124,8 +175,10 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
     book.look(roots);
     book.threads.values_mut().for_each(|thread| thread.first = thread.last);
     book.processes.values_mut().for_each(|process| process.first = process.last);
-    let main = *book.pids.first()?;
-    let quota = machine::cpu_quota_of(main).unwrap_or(f64::INFINITY);
+    let main = *book.alive.first()?;
+    let quota = machine::cpu_quota_of(main);
+    let throttled_before = throttling(main);
+    let switches = Switches::count(book.threads.keys().copied());
     let (mut elapsed, mut has_ended, mut interval) = (None, false, INTERVAL);
     while !has_ended && begun.elapsed() < length && !is_over() {
         thread::sleep(interval.min(length.saturating_sub(begun.elapsed())));
@@ -139,16 +192,17 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
     }
     let elapsed = elapsed?;
     let cpu_ns = book.cpu_time();
-    let used = cpu_ns as f64 / elapsed.as_nanos() as f64;
+    let busiest = book.threads.values().map(|thread| thread.did().cpu_ns).max();
     Some(Service {
         // It may have become another program meanwhile.
-        name: book.threads.get(&main).map_or_else(String::new, |main| main.name.clone()),
+        name: book.threads.values().next().map_or_else(String::new, |main| main.name.clone()),
         elapsed_ns: elapsed.as_nanos() as u64,
-        processes: book.pids.len(),
-        threads: book.alive,
-        // Many threads that are hardly busy may use more than the busy ones could.
-        cpus: book.cpus().min(quota).max(used),
+        processes: book.processes.len() as u64,
+        cpus: book.cpus().min(quota.unwrap_or(f64::INFINITY)),
         cpu_ns,
+        busiest_ns: busiest.unwrap_or(0),
+        counted: switches.and_then(Switches::total),
+        throttling: quota.map(|_| most_throttled(&throttled_before, &throttling(main))),
         has_ended,
         groups: groups(book.threads.into_values()),
     })
@@ -157,25 +211,26 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
 impl Book {
     /// Takes the counts of all processes and threads; false if none is alive.
     fn look(&mut self, roots: &[i32]) -> bool {
-        let (mut pids, mut alive) = (Vec::new(), 0);
+        let mut alive = Vec::new();
         for pid in family(roots) {
-            let before = alive;
+            let mut is_alive = false;
             for id in threads(pid) {
                 let Some((name, last)) = counts(pid, id) else { continue };
-                alive += 1;
+                is_alive = true;
                 let entry = self.threads.entry(id).or_default();
                 (entry.name, entry.last) = (name, last);
                 entry.cpus = sched_getaffinity(Pid::from_raw(id)).unwrap_or(entry.cpus);
             }
-            if alive > before {
-                pids.push(pid);
+            if is_alive {
+                alive.push(pid);
                 self.note(pid);
             }
         }
-        if alive > 0 {
-            (self.pids, self.alive) = (pids, alive);
+        if alive.is_empty() {
+            return false;
         }
-        alive > 0
+        self.alive = alive;
+        true
     }
 
     /// Takes the CPU time of a process.
@@ -190,25 +245,20 @@ impl Book {
     /// one that was seen, the parent has it again.
     fn cpu_time(&self) -> u64 {
         let sum = |part: fn(&Times) -> u64| -> u64 {
-            let since = |one: &Lived| part(&one.last).saturating_sub(part(&one.first));
+            let since = |one: &Process| part(&one.last).saturating_sub(part(&one.first));
             self.processes.values().map(since).sum()
         };
         let ended = self.processes.iter().filter(|(pid, one)| {
-            !self.pids.contains(pid) && self.processes.contains_key(&one.parent)
+            !self.alive.contains(pid) && self.processes.contains_key(&one.parent)
         });
         let twice: u64 = ended.map(|(_, one)| one.last.own + one.last.awaited).sum();
         sum(|times| times.own) + sum(|times| times.awaited).saturating_sub(twice)
     }
 
-    /// CPUs that its busy threads may use, one for each at most: those that used at least a tenth of the CPU time of
-    /// the busiest.
+    /// CPUs that any of its threads may run on.
     fn cpus(&self) -> f64 {
-        let most = self.threads.values().map(Seen::cpu_ns).max().unwrap_or(0);
-        let is_busy = |seen: &&Seen| seen.cpu_ns() > 0 && seen.cpu_ns() >= most / BUSY;
-        let busy: Vec<&Seen> = self.threads.values().filter(is_busy).collect();
-        let may = |cpu: &usize| busy.iter().any(|seen| seen.cpus.is_set(*cpu).unwrap_or(false));
-        let allowed = (0..CpuSet::count()).filter(may).count();
-        allowed.min(busy.len()).max(1) as f64
+        let may = |cpu: &usize| self.threads.values().any(|one| one.cpus.is_set(*cpu) == Ok(true));
+        (0..CpuSet::count()).filter(may).count().max(1) as f64
     }
 }
 
@@ -236,32 +286,62 @@ fn counts(pid: i32, thread: i32) -> Option<(String, Counts)> {
     }
     let name = status.lines().next()?.strip_prefix("Name:")?.trim().to_owned();
     let (voluntary, involuntary) = usage::switches(&status)?;
-    let ran = source.text(&format!("{folder}/schedstat"));
-    let cpu_ns = ran.and_then(|text| word_after(&text, "")).unwrap_or(0);
-    Some((name, Counts { voluntary, involuntary, cpu_ns }))
+    // Time on a CPU, time in its queue (Documentation/scheduler/sched-stats.rst).
+    let times = source.text(&format!("{folder}/schedstat")).unwrap_or_default();
+    let mut times = times.split(' ').map(|word| word.parse().unwrap_or(0));
+    let [cpu_ns, waited_ns] = [times.next().unwrap_or(0), times.next().unwrap_or(0)];
+    Some((name, Counts { voluntary, involuntary, cpu_ns, waited_ns }))
 }
 
-impl Seen {
-    /// CPU time since the first look, in ns.
-    fn cpu_ns(&self) -> u64 {
-        self.last.cpu_ns.saturating_sub(self.first.cpu_ns)
+/// Periods so far of each quota that holds for a process, by the folder of its group.
+fn throttling(pid: i32) -> BTreeMap<String, Throttling> {
+    let source = Source::system();
+    let groups = ControlGroups::of_process(&source, &pid.to_string()).own(&source, "cpu");
+    let folders = groups.map_or(Vec::new(), |groups| groups.folders).into_iter();
+    let of_folder = |folder: String| {
+        let text = source.text(&format!("{folder}/cpu.stat"))?;
+        let count = |name| word_after(&text, name);
+        let (periods, throttled) = (count("nr_periods ")?, count("nr_throttled ")?);
+        Some((folder, Throttling { periods, throttled }))
+    };
+    folders.filter_map(of_folder).collect()
+}
+
+/// What the quota did meanwhile that stopped the process most.
+fn most_throttled(
+    before: &BTreeMap<String, Throttling>,
+    after: &BTreeMap<String, Throttling>,
+) -> Throttling {
+    let since = after.iter().filter_map(|(folder, now)| {
+        let then = before.get(folder)?;
+        Some(Throttling {
+            periods: now.periods.saturating_sub(then.periods),
+            throttled: now.throttled.saturating_sub(then.throttled),
+        })
+    });
+    since.max_by_key(|quota| (quota.throttled, quota.periods)).unwrap_or_default()
+}
+
+impl Thread {
+    fn did(&self) -> Counts {
+        self.last.with(self.first, u64::saturating_sub)
     }
 }
 
-fn groups(threads: impl Iterator<Item = Seen>) -> Vec<ThreadGroup> {
+fn groups(threads: impl Iterator<Item = Thread>) -> Vec<ThreadGroup> {
     let mut groups: BTreeMap<String, ThreadGroup> = BTreeMap::new();
     for thread in threads {
-        let Seen { first, last, .. } = &thread;
         let name = thread.name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
         let group = groups.entry(name.clone()).or_default();
         group.name = name;
         group.threads += 1;
-        group.voluntary += last.voluntary.saturating_sub(first.voluntary);
-        group.involuntary += last.involuntary.saturating_sub(first.involuntary);
-        group.cpu_ns += thread.cpu_ns();
+        group.counts = group.counts.with(thread.did(), u64::saturating_add);
     }
     let mut groups: Vec<ThreadGroup> = groups.into_values().collect();
-    groups.sort_by_key(|group| std::cmp::Reverse((group.voluntary, group.cpu_ns)));
+    groups.sort_by_key(|group| {
+        let Counts { voluntary, involuntary, cpu_ns, .. } = group.counts;
+        std::cmp::Reverse((voluntary + involuntary, cpu_ns))
+    });
     groups
 }
 
@@ -273,17 +353,33 @@ mod tests {
 
     #[test]
     fn what_cannot_be_watched_is_named() {
-        assert!(ensure_watchable(std::process::id() as i32).is_ok());
+        let own = std::process::id() as i32;
+        assert_eq!(process_of(own), Ok(own));
+        // The thread of this test.
+        assert_eq!(process_of(nix::unistd::gettid().as_raw()), Ok(own));
         let mut child = Command::new("true").spawn().unwrap();
         let pid = child.id() as i32;
-        while !ensure_watchable(pid).is_err_and(|why| why.contains("zombie")) {
+        while !process_of(pid).is_err_and(|why| why.contains("zombie")) {
             thread::sleep(Duration::from_millis(1));
         }
         child.wait().unwrap();
-        assert!(ensure_watchable(pid).unwrap_err().contains("there is no process"));
+        assert!(process_of(pid).unwrap_err().contains("there is no process"));
         // In a container it is another one.
         if Source::system().text("/proc/2/comm").is_some_and(|name| name == "kthreadd\n") {
-            assert!(ensure_watchable(2).unwrap_err().contains("thread of the kernel"));
+            assert!(process_of(2).unwrap_err().contains("thread of the kernel"));
         }
+    }
+
+    #[test]
+    fn the_quota_that_stopped_it_most_counts() {
+        let at = |own: u64, parent: u64| {
+            let quota = |throttled| Throttling { periods: 2 * throttled, throttled };
+            [("a/b", quota(own)), ("a", quota(parent))]
+                .map(|(name, it)| (name.to_owned(), it))
+                .into()
+        };
+        let expected = Throttling { periods: 180, throttled: 90 };
+        assert_eq!(most_throttled(&at(5, 10), &at(6, 100)), expected);
+        assert_eq!(most_throttled(&BTreeMap::new(), &at(1, 1)), Throttling::default());
     }
 }

@@ -1,7 +1,7 @@
 //! The client: one thread sends on schedule, another receives.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -105,7 +105,11 @@ impl Client {
     }
 
     /// Sends so many requests on schedule, and receives the responses; false if a signal ended it early.
-    pub(crate) fn send_and_receive(&mut self, requests: u64, is_timed: bool) -> anyhow::Result<bool> {
+    pub(crate) fn send_and_receive(
+        &mut self,
+        requests: u64,
+        is_timed: bool,
+    ) -> anyhow::Result<bool> {
         let gap = 1e9 / f64::from(self.rate);
         let mut at = 0.0;
         let due: Vec<Duration> = (0..requests)
@@ -155,8 +159,8 @@ impl Client {
     }
 
     /// Times of the timed windows, by name.
-    pub(crate) fn times(&self) -> impl Iterator<Item = (&'static str, &Recorder)> {
-        [("response", &self.response), ("sent_late", &self.sent_late)].into_iter()
+    pub(crate) fn times(&self) -> [(&'static str, &Recorder); 2] {
+        [("response", &self.response), ("sent_late", &self.sent_late)]
     }
 }
 
@@ -269,7 +273,7 @@ fn bytes_of(number: u64, size: usize) -> Vec<u8> {
 /// Connects to the server from the `k`th address of the loopback.
 fn connect_to(server: SocketAddr, k: u32) -> anyhow::Result<TcpStream> {
     let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-    let from = SockaddrIn::from(std::net::SocketAddrV4::new(Ipv4Addr::from(0x7f00_0001 + k), 0));
+    let from = SockaddrIn::from(SocketAddrV4::new(Ipv4Addr::from(0x7f00_0001 + k), 0));
     bind(socket.as_raw_fd(), &from)?;
     let SocketAddr::V4(server) = server else { bail!("the server has an address of IPv6") };
     connect(socket.as_raw_fd(), &SockaddrIn::from(server))?;

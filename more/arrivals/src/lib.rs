@@ -12,7 +12,8 @@
 //!
 //! `response` is the time from a request's *scheduled* arrival until the client has its response: a request that is
 //! sent late, or waits behind others, counts in full (no coordinated omission). `sent_late` is the client's own share
-//! of it. A rate that client and server cannot reach on these CPUs is an error.
+//! of it. A
+//! rate that client and server cannot reach on these CPUs is an error.
 //!
 //! Not to be taken for a network: loopback has no interrupts of a device, and client and server share the CPUs.
 
@@ -29,6 +30,7 @@ use clap::Parser;
 use contract::message::{Description, Need, Needs, PassKind};
 use contract::units::Bytes;
 use contract::{BadUsage, Defaults, Flags, Program, Run};
+use nix::unistd::{AccessFlags, access};
 use runtime::RuntimeFlags;
 
 use client::Client;
@@ -75,7 +77,14 @@ impl Program for Cli {
 
     fn describe(&self) -> anyhow::Result<Description> {
         if self.workers.is_some() && !self.on.is_tokio() {
-            return Err(BadUsage::new("--workers: only Tokio has workers: drop it, or use --on tokio"));
+            return Err(BadUsage::new(
+                "--workers: only Tokio has workers: drop it, or use --on tokio",
+            ));
+        }
+        if let On::Program(path) = &self.on
+            && let Err(e) = access(path, AccessFlags::X_OK)
+        {
+            return Err(BadUsage::new(format!("--on {}: {}", path.display(), e.desc())));
         }
         if self.work > 0 && matches!(self.on, On::Program(_)) {
             return Err(BadUsage::new("--work: a program of yours has its own work: drop it"));
@@ -141,6 +150,6 @@ fn drive(
         }
         run.finish(pass)?;
     }
-    client.times().for_each(|(name, times)| run.add_extra(name, times));
+    client.times().into_iter().for_each(|(name, times)| run.add_extra(name, times));
     Ok(())
 }

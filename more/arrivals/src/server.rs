@@ -57,7 +57,10 @@ impl FromStr for On {
             "tokio" => Ok(On::Tokio),
             "tokio-spawn" => Ok(On::TokioSpawn),
             path if path.contains('/') => Ok(On::Program(path.into())),
-            _ => Err("no such server: write thread, tokio, tokio-spawn, or a path with a /".to_owned()),
+            _ => {
+                Err("no such server: write thread, tokio, tokio-spawn, or a path with a /"
+                    .to_owned())
+            }
         }
     }
 }
@@ -125,7 +128,10 @@ impl Server {
         let line = String::from_utf8_lossy(&line);
         let mut words = line.trim_end().splitn(3, ' ').map(str::to_owned);
         let (Some(name), Some(flavor), version) = (words.next(), words.next(), words.next()) else {
-            bail!("{name} printed '{}': name, flavor and version of its runtime are due", line.trim_end());
+            bail!(
+                "{name} printed '{}': name, flavor and version of its runtime are due",
+                line.trim_end()
+            );
         };
         let workers = thread::available_parallelism()?.get() as u32;
         Ok(Some(Runtime { name, version, flavor, workers }))
@@ -171,7 +177,11 @@ fn live(detached: nix::Result<()>, cli: &Cli, listener: TcpListener, tell: Owned
     1
 }
 
-fn thread_per_connection(listener: &TcpListener, size: usize, work: u32) -> anyhow::Result<Infallible> {
+fn thread_per_connection(
+    listener: &TcpListener,
+    size: usize,
+    work: u32,
+) -> anyhow::Result<Infallible> {
     loop {
         let (mut stream, _) = listener.accept().context("cannot accept")?;
         stream.set_nodelay(true)?;

@@ -7,7 +7,10 @@
 //! - `page-read`: 4 KiB of a file in the page cache (memfd_create(2)) are read by pread(2);
 //! - `getpid`: a system call that does nothing;
 //! - `page-fault`: a byte of a new page of private anonymous memory is written: a minor page fault, in which
-//!   the kernel finds a page and clears it. Huge pages are off.
+//!   the kernel finds a page and clears it. Huge pages are off;
+//! - `yield`: the thread gives its CPU to another one, which gives it back: sched_yield(2). Pin the program to one CPU.
+//!   The CPU time per switch, and not the time per operation, is what the kernel's switch costs: another thread may be
+//!   picked, or the same one again.
 //!
 //! Timed: those operations. Left out: sealing the records, giving the pages back (MADV_DONTNEED), and the
 //! check of the results. For `page-fault` that includes the kernel's count: at least one fault for each page.
@@ -19,6 +22,8 @@ use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::process::{self, ExitCode};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use aes_gcm::{AeadInOut, Aes128Gcm, KeyInit, Tag};
@@ -55,6 +60,8 @@ enum Work {
     Getpid,
     /// write to a new page of memory
     PageFault,
+    /// give the CPU to another thread
+    Yield,
 }
 
 /// Bytes of a document, and of a record's content.
@@ -79,7 +86,13 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         // The values of a parsed document take some times its length; a page has 64 KiB on some systems.
         let each = page_fault::page_size().max(16 << 10);
-        let needs = Needs { bytes: Need::new(16 << 20, each), ..Needs::default() };
+        let other = u64::from(self.work == Work::Yield);
+        let needs = Needs {
+            threads: Need::new(other, 0),
+            maps: Need::new(4 * other, 0),
+            bytes: Need::new(16 << 20, each),
+            ..Needs::default()
+        };
         Ok(Description { needs, ..Description::new("everyday-work", &self.flags, Claim::NoSwitch) })
     }
 }
@@ -93,6 +106,7 @@ pub fn main() -> ExitCode {
             Work::PageRead => read,
             Work::Getpid => call,
             Work::PageFault => page_fault::touch,
+            Work::Yield => give_way,
         };
         while let Some(mut pass) = run.next_pass()? {
             let result = work(cli.flags.tasks as usize, &mut pass);
@@ -207,4 +221,26 @@ fn call(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
         ensure!(sum == expected, "getpid(2) returned another process");
     }
     Ok(())
+}
+
+/// Calls sched_yield(2) N times in each iteration beside another thread that does so too, and times that.
+fn give_way(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let other = || {
+            while !is_over.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        };
+        thread::Builder::new().spawn_scoped(scope, other).context("cannot create a thread")?;
+        while pass.next_iteration().is_some() {
+            let clock = Instant::now();
+            for _ in 0..n {
+                thread::yield_now();
+            }
+            pass.record(clock.elapsed());
+        }
+        is_over.store(true, Ordering::Relaxed);
+        Ok(())
+    })
 }

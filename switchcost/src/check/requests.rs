@@ -46,7 +46,10 @@ pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let elapsed = begun.elapsed().as_nanos() as u64;
     let pid = live.pid().as_raw();
     let is_measured = pids.first() == Some(&pid) || !pids.contains(&pid);
-    ensure!(is_measured, "its process is {pid}, which is the first of pids or none of them: {pids:?}");
+    ensure!(
+        is_measured,
+        "its process is {pid}, which is the first of pids or none of them: {pids:?}"
+    );
     let setup_ns = setup_ns.context("no setup_ns")?;
     let first_ns = first_ns.context("no first_ns")?;
     let is_possible = setup_ns > 0 && first_ns > 0 && setup_ns.saturating_add(first_ns) <= elapsed;

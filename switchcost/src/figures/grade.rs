@@ -39,6 +39,9 @@ impl fmt::Display for Grade {
     }
 }
 
+/// A range: the least and the greatest.
+pub(crate) type Range = [f64; 2];
+
 /// An estimate made of other figures, such as a ratio or a difference. Its grade is that of the worst of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Graded<T = Estimate> {
@@ -47,7 +50,7 @@ pub struct Graded<T = Estimate> {
     pub(crate) grade: Grade,
 }
 
-impl Graded<[f64; 2]> {
+impl Graded<Range> {
     /// Range that holds both, as good as the worse of them.
     pub(crate) fn joined(self, other: Self) -> Self {
         let ([a, b], [c, d]) = (self.estimate, other.estimate);

@@ -1,7 +1,6 @@
 //! The plans that have a name: they are built in.
 
 use anyhow::Context;
-use facts::Link;
 
 use super::sections::Plan;
 
@@ -100,19 +99,5 @@ impl Plan {
     /// The plan of the memory that tasks hold.
     pub fn memory() -> anyhow::Result<Self> {
         read("memory")
-    }
-
-    /// The default plan with its memory alone.
-    pub fn sizes() -> anyhow::Result<Self> {
-        let mut plan = Plan::built_in()?;
-        plan.sections.retain(|section| section.metric.is_slope());
-        Ok(plan)
-    }
-
-    /// The plan of hand-overs that the default plan has not, of those over one link.
-    pub fn links(link: Link) -> anyhow::Result<Self> {
-        let mut plan = read("links")?;
-        plan.sections.retain(|section| section.rows.iter().any(|row| row.link == Some(link)));
-        Ok(plan)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use facts::machine::cpu_map::Relation;
-use facts::{Also, Link, Metric, Yardstick};
+use facts::{Also, Metric, Yardstick};
 use serde::Deserialize;
 
 use super::case::Case;
@@ -103,8 +103,6 @@ pub struct Row {
     pub everyday: bool,
     /// Yardstick that it is, if its time on other machines is known.
     pub known: Option<Yardstick>,
-    /// What its tasks wait on, if `switchcost estimate` may take it for a plain hand-over over this link.
-    pub link: Option<Link>,
     /// True if each round has a second, equal process: how far two equal runs are apart.
     #[serde(default)]
     pub twin: bool,
@@ -207,7 +205,6 @@ impl Section {
                 everyday: row.everyday,
                 known: row.known,
                 over: self.over.as_ref().map(Over::name),
-                link: row.link,
             }),
             ..Case::default()
         }

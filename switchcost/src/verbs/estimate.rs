@@ -1,188 +1,161 @@
-//! `switchcost estimate`: what so many switches and so many tasks would cost here, as threads and as async
-//! tasks, and what those of a running service do.
+//! `switchcost estimate`: what a load costs here as threads and as async tasks, measured by two servers; or what the
+//! switches of a running service cost.
 
-use std::path::PathBuf;
-use std::thread;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::limits::Limits;
 use anyhow::{Context, ensure};
-use contract::message::Needs;
 use contract::units::Span;
 use facts::service::{self, Service};
-use facts::{Link, Machine};
 
-use self::found::{Results, Source};
-use super::args::TextOrJson;
+use super::args::{TextOrJson, newest_first};
 use super::output;
-use crate::measure::probe;
-use crate::plan::setting::Setting;
+use crate::figures::{Figures, provenance};
+use crate::measure::campaign::quick;
+use crate::measure::store;
+use crate::plan::Plan;
 use crate::plan::values::{many, tasks};
-use crate::plan::{Plan, programs};
 use crate::render;
-use crate::system::console::BadUsage;
+use crate::system::console::{self, BadUsage};
 use crate::system::signals;
-use crate::views::estimate::{Advice, Load, is_usual};
-use crate::views::limits::Asked;
-
-mod found;
+use crate::views::estimate::{Load, Loaded, Verdict};
+use crate::views::service::{Prices, Watched};
 
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("load").args(["switches", "tasks", "connections", "link", "cpus"]).multiple(true))]
+#[command(group = clap::ArgGroup::new("load").args(["switches", "connections"]).multiple(true))]
 pub(crate) struct Args {
-    /// Switches a second, such as 20k/s, 1.5M or 20,000: how often a task has to wait and is woken
+    /// Requests per second, each of which wakes a thread or an async task, such as 20k/s [default: 5k/s]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = rate)]
-    switches: Option<f64>,
+    switches: Option<u32>,
 
-    /// Tasks that are there at once, such as 50k
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = tasks)]
-    tasks: Option<u64>,
-
-    /// Connections that are there at once, each with a task: as --tasks, and --link is tcp
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = tasks, conflicts_with = "tasks")]
-    connections: Option<u64>,
-
-    /// What tasks wait on [default: pipe, or tcp with --connections]
-    #[arg(long, value_enum)]
-    link: Option<Link>,
-
-    /// CPUs of the service [default: those of this machine]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
-    cpus: Option<u32>,
+    /// Connections that are open at once, such as 1000 [default: 200]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = connections)]
+    connections: Option<u32>,
 
     /// Watch this process and all that it starts, and tell what their switches cost; or several: 12,34
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), value_delimiter = ',', conflicts_with = "load")]
     pid: Vec<i32>,
 
     /// How long to watch, such as 30s
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = span)]
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = span, requires = "pid")]
     length: Duration,
 
     /// Output format
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
 
-    /// Results to use [default: the newest switchcost-*.jsonl in this folder that have the figures and are of this
-    /// machine, or else a short run of at least five rounds, which is kept there]
-    #[arg(value_name = "FILE")]
+    /// Results that have the price of a switch [default: the newest switchcost-*.jsonl in this folder that are of this
+    /// machine]
+    #[arg(value_name = "FILE", requires = "pid")]
     results: Option<PathBuf>,
 }
 
+/// Most files of a folder that are looked into.
+const MOST_FILES: usize = 12;
+
 fn span(text: &str) -> Result<Duration, String> {
+    let text = if text.parse::<u32>().is_ok() { &format!("{text}s") } else { text };
     match text.parse::<Span>()? {
         Span(ns) if ns < 1_000_000_000 => Err("watch for 1s or more".to_owned()),
         span => Ok(span.into()),
     }
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+fn rate(text: &str) -> Result<u32, String> {
     let number = text.strip_suffix("/s").unwrap_or(text).trim();
-    many(number)
-        .map(|rate| rate as f64)
-        .filter(|rate| *rate > 0.0 && *rate <= 1e12)
-        .ok_or_else(|| format!("'{text}' is not a rate: write one such as 20k/s or 20,000"))
+    match many(number) {
+        Some(rate @ 1..=1_000_000) => Ok(rate as u32),
+        Some(_) => Err("a rate is from 1/s to 1M/s".to_owned()),
+        None => Err(format!("'{text}' is not a rate: write one such as 20k/s or 20,000")),
+    }
+}
+
+fn connections(text: &str) -> Result<u32, String> {
+    u32::try_from(tasks(text)?).map_err(|e| e.to_string())
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let is_service = args.is_service()?;
-    let mut load = args.load(is_service)?;
-    if !is_service && load.switches.is_none() && load.tasks.is_none() {
+    if !args.pid.is_empty() {
+        return watch(args);
+    }
+    if args.switches.is_none() && args.connections.is_none() {
         return Err(BadUsage::new(
-            "nothing is to be estimated: give --switches, --tasks or --connections, or a service by --pid",
+            "nothing is to be estimated: give --switches or --connections, or a service by --pid",
         ));
     }
-    // What is refused is refused before anything is measured, and nothing is watched meanwhile.
-    let needs = load.tasks.map(|_| needs(&load)).transpose()?;
-    let mut results = Results::open(args.results.as_deref())?;
-    let is_switching = is_service || load.switches.is_some();
-    let costs = is_switching.then(|| results.costs(&load)).transpose()?;
-    let sizes = needs.is_some().then(|| results.sizes()).transpose()?;
-    let mut sources: Vec<&Source> =
-        [&costs, &sizes].into_iter().flatten().map(|of| &of.1).collect();
-    let machine = &sources.first().context("there is nothing to estimate")?.machine;
-    load.measured_cpus = cpus(machine).unwrap_or(load.cpus);
-    sources.dedup_by_key(|source| &source.name);
-    let names: Vec<&str> = sources.iter().map(|source| &*source.name).collect();
-    let by = format!("By {}: {}.", names.join(" and "), sources[0].title);
-    let advice = match &costs {
-        Some((costs, _)) if is_service => Advice::of_service(load, *costs, args.watch()?),
-        _ => {
-            let holding = sizes.as_ref().zip(needs).and_then(|((each, of), needs)| {
-                load.holding(*each, needs, &Limits::read(), of.machine.memory_total_bytes)
-            });
-            Advice::of_load(load, costs.as_ref().map(|(costs, _)| *costs), holding)
+    let load =
+        Load { rate: args.switches.unwrap_or(5000), connections: args.connections.unwrap_or(200) };
+    console::say(format_args!(
+        "measuring two servers under this load, in 15 s or in five rounds …"
+    ));
+    let (path, records) = quick(Plan::parse(&load.plan())?)?;
+    ensure!(
+        signals::received().is_none(),
+        "interrupted while it measured: the part is kept in {}",
+        path.display()
+    );
+    let loaded = Loaded::of(load, &Figures::of(&records));
+    output::print_as(args.format, &loaded, |out| render::estimate::load(&loaded, out))?;
+    console::say(format_args!("records: {}", path.display()));
+    ensure!(loaded.verdict != Verdict::Neither, "the servers could not be measured");
+    Ok(())
+}
+
+/// Watches a service, and prices its switches if there are results that tell the price. Nothing is measured for that.
+fn watch(args: &Args) -> anyhow::Result<()> {
+    let mut processes = Vec::new();
+    for &id in &args.pid {
+        let process =
+            service::process_of(id).map_err(|why| BadUsage::new(format!("--pid: {why}")))?;
+        if process != id {
+            console::say(format_args!("{id} is a thread of process {process}, which is watched"));
         }
+        processes.push(process);
+    }
+    let prices = match &args.results {
+        Some(path) => Some(named(path)?),
+        None => newest(),
     };
-    output::print_as(args.format, &advice, |out| render::estimate::text(&advice, &by, out))
+    signals::install()?;
+    let service = service::watch(&processes, args.length, || signals::received().is_some());
+    ensure!(
+        service.is_some() || signals::received().is_none(),
+        "interrupted before it was seen twice: nothing is known of it"
+    );
+    let service: Service = service.context(
+        "it ended before it was seen twice: watch a process that lives for some seconds",
+    )?;
+    let watched = Watched::of(service, prices);
+    output::print_as(args.format, &watched, |out| render::estimate::service(&watched, out))
 }
 
-/// Number of CPUs that records of a machine are of.
-fn cpus(machine: &Machine) -> Option<f64> {
-    let list = machine.affinity.as_deref().or(machine.cpus_online.as_deref())?;
-    Some(facts::machine::cpu_list(list)?.len() as f64)
+/// Prices of a file that the user names.
+fn named(path: &Path) -> anyhow::Result<Prices> {
+    let contents = store::read(path)?;
+    store::tell(path, &contents);
+    let here = facts::machine::read();
+    if !contents.records.iter().all(|record| record.machine().same_machine(&here).is_empty()) {
+        let machine = provenance::machines(&contents.records);
+        console::say(format_args!("{} is of another machine: {machine}", path.display()));
+    }
+    Prices::of(&contents.records, &path.display().to_string()).ok_or_else(|| {
+        BadUsage::new(format!(
+            "{} does not tell what a switch costs: `switchcost --quick` measures it",
+            path.display()
+        ))
+    })
 }
 
-/// Needs of a thread and of a task that wait on the load's link, as the programs of the plans describe them.
-fn needs(load: &Load) -> anyhow::Result<[Asked; 2]> {
-    let plans = [Plan::built_in()?, Plan::links(load.link.unwrap_or(Link::Pipe))?];
-    let rows = plans.iter().flat_map(|plan| &plan.sections).flat_map(|section| &section.rows);
-    let (mut threads, mut tasks) = (None, None);
-    for row in rows.filter(|row| row.link == load.link) {
-        let program = programs::carried(row.program())?;
-        let description = probe::describe(&program, &row.variant.flags, &Setting::default())?;
-        let mut needs = description.needs;
-        if load.are_connections {
-            // The other end of each is somebody else's.
-            needs.descriptors.each = 1;
-        }
-        let kind = match &description.runtime {
-            None => &mut threads,
-            Some(runtime) if is_usual(runtime) => &mut tasks,
-            Some(_) => continue,
-        };
-        kind.get_or_insert(needs);
-    }
-    let asked = |name: &str, needs: Option<Needs>| {
-        (name.to_owned(), needs.ok_or_else(|| "no plan has such a row".to_owned()))
-    };
-    Ok([asked("threads", threads), asked("tasks", tasks)])
-}
-
-impl Args {
-    /// The load that the flags give; of a service it is known once that has been watched.
-    fn load(&self, is_of_service: bool) -> anyhow::Result<Load> {
-        let usual = if self.connections.is_some() { Link::Tcp } else { Link::Pipe };
-        Ok(Load {
-            switches: self.switches,
-            tasks: self.tasks.or(self.connections),
-            are_connections: self.connections.is_some(),
-            link: (!is_of_service).then_some(self.link.unwrap_or(usual)),
-            cpus: self.cpus.map_or(thread::available_parallelism()?.get() as f64, f64::from),
-            measured_cpus: 1.0,
-        })
-    }
-
-    /// True if a service is to be watched, and can be.
-    fn is_service(&self) -> anyhow::Result<bool> {
-        let mut checked = self.pid.iter().map(|pid| service::ensure_watchable(*pid));
-        if let Some(Err(why)) = checked.find(Result::is_err) {
-            return Err(BadUsage::new(format!("--pid: {why}")));
-        }
-        Ok(!self.pid.is_empty())
-    }
-
-    /// Watches the service.
-    fn watch(&self) -> anyhow::Result<Service> {
-        signals::install()?;
-        let seen = service::watch(&self.pid, self.length, || signals::received().is_some());
-        ensure!(
-            seen.is_some() || signals::received().is_none(),
-            "interrupted before it was seen twice: nothing is known of it"
-        );
-        seen.context(
-            "it ended before it was seen twice: watch a process that lives for some seconds",
-        )
-    }
+/// Prices of the newest results in this folder that have them and are of this machine.
+fn newest() -> Option<Prices> {
+    let here = facts::machine::read();
+    newest_first(Path::new(".")).iter().take(MOST_FILES).find_map(|path| {
+        // Sweeps and duels leave files of the same name.
+        let records = store::read(path).ok()?.records;
+        let is_here = records.first()?.machine().same_machine(&here).is_empty();
+        let name = path.strip_prefix(".").unwrap_or(path).display().to_string();
+        Prices::of(&records, &name).filter(|_| is_here)
+    })
 }
 
 #[cfg(test)]
@@ -192,11 +165,21 @@ mod tests {
     #[test]
     fn a_rate_is_a_positive_number() {
         for text in ["20000/s", "20k/s", "20,000", "0.02M", "20K"] {
-            assert_eq!(rate(text), Ok(20_000.0), "{text}");
+            assert_eq!(rate(text), Ok(20_000), "{text}");
         }
         for text in ["", "0", "-1", "inf", "x/s", "1e300", "k", ",", "+5", "5kk", "1,,2", "1,5k"] {
-            assert!(rate(text).is_err() && tasks(text).is_err(), "{text}");
+            assert!(rate(text).is_err() && connections(text).is_err(), "{text}");
         }
-        assert_eq!((tasks("1.5k"), tasks("0.5").is_err()), (Ok(1500), true));
+        assert!(rate("2M").is_err());
+        assert_eq!((connections("1.5k"), connections("0.5").is_err()), (Ok(1500), true));
+    }
+
+    #[test]
+    fn a_time_without_a_unit_is_in_seconds() {
+        assert_eq!(
+            [span("10"), span("10s")],
+            [Ok(Duration::from_secs(10)), Ok(Duration::from_secs(10))]
+        );
+        assert!(span("0").is_err() && span("1ms").is_err() && span("x").is_err());
     }
 }

@@ -8,11 +8,10 @@ use facts::{Metric, Quantity};
 use serde::Serialize;
 use stats::{Estimate, Interval};
 
-use super::estimate::Range;
 use crate::figures::conditions::Conditions;
 use crate::figures::doubt::Doubt;
 use crate::figures::doubts;
-use crate::figures::grade::{Grade, Graded};
+use crate::figures::grade::{Grade, Graded, Range};
 use crate::figures::known::{self, Beside};
 use crate::figures::number::{capitalised, number, short, shown};
 use crate::figures::runs::case_name;
@@ -158,13 +157,6 @@ pub(crate) const THREAD_AND_TASK: [&str; 2] = ["OS thread", "async task"];
 const MANY: f64 = 10_000.0;
 
 impl Answer {
-    /// Bytes that a waiting thread holds, and a task: from the least of its rows to the greatest, with the grade of
-    /// the worst.
-    pub(crate) fn sizes(&self) -> Option<([Range; 2], Grade)> {
-        let sizes = ranges(&self.rows, is_size)?;
-        Some((sizes.map(|size| size.estimate), sizes[0].grade.max(sizes[1].grade)))
-    }
-
     /// One row.
     pub(crate) fn row(&self, key: (&str, &Metric)) -> Option<&AnswerRow> {
         self.rows.iter().find(|row| row.key() == key)

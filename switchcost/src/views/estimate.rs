@@ -1,286 +1,245 @@
-//! What a load costs here, as threads and as async tasks, and what that means. A load is so many switches and so many
-//! tasks, or those of a service that was watched.
+//! A load, measured by two echo servers: what each takes, and which one it asks for.
 
-use ::limits::{LimitStatus, Limits};
-use contract::message::Runtime;
-use facts::service::Service;
-use facts::{Link, Metric, Record};
-use serde::Serialize;
-use stats::Estimate;
+use facts::{Metric, Quantity, Stat};
+use serde::{Serialize, Serializer};
 
-use super::limits::{self, Asked, LimitsReport, ProgramRow};
-use crate::figures::grade::{Grade, Graded};
-use crate::figures::{CONFIDENCE, Figure, Figures};
+use crate::figures::number::{number, percent};
+use crate::figures::value::{Form, Value};
+use crate::figures::{Figure, Figures, provenance};
 
-/// Share of the CPUs, or of the memory, up to which threads will do.
-const LITTLE: f64 = 0.05;
+/// Share of the CPUs, and of the memory, that threads may take more than tasks and still will do.
+pub(crate) const LITTLE: f64 = 0.05;
 
-/// Share of a service's own CPU time up to which its switching does not matter.
-const LITTLE_OF_ITS_TIME: f64 = 0.1;
-
-/// Share of a service's CPU time that must have been seen thread by thread, or nothing is said of its switches.
-pub(crate) const LEAST_SEEN: f64 = 0.5;
-
-/// Share from which threads are too much.
+/// Share of the memory from which threads are too much.
 const MUCH: f64 = 0.5;
 
-/// A range: the least and the greatest.
-pub(crate) type Range = [f64; 2];
+/// Rows of the plan.
+const SERVERS: [&str; 2] = ["thread per connection", "task per connection"];
 
-/// What a thread costs and what a task costs, from the least of any placement to the greatest, intervals included, and
-/// the worth of the worst figure.
-pub(crate) type Costs = ([Range; 2], Grade);
-
-/// A load, and where it runs.
-#[derive(Clone, Copy, Debug, Serialize)]
+/// Requests per second, and the connections that they come over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Load {
-    /// Switches a second.
-    pub(crate) switches: Option<f64>,
-    /// Tasks that are there at once.
-    pub(crate) tasks: Option<u64>,
-    /// True if each of them has a connection.
-    pub(crate) are_connections: bool,
-    /// `None` of a service, whose links nobody knows.
-    pub(crate) link: Option<Link>,
-    /// CPUs that it may use.
-    pub(crate) cpus: f64,
-    /// CPUs of the machine that the figures are of.
-    pub(crate) measured_cpus: f64,
-}
-
-/// A load's costs, with what they mean.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Advice {
-    pub(crate) load: Load,
-    pub(crate) switching: Option<Switching>,
-    pub(crate) holding: Option<Holding>,
-    /// The service that the load is of.
-    pub(crate) watched: Option<Watched>,
-}
-
-/// What switches cost, as threads and as tasks.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Switching {
-    /// CPU time of a hand-over between threads and between tasks, user and system, in ns.
-    pub(crate) each: [Range; 2],
-    /// Worth of the worst of the costs.
-    pub(crate) grade: Grade,
-    /// CPUs that all of them take; those of a service's threads are no more than it used.
-    pub(crate) cpus: [Range; 2],
-    /// Share of the CPUs that its threads may use, and of those that its tasks can.
-    pub(crate) share: [Range; 2],
-    pub(crate) verdict: Verdict,
-    /// Switches a second up to which threads will do, and from which they are too much.
-    pub(crate) turns: Range,
-}
-
-/// What waiting tasks hold, as threads and as tasks.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Holding {
-    /// Bytes.
-    pub(crate) bytes: [Range; 2],
-    /// Worth of the worst of the sizes.
-    pub(crate) grade: Grade,
-    /// Bytes of the machine's memory; `None` if it is unknown.
-    pub(crate) memory: Option<u64>,
-    pub(crate) verdict: Verdict,
-    /// Tasks up to which threads will do, within every limit.
-    pub(crate) up_to: Option<u64>,
-    /// Limits of this system, as threads and as tasks.
-    pub(crate) limits: LimitsReport,
-}
-
-/// A service that was watched.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Watched {
-    pub(crate) service: Service,
-    /// CPUs in use.
-    pub(crate) used: f64,
-    /// Share of its CPU time that threads which were seen twice account for.
-    pub(crate) seen: f64,
-    /// Share of its CPU time that its switches take.
-    pub(crate) of_its_time: Range,
-}
-
-/// How much a load is to threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Verdict {
-    /// Threads will do.
-    Little,
-    /// It depends on what else there is.
-    Unclear,
-    /// Tasks are worth it.
-    Much,
-    /// Tasks as well are more than there is.
-    TooMuch,
-}
-
-/// True if tasks of this runtime have a worker for each CPU, as Tokio's have by default.
-pub(crate) fn is_usual(runtime: &Runtime) -> bool {
-    runtime.flavor != "current-thread"
-}
-
-/// CPU time of a hand-over between threads, and between tasks, over these links; `None` if records lack one of them.
-pub(crate) fn costs(records: &[Record], links: &[Link]) -> Option<Costs> {
-    let figures = Figures::of(records);
-    let cost = |link: Link, is_task: bool| {
-        let hops = figures.iter().filter(|figure| {
-            let runtime = figure.runs.whole.first().and_then(|first| first.runtime.as_ref());
-            *figure.metric() == Metric::Hop
-                && figure.runs.place.case.link == Some(link)
-                && runtime.is_some() == is_task
-                && runtime.is_none_or(is_usual)
-        });
-        hops.filter_map(cpu_time).reduce(Graded::joined)
-    };
-    let threads: Option<Vec<_>> = links.iter().map(|link| cost(*link, false)).collect();
-    let threads = threads?.into_iter().reduce(Graded::joined)?;
-    // Of several links tasks need one: the usual plan has each scheduler over one of them.
-    let tasks = links.iter().filter_map(|link| cost(*link, true)).reduce(Graded::joined)?;
-    Some(([threads.estimate, tasks.estimate], threads.grade.max(tasks.grade)))
-}
-
-/// CPU time of a hop, in ns, if its program ran as it does by default.
-fn cpu_time(figure: &Figure<'_>) -> Option<Graded<Range>> {
-    let first = figure.runs.whole.first()?;
-    let is_plain = first.policy.is_none() && first.setting.is_none() && first.tokens == 1;
-    let is_free = first.cpus.is_none() || first.cpu_count() == Some(1);
-    if !is_plain || !is_free || figure.key.x.is_some() {
-        return None;
-    }
-    let each = figure.runs.whole.iter().map(|record| {
-        let usage = record.usage?;
-        Some((usage.user_ns + usage.system_ns) as f64 / record.timed()?.0 as f64)
-    });
-    let mean = Estimate::geometric_mean(&each.collect::<Option<Vec<_>>>()?, CONFIDENCE)?;
-    let range = mean.interval.map_or([mean.value; 2], |interval| [interval.low, interval.high]);
-    Some(Graded { estimate: range, grade: figure.grade })
-}
-
-impl Verdict {
-    /// By the share of what there is that threads take.
-    fn of(share: Range) -> Self {
-        match share {
-            [_, high] if high < LITTLE => Verdict::Little,
-            [low, _] if low >= MUCH => Verdict::Much,
-            _ => Verdict::Unclear,
-        }
-    }
+    pub(crate) rate: u32,
+    pub(crate) connections: u32,
 }
 
 impl Load {
-    /// Links that its hand-overs may be over.
-    pub(crate) fn links(&self) -> &[Link] {
-        self.link.as_ref().map_or(&[Link::Pipe, Link::Memory], std::slice::from_ref)
+    /// The plan that measures it.
+    pub(crate) fn plan(&self) -> String {
+        let Load { rate, connections } = self;
+        let [thread, task] = SERVERS;
+        format!(
+            r#"
+            question = "What do {rate} requests per second over {connections} connections cost?"
+            budget = "15s"
+            [[section]]
+            title = "{rate} requests/s over {connections} connections"
+            metric = "request"
+            program = "arrivals"
+            iters = 80
+            warmup = 20
+            also = [
+                {{ name = "switches", metric = "switches" }},
+                {{ name = "response, p50", metric = "extra.response.p50" }},
+                {{ name = "response, p99", metric = "extra.response.p99" }},
+                {{ name = "memory each", metric = "system-per-task" }},
+                {{ name = "peak each", metric = "peak-per-task" }},
+            ]
+            [[section.row]]
+            name = "{thread}"
+            flags = ["--on", "thread", "--rate", "{rate}", "--tasks", "{connections}"]
+            versus = "{task}"
+            [[section.row]]
+            name = "{task}"
+            flags = ["--on", "tokio", "--rate", "{rate}", "--tasks", "{connections}"]
+            "#
+        )
     }
+}
 
-    /// The links that it names, in words.
-    pub(crate) fn over(&self) -> &'static str {
-        match self.link {
-            Some(Link::Tcp) => "TCP (loopback)",
-            Some(Link::Memory) => "channels in memory",
-            Some(Link::Pipe) => "pipes",
-            None => "pipes and in memory",
-        }
-    }
+/// A figure of both servers, or why there is none.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Compared {
+    pub(crate) name: &'static str,
+    /// The thread's, the task's, and their quotient.
+    #[serde(serialize_with = "shown")]
+    pub(crate) values: [Result<Value, String>; 3],
+}
 
-    /// CPUs that its tasks can use: one runtime is no faster on more than were measured (docs/findings/cores.md).
-    pub(crate) fn cpus_of_tasks(&self) -> f64 {
-        self.cpus.min(self.measured_cpus)
-    }
+/// What a load asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Verdict {
+    /// Threads take hardly more than tasks.
+    Threads,
+    /// It depends on what else the machine does.
+    Depends,
+    /// Tasks take clearly less, or threads cannot do it.
+    Tasks,
+    /// This machine cannot do it, or one server could not be measured.
+    Neither,
+}
 
-    /// Costs of its switches, if it has any. They may be more elsewhere than all that a service used.
-    fn switching(&self, (each, grade): Costs, most: f64) -> Option<Switching> {
-        let rate = self.switches?;
-        let of_one = each.map(|cost| cost.map(|ns| ns / 1e9));
-        let [threads, tasks] = of_one.map(|cost| cost.map(|one| one * rate));
-        let cpus = [threads.map(|used| used.min(most)), tasks];
-        let share =
-            [cpus[0].map(|used| used / self.cpus), cpus[1].map(|used| used / self.cpus_of_tasks())];
-        let is_too_much = share[1][0] > 1.0;
-        let verdict = if is_too_much { Verdict::TooMuch } else { Verdict::of(share[0]) };
-        let [low, high] = of_one[0];
-        let turns = [LITTLE * self.cpus / high, MUCH * self.cpus / low];
-        Some(Switching { each, grade, cpus, share, verdict, turns })
-    }
+/// A load as two servers took it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Loaded {
+    pub(crate) load: Load,
+    pub(crate) machine: String,
+    pub(crate) rows: Vec<Compared>,
+    /// CPU time that tasks save, as a share of that of all CPUs: the ends of its interval.
+    pub(crate) saved: Option<[f64; 2]>,
+    /// Memory that threads take, as a share of the machine's.
+    pub(crate) memory: Option<f64>,
+    pub(crate) verdict: Verdict,
+    /// Why a server has no figures.
+    pub(crate) missing: [Option<String>; 2],
+}
 
-    /// What its tasks hold, if it has any, by what one of them holds and needs as a thread and as a task.
-    pub(crate) fn holding(
-        &self,
-        (each, grade): Costs,
-        needs: [Asked; 2],
-        limits: &Limits,
-        memory: Option<u64>,
-    ) -> Option<Holding> {
-        let tasks = self.tasks?;
-        let limits = limits::check(limits, &needs, Some(tasks));
-        let fits = |row: &ProgramRow| row.fits != Some(false);
-        let share = memory.map(|all| each[0].map(|one| one * tasks as f64 / all as f64));
-        let verdict = match (fits(&limits.programs[0]), fits(&limits.programs[1])) {
-            (_, false) => Verdict::TooMuch,
-            (false, true) => Verdict::Much,
-            (true, true) => share.map_or(Verdict::Unclear, Verdict::of),
+impl Loaded {
+    /// What two servers took, by the records of the load's plan.
+    pub(crate) fn of(load: Load, figures: &Figures<'_>) -> Self {
+        let value = |server: &str, metric: &Metric| {
+            let figure = figures.iter().find(|figure| is_figure(figure, server, metric));
+            let figure = figure.ok_or("it was not measured")?;
+            Value::of(figures, figure)
         };
-        let little = memory.map(|all| (LITTLE * all as f64 / each[0][1]) as u64);
-        let up_to = little.into_iter().chain(limits.programs[0].most).min();
-        let bytes = each.map(|range| range.map(|one| one * tasks as f64));
-        Some(Holding { bytes, grade, memory, verdict, up_to, limits })
-    }
-}
-
-impl Holding {
-    /// The first limit that threads (0) or tasks (1) meet, with the most that it allows.
-    pub(crate) fn first_limit(&self, kind: usize) -> Option<(&LimitStatus, u64)> {
-        let row = &self.limits.programs[kind];
-        let mut limits = self.limits.limits.iter().map(|row| &row.status);
-        Some((limits.find(|status| row.binding == Some(status.to_string()))?, row.most?))
-    }
-
-    /// True if threads would fit if limits were raised.
-    pub(crate) fn is_refused(&self) -> bool {
-        self.limits.programs[0].fits == Some(false)
-    }
-}
-
-impl Advice {
-    /// Verdict on switches and tasks together: what the one that asks for more asks for; `None` if there is one alone.
-    pub(crate) fn overall(&self) -> Option<Verdict> {
-        Some(self.switching.as_ref()?.verdict.max(self.holding.as_ref()?.verdict))
-    }
-
-    /// What a load costs, by the costs of a hand-over and what its tasks hold.
-    pub(crate) fn of_load(load: Load, each: Option<Costs>, holding: Option<Holding>) -> Self {
-        let switching = each.and_then(|each| load.switching(each, f64::INFINITY));
-        Advice { load, switching, holding, watched: None }
-    }
-
-    /// What the switches of a service cost. Those of threads that came and went between two looks are taken to be like
-    /// the others.
-    pub(crate) fn of_service(load: Load, each: Costs, service: Service) -> Self {
-        let seconds = service.elapsed_ns as f64 / 1e9;
-        let cpu: u64 = service.groups.iter().map(|group| group.cpu_ns).sum();
-        let seen = if cpu == 0 { 1.0 } else { (cpu as f64 / service.cpu_ns as f64).min(1.0) };
-        let used = service.cpu_ns as f64 / service.elapsed_ns as f64;
-        let counted: u64 = service.groups.iter().map(|group| group.voluntary).sum();
-        let switches = Some(counted as f64 / seconds / seen);
-        let load = Load { switches, cpus: service.cpus, ..load };
-        let mut switching = load.switching(each, used);
-        let mut of_its_time = [0.0; 2];
-        if let Some(switching) = &mut switching {
-            if used > 0.0 {
-                of_its_time = switching.cpus[0].map(|cpus| cpus / used);
-            }
-            switching.verdict = match of_its_time {
-                _ if seen < LEAST_SEEN => Verdict::Unclear,
-                [_, high] if high < LITTLE_OF_ITS_TIME => Verdict::Little,
-                _ => Verdict::of(switching.share[0]),
-            };
+        let both = |metric: Metric| SERVERS.map(|server| value(server, &metric));
+        let response = |stat| both(Metric::Extra { name: "response".to_owned(), stat });
+        let request = both(Metric::Request);
+        let missing = request.each_ref().map(|value| value.as_ref().err().cloned());
+        let gap = Value::exact(1e9 / f64::from(load.rate), Some(Quantity::Time));
+        let cpus = request.clone().map(|value| value?.over(&gap));
+        let all = Value::exact(load.connections.into(), None);
+        let memory = memory(&value).map(|value| value?.times(&all));
+        let record = figures.records.first();
+        let all_cpus = record.and_then(|record| record.cpu_count()).map(|cpus| cpus as f64);
+        let saved = all_cpus.and_then(|all| {
+            let [thread, task] = cpus.each_ref();
+            let [_, low, high] = thread.as_ref().ok()?.less(task.as_ref().ok()?).ok()?.ends();
+            Some([low / all, high / all])
+        });
+        let total = record.and_then(|record| record.machine().memory_total_bytes);
+        let share = total.and_then(|all| Some(memory[0].as_ref().ok()?.ends()[2] / all as f64));
+        Loaded {
+            load,
+            machine: provenance::machine(figures.records),
+            verdict: Verdict::of(saved, share, missing.each_ref().map(Option::is_none)),
+            rows: vec![
+                compared("CPU time per request", request),
+                compared("CPUs in use", cpus),
+                compared("switches per request", both(Metric::Switches)),
+                compared("response, median", response(Stat::P50)),
+                compared("response, 99th percentile", response(Stat::P99)),
+                compared("memory of server and kernel", memory),
+            ],
+            saved,
+            memory: share,
+            missing,
         }
-        let watched = Some(Watched { service, used, seen, of_its_time });
-        Advice { load, switching, holding: None, watched }
+    }
+}
+
+fn is_figure(figure: &Figure<'_>, server: &str, metric: &Metric) -> bool {
+    figure.key.row == server && figure.metric() == metric
+}
+
+/// Memory of both servers per connection, the kernel's included. The client's ends of the connections are on this
+/// machine too: they are as large as the ends of the server of tasks, of which the kernel keeps nothing else.
+fn memory(value: &impl Fn(&str, &Metric) -> Result<Value, String>) -> [Result<Value, String>; 2] {
+    let [_, task] = SERVERS;
+    let end = || {
+        let both =
+            value(task, &Metric::SystemPerTask)?.less(&value(task, &Metric::PeakPerTask)?)?;
+        both.times(&Value::exact(0.5, None))
+    };
+    SERVERS.map(|server| value(server, &Metric::SystemPerTask)?.less(&end()?))
+}
+
+fn compared(name: &'static str, [thread, task]: [Result<Value, String>; 2]) -> Compared {
+    let quotient = match (&thread, &task) {
+        (Ok(thread), Ok(task)) => thread.over(task),
+        (Err(why), _) | (_, Err(why)) => Err(why.clone()),
+    };
+    Compared { name, values: [thread, task, quotient] }
+}
+
+/// For programs: the estimate and the ends of its interval, or the reason.
+fn shown<S: Serializer>(values: &[Result<Value, String>; 3], to: S) -> Result<S::Ok, S::Error> {
+    values.each_ref().map(|value| value.as_ref().map(Value::ends)).serialize(to)
+}
+
+impl Verdict {
+    /// By the share of the CPUs that tasks save, the share of the memory that threads take, and which servers could be
+    /// measured.
+    fn of(saved: Option<[f64; 2]>, memory: Option<f64>, are_measured: [bool; 2]) -> Self {
+        let memory = memory.unwrap_or(0.0);
+        match (are_measured, saved) {
+            ([_, false], _) => Verdict::Neither,
+            ([false, true], _) => Verdict::Tasks,
+            (_, Some([_, high])) if high < LITTLE && memory < LITTLE => Verdict::Threads,
+            (_, Some([low, _])) if low > LITTLE || memory > MUCH => Verdict::Tasks,
+            _ => Verdict::Depends,
+        }
+    }
+}
+
+impl Compared {
+    /// Both figures and their quotient as people read them.
+    pub(crate) fn cells(&self) -> [String; 3] {
+        let [thread, task, quotient] = &self.values;
+        let show = |value: &Result<Value, String>| {
+            value.as_ref().map_err(String::clone)?.show(Form::Interval)
+        };
+        let factor = show(quotient).map(|text| match text.split_once(' ') {
+            Some((value, ends)) => format!("{value}x {ends}"),
+            None => format!("{text}x"),
+        });
+        [show(thread), show(task), factor].map(|cell| cell.unwrap_or_else(|_| "–".to_owned()))
+    }
+}
+
+impl Loaded {
+    /// The verdict in words.
+    pub(crate) fn sentence(&self) -> String {
+        let reason = |k: usize| self.missing[k].as_deref().unwrap_or_default();
+        let [low, high] = self.saved.unwrap_or_default();
+        let memory = self
+            .memory
+            .map_or(String::new(), |share| format!(" They hold {} of the memory.", percent(share)));
+        let why = format!(
+            "per cent of the CPUs that threads take more than tasks: {} to {}.{memory}",
+            number(low * 100.0),
+            number(high * 100.0)
+        );
+        match self.verdict {
+            Verdict::Threads => format!("Threads will do; {why}"),
+            Verdict::Depends => format!("It depends on the rest of your program; {why}"),
+            Verdict::Tasks if self.missing[0].is_some() => {
+                format!("Take async tasks. Threads: {}.", reason(0))
+            }
+            Verdict::Tasks => format!("Take async tasks; {why}"),
+            Verdict::Neither => format!("no server could be measured: {}", reason(1)),
+        }
     }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tasks_save_decides() {
+        for (saved, memory, are_measured, verdict) in [
+            ([-0.01, 0.04], 0.01, [true, true], Verdict::Threads),
+            ([-0.01, 0.06], 0.01, [true, true], Verdict::Depends),
+            ([0.06, 0.2], 0.01, [true, true], Verdict::Tasks),
+            ([0.0, 0.01], 0.2, [true, true], Verdict::Depends),
+            ([0.0, 0.01], 0.6, [true, true], Verdict::Tasks),
+            ([0.0, 0.0], 0.0, [false, true], Verdict::Tasks),
+            ([0.0, 0.0], 0.0, [true, false], Verdict::Neither),
+        ] {
+            let found = Verdict::of(Some(saved), Some(memory), are_measured);
+            assert_eq!(found, verdict, "{saved:?} {memory} {are_measured:?}");
+        }
+    }
+}

@@ -8,5 +8,6 @@ pub mod fleet;
 pub mod limits;
 pub mod machine;
 pub(crate) mod published;
+pub(crate) mod service;
 pub(crate) mod sessions;
 pub(crate) mod tables;

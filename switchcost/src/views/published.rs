@@ -56,7 +56,7 @@ fn publish_run(run: &mut Run) {
         Plan { question sections cases }
         Section { title metric also swept }
         Also { name metric }
-        Case { section row column baseline versus answer yardstick everyday known over link }
+        Case { section row column baseline versus answer yardstick everyday known over }
     }
     if !is_options(&run.command) {
         run.command.clear();

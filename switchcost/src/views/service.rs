@@ -1,0 +1,278 @@
+//! A running service: what its switches take of its CPU time, between two bounds, and what else holds it back.
+
+use contract::message::Usage;
+use facts::Record;
+use facts::service::Service;
+use serde::Serialize;
+use stats::Estimate;
+
+use crate::figures::grade::Grade;
+use crate::figures::{CONFIDENCE, Figure, Figures};
+
+/// Share of its CPU time from which switching is worth a look, and from which it is most of the work.
+const MATTERS: [f64; 2] = [0.1, 0.5];
+
+/// CPUs that switching must take to matter.
+const LITTLE: f64 = 0.05;
+
+/// CPUs in use under which a service does nothing.
+const IDLE: f64 = 0.01;
+
+/// CPU time of a switch on this machine, in ns.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Prices {
+    /// The kernel's part alone: a thread gives way to another one on its CPU.
+    pub(crate) alone: f64,
+    /// A hop between threads on one CPU: a write, a wake-up, a switch and a read.
+    pub(crate) one_cpu: f64,
+    /// The same to any CPU: at worst, that of another CPU is woken.
+    pub(crate) any_cpu: f64,
+    /// The worst grade of these.
+    pub(crate) grade: Grade,
+    /// File that they are from.
+    pub(crate) file: String,
+}
+
+impl Prices {
+    /// By the records of the usual plan; `None` if they lack a row of it.
+    pub(crate) fn of(records: &[Record], file: &str) -> Option<Self> {
+        let figures = Figures::of(records);
+        let alone = |figure: &Figure<'_>| figure.runs.whole.iter().all(|record| yields(record));
+        let hops = |is_pinned| {
+            move |figure: &Figure<'_>| figure.runs.whole.iter().all(|r| is_plain_hop(r, is_pinned))
+        };
+        let [alone, one_cpu, any_cpu] = [
+            price(&figures, alone, |usage, _| {
+                usage.voluntary_switches + usage.involuntary_switches
+            })?,
+            price(&figures, hops(true), |_, hops| hops)?,
+            price(&figures, hops(false), |_, hops| hops)?,
+        ];
+        Some(Prices {
+            alone: alone.0[0],
+            one_cpu: one_cpu.0[1],
+            any_cpu: any_cpu.0[1].max(one_cpu.0[1]),
+            grade: alone.1.max(one_cpu.1).max(any_cpu.1),
+            file: file.to_owned(),
+        })
+    }
+}
+
+/// True if a thread gave way to another one.
+fn yields(record: &Record) -> bool {
+    record.program == "everyday-work" && record.args.iter().any(|arg| arg == "yield")
+}
+
+/// True of hops between threads through pipes, with the program's usual flags.
+fn is_plain_hop(record: &Record, is_pinned: bool) -> bool {
+    record.program == "thread-brigade"
+        && record
+            .args
+            .iter()
+            .all(|arg| !arg.starts_with("--") || ["--tasks", "--warmup"].contains(&&**arg))
+        && record.policy.is_none()
+        && record.x.is_none()
+        && if is_pinned { record.cpu_count() == Some(1) } else { record.cpus.is_none() }
+}
+
+/// CPU time divided by a count, of the first figure that is wanted: the ends of its interval, and its grade.
+fn price(
+    figures: &Figures<'_>,
+    is_wanted: impl Fn(&Figure<'_>) -> bool,
+    count: impl Fn(&Usage, u64) -> u64,
+) -> Option<([f64; 2], Grade)> {
+    let figure = figures.iter().find(|f| !f.runs.whole.is_empty() && is_wanted(f))?;
+    let each = figure.runs.whole.iter().map(|record| {
+        let usage = record.usage?;
+        let count = count(&usage, record.timed()?.0);
+        (count > 0).then(|| (usage.user_ns + usage.system_ns) as f64 / count as f64)
+    });
+    let estimate = Estimate::mean(&each.collect::<Option<Vec<f64>>>()?, CONFIDENCE)?;
+    let ends = estimate.interval.map_or([estimate.value; 2], |found| [found.low, found.high]);
+    Some((ends, figure.grade))
+}
+
+/// What switching is to a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Verdict {
+    /// It takes too little to matter, at most.
+    Little,
+    /// The bounds are on both sides.
+    Unclear,
+    /// It takes a part that matters, at least.
+    Much,
+    /// It takes most of the CPU time, at least.
+    Most,
+}
+
+/// Something that holds a service back, or would mislead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Seen {
+    /// It hardly runs.
+    Idle,
+    /// A quota stops it.
+    Throttled,
+    /// Its threads wait for a CPU longer than they run.
+    Waiting,
+    /// Its threads are preempted more often than they wait.
+    Preempted,
+    /// Many threads together use one CPU, though they may use more.
+    Serial,
+    /// Much of its CPU time went to threads that began and ended between two looks.
+    Unseen,
+}
+
+/// A service that was watched.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Watched {
+    pub(crate) service: Service,
+    /// Share of its CPU time that threads account for which were seen twice.
+    pub(crate) seen: f64,
+    pub(crate) also: Vec<Seen>,
+    pub(crate) prices: Option<Prices>,
+    /// Least and greatest share of its CPU time that its switches take, if there are prices and it ran.
+    pub(crate) share: Option<[f64; 2]>,
+    pub(crate) verdict: Option<Verdict>,
+}
+
+impl Watched {
+    pub(crate) fn of(service: Service, prices: Option<Prices>) -> Self {
+        let counts = service.seen();
+        let seen = counts.cpu_ns as f64 / (service.cpu_ns.max(counts.cpu_ns).max(1)) as f64;
+        let seen = if service.cpu_ns == 0 { 1.0 } else { seen };
+        let also = also(&service, seen);
+        let share = prices.as_ref().filter(|_| service.cpu_ns > 0).map(|prices| {
+            // To wake another CPU there has to be one.
+            let most = if service.cpus > 1.0 { prices.any_cpu } else { prices.one_cpu };
+            let all = counts.voluntary + counts.involuntary + service.unseen();
+            let least = all as f64 * prices.alone;
+            let most = (counts.voluntary + service.unseen()) as f64 * most
+                + counts.involuntary as f64 * prices.one_cpu;
+            [least, most].map(|ns| (ns / service.cpu_ns as f64).min(1.0))
+        });
+        // Without a counter, what was not seen may have switched much more often.
+        let is_known = service.counted.is_some() || !also.contains(&Seen::Unseen);
+        let verdict = share.map(|share| match Verdict::of(share, service.used()) {
+            Verdict::Little if !is_known => Verdict::Unclear,
+            verdict => verdict,
+        });
+        Watched { service, seen, also, prices, share, verdict }
+    }
+}
+
+impl Verdict {
+    /// By the bounds of the share of its CPU time, and by the CPUs that it uses.
+    fn of([least, most]: [f64; 2], used: f64) -> Self {
+        let [much, nearly_all] = MATTERS;
+        if most < much || most * used < LITTLE {
+            Verdict::Little
+        } else if least < much || least * used < LITTLE {
+            Verdict::Unclear
+        } else if least < nearly_all {
+            Verdict::Much
+        } else {
+            Verdict::Most
+        }
+    }
+}
+
+/// What else was seen of a service.
+fn also(service: &Service, seen: f64) -> Vec<Seen> {
+    let (counts, used) = (service.seen(), service.used());
+    let quota = service.throttling.unwrap_or_default();
+    let is_throttled = quota.throttled * 20 > quota.periods;
+    let waited = counts.waited_ns > counts.cpu_ns;
+    // Of threads that take turns none has most of the CPU time, and none waits for a CPU.
+    let is_shared =
+        service.busiest_ns * 10 <= counts.cpu_ns * 7 && counts.waited_ns * 2 < counts.cpu_ns;
+    let is_serial = service.cpus >= 2.0 && (0.7..=1.15).contains(&used) && is_shared;
+    let preempted = counts.involuntary > counts.voluntary.max(service.elapsed_ns / 10_000_000);
+    let all = [
+        (Seen::Idle, used < IDLE),
+        (Seen::Throttled, is_throttled),
+        (Seen::Waiting, used >= IDLE && waited && !is_throttled),
+        // A hundred per second at least.
+        (Seen::Preempted, preempted),
+        (Seen::Serial, is_serial),
+        (Seen::Unseen, seen < 0.9),
+    ];
+    all.into_iter().filter(|(_, holds)| *holds).map(|(what, _)| what).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use facts::service::{Counts, ThreadGroup, Throttling};
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A service on four CPUs that was watched for a second, at 2 to 5 µs per switch on one CPU and 10 µs to others.
+    fn watched(counts: Counts, change: impl Fn(&mut Service)) -> Watched {
+        let mut service = Service {
+            elapsed_ns: SECOND,
+            groups: vec![ThreadGroup { counts, threads: 1, ..ThreadGroup::default() }],
+            cpu_ns: counts.cpu_ns,
+            busiest_ns: counts.cpu_ns,
+            cpus: 4.0,
+            ..Service::default()
+        };
+        change(&mut service);
+        let (alone, one_cpu, any_cpu) = (2e3, 5e3, 10e3);
+        let prices = Prices { alone, one_cpu, any_cpu, grade: Grade::Sure, file: String::new() };
+        Watched::of(service, Some(prices))
+    }
+
+    fn switches(voluntary: u64, involuntary: u64, cpu_ns: u64) -> Counts {
+        Counts { voluntary, involuntary, cpu_ns, waited_ns: 0 }
+    }
+
+    #[test]
+    fn both_bounds_have_to_agree() {
+        for (counts, share, verdict) in [
+            (switches(4_000, 0, SECOND), [0.008, 0.04], Verdict::Little),
+            (switches(20_000, 0, SECOND), [0.04, 0.2], Verdict::Unclear),
+            (switches(60_000, 0, SECOND), [0.12, 0.6], Verdict::Much),
+            // It takes most of its time, and hardly any of a CPU.
+            (switches(1_000, 0, SECOND / 100), [0.2, 1.0], Verdict::Little),
+            // Preempted switches count, and wake no other CPU.
+            (switches(0, 270_000, SECOND), [0.54, 1.0], Verdict::Most),
+            (switches(0, 10_000, SECOND), [0.02, 0.05], Verdict::Little),
+        ] {
+            let found = watched(counts, |_| ());
+            assert_eq!((found.share, found.verdict), (Some(share), Some(verdict)), "{counts:?}");
+        }
+        let on_one = watched(switches(20_000, 0, SECOND), |service| service.cpus = 1.0);
+        assert_eq!((on_one.share, on_one.verdict), (Some([0.04, 0.1]), Some(Verdict::Unclear)));
+    }
+
+    #[test]
+    fn threads_that_were_not_seen_count_if_perf_counted_them() {
+        let half = |service: &mut Service| service.cpu_ns *= 2;
+        let found = watched(switches(100, 0, SECOND), half);
+        assert_eq!((found.seen, found.verdict), (0.5, Some(Verdict::Unclear)));
+        let counted = watched(switches(100, 0, SECOND), |service| {
+            half(service);
+            service.counted = Some(100_100);
+        });
+        assert_eq!((counted.share, counted.verdict), (Some([0.1001, 0.5005]), Some(Verdict::Much)));
+    }
+
+    #[test]
+    fn what_holds_a_service_back_is_seen() {
+        let busy = switches(1_000, 0, SECOND);
+        let also = |counts, change: fn(&mut Service)| watched(counts, change).also;
+        assert_eq!(also(busy, |_| ()), []);
+        assert_eq!(also(switches(10, 0, SECOND / 1000), |_| ()), [Seen::Idle]);
+        let throttled = |service: &mut Service| {
+            service.throttling = Some(Throttling { periods: 242, throttled: 240 });
+        };
+        assert_eq!(also(busy, throttled), [Seen::Throttled]);
+        assert_eq!(also(Counts { waited_ns: 2 * SECOND, ..busy }, |_| ()), [Seen::Waiting]);
+        assert_eq!(also(switches(1_000, 2_000, SECOND), |_| ()), [Seen::Preempted]);
+        assert_eq!(also(busy, |service| service.busiest_ns /= 2), [Seen::Serial]);
+        assert_eq!(also(busy, |service| service.cpu_ns *= 2), [Seen::Unseen]);
+    }
+}
