@@ -58,18 +58,19 @@ enum Verb {
     ///
     /// User and kernel memory of tasks at rest are slopes over the number of tasks.
     Memory(memory::Args),
-    /// Estimate what switches and tasks cost here, for given rates or for a running service
+    /// Measure what your load costs here as threads and as async tasks, or what the switches of a running service cost
     ///
-    /// Examples: `switchcost estimate --switches 20k/s --connections 50k --cpus 8`,
+    /// Examples: `switchcost estimate --switches 20k/s --connections 1000`,
     /// `switchcost estimate --pid 1234`.
     ///
-    /// The cost of a hand-over comes from results of this machine: the newest here, or a new run of 15 s, or of five
-    /// rounds if these take longer. Threads will do if they take under 5 % of the CPUs or of the memory and no limit
-    /// refuses them. Above 50 %, use tasks.
+    /// A load is run for 15 s, or for five rounds: two echo servers over TCP on the loopback, one with a thread per
+    /// connection and one with a Tokio task per connection, answer requests at this rate in turns. A rate or a number of
+    /// connections that this machine cannot reach is an error.
     ///
-    /// A service is watched in /proc. Its switching does not matter if it takes under 10 % of its CPU time, or under
-    /// 5 % of the CPUs that it could use: as many as threads are busy, within their affinity and their cpu.max. It is
-    /// the bottleneck from 50 % of those on. What it starts is watched with it.
+    /// A service is watched with all that it starts, and nothing is measured beside it. What a switch costs is taken from
+    /// earlier results of this machine: at least a switch between two threads on one CPU, at most a hop through a pipe
+    /// to any CPU that the service may use. Switching matters from 10 % of the service's CPU time on, unless it takes
+    /// less than 0.05 CPUs. There is a verdict only if both bounds agree.
     Estimate(estimate::Args),
     /// Run a program once and print all that can be observed
     ///

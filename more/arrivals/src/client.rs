@@ -35,7 +35,7 @@ const JUDGED: (u32, f64) = (5, 1.2);
 
 /// Requests of a window at so many per second.
 pub(crate) fn requests(rate: u32) -> u64 {
-    u64::from(rate / 20).max(10)
+    u64::from(rate / 20).max(4)
 }
 
 /// All connections, and what was seen of them.
@@ -267,7 +267,9 @@ impl Window<'_> {
 
 /// A request of this number: nothing but that, again and again.
 fn bytes_of(number: u64, size: usize) -> Vec<u8> {
-    number.to_le_bytes().into_iter().cycle().take(size).collect()
+    let mut bytes = number.to_le_bytes().repeat(size.div_ceil(size_of::<u64>()));
+    bytes.truncate(size);
+    bytes
 }
 
 /// Connects to the server from the `k`th address of the loopback.

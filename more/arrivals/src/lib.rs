@@ -5,7 +5,7 @@
 //! after exponential gaps, to one connection after the other. One thread sends; the main thread receives. The server
 //! returns each request as it is, so that a response proves its own work.
 //!
-//! One iteration is a window of 50 ms, or of ten requests if these take longer. Its sample is the **CPU time of the
+//! One iteration is a window of 50 ms, or of four requests if these take longer. Its sample is the **CPU time of the
 //! server per request**: the server's CPU clock after the window less that before, divided by the requests. CPU times,
 //! switches and memory that a runner reads are the server's alone. Left out: what the client does, and the check of
 //! the responses.

@@ -37,7 +37,7 @@ pub(crate) struct Args {
     pid: Vec<i32>,
 
     /// How long to watch, such as 30s
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = span, requires = "pid")]
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = span, conflicts_with = "load")]
     length: Duration,
 
     /// Output format
@@ -46,7 +46,7 @@ pub(crate) struct Args {
 
     /// Results that have the price of a switch [default: the newest switchcost-*.jsonl in this folder that are of this
     /// machine]
-    #[arg(value_name = "FILE", requires = "pid")]
+    #[arg(value_name = "FILE", conflicts_with = "load")]
     results: Option<PathBuf>,
 }
 
@@ -64,8 +64,8 @@ fn span(text: &str) -> Result<Duration, String> {
 fn rate(text: &str) -> Result<u32, String> {
     let number = text.strip_suffix("/s").unwrap_or(text).trim();
     match many(number) {
-        Some(rate @ 1..=1_000_000) => Ok(rate as u32),
-        Some(_) => Err("a rate is from 1/s to 1M/s".to_owned()),
+        Some(rate @ 10..=1_000_000) => Ok(rate as u32),
+        Some(_) => Err("a rate is from 10/s to 1M/s".to_owned()),
         None => Err(format!("'{text}' is not a rate: write one such as 20k/s or 20,000")),
     }
 }

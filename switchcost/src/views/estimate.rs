@@ -225,7 +225,45 @@ impl Loaded {
 
 #[cfg(test)]
 mod tests {
+    use facts::{Case, Process, Record, Samples};
+
     use super::*;
+    use crate::plan::Plan;
+    use crate::testing;
+
+    /// A server's record on two CPUs: its CPU time per request, or why it has none.
+    fn record(server: &str, cpu_ns: Result<u64, &str>) -> Record {
+        let case = Case { row: server.to_owned(), ..Case::default() };
+        let process = Process {
+            tasks: Some(5),
+            arrivals: Some(10),
+            samples: cpu_ns.ok().and_then(|ns| Samples::of(&[ns; 9])),
+            cpus: Some("0-1".to_owned()),
+            error: cpu_ns.err().map(str::to_owned),
+            ..Process::of("arrivals", Vec::new())
+        };
+        testing::in_case(Metric::Request, case, process)
+    }
+
+    #[test]
+    fn a_load_is_told_by_the_records_of_its_plan() {
+        let load = Load { rate: 10_000, connections: 5 };
+        assert_eq!(Plan::parse(&load.plan()).unwrap().cases().len(), 2);
+        let loaded = |thread, task| {
+            let records = [record(SERVERS[0], thread), record(SERVERS[1], task)];
+            Loaded::of(load, &Figures::of(&records))
+        };
+        // 0.34 CPUs and 0.2: 7 % of the two.
+        let found = loaded(Ok(34_000), Ok(20_000));
+        assert!(found.saved.unwrap().iter().all(|share| (share - 0.07).abs() < 1e-9), "{found:?}");
+        assert_eq!(found.verdict, Verdict::Tasks);
+        let cells: Vec<_> = found.rows.iter().map(|row| row.cells()[0].clone()).collect();
+        assert_eq!(cells[..3], ["34 µs", "0.34", "–"]);
+        let found = loaded(Err("too many"), Ok(20_000));
+        assert_eq!(found.sentence(), "Take async tasks. Threads: too many.");
+        let found = loaded(Err("too many"), Err("as well"));
+        assert_eq!(found.sentence(), "no server could be measured: as well");
+    }
 
     #[test]
     fn what_tasks_save_decides() {

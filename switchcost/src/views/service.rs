@@ -204,8 +204,10 @@ fn also(service: &Service, seen: f64) -> Vec<Seen> {
 #[cfg(test)]
 mod tests {
     use facts::service::{Counts, ThreadGroup, Throttling};
+    use facts::{Case, Metric, Process, Samples};
 
     use super::*;
+    use crate::testing;
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -227,6 +229,33 @@ mod tests {
 
     fn switches(voluntary: u64, involuntary: u64, cpu_ns: u64) -> Counts {
         Counts { voluntary, involuntary, cpu_ns, waited_ns: 0 }
+    }
+
+    #[test]
+    fn prices_are_those_of_three_rows() {
+        let record = |row: &str, program, args: &[&str], cpus: Option<&str>, user_ns| {
+            let process = Process {
+                tasks: Some(100),
+                hops: (program == "thread-brigade").then_some(100),
+                samples: Samples::of(&[1000; 9]),
+                cpus: cpus.map(str::to_owned),
+                usage: Some(Usage { user_ns, involuntary_switches: 450, ..Usage::default() }),
+                ..Process::of(program, args.iter().map(|arg| (*arg).to_owned()).collect())
+            };
+            let case = Case { row: row.to_owned(), ..Case::default() };
+            testing::in_case(Metric::Task, case, process)
+        };
+        let chain = ["--tasks", "100"];
+        let records = [
+            record("yield", "everyday-work", &["--work", "yield"], Some("1"), 450),
+            record("through futexes", "thread-mem-brigade", &chain, None, 900_000),
+            record("pinned", "thread-brigade", &chain, Some("1"), 1800),
+            record("free", "thread-brigade", &chain, None, 3600),
+            record("with tokens", "thread-brigade", &["--tokens", "9"], None, 900_000),
+        ];
+        let prices = Prices::of(&records, "a.jsonl").unwrap();
+        assert_eq!([prices.alone, prices.one_cpu, prices.any_cpu], [1.0, 2.0, 4.0]);
+        assert!(Prices::of(&records[1..], "a.jsonl").is_none());
     }
 
     #[test]

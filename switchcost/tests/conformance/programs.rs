@@ -68,11 +68,13 @@ programs! {
     everyday_work_with_pages: "everyday-work", "--work page-read", "";
     everyday_work_with_calls: "everyday-work", "--work getpid", "";
     everyday_work_with_page_faults: "everyday-work", "--work page-fault", "";
+    everyday_work_with_yields: "everyday-work", "--work yield", "";
     body_stream: "body-stream", "--size 1KiB", "";
     body_stream_in_a_tmpfs: "body-stream", "--size 1KiB --store mmap-copy --tmpfs always", "";
     the_example_of_contributing: "examples/rendezvous-brigade", "", "";
-    sparse_arrivals: "sparse-arrivals", "--every 20us", "";
-    sparse_arrivals_on_a_pool: "sparse-arrivals", "--every 20us --on pool", "";
+    arrivals: "arrivals", "--rate 1000", "";
+    arrivals_at_threads: "arrivals", "--rate 1000 --on thread", "";
+    arrivals_at_a_task_each: "arrivals", "--rate 1000 --on tokio-spawn", "";
     futex_table: "futex-table", "--idle 5 --futex-slots 4", "";
     futex_table_of_the_system: "futex-table", "--on wake --idle 5 --shared --one-page --evict 64KiB", "";
     waiting_for_a_task: "waiting", "--other-side same-cpu", "";
@@ -83,7 +85,6 @@ programs! {
     waiting_for_one_of_many: "waiting", "--on unordered-100", "";
     waiting_for_a_lock: "waiting", "--on std-mutex --contenders 3 --oversubscribe", "";
     waiting_for_new_threads: "waiting", "--on spawn-blocking-cold", "";
-    arrivals_under_a_load: "sparse-arrivals", "--load 20 --work 20us", "";
 }
 
 fn keeps_its_promises(program: &Program, faults: &str) {
@@ -151,7 +152,7 @@ fn cpp() {
 fn go() {
     let kinds = [
         ("$bin/goroutine-brigade", ""),
-        ("{programs}/sparse-arrivals --server $bin/goroutine-server", "--load 20 --work 20us"),
+        ("{programs}/arrivals --on $bin/goroutine-server", "--rate 1000"),
         ("$bin/goroutine-mem-brigade", "--chains 3 --trips 2 --tokens 2"),
         ("$bin/goroutine-creation", ""),
         ("$bin/goroutine-waiting", "--threads"),

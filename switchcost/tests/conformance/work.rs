@@ -1,7 +1,8 @@
 //! Work that only some programs do.
 
+use crate::support::house::executable;
 use crate::support::process::{Outcome, Run};
-use crate::support::{build, skip};
+use crate::support::{build, is_installed, skip};
 
 fn run(program: &str, flags: &str, more: &str) -> Outcome {
     Run::of(build().join(program)).flags(flags).flags(more).start().finish_all()
@@ -28,22 +29,52 @@ fn a_stream_comes_out_in_order() {
 }
 
 #[test]
-fn arrivals_are_served_at_a_load_and_at_an_interval_and_no_backlog_grows() {
-    for kind in
-        ["tokio", "tokio-outside", "tokio-per-cpu", "pool", "pool-condvar", "pool-futex", "thread"]
-    {
-        let served = format!("--work 20us --tasks 2 --iters 300 --warmup 1 --on {kind}");
-        for (flags, rows) in [
-            ("--load 20", &["iteration", "in task", "generator late", "cpu percent"][..]),
-            ("--every 200us", &["iteration", "to end", "submitted late"]),
-        ] {
-            let run = run("sparse-arrivals", flags, &served).expect(0);
-            let has = |row: &&&str| run.stdout.lines().any(|line| line.starts_with(**row));
-            assert!(rows.iter().all(|row| has(&row)), "{run}");
+fn requests_of_any_size_are_answered_and_a_rate_that_is_not_reached_is_an_error() {
+    for on in ["thread", "tokio", "tokio-spawn"] {
+        let flags = format!("--tasks 3 --iters 2 --on {on}");
+        for size in ["9", "100KiB"] {
+            let run =
+                run("arrivals", &flags, &format!("--rate 200 --warmup 1 --size {size} --work 100"));
+            let run = run.expect(0);
+            let has = |row: &&str| run.stdout.lines().any(|line| line.starts_with(*row));
+            assert!(["request", "response", "sent late"].iter().all(has), "{run}");
         }
-        let run = run("sparse-arrivals", "--load 150 --work 10us --iters 1 --on", kind);
-        let run = run.expect_refusal(1, &["the backlog", "a load of 150 %"]);
+        let run = run("arrivals", &flags, "--rate 1000000 --warmup 5 --size 1KiB");
+        let run = run.expect_refusal(1, &["--rate 1000000", "requests/s", "lower --rate"]);
         assert_eq!(run.stderr.lines().count(), 1, "{run}");
+    }
+}
+
+/// A server that changes, repeats or drops what it is sent is none.
+#[test]
+fn a_server_has_to_return_each_request() {
+    if !is_installed("python3") {
+        return skip("there is no python3");
+    }
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().join("server");
+    for (answer, cause) in [
+        ("data", ""),
+        ("data[::-1]", "something else than the request"),
+        ("data + data", "answered a request twice"),
+        ("b''", "the server closed a connection"),
+    ] {
+        // The first request of each connection is answered in any case.
+        let script = format!(
+            "#!/usr/bin/env python3\nimport socket, threading\nprint('python threads 3', flush=True)\n\
+             def echo(end):\n  end.sendall(end.recv(64))\n  while data := end.recv(64):\n    \
+             if not ({answer}): return end.close()\n    end.sendall({answer})\n\
+             listener = socket.socket(fileno=0)\n\
+             while True: threading.Thread(target=echo, args=[listener.accept()[0]], daemon=True).start()\n"
+        );
+        executable(&path, &script);
+        let on = format!("--on {}", path.display());
+        let run = run("arrivals", &on, "--tasks 2 --rate 20 --iters 2 --warmup 1");
+        if cause.is_empty() {
+            run.expect(0);
+        } else {
+            run.expect_refusal(1, &[cause]);
+        }
     }
 }
 

@@ -33,8 +33,7 @@ fn programs_that_it_carries_are_run_under_their_names() {
 fn what_only_a_checkout_has_is_said() {
     let (folder, runner) = alone();
     let run = |flags: &str| Run::of(&runner).folder(folder.path()).flags(flags).finish();
-    for (flags, code) in
-        [("stat sparse-arrivals", 2), ("run --plan blocking", 2), ("duel git:HEAD .", 125)]
+    for (flags, code) in [("stat waiting", 2), ("run --plan blocking", 2), ("duel git:HEAD .", 125)]
     {
         run(flags).expect(code).expect_complaint(&["checkout"]);
     }
