@@ -276,6 +276,8 @@ fn bytes_of(number: u64, size: usize) -> Vec<u8> {
 fn connect_to(server: SocketAddr, k: u32) -> anyhow::Result<TcpStream> {
     let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     let from = SockaddrIn::from(SocketAddrV4::new(Ipv4Addr::from(0x7f00_0001 + k), 0));
+    // The port is chosen when it connects: it may serve connections to several servers.
+    setsockopt(&socket, sockopt::IpBindAddressNoPort, &true)?;
     bind(socket.as_raw_fd(), &from)?;
     let SocketAddr::V4(server) = server else { bail!("the server has an address of IPv6") };
     connect(socket.as_raw_fd(), &SockaddrIn::from(server))?;

@@ -43,7 +43,7 @@ impl Prices {
         };
         let [alone, one_cpu, any_cpu] = [
             price(&figures, alone, |usage, _| {
-                usage.voluntary_switches + usage.involuntary_switches
+                (usage.voluntary_switches + usage.involuntary_switches) as f64
             })?,
             price(&figures, hops(true), |_, hops| hops)?,
             price(&figures, hops(false), |_, hops| hops)?,
@@ -75,21 +75,24 @@ fn is_plain_hop(record: &Record, is_pinned: bool) -> bool {
         && if is_pinned { record.cpu_count() == Some(1) } else { record.cpus.is_none() }
 }
 
-/// CPU time divided by a count, of the first figure that is wanted: the ends of its interval, and its grade.
+/// CPU time per switch at the machine's quiet speed, by the first figure that is wanted: the ends of its interval, and
+/// its grade. A hop's time, or an operation's, is corrected; its share of a CPU and its switches are what was counted.
 fn price(
     figures: &Figures<'_>,
     is_wanted: impl Fn(&Figure<'_>) -> bool,
-    count: impl Fn(&Usage, u64) -> u64,
+    switches: impl Fn(&Usage, f64) -> f64,
 ) -> Option<([f64; 2], Grade)> {
     let figure = figures.iter().find(|f| !f.runs.whole.is_empty() && is_wanted(f))?;
-    let each = figure.runs.whole.iter().map(|record| {
-        let usage = record.usage?;
-        let count = count(&usage, record.timed()?.0);
-        (count > 0).then(|| (usage.user_ns + usage.system_ns) as f64 / count as f64)
+    let time = figure.reading()?.mean;
+    let per_time = figure.runs.whole.iter().filter_map(|record| {
+        let (usage, samples, all) =
+            (record.usage?, record.samples.as_ref()?, record.timed()?.0 as f64);
+        let busy = (usage.user_ns + usage.system_ns) as f64 / (samples.mean * samples.count as f64);
+        Some(busy * all / switches(&usage, all)).filter(|share| share.is_finite())
     });
-    let estimate = Estimate::mean(&each.collect::<Option<Vec<f64>>>()?, CONFIDENCE)?;
-    let ends = estimate.interval.map_or([estimate.value; 2], |found| [found.low, found.high]);
-    Some((ends, figure.grade))
+    let per_time = Estimate::mean(&per_time.collect::<Vec<f64>>(), CONFIDENCE)?.value;
+    let ends = time.interval.map_or([time.value; 2], |found| [found.low, found.high]);
+    Some((ends.map(|ns| ns * per_time), figure.grade))
 }
 
 /// What switching is to a service.
