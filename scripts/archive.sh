@@ -197,7 +197,7 @@ check_archive() {
     tar -C "$empty" -xzf "$archive"
     for program in "${built[@]}"; do
         base=${program##*/}
-        # The runner comes below. sparse-arrivals starts the other.
+        # The runner comes below. arrivals starts the other.
         [[ $base != switchcost && $base != goroutine-server ]] || continue
         progress "checking $base ..."
         # It builds its tasks, warms up, and finds that there is no request.

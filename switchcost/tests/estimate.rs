@@ -52,7 +52,7 @@ fn a_running_service_is_watched_and_nothing_is_measured_beside_it() {
     let run = watch().finish().expect(0);
     // Its child is watched with it.
     for part in
-        ["tail: 2 threads of 2 processes", "It used ", "that it may use", "nothing was measured"]
+        ["tail: 2 threads of 2 processes", "On average ", "it may use", "nothing was measured"]
     {
         assert!(words(&run.stdout).contains(part), "'{part}' is missing: {run}");
     }

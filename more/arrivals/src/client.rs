@@ -27,8 +27,8 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// Time between two looks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Connections from one address: it has some 28,000 ports.
-const FROM_ONE_ADDRESS: u32 = 20_000;
+/// Connections from one address, which has some 28,000 ports: the more are taken, the longer it takes to find one.
+const FROM_ONE_ADDRESS: u32 = 5_000;
 
 /// Windows after which the rate is judged, and by how much they may take longer than the schedule.
 const JUDGED: (u32, f64) = (5, 1.2);

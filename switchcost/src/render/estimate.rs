@@ -8,8 +8,8 @@ use facts::service::{Counts, ThreadGroup};
 
 use super::grid::Grid;
 use super::layout::{width, wrapped};
-use crate::figures::grade::Grade;
-use crate::figures::number::{number, percent, shown};
+use crate::figures::grade::{Grade, Graded};
+use crate::figures::number::{Shown, number, percent, shown};
 use crate::views::estimate::{Compared, LITTLE, Loaded, Verdict as LoadVerdict};
 use crate::views::service::{Prices, Seen, Verdict, Watched};
 
@@ -86,20 +86,21 @@ fn threads(Watched { service, .. }: &Watched, out: &mut impl Write) -> io::Resul
     let (named, others) = service.groups.split_at(service.groups.len().min(MOST_NAMES));
     let named = named.iter().map(|group| row(group.name.clone(), std::slice::from_ref(group)));
     let more = (!others.is_empty()).then(|| row(counted(others.len() as u64, "more name"), others));
-    let head = ["thread", "threads", "voluntary/s", "preempted/s", "CPUs used", "waited for"];
+    let head = ["thread", "threads", "voluntary/s", "preempted/s", "running", "waiting"];
     Grid::new(head, named.chain(more).collect()).write_text(width(), out)
 }
 
 /// What is known of it whatever a switch costs.
 fn facts(Watched { service, seen, .. }: &Watched) -> Vec<String> {
     let seconds = service.elapsed_ns as f64 / 1e9;
+    let cpus = match service.cpus {
+        1.0 => "1 CPU".to_owned(),
+        cpus if cpus.fract() == 0.0 => format!("{} CPUs", counts(cpus)),
+        cpus => format!("{} CPUs", number(cpus)),
+    };
     let mut lines = vec![format!(
-        "It used {} of the {} that it may use; its threads waited {} s/s for a CPU.",
+        "On average {} of its threads ran, and {} waited for a CPU; it may use {cpus}.",
         number(service.used()),
-        match service.cpus {
-            1.0 => "CPU".to_owned(),
-            cpus => format!("{} CPUs", cpus_of(cpus)),
-        },
         number(service.seen().waited_ns as f64 / seconds / 1e9)
     )];
     let unseen = service.unseen() as f64 / seconds;
@@ -130,30 +131,38 @@ fn switching(watched: &Watched) -> Option<String> {
     };
     let (share, verdict) = (watched.share?, watched.verdict?);
     let Prices { alone, one_cpu, any_cpu, grade, file } = prices;
-    let most = if watched.service.cpus > 1.0 { any_cpu } else { one_cpu };
-    let (alone, most) = (shown(Quantity::Time, *alone), shown(Quantity::Time, *most));
-    let [least, greatest] = share.map(|share| number(share * 100.0));
-    let range = if least == greatest { least } else { format!("{least} to {greatest}") };
-    let range = format!("{grade}{range} % of its CPU time");
-    let by = format!(
-        "A switch takes from {alone}, if it stays on its CPU, to {most}, with the wake-up and the I/O of a hop ({file})."
+    let (most, to) =
+        if watched.service.cpus > 1.0 { (any_cpu, "to any CPU") } else { (one_cpu, "on one CPU") };
+    let takes = format!(
+        "{} of the service's CPU time, at most {} CPUs",
+        Graded { estimate: share, grade: *grade }.show(in_percent),
+        number(share[1] * watched.service.used())
     );
     let verdict = match verdict {
-        Verdict::Little => format!("Switching does not matter: it takes {range}. {by}"),
-        Verdict::Much => format!("Switching is worth a look: it takes {range}. {by}"),
-        Verdict::Most => format!("Switching is most of its work: it takes {range}. {by}"),
+        Verdict::Little => format!("Switching does not matter: {takes}."),
+        Verdict::Much => format!("Switching is worth a look: {takes}."),
+        Verdict::Most => format!("Switching is most of the work: {takes}."),
         Verdict::Unclear => format!(
-            "Cannot tell whether switching matters: it takes {range}. {by} Next: `perf record -g -p PID` and `perf sched \
-             record` show where the time goes."
+            "Cannot tell whether switching matters: {takes}. Next: `perf record -g -p {0}` shows where the CPU time \
+             goes, `perf sched record -p {0}` who waits for whom.",
+            watched.pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
         ),
     };
     let disturbed =
         if *grade > Grade::Sure { " ~ marks figures of a disturbed machine." } else { "" };
-    Some(verdict + disturbed)
+    let [alone, most] = [alone, most].map(|ns| shown(Quantity::Time, *ns));
+    Some(format!(
+        "{verdict} A switch costs from {alone} (two threads that yield on one CPU) to {most} (a hop through a pipe {to}), \
+         by {file}.{disturbed}"
+    ))
+}
+
+fn in_percent(share: f64) -> Shown {
+    Shown { number: number(share * 100.0), unit: "%" }
 }
 
 /// What something that was seen means.
-fn advice(seen: Seen, Watched { service, seen: share, .. }: &Watched) -> String {
+fn advice(seen: Seen, Watched { service, .. }: &Watched) -> String {
     match seen {
         Seen::Idle => "It hardly ran: watch it at its busiest.".to_owned(),
         Seen::Throttled => {
@@ -171,21 +180,10 @@ fn advice(seen: Seen, Watched { service, seen: share, .. }: &Watched) -> String 
              or they call sched_yield(2)."
                 .to_owned()
         }
-        Seen::Serial => format!(
-            "Its threads together used one CPU of {}: if they take turns (a lock, an interpreter's lock, one token), \
-             more CPUs do not help.",
-            cpus_of(service.cpus)
-        ),
-        Seen::Unseen => format!(
-            "{} of its CPU time went to threads or processes that live for less than half a second.",
-            percent(1.0 - share)
-        ),
+        Seen::Serial => "Its threads together used about one CPU: if they take turns (a lock, an interpreter's lock, one \
+                         token), more CPUs do not help."
+            .to_owned(),
     }
-}
-
-/// CPUs that may be used: a quota allows parts of one.
-fn cpus_of(cpus: f64) -> String {
-    if cpus.fract() == 0.0 { counts(cpus) } else { number(cpus) }
 }
 
 /// A whole number with commas.

@@ -125,7 +125,7 @@ fn watch(args: &Args) -> anyhow::Result<()> {
     let service: Service = service.context(
         "it ended before it was seen twice: watch a process that lives for some seconds",
     )?;
-    let watched = Watched::of(service, prices);
+    let watched = Watched::of(processes, service, prices);
     output::print_as(args.format, &watched, |out| render::estimate::service(&watched, out))
 }
 

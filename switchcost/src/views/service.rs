@@ -15,6 +15,9 @@ const MATTERS: [f64; 2] = [0.1, 0.5];
 /// CPUs that switching must take to matter.
 const LITTLE: f64 = 0.05;
 
+/// Share of a service's CPU time that must have been seen thread by thread if nothing else counts its switches.
+const MOSTLY_SEEN: f64 = 0.9;
+
 /// CPUs in use under which a service does nothing.
 const IDLE: f64 = 0.01;
 
@@ -123,13 +126,13 @@ pub(crate) enum Seen {
     Preempted,
     /// Many threads together use one CPU, though they may use more.
     Serial,
-    /// Much of its CPU time went to threads that began and ended between two looks.
-    Unseen,
 }
 
 /// A service that was watched.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Watched {
+    /// Processes that were named.
+    pub(crate) pids: Vec<i32>,
     pub(crate) service: Service,
     /// Share of its CPU time that threads account for which were seen twice.
     pub(crate) seen: f64,
@@ -141,11 +144,11 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    pub(crate) fn of(service: Service, prices: Option<Prices>) -> Self {
+    pub(crate) fn of(pids: Vec<i32>, service: Service, prices: Option<Prices>) -> Self {
         let counts = service.seen();
         let seen = counts.cpu_ns as f64 / (service.cpu_ns.max(counts.cpu_ns).max(1)) as f64;
         let seen = if service.cpu_ns == 0 { 1.0 } else { seen };
-        let also = also(&service, seen);
+        let also = also(&service);
         let share = prices.as_ref().filter(|_| service.cpu_ns > 0).map(|prices| {
             // To wake another CPU there has to be one.
             let most = if service.cpus > 1.0 { prices.any_cpu } else { prices.one_cpu };
@@ -156,12 +159,12 @@ impl Watched {
             [least, most].map(|ns| (ns / service.cpu_ns as f64).min(1.0))
         });
         // Without a counter, what was not seen may have switched much more often.
-        let is_known = service.counted.is_some() || !also.contains(&Seen::Unseen);
+        let is_known = service.counted.is_some() || seen >= MOSTLY_SEEN;
         let verdict = share.map(|share| match Verdict::of(share, service.used()) {
             Verdict::Little if !is_known => Verdict::Unclear,
             verdict => verdict,
         });
-        Watched { service, seen, also, prices, share, verdict }
+        Watched { pids, service, seen, also, prices, share, verdict }
     }
 }
 
@@ -182,7 +185,7 @@ impl Verdict {
 }
 
 /// What else was seen of a service.
-fn also(service: &Service, seen: f64) -> Vec<Seen> {
+fn also(service: &Service) -> Vec<Seen> {
     let (counts, used) = (service.seen(), service.used());
     let quota = service.throttling.unwrap_or_default();
     let is_throttled = quota.throttled * 20 > quota.periods;
@@ -199,7 +202,6 @@ fn also(service: &Service, seen: f64) -> Vec<Seen> {
         // A hundred per second at least.
         (Seen::Preempted, preempted),
         (Seen::Serial, is_serial),
-        (Seen::Unseen, seen < 0.9),
     ];
     all.into_iter().filter(|(_, holds)| *holds).map(|(what, _)| what).collect()
 }
@@ -227,7 +229,7 @@ mod tests {
         change(&mut service);
         let (alone, one_cpu, any_cpu) = (2e3, 5e3, 10e3);
         let prices = Prices { alone, one_cpu, any_cpu, grade: Grade::Sure, file: String::new() };
-        Watched::of(service, Some(prices))
+        Watched::of(vec![1], service, Some(prices))
     }
 
     fn switches(voluntary: u64, involuntary: u64, cpu_ns: u64) -> Counts {
@@ -305,6 +307,5 @@ mod tests {
         assert_eq!(also(Counts { waited_ns: 2 * SECOND, ..busy }, |_| ()), [Seen::Waiting]);
         assert_eq!(also(switches(1_000, 2_000, SECOND), |_| ()), [Seen::Preempted]);
         assert_eq!(also(busy, |service| service.busiest_ns /= 2), [Seen::Serial]);
-        assert_eq!(also(busy, |service| service.cpu_ns *= 2), [Seen::Unseen]);
     }
 }
