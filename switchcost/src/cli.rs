@@ -63,7 +63,7 @@ enum Verb {
     /// Examples: `switchcost estimate --switches 20k/s --connections 1000`,
     /// `switchcost estimate --pid 1234`.
     ///
-    /// A load is run for 15 s, or for five rounds: two echo servers over TCP on the loopback, one with a thread per
+    /// A load is run for 15 s, or longer if there are many connections: two echo servers over TCP on the loopback, one with a thread per
     /// connection and one with a Tokio task per connection, answer requests at this rate in turns. A rate or a number of
     /// connections that this machine cannot reach is an error.
     ///

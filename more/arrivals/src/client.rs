@@ -1,10 +1,8 @@
-//! The client: one thread sends on schedule, another receives.
+//! The client: one thread that sends on schedule and receives in between.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
-use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -12,20 +10,23 @@ use contract::samples::Recorder;
 use contract::{Interrupted, limits, signals};
 use fastrand::Rng;
 use nix::errno::Errno;
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::prctl::set_timerslack;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockType, SockaddrIn, bind, connect, recv, send, setsockopt,
     socket, sockopt,
 };
+use nix::sys::time::TimeSpec;
 
 use crate::Cli;
 
 /// Longest time without a response.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// Time between two looks for a signal.
+/// Longest time between two looks for a signal, and shortest until a request is sent again for which there was no room.
 const LOOK: Duration = Duration::from_millis(50);
+const RETRY: Duration = Duration::from_micros(1);
 
 /// Connections from one address, which has some 28,000 ports: the more are taken, the longer it takes to find one.
 const FROM_ONE_ADDRESS: u32 = 5_000;
@@ -43,13 +44,15 @@ pub(crate) fn requests(rate: u32) -> u64 {
 pub(crate) struct Client {
     connections: Vec<TcpStream>,
     readable: Epoll,
-    /// Of each connection, the beginning of a response whose end has not arrived.
-    begun: Vec<Vec<u8>>,
+    /// Of each connection, what is left of a request, and the beginning of a response.
+    unsent: Vec<Vec<u8>>,
+    received: Vec<Vec<u8>>,
+    buffer: Vec<u8>,
     size: usize,
     rate: u32,
     rng: Rng,
-    /// Number of the next request.
-    next: u64,
+    /// Number of the window's first request.
+    first: u64,
     windows: u32,
     /// Time of all windows, by the schedule and until the last response.
     planned: Duration,
@@ -58,28 +61,23 @@ pub(crate) struct Client {
     sent_late: Recorder,
 }
 
-/// A window: numbers of its requests, and when each is due.
-struct Window<'a> {
-    first: u64,
-    due: &'a [Duration],
-    begun: Instant,
-    /// True if a side has failed, or a signal came.
-    is_over: AtomicBool,
-}
-
 impl Client {
     /// Makes all connections. Each carries one request: then the server has a task for it.
     pub(crate) fn connect(cli: &Cli, server: SocketAddr) -> anyhow::Result<Self> {
         let (tasks, size) = (cli.flags.tasks, cli.size.0 as usize);
+        // The usual 50 µs would make each request late.
+        set_timerslack(1)?;
         let mut client = Client {
             connections: Vec::with_capacity(tasks as usize),
             readable: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).context("epoll_create1")?,
-            begun: vec![Vec::new(); tasks as usize],
+            unsent: vec![Vec::new(); tasks as usize],
+            received: vec![Vec::new(); tasks as usize],
+            buffer: vec![0; size.max(64 << 10)],
             size,
             rate: cli.rate,
             // Each process has other arrivals: the interval over processes holds what chance does to a tail.
             rng: Rng::new(),
-            next: 0,
+            first: 0,
             windows: 0,
             planned: Duration::ZERO,
             taken: Duration::ZERO,
@@ -112,36 +110,109 @@ impl Client {
     ) -> anyhow::Result<bool> {
         let gap = 1e9 / f64::from(self.rate);
         let mut at = 0.0;
-        let due: Vec<Duration> = (0..requests)
-            .map(|_| {
-                at -= (1.0 - self.rng.f64()).ln() * gap;
-                Duration::from_nanos(at as u64)
-            })
-            .collect();
-        let first = self.next;
-        self.next += requests;
-        let is_over = AtomicBool::new(false);
-        let window = Window { first, due: &due, begun: Instant::now(), is_over };
-        let (connections, size) = (&self.connections, self.size);
-        let (sent, received) = thread::scope(|scope| {
-            let sender = scope.spawn(|| window.send(connections, size));
-            let received = window.receive(&self.readable, connections, &mut self.begun, size);
-            window.is_over.store(true, Relaxed);
-            (sender.join().unwrap_or_else(|_| bail!("the sender panicked")), received)
-        });
-        let (late, response) = (sent?, received?);
-        if signals::received().is_some() && response.len() < due.len() {
-            return Ok(false);
+        let mut next_due = || {
+            at -= (1.0 - self.rng.f64()).ln() * gap;
+            Duration::from_nanos(at as u64)
+        };
+        let due: Vec<Duration> = (0..requests).map(|_| next_due()).collect();
+        let mut is_answered = vec![false; due.len()];
+        let (mut sent, mut left) = (0, due.len());
+        let begun = Instant::now();
+        let mut last = begun;
+        while left > 0 {
+            while let Some(&due) = due.get(sent).filter(|due| **due <= begun.elapsed()) {
+                if !self.send(self.first + sent as u64)? {
+                    break;
+                }
+                if is_timed {
+                    self.sent_late.record((begun.elapsed() - due).as_nanos() as u64);
+                }
+                sent += 1;
+            }
+            let early = due.get(sent).map_or(LOOK, |due| due.saturating_sub(begun.elapsed()));
+            let connections = self.wait(early.clamp(RETRY, LOOK))?;
+            if signals::received().is_some() {
+                return Ok(false);
+            }
+            if !connections.is_empty() || sent == due.len() - left {
+                last = Instant::now();
+            }
+            ensure!(last.elapsed() < SILENCE, "the server answered nothing for {SILENCE:?}");
+            for connection in connections {
+                self.receive(connection)?;
+                let now = begun.elapsed();
+                for place in self.answered(connection, due.len())? {
+                    ensure!(!is_answered[place], "the server answered a request twice");
+                    is_answered[place] = true;
+                    left -= 1;
+                    if is_timed {
+                        self.response.record((now - due[place]).as_nanos() as u64);
+                    }
+                }
+            }
         }
+        self.first += requests;
         self.windows += 1;
         self.planned += due.last().copied().unwrap_or_default();
-        self.taken += window.begun.elapsed();
-        if is_timed {
-            late.into_iter().for_each(|time| self.sent_late.record(time.as_nanos() as u64));
-            response.into_iter().for_each(|time| self.response.record(time.as_nanos() as u64));
-        }
+        self.taken += begun.elapsed();
         self.ensure_reached()?;
         Ok(true)
+    }
+
+    /// Sends a request; false if the connection's queue is full, since the server is behind.
+    fn send(&mut self, number: u64) -> anyhow::Result<bool> {
+        let connection = (number % self.connections.len() as u64) as usize;
+        let unsent = &mut self.unsent[connection];
+        if unsent.is_empty() {
+            *unsent = bytes_of(number, self.size);
+        }
+        match send(self.connections[connection].as_raw_fd(), unsent, MsgFlags::MSG_DONTWAIT) {
+            Ok(count) => drop(unsent.drain(..count)),
+            Err(Errno::EAGAIN) => {}
+            Err(e) => return Err(e).context("cannot send a request"),
+        }
+        Ok(unsent.is_empty())
+    }
+
+    /// Connections that have something to receive, at once or within this time.
+    fn wait(&self, time: Duration) -> anyhow::Result<Vec<usize>> {
+        // epoll_wait(2) counts in ms.
+        let mut readable = [PollFd::new(self.readable.0.as_fd(), PollFlags::POLLIN)];
+        match ppoll(&mut readable, Some(TimeSpec::from_duration(time)), None) {
+            Ok(0) | Err(Errno::EINTR) => return Ok(Vec::new()),
+            other => other.context("ppoll")?,
+        };
+        let mut events = [EpollEvent::empty(); 256];
+        let count = self.readable.wait(&mut events, EpollTimeout::ZERO).context("epoll_wait")?;
+        Ok(events[..count].iter().map(|event| event.data() as usize).collect())
+    }
+
+    /// Takes what a connection has received.
+    fn receive(&mut self, connection: usize) -> anyhow::Result<()> {
+        let stream = self.connections[connection].as_raw_fd();
+        let count = recv(stream, &mut self.buffer, MsgFlags::MSG_DONTWAIT);
+        let count = count.context("cannot receive a response")?;
+        ensure!(count > 0, "the server closed a connection");
+        self.received[connection].extend(&self.buffer[..count]);
+        Ok(())
+    }
+
+    /// Checks the responses that a connection has received as a whole: the places of their requests in the window.
+    fn answered(&mut self, connection: usize, requests: usize) -> anyhow::Result<Vec<usize>> {
+        let received = &mut self.received[connection];
+        let whole = received.len() / self.size * self.size;
+        let places = received.drain(..whole).collect::<Vec<u8>>();
+        let place = |response: &[u8]| {
+            let number =
+                response.first_chunk().map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes));
+            let place = number.checked_sub(self.first).filter(|place| *place < requests as u64);
+            let is_from_here = number % self.connections.len() as u64 == connection as u64;
+            place
+                .filter(|_| is_from_here && response == bytes_of(number, self.size))
+                .map(|place| place as usize)
+                .context("the server returned something else than the request")
+        };
+        places.chunks(self.size).map(place).collect()
     }
 
     /// Refuses a rate that is not reached.
@@ -161,107 +232,6 @@ impl Client {
     /// Times of the timed windows, by name.
     pub(crate) fn times(&self) -> [(&'static str, &Recorder); 2] {
         [("response", &self.response), ("sent_late", &self.sent_late)]
-    }
-}
-
-impl Window<'_> {
-    /// Sends each request when it is due; by how much each was late.
-    fn send(&self, connections: &[TcpStream], size: usize) -> anyhow::Result<Vec<Duration>> {
-        let sent = self.send_all(connections, size);
-        if sent.is_err() {
-            self.is_over.store(true, Relaxed);
-        }
-        sent
-    }
-
-    fn send_all(&self, connections: &[TcpStream], size: usize) -> anyhow::Result<Vec<Duration>> {
-        // The usual 50 µs would make each request late.
-        set_timerslack(1)?;
-        let mut late = Vec::with_capacity(self.due.len());
-        for (number, &due) in (self.first..).zip(self.due) {
-            while let Some(early) = due.checked_sub(self.begun.elapsed()).filter(|d| !d.is_zero()) {
-                if self.is_over.load(Relaxed) {
-                    return Ok(late);
-                }
-                thread::sleep(early.min(LOOK));
-            }
-            late.push(self.begun.elapsed() - due);
-            let connection = &connections[(number % connections.len() as u64) as usize];
-            let request = bytes_of(number, size);
-            let mut left = &request[..];
-            while !left.is_empty() && !self.is_over.load(Relaxed) {
-                match send(connection.as_raw_fd(), left, MsgFlags::MSG_DONTWAIT) {
-                    Ok(sent) => left = &left[sent..],
-                    // Its queue is full: the server is behind.
-                    Err(Errno::EAGAIN) => thread::sleep(Duration::from_micros(100)),
-                    Err(e) => return Err(e).context("cannot send a request"),
-                }
-            }
-        }
-        Ok(late)
-    }
-
-    /// Receives and checks all responses: the time of each from when its request was due.
-    fn receive(
-        &self,
-        readable: &Epoll,
-        connections: &[TcpStream],
-        begun: &mut [Vec<u8>],
-        size: usize,
-    ) -> anyhow::Result<Vec<Duration>> {
-        let mut times = Vec::with_capacity(self.due.len());
-        let mut is_answered = vec![false; self.due.len()];
-        let mut events = [EpollEvent::empty(); 256];
-        let mut buffer = vec![0; size.max(64 << 10)];
-        let mut last = Instant::now();
-        while times.len() < self.due.len() {
-            let count = match readable.wait(&mut events, LOOK.as_millis() as u16) {
-                Err(Errno::EINTR) => 0,
-                other => other.context("epoll_wait")?,
-            };
-            if signals::received().is_some() || self.is_over.load(Relaxed) {
-                return Ok(times);
-            }
-            let answered = self.due.len() - times.len();
-            let silence = self.due.get(times.len()).map_or(SILENCE, |due| *due + SILENCE);
-            ensure!(
-                count > 0 || last.elapsed() < SILENCE || self.begun.elapsed() < silence,
-                "the server has not answered {answered} requests for {SILENCE:?}"
-            );
-            for event in &events[..count] {
-                let k = event.data() as usize;
-                let read = recv(connections[k].as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT);
-                let read = read.context("cannot receive a response")?;
-                ensure!(read > 0, "the server closed a connection");
-                let now = self.begun.elapsed();
-                last = Instant::now();
-                begun[k].extend(&buffer[..read]);
-                let whole = begun[k].len() / size * size;
-                for response in begun[k][..whole].chunks(size) {
-                    let place = self.place(response, k as u64, connections.len() as u64)?;
-                    ensure!(!is_answered[place], "the server answered a request twice");
-                    is_answered[place] = true;
-                    times.push(now.saturating_sub(self.due[place]));
-                }
-                begun[k].drain(..whole);
-            }
-        }
-        Ok(times)
-    }
-
-    /// Place of the request that a response answers; an error for any that was not sent over this connection.
-    fn place(&self, response: &[u8], connection: u64, connections: u64) -> anyhow::Result<usize> {
-        let number = response.first_chunk().map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes));
-        let place = number.checked_sub(self.first).filter(|k| *k < self.due.len() as u64);
-        match place {
-            Some(place)
-                if number % connections == connection
-                    && response == bytes_of(number, response.len()) =>
-            {
-                Ok(place as usize)
-            }
-            _ => bail!("the server returned something else than the request"),
-        }
     }
 }
 

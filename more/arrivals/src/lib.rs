@@ -1,9 +1,9 @@
 //! Requests arrive at an echo server over TCP on the loopback, by a schedule that waits for no response.
 //!
 //! The server is a process of its own (`server.rs`): a thread per connection, Tokio with a task per connection, or any
-//! program. This process is the client. It keeps `--tasks` connections open and sends `--rate` requests per second,
-//! after exponential gaps, to one connection after the other. One thread sends; the main thread receives. The server
-//! returns each request as it is, so that a response proves its own work.
+//! program. This process is the client, in one thread: it keeps `--tasks` connections open, sends `--rate` requests per
+//! second, after exponential gaps, to one connection after the other, and sleeps in between. The server returns each
+//! request as it is, so that a response proves its own work.
 //!
 //! One iteration is a window of 50 ms, or of four requests if these take longer. Its sample is the **CPU time of the
 //! server per request**: the server's CPU clock after the window less that before, divided by the requests. CPU times,
@@ -12,8 +12,7 @@
 //!
 //! `response` is the time from a request's *scheduled* arrival until the client has its response: a request that is
 //! sent late, or waits behind others, counts in full (no coordinated omission). `sent_late` is the client's own share
-//! of it. A
-//! rate that client and server cannot reach on these CPUs is an error.
+//! of it. A rate that client and server cannot reach on these CPUs is an error.
 //!
 //! Not to be taken for a network: loopback has no interrupts of a device, and client and server share the CPUs.
 

@@ -192,8 +192,8 @@ pub fn earlier(path: &Path) -> anyhow::Result<Contents> {
     Ok(contents)
 }
 
-/// Records of a short run of a plan, and the new file in this folder that keeps them.
-pub fn quick(plan: Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
+/// Records of a plan that is run at once, and the new file in this folder that keeps them.
+pub fn run_here(plan: &Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
     let store = Store::open(None, "switchcost").map_err(|e| {
         anyhow::anyhow!(
             "cannot keep what is measured in this folder ({}): go to a folder that you may write to, or name a file of \
@@ -202,12 +202,11 @@ pub fn quick(plan: Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
         )
     })?;
     let path = store.path().to_owned();
-    let plan = plan.quickened();
     let cases = plan.cases();
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
     let keep =
         Keep { store, seed: None, options: Options::default(), earlier: Contents::default() };
-    let rounds = Campaign::of(programs, cases)?.run(keep, &plan, Time::of(&plan))?;
+    let rounds = Campaign::of(programs, cases)?.run(keep, plan, Time::of(plan))?;
     Ok((path, rounds.records().to_vec()))
 }

@@ -11,7 +11,7 @@ use facts::service::{self, Service};
 use super::args::{TextOrJson, newest_first};
 use super::output;
 use crate::figures::{Figures, provenance};
-use crate::measure::campaign::quick;
+use crate::measure::campaign::run_here;
 use crate::measure::store;
 use crate::plan::Plan;
 use crate::plan::values::{many, tasks};
@@ -86,9 +86,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let load =
         Load { rate: args.switches.unwrap_or(5000), connections: args.connections.unwrap_or(200) };
     console::say(format_args!(
-        "measuring two servers under this load, in 15 s or in five rounds …"
+        "measuring two servers under this load, for 15 s, or longer if there are many connections …"
     ));
-    let (path, records) = quick(Plan::parse(&load.plan())?)?;
+    let (path, records) = run_here(&Plan::parse(&load.plan())?)?;
     ensure!(
         signals::received().is_none(),
         "interrupted while it measured: the part is kept in {}",
