@@ -83,6 +83,24 @@ fn a_load_that_the_system_refuses_is_told_with_its_limit() {
     }
 }
 
+#[test]
+fn a_load_is_measured_by_two_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = estimate(&["--switches", "100", "--connections", "3", "--format", "json"]);
+    let run = run.folder(folder.path()).finish().expect(0);
+    let found: Value = serde_json::from_str(&run.stdout).unwrap();
+    let rows = found["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 7, "{found}");
+    for (row, side) in rows.iter().flat_map(|row| [(row, "thread"), (row, "task")]) {
+        assert!(row[side]["value"].is_number(), "{side}: {row}");
+    }
+    assert!(
+        ["threads", "depends", "tasks"].iter().any(|word| found["verdict"] == *word),
+        "{found}"
+    );
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{run}");
+}
+
 /// What was measured is kept.
 #[test]
 fn an_interrupted_estimate_keeps_its_part() {

@@ -57,8 +57,8 @@ pub struct Description {
         deserialize_with = "positive_if_known"
     )]
     pub hops: Option<u64>,
-    /// Requests in an iteration, if they arrive by a schedule of their own: a sample is then no length of the iteration
-    /// but the server's CPU time per request.
+    /// Requests per iteration of an open loop. Each sample is then the server's CPU time per request, and not the
+    /// iteration's length.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

@@ -91,9 +91,9 @@ impl Run {
         self.measured = pids;
     }
 
-    /// Names the runtime, if it is known only now.
-    pub fn set_runtime(&mut self, runtime: Runtime) {
-        self.description.runtime = Some(runtime);
+    /// Names the runtime, if it is not known before the start.
+    pub fn set_runtime(&mut self, runtime: Option<Runtime>) {
+        self.description.runtime = runtime.or(self.description.runtime.take());
     }
 
     /// Adds a distribution of the whole run, if there are samples of it.

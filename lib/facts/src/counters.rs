@@ -10,7 +10,7 @@ use std::io;
 use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_getaffinity};
-use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
 use perf_event::events::Software;
 use perf_event::{Builder, Counter};
@@ -145,9 +145,10 @@ pub(crate) struct Switches(Vec<Counter>);
 impl Switches {
     /// Counts from now on; `None` if that is not allowed, or there are not enough descriptors for it.
     pub(crate) fn count(threads: impl ExactSizeIterator<Item = i32>) -> Option<Self> {
-        let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
-        if (threads.len() + RESERVE) as u64 > soft {
-            return None;
+        let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+        let needed = (threads.len() + RESERVE) as u64;
+        if needed > soft {
+            setrlimit(Resource::RLIMIT_NOFILE, needed, hard).ok()?;
         }
         let mut switches = Builder::new(Software::CONTEXT_SWITCHES);
         switches.include_kernel().any_cpu().inherit(true);
@@ -167,7 +168,7 @@ impl Switches {
     }
 
     /// Switches so far.
-    pub(crate) fn total(mut self) -> Option<u64> {
+    pub(crate) fn total(&mut self) -> Option<u64> {
         self.0.iter_mut().map(|counter| counter.read().ok()).sum()
     }
 }

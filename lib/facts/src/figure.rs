@@ -32,7 +32,7 @@ impl Metric {
                 let usage = record.usage?;
                 (usage.user_ns as f64 + usage.system_ns as f64) / record.timed()?.0 as f64
             }
-            // A sample is CPU time: how long the iteration took is not known.
+            // How long an iteration of an open loop took is not known.
             Metric::CpuShare if record.arrivals.is_some() => return None,
             Metric::CpuShare => {
                 let used = record.usage?.user_ns as f64 + record.usage?.system_ns as f64;

@@ -102,7 +102,7 @@ impl Service {
         self.groups.iter().map(|group| group.threads).sum()
     }
 
-    /// Switches of threads that began and ended between two looks: their kind is not known.
+    /// Switches of threads that ended between two looks: their kind is not known.
     pub fn unseen(&self) -> u64 {
         let Counts { voluntary, involuntary, .. } = self.seen();
         self.counted.unwrap_or(0).saturating_sub(voluntary + involuntary)
@@ -178,7 +178,8 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
     let main = *book.alive.first()?;
     let quota = machine::cpu_quota_of(main);
     let throttled_before = throttling(main);
-    let switches = Switches::count(book.threads.keys().copied());
+    let mut switches = Switches::count(book.threads.keys().copied());
+    let (mut name, mut counted) = (comm(main), None);
     let (mut elapsed, mut has_ended, mut interval) = (None, false, INTERVAL);
     while !has_ended && begun.elapsed() < length && !is_over() {
         thread::sleep(interval.min(length.saturating_sub(begun.elapsed())));
@@ -186,6 +187,9 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
         has_ended = !book.look(roots);
         if !has_ended {
             elapsed = Some(begun.elapsed());
+            counted = switches.as_mut().and_then(Switches::total);
+            // It may have become another program meanwhile.
+            name = comm(main).or(name);
             // Of many threads a look takes long: it must not become the load.
             interval = INTERVAL.max(looked.elapsed() * 20);
         }
@@ -194,14 +198,13 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
     let cpu_ns = book.cpu_time();
     let busiest = book.threads.values().map(|thread| thread.did().cpu_ns).max();
     Some(Service {
-        // It may have become another program meanwhile.
-        name: book.threads.values().next().map_or_else(String::new, |main| main.name.clone()),
+        name: name.unwrap_or_default(),
         elapsed_ns: elapsed.as_nanos() as u64,
         processes: book.processes.len() as u64,
         cpus: book.cpus().min(quota.unwrap_or(f64::INFINITY)),
         cpu_ns,
         busiest_ns: busiest.unwrap_or(0),
-        counted: switches.and_then(Switches::total),
+        counted,
         throttling: quota.map(|_| most_throttled(&throttled_before, &throttling(main))),
         has_ended,
         groups: groups(book.threads.into_values()),
@@ -275,6 +278,11 @@ fn family(roots: &[i32]) -> Vec<i32> {
     }
     found.retain(|pid| *pid != std::process::id() as i32);
     found
+}
+
+/// Name of a process.
+fn comm(pid: i32) -> Option<String> {
+    Source::system().text(&format!("/proc/{pid}/comm")).map(|name| name.trim().to_owned())
 }
 
 /// Name and counts of a thread; `None` if it has ended.

@@ -6,7 +6,7 @@
 //! request as it is, so that a response proves its own work.
 //!
 //! One iteration is a window of 50 ms, or of four requests if these take longer. Its sample is the **CPU time of the
-//! server per request**: the server's CPU clock after the window less that before, divided by the requests. CPU times,
+//! server per request**: the increase of the server's CPU clock over the window, divided by the requests. CPU times,
 //! switches and memory that a runner reads are the server's alone. Left out: what the client does, and the check of
 //! the responses.
 //!
@@ -14,7 +14,7 @@
 //! sent late, or waits behind others, counts in full (no coordinated omission). `sent_late` is the client's own share
 //! of it. A rate that client and server cannot reach on these CPUs is an error.
 //!
-//! Not to be taken for a network: loopback has no interrupts of a device, and client and server share the CPUs.
+//! This is no model of a network: loopback has no interrupts of a device, and client and server share the CPUs.
 
 mod client;
 mod server;
@@ -42,7 +42,8 @@ struct Cli {
     #[command(flatten)]
     flags: Flags,
     /// Server: `thread`, a thread per connection; `tokio`, a Tokio task per connection; `tokio-spawn`, a further task
-    /// per request; or the path of a program that accepts connections on its standard input
+    /// per request; or the path of a program, in one process, that prints the name, flavor and version of its runtime in a
+    /// line, and accepts connections on its standard input
     #[arg(long, value_name = "SERVER", default_value = "tokio")]
     on: On,
     /// Requests per second, of all connections together
@@ -122,10 +123,8 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     // While there is one thread.
     let mut server = Server::fork(cli, listener)?;
     run.set_measured(vec![server.pid()]);
-    if let Some(runtime) = server.runtime(&cli.on)? {
-        run.set_runtime(runtime);
-    }
-    let driven = drive(cli, run, &server, || Client::connect(cli, address));
+    let told = server.runtime(&cli.on).map(|runtime| run.set_runtime(runtime));
+    let driven = told.and_then(|()| drive(cli, run, &server, || Client::connect(cli, address)));
     driven.map_err(|e| server.explain(e))
 }
 

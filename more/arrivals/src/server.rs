@@ -20,11 +20,12 @@ use anyhow::{Context, bail, ensure};
 use contract::message::{Claim, Runtime};
 use contract::{Interrupted, console, signals};
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::time::clock_getcpuclockid;
-use nix::unistd::{Pid, pipe};
+use nix::unistd::{Pid, pipe2};
 use runtime::RuntimeFlags;
 use threads::process;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -87,7 +88,7 @@ pub(crate) struct Server {
 impl Server {
     /// Forks the server. Call it while this process has one thread.
     pub(crate) fn fork(cli: &Cli, listener: TcpListener) -> anyhow::Result<Self> {
-        let (says, tell) = pipe().context("cannot make a pipe")?;
+        let (says, tell) = pipe2(OFlag::O_CLOEXEC).context("cannot make a pipe")?;
         // SAFETY: this process has one thread.
         let child = unsafe { process::fork(|detached| live(detached, cli, listener, tell)) };
         let process = child.context("cannot fork the server: see ulimit -u and pids.max")?;
@@ -144,7 +145,10 @@ impl Server {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         match waitid(Id::Pid(self.process), flags) {
             Ok(WaitStatus::StillAlive) | Err(_) => error,
-            Ok(end) => error.context(format!("the server ended: {end:?}")),
+            Ok(WaitStatus::Exited(_, status)) => {
+                error.context(format!("the server ended with status {status}"))
+            }
+            Ok(end) => error.context(format!("the server was killed: {end:?}")),
         }
     }
 }

@@ -1,5 +1,5 @@
-// Accepts connections on its standard input, a listening socket, and returns in a goroutine for each what that sends:
-// a server for `arrivals --on PATH`. In its first line it says which runtime it has.
+// An echo server for `arrivals --on PATH`: it accepts connections on its standard input, a listening socket, with one
+// goroutine per connection, and prints in a line which runtime it has.
 package main
 
 import (

@@ -53,7 +53,7 @@ pub struct Corrected {
     pub(crate) uncertainty: f64,
     /// Logarithms of its slices that count, by turn, as measured.
     pub turns: BTreeMap<u32, f64>,
-    /// True if less than half of its slices count, since the time of the others was not the program's; of latencies, if
+    /// True if less than half of its slices count, since the time of the others was not the program's; of percentiles, if
     /// such time was in any.
     pub(crate) is_short: bool,
 }

@@ -10,7 +10,7 @@ use super::grid::Grid;
 use super::layout::{width, wrapped};
 use crate::figures::grade::{Grade, Graded};
 use crate::figures::number::{Shown, number, percent, shown};
-use crate::views::estimate::{Compared, LITTLE, Loaded, Verdict as LoadVerdict};
+use crate::views::estimate::{Compared, LITTLE, Loaded, MUCH};
 use crate::views::service::{Prices, Seen, Verdict, Watched};
 
 /// Most names of threads in the table.
@@ -25,7 +25,7 @@ pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
         counts(connections)
     );
     wrapped(&title, 0, width(), out)?;
-    if loaded.verdict == LoadVerdict::Neither {
+    if loaded.missing.iter().all(Option::is_some) {
         return wrapped(&loaded.sentence(), 0, width(), out);
     }
     writeln!(out)?;
@@ -38,8 +38,11 @@ pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)?;
     wrapped(&loaded.sentence(), 0, width(), out)?;
     let rule = format!(
-        "Rule: threads will do if they take at most {} of the CPUs more than tasks, and hold at most {0} of the memory.",
-        percent(LITTLE)
+        "Rule, by the ends of the intervals: threads will do if they use at most {0} of all CPUs more than tasks, and \
+         hold at most {0} of the memory; take async tasks if threads use at least {0} of all CPUs more, or hold {1} of \
+         the memory.",
+        percent(LITTLE),
+        percent(MUCH)
     );
     wrapped(&rule, 0, width(), out)?;
     wrapped(
@@ -106,14 +109,14 @@ fn facts(Watched { service, seen, .. }: &Watched) -> Vec<String> {
     let unseen = service.unseen() as f64 / seconds;
     if service.counted.is_some() && unseen >= 1.0 {
         lines.push(format!(
-            "perf's counter has {} more switches/s: of threads that began or ended between two looks.",
+            "perf counted {} more switches/s, made by threads that ended between two looks.",
             rate(unseen)
         ));
     }
     if service.counted.is_none() && *seen < 0.99 {
         lines.push(format!(
-            "{} of its CPU time went to threads that began or ended between two looks; their switches are not known \
-             (perf events would count them: run it as root, or set kernel.perf_event_paranoid to 1).",
+            "{} of its CPU time went to threads that ended between two looks, and their switches are not known. A perf \
+             event would count them: run it as root or set kernel.perf_event_paranoid to 1, and raise `ulimit -n`.",
             percent(1.0 - seen)
         ));
     }

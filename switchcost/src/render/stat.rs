@@ -86,7 +86,7 @@ fn cpu(record: &Record) -> Option<String> {
     let samples = record.samples.as_ref()?;
     let [user, kernel] = [usage.user_ns, usage.system_ns].map(|ns| Nanos(ns as f64 / all as f64));
     let mut line = format!("per {unit}: {user} user, {kernel} kernel");
-    // How long an iteration took that has latencies is not known.
+    // How long an iteration of an open loop took is not known.
     if record.arrivals.is_none() {
         let wall = samples.mean * samples.count as f64;
         line += &format!("; {:.2} CPUs busy", (usage.user_ns + usage.system_ns) as f64 / wall);

@@ -44,14 +44,14 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
 
-    /// Results that have the price of a switch [default: the newest switchcost-*.jsonl in this folder that are of this
-    /// machine]
+    /// Results that hold the price of a switch [default: this machine's newest switchcost-*.jsonl in this folder that has
+    /// it]
     #[arg(value_name = "FILE", conflicts_with = "load")]
     results: Option<PathBuf>,
 }
 
 /// Most files of a folder that are looked into.
-const MOST_FILES: usize = 12;
+const MOST_FILES: usize = 50;
 
 fn span(text: &str) -> Result<Duration, String> {
     let text = if text.parse::<u32>().is_ok() { &format!("{text}s") } else { text };
@@ -71,7 +71,7 @@ fn rate(text: &str) -> Result<u32, String> {
 }
 
 fn connections(text: &str) -> Result<u32, String> {
-    u32::try_from(tasks(text)?).map_err(|e| e.to_string())
+    u32::try_from(tasks(text)?).map_err(|_| "4 billion connections are the most".to_owned())
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
@@ -80,13 +80,13 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     if args.switches.is_none() && args.connections.is_none() {
         return Err(BadUsage::new(
-            "nothing is to be estimated: give --switches or --connections, or a service by --pid",
+            "name a load (--switches, --connections) or a running service (--pid)",
         ));
     }
     let load =
         Load { rate: args.switches.unwrap_or(5000), connections: args.connections.unwrap_or(200) };
     console::say(format_args!(
-        "measuring two servers under this load, for 15 s, or longer if there are many connections …"
+        "measuring two servers under this load, for 15 s, or longer at a low rate or with many connections …"
     ));
     let (path, records) = run_here(&Plan::parse(&load.plan())?)?;
     ensure!(
@@ -97,7 +97,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let loaded = Loaded::of(load, &Figures::of(&records));
     output::print_as(args.format, &loaded, |out| render::estimate::load(&loaded, out))?;
     console::say(format_args!("records: {}", path.display()));
-    ensure!(loaded.verdict != Verdict::Neither, "the servers could not be measured");
+    ensure!(loaded.verdict != Verdict::Neither, "the server of async tasks could not be measured");
     Ok(())
 }
 
@@ -110,7 +110,9 @@ fn watch(args: &Args) -> anyhow::Result<()> {
         if process != id {
             console::say(format_args!("{id} is a thread of process {process}, which is watched"));
         }
-        processes.push(process);
+        if !processes.contains(&process) {
+            processes.push(process);
+        }
     }
     let prices = match &args.results {
         Some(path) => Some(named(path)?),
@@ -120,10 +122,10 @@ fn watch(args: &Args) -> anyhow::Result<()> {
     let service = service::watch(&processes, args.length, || signals::received().is_some());
     ensure!(
         service.is_some() || signals::received().is_none(),
-        "interrupted before it was seen twice: nothing is known of it"
+        "interrupted too soon: nothing is known of the service"
     );
     let service: Service = service.context(
-        "it ended before it was seen twice: watch a process that lives for some seconds",
+        "the process ended too soon to be measured: watch one that lives for some seconds",
     )?;
     let watched = Watched::of(processes, service, prices);
     output::print_as(args.format, &watched, |out| render::estimate::service(&watched, out))

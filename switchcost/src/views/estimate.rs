@@ -1,17 +1,19 @@
 //! A load, measured by two echo servers: what each takes, and which one it asks for.
 
-use facts::{Metric, Quantity, Stat};
-use serde::{Serialize, Serializer};
+use facts::machine::Bound;
+use facts::{Metric, Quantity, Record, Stat};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
 
 use crate::figures::number::{number, percent};
 use crate::figures::value::{Form, Value};
 use crate::figures::{Figure, Figures, provenance};
 
-/// Share of the CPUs, and of the memory, that threads may take more than tasks and still will do.
+/// Share of the CPUs, and of the memory, that decides for threads or for tasks.
 pub(crate) const LITTLE: f64 = 0.05;
 
 /// Share of the memory from which threads are too much.
-const MUCH: f64 = 0.5;
+pub(crate) const MUCH: f64 = 0.5;
 
 /// Rows of the plan.
 const SERVERS: [&str; 2] = ["thread per connection", "task per connection"];
@@ -45,6 +47,7 @@ impl Load {
                 {{ name = "switches", metric = "switches" }},
                 {{ name = "response, p50", metric = "extra.response.p50" }},
                 {{ name = "response, p99", metric = "extra.response.p99" }},
+                {{ name = "sent late, p99", metric = "extra.sent_late.p99" }},
                 {{ name = "memory each", metric = "system-per-task" }},
                 {{ name = "peak each", metric = "peak-per-task" }},
             ]
@@ -60,13 +63,14 @@ impl Load {
     }
 }
 
-/// A figure of both servers, or why there is none.
-#[derive(Clone, Debug, Serialize)]
+/// A figure, or why there is none.
+type Found = Result<Value, String>;
+
+/// A figure of both servers, and its quotient.
+#[derive(Clone, Debug)]
 pub(crate) struct Compared {
     pub(crate) name: &'static str,
-    /// The thread's, the task's, and their quotient.
-    #[serde(serialize_with = "shown")]
-    pub(crate) values: [Result<Value, String>; 3],
+    values: [Found; 3],
 }
 
 /// What a load asks for.
@@ -79,7 +83,7 @@ pub(crate) enum Verdict {
     Depends,
     /// Tasks take clearly less, or threads cannot do it.
     Tasks,
-    /// This machine cannot do it, or one server could not be measured.
+    /// The server of tasks has no figures, and there is nothing to compare.
     Neither,
 }
 
@@ -88,10 +92,11 @@ pub(crate) enum Verdict {
 pub(crate) struct Loaded {
     pub(crate) load: Load,
     pub(crate) machine: String,
+    #[serde(serialize_with = "for_programs")]
     pub(crate) rows: Vec<Compared>,
     /// CPU time that tasks save, as a share of that of all CPUs: the ends of its interval.
     pub(crate) saved: Option<[f64; 2]>,
-    /// Memory that threads take, as a share of the machine's.
+    /// Memory that threads take at most, as a share of what there is.
     pub(crate) memory: Option<f64>,
     pub(crate) verdict: Verdict,
     /// Why a server has no figures.
@@ -101,13 +106,9 @@ pub(crate) struct Loaded {
 impl Loaded {
     /// What two servers took, by the records of the load's plan.
     pub(crate) fn of(load: Load, figures: &Figures<'_>) -> Self {
-        let value = |server: &str, metric: &Metric| {
-            let figure = figures.iter().find(|figure| is_figure(figure, server, metric));
-            let figure = figure.ok_or("it was not measured")?;
-            Value::of(figures, figure)
-        };
+        let value = |server: &str, metric: &Metric| value(figures, server, metric);
         let both = |metric: Metric| SERVERS.map(|server| value(server, &metric));
-        let response = |stat| both(Metric::Extra { name: "response".to_owned(), stat });
+        let extra = |name: &str, stat| both(Metric::Extra { name: name.to_owned(), stat });
         let request = both(Metric::Request);
         let missing = request.each_ref().map(|value| value.as_ref().err().cloned());
         let gap = Value::exact(1e9 / f64::from(load.rate), Some(Quantity::Time));
@@ -115,15 +116,15 @@ impl Loaded {
         let all = Value::exact(load.connections.into(), None);
         let memory = memory(&value).map(|value| value?.times(&all));
         let record = figures.records.first();
-        let all_cpus = record.and_then(|record| record.cpu_count()).map(|cpus| cpus as f64);
-        let saved = all_cpus.and_then(|all| {
+        let saved = record.and_then(cpus_of).and_then(|all| {
             let [thread, task] = cpus.each_ref();
             let difference = thread.as_ref().ok()?.less(task.as_ref().ok()?).ok()?;
             let [_, low, high] = difference.ends();
             (!difference.has_few_rounds()).then(|| [low / all, high / all])
         });
-        let total = record.and_then(|record| record.machine().memory_total_bytes);
-        let share = total.and_then(|all| Some(memory[0].as_ref().ok()?.ends()[2] / all as f64));
+        let share = record
+            .and_then(memory_of)
+            .and_then(|all| Some(memory[0].as_ref().ok()?.ends()[2] / all as f64));
         Loaded {
             load,
             machine: provenance::machine(figures.records),
@@ -132,8 +133,9 @@ impl Loaded {
                 compared("CPU time per request", request),
                 compared("CPUs in use", cpus),
                 compared("switches per request", both(Metric::Switches)),
-                compared("response, median", response(Stat::P50)),
-                compared("response, 99th percentile", response(Stat::P99)),
+                compared("response, median", extra("response", Stat::P50)),
+                compared("response, 99th percentile", extra("response", Stat::P99)),
+                compared("  sent late by the client, 99th", extra("sent_late", Stat::P99)),
                 compared("memory of server and kernel", memory),
             ],
             saved,
@@ -141,15 +143,68 @@ impl Loaded {
             missing,
         }
     }
+
+    /// The verdict in words.
+    pub(crate) fn sentence(&self) -> String {
+        let reason = |k: usize| self.missing[k].as_deref().unwrap_or_default();
+        let cpus = self.saved.map_or("Too few rounds were measured".to_owned(), |[low, high]| {
+            let [low, high] = [low, high].map(|share| number(share * 100.0));
+            format!("Threads use {low} to {high} % of all CPUs more than tasks do")
+        });
+        let memory =
+            self.memory.map_or("it is not known how much memory there is".to_owned(), |share| {
+                format!("they hold {} of the memory", percent(share))
+            });
+        match self.verdict {
+            Verdict::Threads => format!("Threads will do. {cpus}; {memory}."),
+            Verdict::Depends => {
+                format!("It depends on the rest of your program. {cpus}; {memory}.")
+            }
+            Verdict::Tasks if self.missing[0].is_some() => {
+                format!("Take async tasks. Threads: {}.", reason(0))
+            }
+            Verdict::Tasks => format!("Take async tasks. {cpus}; {memory}."),
+            Verdict::Neither => format!("There is no verdict. Async tasks: {}.", reason(1)),
+        }
+    }
 }
 
-fn is_figure(figure: &Figure<'_>, server: &str, metric: &Metric) -> bool {
-    figure.key.row == server && figure.metric() == metric
+/// A server's figure. One that was refused or failed in every second round or more has none.
+fn value(figures: &Figures<'_>, server: &str, metric: &Metric) -> Found {
+    let is_it = |figure: &&Figure<'_>| figure.key.row == server && figure.metric() == metric;
+    let figure = figures.iter().find(is_it).ok_or("it was not measured")?;
+    let value = Value::of(figures, figure)?;
+    let (failed, whole) = (figure.runs.failed, figure.runs.whole.len());
+    if failed >= whole {
+        let errors = figures
+            .records
+            .iter()
+            .filter(|record| record.place().is_some_and(|place| place.case.row == server));
+        let error =
+            errors.filter_map(|record| record.error.as_deref()).next().unwrap_or("it failed");
+        return Err(format!("{error} ({failed} of {} rounds)", failed + whole));
+    }
+    Ok(value)
+}
+
+/// CPUs that its programs could use, within a quota.
+fn cpus_of(record: &Record) -> Option<f64> {
+    let quota = record.machine().cpu_quota.and_then(|quota| quota.cpus());
+    Some((record.cpu_count()? as f64).min(quota.unwrap_or(f64::INFINITY)))
+}
+
+/// Memory that its programs could have, in bytes.
+fn memory_of(record: &Record) -> Option<u64> {
+    let limit = match record.machine().memory_limit {
+        Some(Bound::At(bytes)) => bytes,
+        _ => u64::MAX,
+    };
+    Some(record.machine().memory_total_bytes?.min(limit))
 }
 
 /// Memory of both servers per connection, the kernel's included. The client's ends of the connections are on this
 /// machine too: they are as large as the ends of the server of tasks, of which the kernel keeps nothing else.
-fn memory(value: &impl Fn(&str, &Metric) -> Result<Value, String>) -> [Result<Value, String>; 2] {
+fn memory(value: &impl Fn(&str, &Metric) -> Found) -> [Found; 2] {
     let [_, task] = SERVERS;
     let end = || {
         let both =
@@ -159,7 +214,7 @@ fn memory(value: &impl Fn(&str, &Metric) -> Result<Value, String>) -> [Result<Va
     SERVERS.map(|server| value(server, &Metric::SystemPerTask)?.less(&end()?))
 }
 
-fn compared(name: &'static str, [thread, task]: [Result<Value, String>; 2]) -> Compared {
+fn compared(name: &'static str, [thread, task]: [Found; 2]) -> Compared {
     let quotient = match (&thread, &task) {
         (Ok(thread), Ok(task)) => thread.over(task),
         (Err(why), _) | (_, Err(why)) => Err(why.clone()),
@@ -167,21 +222,31 @@ fn compared(name: &'static str, [thread, task]: [Result<Value, String>; 2]) -> C
     Compared { name, values: [thread, task, quotient] }
 }
 
-/// For programs: the estimate and the ends of its interval, or the reason.
-fn shown<S: Serializer>(values: &[Result<Value, String>; 3], to: S) -> Result<S::Ok, S::Error> {
-    values.each_ref().map(|value| value.as_ref().map(Value::ends)).serialize(to)
+/// For programs: estimates and the ends of their intervals in ns, bytes or numbers, or why there is none.
+fn for_programs<S: serde::Serializer>(rows: &[Compared], to: S) -> Result<S::Ok, S::Error> {
+    let found = |found: &Found| match found.as_ref().map(Value::ends) {
+        Ok([value, low, high]) => json!({ "value": value, "low": low, "high": high }),
+        Err(why) => json!({ "missing": why }),
+    };
+    let row = |Compared { name, values: [thread, task, quotient] }: &Compared| {
+        let [thread, task, quotient] = [thread, task, quotient].map(found);
+        json!({ "name": name.trim(), "thread": thread, "task": task, "quotient": quotient })
+    };
+    rows.iter().map(row).collect::<Vec<Json>>().serialize(to)
 }
 
 impl Verdict {
     /// By the share of the CPUs that tasks save, the share of the memory that threads take, and which servers could be
     /// measured.
     fn of(saved: Option<[f64; 2]>, memory: Option<f64>, are_measured: [bool; 2]) -> Self {
-        let memory = memory.unwrap_or(0.0);
-        match (are_measured, saved) {
-            ([_, false], _) => Verdict::Neither,
-            ([false, true], _) => Verdict::Tasks,
-            (_, Some([_, high])) if high < LITTLE && memory < LITTLE => Verdict::Threads,
-            (_, Some([low, _])) if low > LITTLE || memory > MUCH => Verdict::Tasks,
+        match (are_measured, saved, memory) {
+            ([_, false], ..) => Verdict::Neither,
+            ([false, true], ..) => Verdict::Tasks,
+            (_, Some([_, high]), Some(memory)) if high < LITTLE && memory < LITTLE => {
+                Verdict::Threads
+            }
+            (_, Some([low, _]), _) if low > LITTLE => Verdict::Tasks,
+            (_, _, Some(memory)) if memory > MUCH => Verdict::Tasks,
             _ => Verdict::Depends,
         }
     }
@@ -191,9 +256,7 @@ impl Compared {
     /// Both figures and their quotient as people read them.
     pub(crate) fn cells(&self) -> [String; 3] {
         let [thread, task, quotient] = &self.values;
-        let show = |value: &Result<Value, String>| {
-            value.as_ref().map_err(String::clone)?.show(Form::Interval)
-        };
+        let show = |value: &Found| value.as_ref().map_err(String::clone)?.show(Form::Interval);
         let factor = show(quotient).map(|text| match text.split_once(' ') {
             Some((value, ends)) => format!("{value}x {ends}"),
             None => format!("{text}x"),
@@ -202,36 +265,9 @@ impl Compared {
     }
 }
 
-impl Loaded {
-    /// The verdict in words.
-    pub(crate) fn sentence(&self) -> String {
-        let reason = |k: usize| self.missing[k].as_deref().unwrap_or_default();
-        let memory = self
-            .memory
-            .map_or(String::new(), |share| format!(" They hold {} of the memory.", percent(share)));
-        let why = self.saved.map_or("too few rounds were measured".to_owned(), |[low, high]| {
-            format!(
-                "per cent of the CPUs that threads take more than tasks: {} to {}",
-                number(low * 100.0),
-                number(high * 100.0)
-            )
-        }) + "."
-            + &memory;
-        match self.verdict {
-            Verdict::Threads => format!("Threads will do; {why}"),
-            Verdict::Depends => format!("It depends on the rest of your program; {why}"),
-            Verdict::Tasks if self.missing[0].is_some() => {
-                format!("Take async tasks. Threads: {}.", reason(0))
-            }
-            Verdict::Tasks => format!("Take async tasks; {why}"),
-            Verdict::Neither => format!("no server could be measured: {}", reason(1)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use facts::{Case, Process, Record, Samples};
+    use facts::{Case, Process, Samples};
 
     use super::*;
     use crate::plan::Plan;
@@ -266,12 +302,13 @@ mod tests {
         assert_eq!(cells[..3], ["34 µs", "0.34", "–"]);
         let found = loaded(Err("too many"), Ok(20_000));
         assert_eq!(found.sentence(), "Take async tasks. Threads: too many.");
-        let found = loaded(Err("too many"), Err("as well"));
-        assert_eq!(found.sentence(), "no server could be measured: as well");
+        let found = loaded(Ok(9), Err("too many"));
+        assert_eq!(found.sentence(), "There is no verdict. Async tasks: too many.");
     }
 
     #[test]
     fn what_tasks_save_decides() {
+        assert_eq!(Verdict::of(Some([0.0, 0.01]), None, [true, true]), Verdict::Depends);
         for (saved, memory, are_measured, verdict) in [
             ([-0.01, 0.04], 0.01, [true, true], Verdict::Threads),
             ([-0.01, 0.06], 0.01, [true, true], Verdict::Depends),
@@ -284,5 +321,19 @@ mod tests {
             let found = Verdict::of(Some(saved), Some(memory), are_measured);
             assert_eq!(found, verdict, "{saved:?} {memory} {are_measured:?}");
         }
+    }
+
+    /// A hundred connections: a thread holds 40 KiB and a task 9 KiB of which 3 KiB are its process's. Half of the
+    /// kernel's 6 KiB are the client's.
+    #[test]
+    fn the_ends_of_the_client_are_no_memory_of_a_server() {
+        let kib = |kib: f64| Ok(Value::exact(kib * 1024.0, Some(Quantity::Bytes)));
+        let found = memory(&|server: &str, metric: &Metric| match (server, metric) {
+            ("thread per connection", Metric::SystemPerTask) => kib(40.0),
+            (_, Metric::SystemPerTask) => kib(9.0),
+            _ => kib(3.0),
+        });
+        let found = found.map(|value| value.unwrap().estimate.value / 1024.0);
+        assert_eq!(found, [37.0, 6.0]);
     }
 }

@@ -1,8 +1,8 @@
 //! A running service: what its switches take of its CPU time, between two bounds, and what else holds it back.
 
 use contract::message::Usage;
-use facts::Record;
 use facts::service::Service;
+use facts::{Metric, Record};
 use serde::Serialize;
 use stats::Estimate;
 
@@ -12,7 +12,7 @@ use crate::figures::{CONFIDENCE, Figure, Figures};
 /// Share of its CPU time from which switching is worth a look, and from which it is most of the work.
 const MATTERS: [f64; 2] = [0.1, 0.5];
 
-/// CPUs that switching must take to matter.
+/// CPUs that switching must take to matter, or this share of a quota below one CPU.
 const LITTLE: f64 = 0.05;
 
 /// Share of a service's CPU time that must have been seen thread by thread if nothing else counts its switches.
@@ -63,7 +63,8 @@ impl Prices {
 
 /// True if a thread gave way to another one.
 fn yields(record: &Record) -> bool {
-    record.program == "everyday-work" && record.args.iter().any(|arg| arg == "yield")
+    let is_one_cpu = record.cpu_count() == Some(1);
+    record.program == "everyday-work" && is_one_cpu && record.args.iter().any(|arg| arg == "yield")
 }
 
 /// True of hops between threads through pipes, with the program's usual flags.
@@ -85,13 +86,16 @@ fn price(
     is_wanted: impl Fn(&Figure<'_>) -> bool,
     switches: impl Fn(&Usage, f64) -> f64,
 ) -> Option<([f64; 2], Grade)> {
-    let figure = figures.iter().find(|f| !f.runs.whole.is_empty() && is_wanted(f))?;
+    let is_time = |figure: &Figure<'_>| matches!(figure.metric(), Metric::Hop | Metric::Task);
+    let figure = figures.iter().find(|f| is_time(f) && !f.runs.whole.is_empty() && is_wanted(f))?;
     let time = figure.reading()?.mean;
     let per_time = figure.runs.whole.iter().filter_map(|record| {
         let (usage, samples, all) =
             (record.usage?, record.samples.as_ref()?, record.timed()?.0 as f64);
         let busy = (usage.user_ns + usage.system_ns) as f64 / (samples.mean * samples.count as f64);
-        Some(busy * all / switches(&usage, all)).filter(|share| share.is_finite())
+        let each = switches(&usage, all) / all;
+        // Where an operation seldom switches, its time is not the switch's.
+        (each >= 0.5).then(|| busy / each)
     });
     let per_time = Estimate::mean(&per_time.collect::<Vec<f64>>(), CONFIDENCE)?.value;
     let ends = time.interval.map_or([time.value; 2], |found| [found.low, found.high]);
@@ -124,7 +128,7 @@ pub(crate) enum Seen {
     Waiting,
     /// Its threads are preempted more often than they wait.
     Preempted,
-    /// Many threads together use one CPU, though they may use more.
+    /// The threads of one process together use one CPU, though they may use more.
     Serial,
 }
 
@@ -160,7 +164,7 @@ impl Watched {
         });
         // Without a counter, what was not seen may have switched much more often.
         let is_known = service.counted.is_some() || seen >= MOSTLY_SEEN;
-        let verdict = share.map(|share| match Verdict::of(share, service.used()) {
+        let verdict = share.map(|share| match Verdict::of(share, &service) {
             Verdict::Little if !is_known => Verdict::Unclear,
             verdict => verdict,
         });
@@ -170,11 +174,12 @@ impl Watched {
 
 impl Verdict {
     /// By the bounds of the share of its CPU time, and by the CPUs that it uses.
-    fn of([least, most]: [f64; 2], used: f64) -> Self {
+    fn of([least, most]: [f64; 2], service: &Service) -> Self {
         let [much, nearly_all] = MATTERS;
-        if most < much || most * used < LITTLE {
+        let (used, little) = (service.used(), LITTLE * service.cpus.min(1.0));
+        if most < much || most * used < little {
             Verdict::Little
-        } else if least < much || least * used < LITTLE {
+        } else if least < much || least * used < little {
             Verdict::Unclear
         } else if least < nearly_all {
             Verdict::Much
@@ -193,7 +198,8 @@ fn also(service: &Service) -> Vec<Seen> {
     // Of threads that take turns none has most of the CPU time, and none waits for a CPU.
     let is_shared =
         service.busiest_ns * 10 <= counts.cpu_ns * 7 && counts.waited_ns * 2 < counts.cpu_ns;
-    let is_serial = service.cpus >= 2.0 && (0.7..=1.15).contains(&used) && is_shared;
+    let is_one = service.processes == 1 && (0.7..=1.15).contains(&used);
+    let is_serial = service.cpus >= 2.0 && is_one && is_shared;
     let preempted = counts.involuntary > counts.voluntary.max(service.elapsed_ns / 10_000_000);
     let all = [
         (Seen::Idle, used < IDLE),
@@ -209,7 +215,7 @@ fn also(service: &Service) -> Vec<Seen> {
 #[cfg(test)]
 mod tests {
     use facts::service::{Counts, ThreadGroup, Throttling};
-    use facts::{Case, Metric, Process, Samples};
+    use facts::{Case, Process, Samples};
 
     use super::*;
     use crate::testing;
@@ -221,6 +227,7 @@ mod tests {
         let mut service = Service {
             elapsed_ns: SECOND,
             groups: vec![ThreadGroup { counts, threads: 1, ..ThreadGroup::default() }],
+            processes: 1,
             cpu_ns: counts.cpu_ns,
             busiest_ns: counts.cpu_ns,
             cpus: 4.0,
