@@ -1,7 +1,8 @@
 //! Processes that somebody else runs, with all that they start, watched for a while: what their threads did.
 //!
-//! The kernel forgets the switches of a thread when it ends. Where perf_event_open(2) is allowed, a software counter on
-//! each thread counts them too, since the threads that it starts inherit it.
+//! The kernel forgets the switches of a thread when it ends. Once CPU time is missing, which tells that threads end, a
+//! software counter of perf on each thread counts them, where perf_event_open(2) is allowed: the threads that it starts
+//! inherit it. Other services are spared the counter, which makes each switch somewhat dearer.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -82,7 +83,8 @@ pub struct Service {
     pub cpu_ns: u64,
     /// That of the thread that used most, in ns.
     pub busiest_ns: u64,
-    /// Switches of all threads by perf's counter; `None` if it is not allowed.
+    /// Switches of all threads by perf's counter, from a part of the time; `None` if nothing was missed without it, or
+    /// it is not allowed.
     pub counted: Option<u64>,
     /// What a quota did; `None` without one.
     pub throttling: Option<Throttling>,
@@ -178,7 +180,7 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
     let main = *book.alive.first()?;
     let quota = machine::cpu_quota_of(main);
     let throttled_before = throttling(main);
-    let mut switches = Switches::count(book.threads.keys().copied());
+    let mut switches: Option<(Switches, Duration)> = None;
     let (mut name, mut counted) = (comm(main), None);
     let (mut elapsed, mut has_ended, mut interval) = (None, false, INTERVAL);
     while !has_ended && begun.elapsed() < length && !is_over() {
@@ -186,8 +188,15 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
         let looked = Instant::now();
         has_ended = !book.look(roots);
         if !has_ended {
-            elapsed = Some(begun.elapsed());
-            counted = switches.as_mut().and_then(Switches::total);
+            let now = begun.elapsed();
+            elapsed = Some(now);
+            if let Some((switches, from)) = &mut switches {
+                let times = now.as_secs_f64() / (now - *from).as_secs_f64();
+                counted = switches.total().map(|total| (total as f64 * times) as u64);
+            } else if book.has_unseen() {
+                let threads = book.threads.keys().copied();
+                switches = Switches::count(threads).map(|switches| (switches, now));
+            }
             // It may have become another program meanwhile.
             name = comm(main).or(name);
             // Of many threads a look takes long: it must not become the load.
@@ -256,6 +265,12 @@ impl Book {
         });
         let twice: u64 = ended.map(|(_, one)| one.last.own + one.last.awaited).sum();
         sum(|times| times.own) + sum(|times| times.awaited).saturating_sub(twice)
+    }
+
+    /// True if more than a hundredth of the CPU time went to threads that were not seen twice.
+    fn has_unseen(&self) -> bool {
+        let seen: u64 = self.threads.values().map(|thread| thread.did().cpu_ns).sum();
+        seen < self.cpu_time() / 100 * 99
     }
 
     /// CPUs that any of its threads may run on.
