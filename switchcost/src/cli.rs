@@ -63,9 +63,9 @@ enum Verb {
     /// Examples: `switchcost estimate --switches 20k/s --connections 1000`,
     /// `switchcost estimate --pid 1234`.
     ///
-    /// A load is run for 15 s, or longer if there are many connections: two echo servers over TCP on the loopback, one with a thread per
-    /// connection and one with a Tokio task per connection, answer requests at this rate in turns. What a server
-    /// cannot reach on this machine is said in place of its figures.
+    /// A load is run for 15 s, or longer at a low rate or with many connections: two echo servers over TCP on the
+    /// loopback, one with a thread per connection and one with a Tokio task per connection, answer requests at this rate
+    /// in turns. If a server cannot keep up on this machine, the reason stands in place of its figures.
     ///
     /// A service is watched with all that it starts, and nothing is measured beside it. What a switch costs is taken from
     /// earlier results of this machine: at least a switch between two threads on one CPU, at most a hop through a pipe

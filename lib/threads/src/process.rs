@@ -8,10 +8,13 @@
 
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
+use std::thread;
+use std::time::Duration;
 
 use contract::signals;
 use nix::sys::prctl;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{self, ForkResult, Pid, getpid, getppid};
 
 /// Forks a child that runs `life` and ends with the status that it returns. `life` is told whether the
@@ -39,6 +42,34 @@ pub unsafe fn fork(life: impl FnOnce(nix::Result<()>) -> i32) -> io::Result<Pid>
             mask.thread_set_mask()?;
             Err(e.into())
         }
+    }
+}
+
+/// A forked process that serves this one, for as long as this lives.
+#[derive(Debug)]
+pub struct Forked(pub Pid);
+
+impl Forked {
+    /// Adds to an error how the server ended, if it has.
+    pub fn explain(&self, error: anyhow::Error) -> anyhow::Error {
+        // Its connections are closed a moment before it can be awaited.
+        thread::sleep(Duration::from_millis(100));
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        match waitid(Id::Pid(self.0), flags) {
+            Ok(WaitStatus::StillAlive) | Err(_) => error,
+            Ok(WaitStatus::Exited(_, status)) => {
+                error.context(format!("the server ended with status {status}"))
+            }
+            Ok(end) => error.context(format!("the server was killed: {end:?}")),
+        }
+    }
+}
+
+impl Drop for Forked {
+    fn drop(&mut self) {
+        // It fails if the child has ended by itself, which is awaited all the same.
+        let _ = kill(self.0, Signal::SIGKILL);
+        let _ = waitpid(self.0, None);
     }
 }
 

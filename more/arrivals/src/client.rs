@@ -142,7 +142,7 @@ impl Client {
             for connection in connections {
                 self.receive(connection)?;
                 let now = begun.elapsed();
-                for place in self.answered(connection, due.len())? {
+                for place in self.answered(connection, sent)? {
                     ensure!(!is_answered[place], "the server answered a request twice");
                     is_answered[place] = true;
                     left -= 1;
@@ -197,22 +197,23 @@ impl Client {
         Ok(())
     }
 
-    /// Checks the responses that a connection has received as a whole: the places of their requests in the window.
-    fn answered(&mut self, connection: usize, requests: usize) -> anyhow::Result<Vec<usize>> {
+    /// Checks the responses that a connection has received as a whole. Returns the places of their requests in the
+    /// window, of which so many were sent.
+    fn answered(&mut self, connection: usize, sent: usize) -> anyhow::Result<Vec<usize>> {
         let received = &mut self.received[connection];
         let whole = received.len() / self.size * self.size;
-        let places = received.drain(..whole).collect::<Vec<u8>>();
+        let responses = received.drain(..whole).collect::<Vec<u8>>();
         let place = |response: &[u8]| {
             let number =
                 response.first_chunk().map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes));
-            let place = number.checked_sub(self.first).filter(|place| *place < requests as u64);
+            let place = number.checked_sub(self.first).filter(|place| *place < sent as u64);
             let is_from_here = number % self.connections.len() as u64 == connection as u64;
             place
                 .filter(|_| is_from_here && response == bytes_of(number, self.size))
                 .map(|place| place as usize)
                 .context("the server returned something else than the request")
         };
-        places.chunks(self.size).map(place).collect()
+        responses.chunks(self.size).map(place).collect()
     }
 
     /// Refuses a rate that is not reached.

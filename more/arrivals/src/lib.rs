@@ -19,7 +19,7 @@
 mod client;
 mod server;
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
@@ -123,18 +123,13 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     // While there is one thread.
     let mut server = Server::fork(cli, listener)?;
     run.set_measured(vec![server.pid()]);
-    let told = server.runtime(&cli.on).map(|runtime| run.set_runtime(runtime));
-    let driven = told.and_then(|()| drive(cli, run, &server, || Client::connect(cli, address)));
-    driven.map_err(|e| server.explain(e))
+    let driven = drive(cli, run, &mut server, address);
+    driven.map_err(|e| server.process.explain(e))
 }
 
-fn drive(
-    cli: &Cli,
-    run: &mut Run,
-    server: &Server,
-    connect: impl FnOnce() -> anyhow::Result<Client>,
-) -> anyhow::Result<()> {
-    let mut client = connect()?;
+fn drive(cli: &Cli, run: &mut Run, server: &mut Server, address: SocketAddr) -> anyhow::Result<()> {
+    run.set_runtime(server.runtime(&cli.on)?);
+    let mut client = Client::connect(cli, address)?;
     let requests = client::requests(cli.rate);
     while let Some(mut pass) = run.next_pass()? {
         while pass.next_iteration().is_some() {

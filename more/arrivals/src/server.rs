@@ -22,12 +22,10 @@ use contract::{Interrupted, console, signals};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::time::clock_getcpuclockid;
-use nix::unistd::{Pid, pipe2};
+use nix::unistd::pipe2;
 use runtime::RuntimeFlags;
-use threads::process;
+use threads::process::{self, Forked};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
@@ -80,7 +78,7 @@ impl On {
 /// The server's process, for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Server {
-    process: Pid,
+    pub(crate) process: Forked,
     /// Standard output of a program.
     says: File,
 }
@@ -91,17 +89,17 @@ impl Server {
         let (says, tell) = pipe2(OFlag::O_CLOEXEC).context("cannot make a pipe")?;
         // SAFETY: this process has one thread.
         let child = unsafe { process::fork(|detached| live(detached, cli, listener, tell)) };
-        let process = child.context("cannot fork the server: see ulimit -u and pids.max")?;
+        let process = Forked(child.context("cannot fork the server: see ulimit -u and pids.max")?);
         Ok(Server { process, says: says.into() })
     }
 
     pub(crate) fn pid(&self) -> i32 {
-        self.process.as_raw()
+        self.process.0.as_raw()
     }
 
     /// CPU time of all its threads, those that have ended too.
     pub(crate) fn cpu_time(&self) -> anyhow::Result<Duration> {
-        let clock = clock_getcpuclockid(self.process).context("the server has ended")?;
+        let clock = clock_getcpuclockid(self.process.0).context("the server has ended")?;
         Ok(clock.now().context("the server has ended")?.into())
     }
 
@@ -136,28 +134,6 @@ impl Server {
         };
         let workers = thread::available_parallelism()?.get() as u32;
         Ok(Some(Runtime { name, version, flavor, workers }))
-    }
-
-    /// Adds to an error how the server ended, if it has.
-    pub(crate) fn explain(&self, error: anyhow::Error) -> anyhow::Error {
-        // Its connections are closed a moment before it can be awaited.
-        thread::sleep(Duration::from_millis(100));
-        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        match waitid(Id::Pid(self.process), flags) {
-            Ok(WaitStatus::StillAlive) | Err(_) => error,
-            Ok(WaitStatus::Exited(_, status)) => {
-                error.context(format!("the server ended with status {status}"))
-            }
-            Ok(end) => error.context(format!("the server was killed: {end:?}")),
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It fails if the child has ended by itself, which is awaited all the same.
-        let _ = kill(self.process, Signal::SIGKILL);
-        let _ = waitpid(self.process, None);
     }
 }
 

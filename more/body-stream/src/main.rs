@@ -54,7 +54,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         connect(cli, address, keeper).await
     };
     let served = blocking::serve(&cli.blocking, DriverKind::Spawned, run, connect_all, drive);
-    served.map_err(|e| server.explain(e))
+    served.map_err(|e| server.process.explain(e))
 }
 
 /// Makes all connections, one after the other.

@@ -7,8 +7,6 @@ use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::panic;
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
@@ -20,11 +18,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
-use nix::unistd::Pid;
 use runtime::RuntimeFlags;
-use threads::process;
+use threads::process::{self, Forked};
 
 use crate::content::{CHUNK, Content};
 
@@ -32,7 +27,7 @@ use crate::content::{CHUNK, Content};
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    process: Pid,
+    pub(crate) process: Forked,
 }
 
 /// Message if 127.0.0.1 cannot be reached.
@@ -47,26 +42,7 @@ impl Server {
         // SAFETY: this process has one thread.
         let child = unsafe { process::fork(|detached| live(detached, listener, content)) };
         let child = child.context("cannot fork the server: see ulimit -u and pids.max")?;
-        Ok(Server { address, process: child })
-    }
-
-    /// Adds to an error how the server ended, if it has.
-    pub(crate) fn explain(&self, error: anyhow::Error) -> anyhow::Error {
-        // Its connections are closed a moment before it can be awaited.
-        thread::sleep(Duration::from_millis(100));
-        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        match waitid(Id::Pid(self.process), flags) {
-            Ok(WaitStatus::StillAlive) | Err(_) => error,
-            Ok(end) => error.context(format!("the server ended: {end:?}")),
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It fails if the child has ended by itself, which is awaited all the same.
-        let _ = kill(self.process, Signal::SIGKILL);
-        let _ = waitpid(self.process, None);
+        Ok(Server { address, process: Forked(child) })
     }
 }
 

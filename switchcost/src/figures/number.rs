@@ -93,7 +93,7 @@ pub(crate) fn pair(one: &Shown, word: &str, other: &Shown) -> String {
 }
 
 /// A number with commas between its thousands.
-pub(super) fn thousands(number: &str) -> String {
+pub(crate) fn thousands(number: &str) -> String {
     let digits = number.find('.').unwrap_or(number.len());
     let mut text = String::new();
     for (place, digit) in number.chars().enumerate() {

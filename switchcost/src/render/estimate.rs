@@ -9,9 +9,9 @@ use facts::service::{Counts, ThreadGroup};
 use super::grid::Grid;
 use super::layout::{width, wrapped};
 use crate::figures::grade::{Grade, Graded};
-use crate::figures::number::{Shown, number, percent, shown};
+use crate::figures::number::{Shown, number, percent, shown, thousands};
 use crate::views::estimate::{Compared, LITTLE, Loaded, MUCH};
-use crate::views::service::{Prices, Seen, Verdict, Watched};
+use crate::views::service::{Prices, Remark, Verdict, Watched};
 
 /// Most names of threads in the table.
 const MOST_NAMES: usize = 3;
@@ -58,7 +58,7 @@ pub(crate) fn service(watched: &Watched, out: &mut impl Write) -> io::Result<()>
     threads(watched, out)?;
     let mut lines = facts(watched);
     lines.extend(switching(watched));
-    lines.extend(watched.also.iter().map(|seen| advice(*seen, watched)));
+    lines.extend(watched.remarks.iter().map(|remark| advice(*remark, watched)));
     lines.iter().try_for_each(|line| wrapped(line, 0, width(), out))
 }
 
@@ -164,26 +164,26 @@ fn in_percent(share: f64) -> Shown {
     Shown { number: number(share * 100.0), unit: "%" }
 }
 
-/// What something that was seen means.
-fn advice(seen: Seen, Watched { service, .. }: &Watched) -> String {
-    match seen {
-        Seen::Idle => "It hardly ran: watch it at its busiest.".to_owned(),
-        Seen::Throttled => {
+/// What a remark means for its reader.
+fn advice(remark: Remark, Watched { service, .. }: &Watched) -> String {
+    match remark {
+        Remark::Idle => "It hardly ran: watch it at its busiest.".to_owned(),
+        Remark::Throttled => {
             let quota = service.throttling.unwrap_or_default();
             format!(
                 "A CPU quota stopped it in {} of {} periods: raise the quota (cpu.max), or give it fewer threads.",
                 quota.throttled, quota.periods
             )
         }
-        Seen::Waiting => {
+        Remark::Waiting => {
             "Its threads waited for a CPU longer than they ran: it needs more CPUs, or fewer busy neighbours.".to_owned()
         }
-        Seen::Preempted => {
+        Remark::Preempted => {
             "Its threads lost their CPU more often than they gave it up: more of them want to run than there are CPUs, \
              or they call sched_yield(2)."
                 .to_owned()
         }
-        Seen::Serial => "Its threads together used about one CPU: if they take turns (a lock, an interpreter's lock, one \
+        Remark::Serial => "Its threads together used about one CPU: if they take turns (a lock, an interpreter's lock, one \
                          token), more CPUs do not help."
             .to_owned(),
     }
@@ -191,9 +191,7 @@ fn advice(seen: Seen, Watched { service, .. }: &Watched) -> String {
 
 /// A whole number with commas.
 fn counts(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let groups = digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok());
-    groups.collect::<Vec<_>>().join(",")
+    thousands(&format!("{number:.0}"))
 }
 
 /// A number of events per second: one that is not 0 never looks so.

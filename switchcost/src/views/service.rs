@@ -6,7 +6,7 @@ use facts::{Metric, Record};
 use serde::Serialize;
 use stats::Estimate;
 
-use crate::figures::grade::Grade;
+use crate::figures::grade::{Grade, Graded, Range};
 use crate::figures::{CONFIDENCE, Figure, Figures};
 
 /// Share of its CPU time from which switching is worth a look, and from which it is most of the work.
@@ -52,10 +52,10 @@ impl Prices {
             price(&figures, hops(false), |_, hops| hops)?,
         ];
         Some(Prices {
-            alone: alone.0[0],
-            one_cpu: one_cpu.0[1],
-            any_cpu: any_cpu.0[1].max(one_cpu.0[1]),
-            grade: alone.1.max(one_cpu.1).max(any_cpu.1),
+            alone: alone.estimate[0],
+            one_cpu: one_cpu.estimate[1],
+            any_cpu: any_cpu.estimate[1].max(one_cpu.estimate[1]),
+            grade: alone.grade.max(one_cpu.grade).max(any_cpu.grade),
             file: file.to_owned(),
         })
     }
@@ -85,7 +85,7 @@ fn price(
     figures: &Figures<'_>,
     is_wanted: impl Fn(&Figure<'_>) -> bool,
     switches: impl Fn(&Usage, f64) -> f64,
-) -> Option<([f64; 2], Grade)> {
+) -> Option<Graded<Range>> {
     let is_time = |figure: &Figure<'_>| matches!(figure.metric(), Metric::Hop | Metric::Task);
     let figure = figures.iter().find(|f| is_time(f) && !f.runs.whole.is_empty() && is_wanted(f))?;
     let time = figure.reading()?.mean;
@@ -99,27 +99,27 @@ fn price(
     });
     let per_time = Estimate::mean(&per_time.collect::<Vec<f64>>(), CONFIDENCE)?.value;
     let ends = time.interval.map_or([time.value; 2], |found| [found.low, found.high]);
-    Some((ends.map(|ns| ns * per_time), figure.grade))
+    Some(Graded { estimate: ends.map(|ns| ns * per_time), grade: figure.grade })
 }
 
 /// What switching is to a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Verdict {
-    /// It takes too little to matter, at most.
+    /// Even the upper bound is too little to matter.
     Little,
-    /// The bounds are on both sides.
+    /// Only the upper bound matters.
     Unclear,
-    /// It takes a part that matters, at least.
+    /// Even the lower bound matters.
     Much,
-    /// It takes most of the CPU time, at least.
+    /// Even the lower bound is most of the CPU time.
     Most,
 }
 
 /// Something that holds a service back, or would mislead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Seen {
+pub(crate) enum Remark {
     /// It hardly runs.
     Idle,
     /// A quota stops it.
@@ -140,10 +140,10 @@ pub(crate) struct Watched {
     pub(crate) service: Service,
     /// Share of its CPU time that threads account for which were seen twice.
     pub(crate) seen: f64,
-    pub(crate) also: Vec<Seen>,
+    pub(crate) remarks: Vec<Remark>,
     pub(crate) prices: Option<Prices>,
     /// Least and greatest share of its CPU time that its switches take, if there are prices and it ran.
-    pub(crate) share: Option<[f64; 2]>,
+    pub(crate) share: Option<Range>,
     pub(crate) verdict: Option<Verdict>,
 }
 
@@ -152,7 +152,7 @@ impl Watched {
         let counts = service.seen();
         let seen = counts.cpu_ns as f64 / (service.cpu_ns.max(counts.cpu_ns).max(1)) as f64;
         let seen = if service.cpu_ns == 0 { 1.0 } else { seen };
-        let also = also(&service);
+        let remarks = remarks(&service);
         let share = prices.as_ref().filter(|_| service.cpu_ns > 0).map(|prices| {
             // To wake another CPU there has to be one.
             let most = if service.cpus > 1.0 { prices.any_cpu } else { prices.one_cpu };
@@ -168,13 +168,13 @@ impl Watched {
             Verdict::Little if !is_known => Verdict::Unclear,
             verdict => verdict,
         });
-        Watched { pids, service, seen, also, prices, share, verdict }
+        Watched { pids, service, seen, remarks, prices, share, verdict }
     }
 }
 
 impl Verdict {
     /// By the bounds of the share of its CPU time, and by the CPUs that it uses.
-    fn of([least, most]: [f64; 2], service: &Service) -> Self {
+    fn of([least, most]: Range, service: &Service) -> Self {
         let [much, nearly_all] = MATTERS;
         let (used, little) = (service.used(), LITTLE * service.cpus.min(1.0));
         if most < much || most * used < little {
@@ -189,8 +189,8 @@ impl Verdict {
     }
 }
 
-/// What else was seen of a service.
-fn also(service: &Service) -> Vec<Seen> {
+/// What else there is to say of a service.
+fn remarks(service: &Service) -> Vec<Remark> {
     let (counts, used) = (service.seen(), service.used());
     let quota = service.throttling.unwrap_or_default();
     let is_throttled = quota.throttled * 20 > quota.periods;
@@ -202,12 +202,12 @@ fn also(service: &Service) -> Vec<Seen> {
     let is_serial = service.cpus >= 2.0 && is_one && is_shared;
     let preempted = counts.involuntary > counts.voluntary.max(service.elapsed_ns / 10_000_000);
     let all = [
-        (Seen::Idle, used < IDLE),
-        (Seen::Throttled, is_throttled),
-        (Seen::Waiting, used >= IDLE && waited && !is_throttled),
+        (Remark::Idle, used < IDLE),
+        (Remark::Throttled, is_throttled),
+        (Remark::Waiting, used >= IDLE && waited && !is_throttled),
         // A hundred per second at least.
-        (Seen::Preempted, preempted),
-        (Seen::Serial, is_serial),
+        (Remark::Preempted, preempted),
+        (Remark::Serial, is_serial),
     ];
     all.into_iter().filter(|(_, holds)| *holds).map(|(what, _)| what).collect()
 }
@@ -304,15 +304,15 @@ mod tests {
     #[test]
     fn what_holds_a_service_back_is_seen() {
         let busy = switches(1_000, 0, SECOND);
-        let also = |counts, change: fn(&mut Service)| watched(counts, change).also;
-        assert_eq!(also(busy, |_| ()), []);
-        assert_eq!(also(switches(10, 0, SECOND / 1000), |_| ()), [Seen::Idle]);
+        let remarks = |counts, change: fn(&mut Service)| watched(counts, change).remarks;
+        assert_eq!(remarks(busy, |_| ()), []);
+        assert_eq!(remarks(switches(10, 0, SECOND / 1000), |_| ()), [Remark::Idle]);
         let throttled = |service: &mut Service| {
             service.throttling = Some(Throttling { periods: 242, throttled: 240 });
         };
-        assert_eq!(also(busy, throttled), [Seen::Throttled]);
-        assert_eq!(also(Counts { waited_ns: 2 * SECOND, ..busy }, |_| ()), [Seen::Waiting]);
-        assert_eq!(also(switches(1_000, 2_000, SECOND), |_| ()), [Seen::Preempted]);
-        assert_eq!(also(busy, |service| service.busiest_ns /= 2), [Seen::Serial]);
+        assert_eq!(remarks(busy, throttled), [Remark::Throttled]);
+        assert_eq!(remarks(Counts { waited_ns: 2 * SECOND, ..busy }, |_| ()), [Remark::Waiting]);
+        assert_eq!(remarks(switches(1_000, 2_000, SECOND), |_| ()), [Remark::Preempted]);
+        assert_eq!(remarks(busy, |service| service.busiest_ns /= 2), [Remark::Serial]);
     }
 }
