@@ -9,8 +9,9 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::support::house::House;
 use crate::support::process::Run;
-use crate::support::{RUNNER, switchcost, until};
+use crate::support::{switchcost, until};
 
 fn estimate(args: &[&str]) -> Run {
     args.iter().fold(switchcost("estimate"), |run, arg| run.arg(arg))
@@ -75,9 +76,9 @@ fn a_folder_that_takes_no_results_is_named() {
 
 #[test]
 fn a_load_that_the_system_refuses_is_told_with_its_limit() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = Run::within(r#"ulimit -n 300; exec "$0" "$@""#, RUNNER.as_ref());
-    let run = run.flags("estimate --connections 20000").folder(folder.path()).finish().expect(1);
+    let house = House::new(1, &[]);
+    let run = Run::within(r#"ulimit -n 300; exec "$0" "$@""#, &house.path("switchcost"));
+    let run = run.flags("estimate --connections 20000").folder(house.folder()).finish().expect(1);
     for part in ["open files, hard", "at most", "switchcost limits arrivals"] {
         assert!(words(&run.stdout).contains(part), "'{part}' is missing: {run}");
     }
@@ -85,9 +86,9 @@ fn a_load_that_the_system_refuses_is_told_with_its_limit() {
 
 #[test]
 fn a_load_is_measured_by_two_servers() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = estimate(&["--switches", "100", "--connections", "3", "--format", "json"]);
-    let run = run.folder(folder.path()).finish().expect(0);
+    let house = House::new(1, &[]);
+    let run = house.switchcost("estimate --switches 100 --connections 3 --format json");
+    let run = run.finish().expect(0);
     let found: Value = serde_json::from_str(&run.stdout).unwrap();
     let rows = found["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 7, "{found}");
@@ -98,20 +99,27 @@ fn a_load_is_measured_by_two_servers() {
         ["threads", "depends", "tasks"].iter().any(|word| found["verdict"] == *word),
         "{found}"
     );
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{run}");
+    assert_eq!(records(&house).len(), 1, "{run}");
 }
 
 /// What was measured is kept.
 #[test]
 fn an_interrupted_estimate_keeps_its_part() {
-    let folder = tempfile::tempdir().unwrap();
-    let running = estimate(&["--switches", "100"]).folder(folder.path()).start();
-    until("it measures", || running.count("arrivals") > 2);
+    let house = House::new(1, &[]);
+    let running = house.switchcost("estimate --switches 100").start();
+    until("a server was measured", || {
+        let texts = records(&house).into_iter().map(|name| fs::read_to_string(house.path(&name)));
+        texts.flatten().any(|text| text.contains(r#""kind":"process""#))
+    });
     running.signal(Signal::SIGTERM);
     let run = running.finish_all().expect(143);
     let run =
         run.expect_complaint(&["measuring", "interrupted while it measured: the part is kept in"]);
-    let names = fs::read_dir(folder.path()).unwrap().flatten();
-    let files: Vec<String> = names.map(|f| f.file_name().into_string().unwrap()).collect();
-    assert!(matches!(&files[..], [file] if run.stderr.contains(file)), "{run}");
+    assert!(matches!(&records(&house)[..], [file] if run.stderr.contains(file)), "{run}");
+}
+
+/// Names of the records in a folder.
+fn records(house: &House) -> Vec<String> {
+    let names = fs::read_dir(house.folder()).unwrap().map(|f| f.unwrap().file_name());
+    names.map(|name| name.into_string().unwrap()).filter(|name| name.ends_with(".jsonl")).collect()
 }
