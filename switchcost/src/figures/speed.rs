@@ -247,17 +247,17 @@ fn process<'a>(
     })
 }
 
-/// Leaves out rounds of which no slice counts; of a case that would lose more than half of its rounds all slices
-/// count: its figures are marked.
+/// Drops rounds without a usable slice. If that would drop most rounds of a case, or of its twin, keeps all its slices:
+/// its figures are marked.
 fn keep_half(processes: &mut Vec<Process<'_>>) {
-    let mut rounds: BTreeMap<Case<'_>, [usize; 2]> = BTreeMap::new();
+    let mut rounds: BTreeMap<(Case<'_>, bool), [usize; 2]> = BTreeMap::new();
     for process in &*processes {
-        let [all, lost] = rounds.entry(process.case).or_default();
+        let [all, lost] = rounds.entry((process.case, process.group.0)).or_default();
         *all += 1;
         *lost += usize::from(process.looks.is_empty());
     }
     for process in processes.iter_mut() {
-        let [all, lost] = rounds[&process.case];
+        let [all, lost] = rounds[&(process.case, process.group.0)];
         if process.looks.is_empty() && 2 * lost > all {
             process.looks = process.all.clone();
         }

@@ -33,10 +33,15 @@ fn slices_whose_time_others_had_do_not_count() {
     let times: Vec<Option<f64>> = correct(&records).timed.iter().map(Timed::iteration).collect();
     assert_eq!(times.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
     // If most rounds have none, all slices count and are marked.
-    let records = [of(vec![stolen.clone()]), of(vec![stolen]), quiet];
+    let records = [of(vec![stolen.clone()]), of(vec![stolen.clone()]), quiet.clone()];
     for (timed, is_short) in correct(&records).timed.iter().zip([true, true, false]) {
         assert_eq!(timed.corrected.as_ref().unwrap().is_short, is_short);
     }
+    // A twin does not count as a round of the row itself.
+    let mut twin = quiet;
+    twin.process.twin = true;
+    let records = [of(vec![stolen]), twin];
+    assert!(correct(&records).timed.iter().all(|timed| timed.iteration().is_some()));
 }
 
 /// Programs, and how far they follow the speed of the machine.
