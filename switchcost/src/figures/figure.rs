@@ -4,7 +4,7 @@ use facts::{Metric, Quantity};
 use serde::{Serialize, Serializer};
 use stats::{Estimate, Interval, Mode};
 
-use super::basis::flag;
+use super::basis::{CONFIDENCE, flag};
 use super::doubt::Doubt;
 use super::evidence::Evidence;
 use super::grade::{Grade, Graded};
@@ -101,6 +101,12 @@ impl Figure<'_> {
             Outcome::Measured(reading) => Some(reading),
             _ => None,
         }
+    }
+
+    /// CPU time per hop, or per what else its time is divided by, in ns; `None` if its programs do not count it.
+    pub(crate) fn cpu_time(&self) -> Option<f64> {
+        let times: Vec<f64> = self.runs.cpu_times().into_iter().map(|(_, ns)| ns).collect();
+        Some(Estimate::mean(&times, CONFIDENCE)?.value)
     }
 
     pub(crate) fn slopes(&self) -> Option<&Slopes> {

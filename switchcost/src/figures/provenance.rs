@@ -59,12 +59,15 @@ pub fn machine(records: &[Record]) -> String {
         None | Some("none") => String::new(),
         Some(host) => format!(" under {host}"),
     };
+    let idling = machine.idling().map_or(String::new(), |words| format!(", {words}"));
     let kernel = machine.kernel_release.as_deref().unwrap_or("of unknown release");
+    // What follows is the distributor's.
+    let kernel = kernel.split('-').next().unwrap_or(kernel);
     let runtimes = records.iter().filter_map(|record| record.runtime.as_ref());
     let tokio = runtimes
         .filter(|runtime| runtime.name == "tokio")
         .filter_map(|runtime| Some(format!(", Tokio {}", runtime.version.as_ref()?)));
-    format!("{cpu}{cpus}{host}, Linux {kernel}{}", distinct(tokio).concat())
+    format!("{cpu}{cpus}{host}{idling}, Linux {kernel}{}", distinct(tokio).concat())
 }
 
 /// Start of the first process, as in `2026-11-23T10:00:00Z`; `None` beyond the year 9999.

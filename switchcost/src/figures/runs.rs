@@ -133,6 +133,15 @@ impl<'a> Runs<'a> {
         self.place.case.versus.as_ref().filter(|_| !self.is_further())
     }
 
+    /// CPU time of each process per hop, or per what else its time is divided by: as the kernel counted it, corrected as
+    /// the time is, in ns. A process that does not count CPU time is left out.
+    pub(crate) fn cpu_times(&self) -> Vec<(&'a Record, f64)> {
+        let times = self.processes(false).filter_map(|(_, timed)| {
+            Some((timed.record, Metric::Cpu.figure(timed.record, None)? * timed.factor()))
+        });
+        times.collect()
+    }
+
     /// True if its processes were restricted to CPUs.
     pub(crate) fn is_pinned(&self) -> bool {
         self.whole.first().is_some_and(|record| record.cpus.is_some())

@@ -116,9 +116,9 @@ impl Value {
         Value { quantity, estimate, modes: None, grade, basis: Basis::Part(*line) }
     }
 
-    /// A part of a size (`user`, `kernel`, `stacks`), or what the kernel counted per hop: switches that were
+    /// A part of a size (`user`, `kernel`, `stacks`), or what the kernel counted per hop: `cpu` time; switches that were
     /// `voluntary` or `preempted`, or all `switches`; interrupts between CPUs (`wakeups`); `hops per wait` of an event
-    /// loop. `None` if the count is unknown.
+    /// loop. `None` if it is unknown.
     ///
     /// # Errors
     /// The figure has no such part.
@@ -132,6 +132,10 @@ impl Value {
                 _ => None,
             };
             return Ok(Some(Value::of_slope(&fit.ok_or_else(none)?.line, figure.grade)));
+        }
+        if name == "cpu" {
+            let time = figure.cpu_time().map(|ns| Value::exact(ns, Some(Quantity::Time)));
+            return Ok(time.map(|time| Value { grade: figure.grade, ..time }));
         }
         let evidence = figure.reading().and_then(|reading| reading.evidence.as_ref());
         let evidence = evidence.ok_or_else(none)?;

@@ -8,10 +8,8 @@ use stats::MIN_ROUNDS;
 use super::grid::{ABSENT, Grid};
 use super::layout::lines;
 use super::markdown::escaped;
-use super::verdicts;
 use crate::figures::known::Beside;
 use crate::figures::number::{number, range};
-use crate::figures::verdict::Verdict;
 use crate::views::answer::{Answer, AnswerRow, Earlier, THREAD_AND_TASK};
 
 /// Most columns of the answer's sentences.
@@ -27,17 +25,13 @@ const TALLEST: usize = 22;
 pub fn grid(answer: &Answer) -> Grid {
     let lines = answer.rows.iter().map(|row| line(name(answer, row), row)).collect();
     let [one, other] = sides(answer);
-    verdicts::grid([one, other, &quotient(answer)], lines)
+    Grid::new(["", one, other, &quotient(answer)], lines)
 }
 
-/// A row as a line of verdicts: both costs, their ratio, and what it says of the first.
-pub(super) fn line(name: String, row: &AnswerRow) -> [String; 5] {
+/// A row as a line: its name, both costs, and their ratio.
+pub(super) fn line(name: String, row: &AnswerRow) -> Vec<String> {
     let [thread, task] = [row.thread, row.task].map(|cost| cost.show(row.metric.quantity()));
-    let verdict = match row.verdict() {
-        Verdict::Within(_) => "equal",
-        verdict => verdict.word(row.metric.quantity()),
-    };
-    [name, thread, task, ratio(row), verdict.to_owned()]
+    vec![name, thread, task, ratio(row)]
 }
 
 /// Name of a row, with its sides if the rows of the answer have different ones.
@@ -70,11 +64,12 @@ pub fn text(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let wrap = |line: &String| lines(line, 0, width.min(WIDEST));
-    let mut body = wrap(&answer.origin());
+    let mut body: Vec<String> =
+        [&answer.machine].into_iter().chain(&answer.chains).flat_map(wrap).collect();
     body.push(String::new());
     let mut table = Vec::new();
-    // Its few columns stay abreast; without room for the verdicts the ratios have to do.
-    grid(answer).without_last_beyond(width).write_text(width.max(100), &mut table)?;
+    // Its few columns stay abreast, whatever the terminal's width.
+    grid(answer).write_text(usize::from(u16::MAX), &mut table)?;
     body.extend(String::from_utf8_lossy(&table).lines().map(str::to_owned));
     body.push(String::new());
     body.extend(missing(answer).iter().flat_map(wrap));
@@ -99,9 +94,12 @@ pub fn text(
         head.extend(text);
     }
     head.extend((!head.is_empty()).then(String::new));
-    let others: Vec<String> = others.iter().flat_map(wrap).collect();
-    if head.len() + others.len() + usize::from(command.is_some()) <= room {
-        body.extend(others);
+    let mut room = room.saturating_sub(head.len() + usize::from(command.is_some()));
+    for sentence in others.iter().map(wrap) {
+        if let Some(rest) = room.checked_sub(sentence.len()) {
+            room = rest;
+            body.extend(sentence);
+        }
     }
     last.extend(command);
     [head, body, last].concat().iter().try_for_each(|line| writeln!(out, "{line}"))
@@ -130,9 +128,14 @@ pub(super) fn last(answer: &Answer) -> Vec<String> {
         1 => answer.conditions.in_short(&answer.doubts),
         sessions => {
             let hours = answer.conditions.span as f64 / 3.6e6;
-            let brackets =
-                if sessions < MIN_ROUNDS { "span of their 95 % intervals" } else { "95 %" };
-            format!("{sessions} sessions in {hours:.1} h, each a sample; brackets: {brackets}.")
+            let brackets = if sessions < MIN_ROUNDS {
+                "the span of their 95 % intervals"
+            } else {
+                "95 % intervals"
+            };
+            format!(
+                "{sessions} sessions within {hours:.1} hours, each a sample. Brackets: {brackets}."
+            )
         }
     });
     lines
@@ -144,7 +147,8 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     for line in beside.chain(answer.doubts.iter().map(ToString::to_string)) {
         writeln!(out, "**{}**\n", escaped(&line))?;
     }
-    writeln!(out, "{}\n", escaped(&answer.origin()))?;
+    let origin: Vec<&str> = answer.origin().map(|line| line.trim_end_matches('.')).collect();
+    writeln!(out, "{}.\n", escaped(&origin.join(". ")))?;
     grid(answer).write_markdown(out)?;
     let lines = [missing(answer), answer.matters.clone(), last(answer)].concat();
     writeln!(out, "\n{}", escaped(&lines.join(" ")))

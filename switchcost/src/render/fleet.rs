@@ -2,8 +2,7 @@
 
 use super::answer::line;
 use super::document::{Document, Section};
-use super::grid::ABSENT;
-use super::verdicts;
+use super::grid::{ABSENT, Grid};
 use crate::views::answer::{AnswerRow, THREAD_AND_TASK};
 use crate::views::fleet::{Fleet, Machine};
 
@@ -32,12 +31,12 @@ fn section(fleet: &Fleet, rows: &[Option<AnswerRow>]) -> Section {
     let machines = fleet.machines.iter().map(|machine| machine.name.clone());
     let lines = machines.zip(rows).map(|(name, row)| match row {
         Some(row) => line(name, row),
-        None => [name, ABSENT.into(), ABSENT.into(), ABSENT.into(), ABSENT.into()],
+        None => vec![name, ABSENT.into(), ABSENT.into(), ABSENT.into()],
     });
     let [one, other] = THREAD_AND_TASK;
     Section {
         title: rows.iter().flatten().next().map_or(String::new(), |row| row.name.clone()),
-        grid: verdicts::grid([one, other, "thread ÷ task"], lines.collect()),
+        grid: Grid::new(["", one, other, "thread ÷ task"], lines.collect()),
         lines: Vec::new(),
     }
 }

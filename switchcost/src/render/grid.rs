@@ -38,13 +38,6 @@ impl Grid {
         Grid { head, body: body.into_iter().map(line).collect() }
     }
 
-    /// The same without its last column, if not all of it fits in `width` characters.
-    pub(super) fn without_last_beyond(self, width: usize) -> Self {
-        let columns: Vec<usize> = (0..self.head.len()).collect();
-        let all: usize = columns.iter().map(|&column| self.width(column)).sum();
-        if all <= width + 1 { self } else { self.part(&columns[..columns.len() - 1]) }
-    }
-
     /// Writes it in aligned columns of at most `width` characters: those that do not fit come
     /// below, with the names again. Only a name or a figure that is wider by itself exceeds the width.
     pub fn write_text(&self, width: usize, out: &mut impl Write) -> io::Result<()> {

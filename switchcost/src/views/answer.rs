@@ -16,8 +16,7 @@ use crate::figures::known::{self, Beside};
 use crate::figures::number::{capitalised, number, short, shown};
 use crate::figures::runs::case_name;
 use crate::figures::value::Value;
-use crate::figures::verdict::{MARGIN, Reason, Verdict};
-use crate::figures::{Figure, Figures, grouped, provenance, unique};
+use crate::figures::{Figure, Figures, grouped, provenance};
 
 /// The answer of one or several runs of a plan.
 #[derive(Clone, Debug, Serialize)]
@@ -84,13 +83,6 @@ impl AnswerRow {
         Value::estimated(self.ratio.estimate, None, self.ratio.grade)
     }
 
-    /// What its ratio says of the first side beside the second.
-    pub(crate) fn verdict(&self) -> Verdict {
-        self.bounds().map_or(Verdict::Inconclusive(Reason::FewRounds), |ends| {
-            Verdict::of(ends.map(|end| end - 1.0), MARGIN)
-        })
-    }
-
     /// True if a thread's figure is divided by a task's.
     pub(crate) fn is_of_threads(&self) -> bool {
         self.sides.is_none()
@@ -111,6 +103,9 @@ pub(crate) struct Cost {
     /// Two clusters of processes, if one figure would tell of neither.
     pub(crate) modes: Option<[f64; 2]>,
     pub(crate) grade: Grade,
+    /// CPU time of a switch in ns: while the CPU waits for a wake-up, time passes and nothing runs.
+    #[serde(skip)]
+    pub(crate) cpu_ns: Option<f64>,
 }
 
 impl Cost {
@@ -122,6 +117,7 @@ impl Cost {
             interval: reading.mean.interval,
             modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
             grade: figure.grade,
+            cpu_ns: figure.cpu_time(),
         })
     }
 
@@ -148,6 +144,10 @@ impl Cost {
     fn graded(&self) -> Graded<Range> {
         Graded { estimate: self.ends(), grade: self.grade }
     }
+
+    fn cpu_time(&self) -> Option<Graded<Range>> {
+        Some(Graded { estimate: [self.cpu_ns?; 2], grade: self.grade })
+    }
 }
 
 /// Sides of the usual answer.
@@ -173,10 +173,9 @@ impl Answer {
         self.rows.iter().all(|row| row.sides() == first).then_some(first)
     }
 
-    /// Machine, kernel and runtimes, and what its tasks ran on.
-    pub(crate) fn origin(&self) -> String {
-        let schedulers = self.schedulers.iter().map(|sentence| format!(". {sentence}"));
-        self.machine.clone() + &schedulers.collect::<String>()
+    /// Machine, kernel and runtimes; what a switch is; and what its async tasks ran on: a line each.
+    pub(crate) fn origin(&self) -> impl Iterator<Item = &String> {
+        [&self.machine].into_iter().chain(&self.chains).chain(&self.schedulers)
     }
 
     /// True if a doubt voids its figures.
@@ -213,7 +212,7 @@ impl Answer {
     }
 }
 
-/// Schedulers of the tasks of rows, in a sentence: that of most rows, and then the rows that have another.
+/// Schedulers of the async tasks, in a sentence: the one of most rows, and then the rows with another one.
 fn schedulers<'a>(
     figures: &'a Figures<'_>,
     threads: impl Iterator<Item = &'a Figure<'a>>,
@@ -230,18 +229,20 @@ fn schedulers<'a>(
     let ((usual, _), others) = kinds.split_first()?;
     let others = others
         .iter()
-        .map(|(other, rows)| format!("; those of '{}' on a {other} one", rows.join("' and '")));
-    Some(format!("Tasks run on a {usual} runtime{}.", others.collect::<String>()))
+        .map(|(other, rows)| format!(", except in '{}': {other}", rows.join("' and '")));
+    Some(format!("Tokio's runtime is {usual}{}.", others.collect::<String>()))
 }
 
-/// Tasks of the chains that hops go through.
-fn chains(threads: &[&Figure<'_>]) -> Option<String> {
-    let hops = threads.iter().filter(|figure| *figure.metric() == Metric::Hop);
-    let records = hops.flat_map(|hop| &hop.runs.whole);
-    match unique(records.filter_map(|record| record.tasks))[..] {
-        [tasks] => Some(format!("A hop is one step through a chain of {tasks} tasks.")),
-        _ => None,
-    }
+/// What a switch and a bare task are, in a sentence. A row of chains with another length has that in its name.
+fn chains(figures: &[&Figure<'_>]) -> Option<String> {
+    let hops = figures.iter().filter(|figure| *figure.metric() == Metric::Hop);
+    let lengths = hops.filter_map(|hop| Some((hop.runs.whole.first()?.tasks?, ())));
+    let (length, _) = grouped(lengths).into_iter().max_by_key(|(_, rows)| rows.len())?;
+    let is_bare = |figure: &&Figure<'_>| {
+        figure.runs.place.case.answer.as_ref().is_some_and(|name| name.ends_with(", bare"))
+    };
+    let bare = if figures.iter().any(|f| is_bare(f)) { " Bare: without a pipe." } else { "" };
+    Some(format!("A switch is one step of a token through a chain of {length}.{bare}"))
 }
 
 /// When figures matter, a sentence each.
@@ -280,6 +281,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
                 interval: Some(slope),
                 modes: None,
                 grade: of.grade.max(least),
+                cpu_ns: None,
             };
             let estimate = Estimate::from(ratio.estimate);
             let ratio = Graded { estimate, grade: ratio.grade.max(least) };
@@ -311,22 +313,23 @@ fn is_size(row: &&AnswerRow) -> bool {
 }
 
 fn switches(rows: &[AnswerRow]) -> Option<String> {
-    let show = |cost: f64| number(cost * MANY / 1e9 * 100.0);
-    let [threads, tasks] = ranges(rows, is_switch)?.map(|hop| hop.show(show));
-    Some(format!("At 10,000 switches/s, threads use {threads} % of a CPU, tasks {tasks} %."))
+    let show = |cpu_ns: f64| number(cpu_ns * MANY / 1e9 * 100.0);
+    let switches = rows.iter().filter(is_switch);
+    let times = switches.map(|row| Some([row.thread.cpu_time()?, row.task.cpu_time()?]));
+    let [threads, tasks] = range_of(times.collect::<Option<Vec<_>>>()?)?.map(|hop| hop.show(show));
+    Some(format!("10,000 thread switches/s use {threads} % of a CPU (async tasks: {tasks} %)."))
 }
 
 fn waiting(rows: &[AnswerRow]) -> Option<String> {
     let show = |cost: f64| shown(Quantity::Bytes, cost * MANY);
-    let [threads, tasks] = ranges(rows, is_size)?.map(|size| size.show(show));
-    Some(format!("10,000 waiting threads hold {threads}, tasks {tasks}."))
+    let sizes = rows.iter().filter(is_size).map(|row| [row.thread.graded(), row.task.graded()]);
+    let [threads, tasks] = range_of(sizes)?.map(|size| size.show(show));
+    Some(format!("10,000 waiting threads hold {threads} (async tasks: {tasks})."))
 }
 
-/// Range of the threads' figures and that of the tasks', of some rows.
-fn ranges(rows: &[AnswerRow], is_wanted: fn(&&AnswerRow) -> bool) -> Option<[Graded<Range>; 2]> {
-    let costs = rows.iter().filter(is_wanted).map(|row| [row.thread, row.task]);
-    let costs = costs.map(|pair| pair.map(|cost| cost.graded()));
-    costs.reduce(|a, b| [a[0].joined(b[0]), a[1].joined(b[1])])
+/// Range of the threads' figures and range of the async tasks' figures.
+fn range_of(sides: impl IntoIterator<Item = [Graded<Range>; 2]>) -> Option<[Graded<Range>; 2]> {
+    sides.into_iter().reduce(|a, b| [a[0].joined(b[0]), a[1].joined(b[1])])
 }
 
 /// What programs do every day, a sentence for the first such work, in switches, and one for the others.
@@ -336,7 +339,7 @@ fn everyday(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
     let (times, works): (Vec<(f64, Grade)>, Vec<String>) = measured
         .enumerate()
         .map(|(index, (name, ns, grade))| {
-            let name = if index < 2 { capitalised(name) + " takes" } else { name.clone() };
+            let name = if index == 0 { capitalised(name) + " takes" } else { name.clone() };
             ((ns, grade), format!("{name} {}", grade.mark(&short(Quantity::Time, ns))))
         })
         .unzip();
@@ -348,11 +351,11 @@ fn everyday(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
             Graded { estimate: [ns / high, ns / low], grade: cost.grade.max(grade) }.show(number)
         };
         let [threads, tasks] = [hop.thread, hop.task].map(times);
-        format!(": {threads} thread switches or {tasks} task switches")
+        format!(", as long as {threads} thread switches or {tasks} task switches")
     });
     let mut lines = vec![format!("{first}{units}.")];
     if !others.is_empty() {
-        lines.push(others.join(", ") + ".");
+        lines.push(format!("Times of other work: {}.", others.join(", ")));
     }
     lines
 }

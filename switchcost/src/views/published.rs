@@ -40,8 +40,8 @@ fn publish_run(run: &mut Run) {
     publish!(&mut *run, Run { schema kind id started command seed machine build plan } private { sides margin });
     publish!(&mut run.machine, Machine {
         kernel_release kernel_version preemption preemption_mode preemption_boot distribution cpu_model cpus_online
-        affinity topology caches frequency_driver governor boost idle_driver virtualisation mitigations clock_source
-        clock_step_ns thp_enabled thp_defrag sched_autogroup timer_slack_ns seccomp cpu_quota memory_limit rlimits
+        affinity topology caches frequency_driver governor boost idle_driver halt_poll_ns virtualisation mitigations
+        clock_source clock_step_ns thp_enabled thp_defrag sched_autogroup timer_slack_ns seccomp cpu_quota memory_limit rlimits
         memory_total_bytes load_average pressure
     } private { hardware });
     publish!(&mut run.build, Build {

@@ -80,7 +80,7 @@ fn is_plain_hop(record: &Record, is_pinned: bool) -> bool {
 }
 
 /// CPU time per switch at the machine's quiet speed, by the first figure that is wanted: the ends of its interval, and
-/// its grade. A hop's time, or an operation's, is corrected; its share of a CPU and its switches are what was counted.
+/// its grade. The interval is as wide as that of the time.
 fn price(
     figures: &Figures<'_>,
     is_wanted: impl Fn(&Figure<'_>) -> bool,
@@ -89,17 +89,15 @@ fn price(
     let is_time = |figure: &Figure<'_>| matches!(figure.metric(), Metric::Hop | Metric::Task);
     let figure = figures.iter().find(|f| is_time(f) && !f.runs.whole.is_empty() && is_wanted(f))?;
     let time = figure.reading()?.mean;
-    let per_time = figure.runs.whole.iter().filter_map(|record| {
-        let (usage, samples, all) =
-            (record.usage?, record.samples.as_ref()?, record.timed()?.0 as f64);
-        let busy = (usage.user_ns + usage.system_ns) as f64 / (samples.mean * samples.count as f64);
-        let each = switches(&usage, all) / all;
+    let prices = figure.runs.cpu_times().into_iter().filter_map(|(record, cpu_ns)| {
+        let all = record.timed()?.0 as f64;
+        let each = switches(&record.usage?, all) / all;
         // Where an operation seldom switches, its time is not the switch's.
-        (each >= 0.5).then(|| busy / each)
+        (each >= 0.5).then(|| cpu_ns / each)
     });
-    let per_time = Estimate::mean(&per_time.collect::<Vec<f64>>(), CONFIDENCE)?.value;
+    let price = Estimate::mean(&prices.collect::<Vec<f64>>(), CONFIDENCE)?.value;
     let ends = time.interval.map_or([time.value; 2], |found| [found.low, found.high]);
-    Some(Graded { estimate: ends.map(|ns| ns * per_time), grade: figure.grade })
+    Some(Graded { estimate: ends.map(|ns| price * ns / time.value), grade: figure.grade })
 }
 
 /// What switching is to a service.

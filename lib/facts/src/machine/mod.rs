@@ -75,6 +75,9 @@ pub struct Machine {
     pub boost: Option<bool>,
     /// Cpuidle driver: how deeply an idle CPU sleeps is part of what a wake-up costs.
     pub idle_driver: Option<String>,
+    /// How long an idle CPU of a guest looks for work before it halts, at most, in ns: the limit of the haltpoll driver
+    /// (Documentation/virt/guest-halt-polling.rst of Linux); `None` under another driver.
+    pub halt_poll_ns: Option<u64>,
     /// Hypervisor (`KVM`, `Xen`, ...), `unnamed` or `none`.
     pub virtualisation: Option<String>,
     /// Maker and product of the machine as its firmware tells them (DMI).
@@ -174,10 +177,20 @@ impl Machine {
             };
             parts.push(format!("Linux {release}{model}"));
         }
+        parts.extend(self.idling());
         if let Some(bytes) = self.memory_total_bytes {
             parts.push(format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)));
         }
         parts.join(", ")
+    }
+
+    /// What an idle CPU does, in a few words.
+    pub fn idling(&self) -> Option<String> {
+        let polls = self.halt_poll_ns.map(|ns| format!(" (polls up to {} µs)", ns / 1000));
+        Some(match self.idle_driver.as_deref()? {
+            "none" => "no idle driver".to_owned(),
+            driver => format!("idle driver {driver}{}", polls.unwrap_or_default()),
+        })
     }
 
     /// Names of the facts that differ in a way that voids a comparison, if both sides know them.
@@ -222,6 +235,8 @@ pub fn read_under(root: &Path) -> Machine {
     let waiting = |resource| pressure(source, resource, "avg10=").and_then(finite);
     let map = CpuMap::read_under(root);
     let groups = ControlGroups::read(source);
+    let idle_driver = source.text(&format!("{CPUS}/cpuidle/current_driver"));
+    let halt_poll = source.number("/sys/module/haltpoll/parameters/guest_halt_poll_ns").ok();
     Machine {
         kernel_release: source.text("/proc/sys/kernel/osrelease"),
         preemption: kernel_version.as_deref().map(preemption_model),
@@ -237,7 +252,8 @@ pub fn read_under(root: &Path) -> Machine {
         frequency_driver: source.text(&format!("{CPUS}/cpu0/cpufreq/scaling_driver")),
         governor: governor(source),
         boost: boost(source),
-        idle_driver: source.text(&format!("{CPUS}/cpuidle/current_driver")),
+        halt_poll_ns: halt_poll.filter(|_| idle_driver.as_deref() == Some("haltpoll")),
+        idle_driver,
         virtualisation: cpu::hypervisor(source, &info, &vendor, &product).map(str::to_owned),
         hardware: (!hardware.is_empty()).then_some(hardware),
         mitigations: mitigations(source),
