@@ -53,7 +53,7 @@ impl Default for Here {
 
 pub(crate) const FILE: &str = "docs/claims.toml";
 
-const HEAD: &str = "| claim | theirs | here | verdict |\n| --- | --- | --- | --- |\n";
+const HEAD: [&str; 4] = ["claim", "theirs", "here", "verdict"];
 
 impl Claims {
     pub(crate) fn read(root: &Path) -> anyhow::Result<Self> {
@@ -71,11 +71,17 @@ impl Claims {
     pub(crate) fn table(&self, name: &str, records: &Records) -> anyhow::Result<String> {
         let claims: Vec<&Claim> = self.claim.iter().filter(|claim| claim.table() == name).collect();
         ensure!(!claims.is_empty(), "docs/claims.toml has no claim of the table {name}");
-        let mut table = HEAD.to_owned();
+        let has_authors = claims.iter().any(|claim| claim.author != name);
+        let line = |author: &str, cells: [&str; 4]| {
+            let author = if has_authors { format!("| {author} ") } else { String::new() };
+            format!("{author}| {} |\n", cells.join(" | "))
+        };
+        let mut table = line("source", HEAD) + &line("---", ["---"; 4]);
         for claim in claims {
-            table += &claim
-                .line(records)
+            let cells = claim
+                .cells(records)
                 .with_context(|| format!("docs/claims.toml: {}", claim.text))?;
+            table += &line(&claim.author, cells.each_ref().map(String::as_str));
         }
         Ok(table)
     }
@@ -86,7 +92,8 @@ impl Claim {
         self.table.as_deref().unwrap_or(&self.author)
     }
 
-    fn line(&self, records: &Records) -> anyhow::Result<String> {
+    /// The claim, their figure, ours, and the verdict with its remark.
+    fn cells(&self, records: &Records) -> anyhow::Result<[String; 4]> {
         let (here, verdict) = match (&self.here, self.rule, &self.takes) {
             (Here::Several(none), None, Some(takes)) if none.is_empty() => {
                 (String::new(), format!("cannot be judged here: {takes}"))
@@ -105,9 +112,9 @@ impl Claim {
             }
             _ => self.theirs.clone(),
         };
-        let cells = [&self.text, &quotation, &here, &note];
+        let cells = [self.text.clone(), quotation, here, format!("{verdict}{note}")];
         ensure!(!cells.iter().any(|cell| cell.contains('|')), "a | ends its table's cell");
-        Ok(format!("| {} | {quotation} | {here} | {verdict}{note} |\n", self.text))
+        Ok(cells)
     }
 }
 

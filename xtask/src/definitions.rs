@@ -21,7 +21,7 @@ pub(crate) enum Block {
     Claims(String),
     /// Settings that a duel found to change something.
     Duel(String),
-    /// The answer of a file, with its picture.
+    /// The answer of a file, as a terminal shows it.
     Answer(String),
     #[serde(untagged)]
     Table(Table),

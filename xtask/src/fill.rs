@@ -24,9 +24,6 @@ const TABLE: &str = "<!--table: ";
 const END_OF_NAME: &str = " -->";
 const END_OF_TABLE: &str = "<!--/table-->";
 
-/// The picture of the answer in README.md.
-const PICTURE: &str = "![Cost of an OS thread, as a multiple of an async task's](docs/answer.svg)";
-
 /// A number at the end of a text, with its mark, its unit and its interval, behind a space or a sign.
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     let number = r"[~!]?-?\d(?:[\d.,]*\d)?(?: (?:ns|µs|ms|s|%|[KMGT]?i?B(?:/s)?))?";
@@ -161,8 +158,8 @@ impl Block {
             Block::Answer(file) => match records.get(file)? {
                 File::Figures { answer: Some(answer), .. } => {
                     let mut lines = Vec::new();
-                    answer::markdown(answer, &mut lines)?;
-                    Ok(format!("{PICTURE}\n\n{}", String::from_utf8(lines)?))
+                    answer::text(answer, None, 80, &mut lines)?;
+                    Ok(format!("```text\n{}```\n", String::from_utf8(lines)?))
                 }
                 _ => bail!("{file} has no answer"),
             },

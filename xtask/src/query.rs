@@ -152,6 +152,10 @@ fn found(file: &str, path: &[&str], records: &Records) -> anyhow::Result<Found> 
         (_, ["machine"]) => {
             contents.machine().map(Found::Text).context("the file names no machine")
         }
+        (File::Figures { records, .. }, ["idle driver"]) => {
+            let driver = records.first().and_then(|first| first.machine().idle_driver.clone());
+            Ok(Found::Text(driver.unwrap_or_else(|| UNKNOWN.to_owned())))
+        }
         (File::Figures { answer: Some(answer), .. }, ["answer", row]) => {
             let row = answer.rows.iter().find(|answered| answered.name == *row);
             Ok(Found::Value(row.context("the answer has no such row")?.quotient()))

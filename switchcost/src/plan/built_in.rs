@@ -70,6 +70,10 @@ pub const BUILT_IN: &[BuiltIn] = &[
         "load",
         "how late tasks start at 10 to 90 % load, on threads, Tokio and goroutines; takes ten minutes"
     ),
+    built_in!(
+        "tokio",
+        "what a version of Tokio can change: timers, spawning, the blocking pool, sparse requests; for duel"
+    ),
     built_in!("body", "HTTP bodies kept in memory or in files, by each strategy for what blocks"),
 ];
 
