@@ -2,14 +2,15 @@
 
 use facts::Quantity;
 
-use crate::figures::number::Shown;
+use crate::figures::number::{Shown, thousands};
 
 /// One axis, in the unit of its values.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     is_log: bool,
-    low: f64,
-    high: f64,
+    /// The values at both ends.
+    pub(super) low: f64,
+    pub(super) high: f64,
     /// Values with labels, in ascending order.
     pub(super) ticks: Vec<(f64, String)>,
 }
@@ -147,7 +148,7 @@ fn label(quantity: Quantity, value: f64) -> String {
         digits
     };
     let (_, unit) = quantity.scale(value);
-    Shown { number, unit }.to_string()
+    Shown { number: thousands(&number), unit }.to_string()
 }
 
 #[cfg(test)]
@@ -174,7 +175,7 @@ mod tests {
             ),
             (Axis::ratios([3.0, 90.0].into_iter()), "1x|3x|10x|30x|100x"),
             (Axis::ratios([1.01].into_iter()), "0.96x|0.98x|1x|1.02x|1.04x|1.06x"),
-            (Axis::swept([1.0, 100.0, 1e4, 10.0].into_iter()), "1|10|100|10000"),
+            (Axis::swept([1.0, 100.0, 1e4, 10.0].into_iter()), "1|10|100|10,000"),
             (Axis::swept([0.0, 8.0].into_iter()), "0|2|4|6|8"),
             (Axis::swept([0.0, 10.0, 100.0].into_iter()), "0|10|100"),
             (Axis::swept((0..8).map(|n| f64::from(1 << n))), "1|4|16|64"),

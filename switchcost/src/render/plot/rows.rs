@@ -3,21 +3,18 @@
 use maud::html;
 
 use super::axis::Axis;
-use super::drawing::Plot;
-use crate::figures::Reading;
+use super::drawing::{MOST_SERIES, Plot};
 use crate::figures::grade::Grade;
-use crate::figures::number::number;
+use crate::figures::number::{number, thousands};
+use crate::figures::{Figure, Reading};
 use crate::render::answer::{name, quotient, sides};
 use crate::system::console::brief;
 use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
 use crate::views::fleet::Machine;
 use crate::views::tables::Table;
 
-const ANSWER: &str = "Bars: 95 % intervals of the ratios. Open marks: figures that are not sure.";
-
-const STRIP: &str = "Sorted by the mean; beside the name, its multiple of the least. Each point is the mean of one \
-                     process, the first on top. Vertical stroke: the mean, or the centres of two groups of \
-                     processes. Bar: its 95 % interval. Open marks: a figure that is not sure.";
+const STRIP: &str = "Sorted by the mean, with multiples of the least. A point is the mean of one process, the first \
+                     process on top. A stroke is the mean, or the centre of a group of processes.";
 
 /// Height of a row in pixels, of which its name and its figure take the upper half.
 const ROW: u32 = 50;
@@ -35,6 +32,7 @@ impl Plot {
             }
         }
         .0;
+        self.description += &format!("{} {}. ", brief(name), brief(figure));
         self.height += ROW;
         y + TRACK
     }
@@ -70,7 +68,7 @@ fn ratios(
     rows: &[(String, &AnswerRow)],
     label: &str,
 ) -> Plot {
-    let mut plot = Plot::new(title, ANSWER);
+    let mut plot = Plot::new(title, "");
     plot.legend([format!("{other} = 1x").as_str(), one].into_iter());
     let axis = Axis::ratios(rows.iter().flat_map(|(_, row)| bounds(row)));
     // The figures stand beside the marks; two of them need more room.
@@ -81,12 +79,12 @@ fn ratios(
     for (name, row) in rows {
         let (task, thread) = (place(1.0), place(row.ratio.value));
         let [low, high] = bounds(row).map(place);
-        let y = plot.row(name, &row.ratio.grade.mark(&format!("{}x", number(row.ratio.value))));
+        let y = plot.row(name, &multiple(row.ratio.grade, row.ratio.value));
         plot.line((task, y), (thread, y), "line s2");
         plot.mark((task, y), 0, row.task.grade);
         plot.mark((thread, y), 1, row.ratio.grade);
         if row.bounds().is_some() {
-            plot.bar(low, high, (y - 1, 3));
+            plot.interval([low, high], y, 8);
         }
         // Outside of all that is drawn, the smaller figure at the left.
         let (left, right) =
@@ -99,6 +97,11 @@ fn ratios(
     plot
 }
 
+/// A ratio with its mark.
+fn multiple(grade: Grade, ratio: f64) -> String {
+    grade.mark(&format!("{}x", thousands(&number(ratio))))
+}
+
 /// Interval of a row's ratio, or the ratio alone.
 fn bounds(row: &AnswerRow) -> [f64; 2] {
     row.bounds().unwrap_or([row.ratio.value; 2])
@@ -106,7 +109,12 @@ fn bounds(row: &AnswerRow) -> [f64; 2] {
 
 /// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables.
 pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
-    let columns = table.columns.iter().enumerate().filter(|(_, (_, is_further))| !is_further);
+    let is_measured = |column: usize| {
+        let cells = table.rows.iter().filter_map(|row| row.cells[column]);
+        cells.filter_map(Figure::reading).next().is_some()
+    };
+    let columns = table.columns.iter().enumerate();
+    let columns = columns.filter(|(column, (_, is_further))| !is_further && is_measured(*column));
     let columns: Vec<(usize, &str)> = columns.map(|(index, (name, _))| (index, *name)).collect();
     let mut cases: Vec<(String, usize, Grade, &Reading)> = Vec::new();
     for row in &table.rows {
@@ -117,6 +125,9 @@ pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
                 cases.push((figure.key.name(), series, figure.grade, reading));
             }
         }
+    }
+    if columns.len() > MOST_SERIES {
+        return None;
     }
     cases.sort_by(|a, b| b.3.mean.value.total_cmp(&a.3.mean.value));
     let (_, _, least_grade, least) = *cases.last()?;
@@ -137,7 +148,7 @@ pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
     for (name, column, grade, reading) in &cases {
         let mean = reading.mean.value;
         let figure = if least > 0.0 && cases.len() > 1 {
-            (*grade).max(least_grade).mark(&format!("{}x", number(mean / least)))
+            multiple((*grade).max(least_grade), mean / least)
         } else {
             grade.mark(&quantity.show(mean))
         };
@@ -154,10 +165,10 @@ pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
         let centres =
             reading.modes.map_or(vec![mean], |modes| modes.map(|mode| mode.centre).to_vec());
         if let Some(interval) = reading.mean.interval.filter(|_| reading.modes.is_none()) {
-            plot.bar(place(interval.low), place(interval.high), (y - 1, 3));
+            plot.interval([interval.low, interval.high].map(place), y, 6);
         }
         for centre in centres {
-            plot.bar(place(centre), place(centre), (y - 11, 22));
+            plot.line((place(centre), y - 11), (place(centre), y + 11), "bar");
         }
     }
     plot.foot(&axis, place, top, &table.label());
