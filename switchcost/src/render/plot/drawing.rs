@@ -57,7 +57,7 @@ const SHAPES: [&str; 6] = [
 ];
 
 /// Greatest number of series that a reader can tell apart; more of them are a table.
-pub(super) const MOST_SERIES: usize = SHAPES.len();
+pub const MOST_SERIES: usize = SHAPES.len();
 
 /// How to read intervals.
 const BARS: &str = "Bars: 95 % intervals.";

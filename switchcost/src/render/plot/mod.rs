@@ -12,7 +12,9 @@ mod rows;
 
 pub(super) use chart::curve;
 pub use chart::{Scatter, Series};
+pub use drawing::MOST_SERIES;
 pub(super) use drawing::{CSS, Plot, THEME};
+pub use rows::Dots;
 pub(super) use rows::{answer, of_machines, strip};
 
 /// The picture of the answer as a file.

@@ -1,11 +1,13 @@
 //! Plots with a row for each case: its name, its figure and its marks on one common axis.
 
+use facts::Quantity;
 use maud::html;
 
 use super::axis::Axis;
+use super::chart::reach;
 use super::drawing::{MOST_SERIES, Plot};
-use crate::figures::grade::Grade;
-use crate::figures::number::{number, thousands};
+use crate::figures::grade::{Grade, Graded};
+use crate::figures::number::{number, short, thousands};
 use crate::figures::{Figure, Reading};
 use crate::render::answer::{name, quotient, sides};
 use crate::system::console::brief;
@@ -22,6 +24,10 @@ const ROW: u32 = 50;
 const TRACK: u32 = 34;
 /// Height that the points of a row's processes spread over.
 const SPREAD: u32 = 14;
+
+/// Height at which a row of [`Dots`] has its first mark, and the step to the next one: marks of equal figures stay apart.
+const DOT_TRACK: u32 = 27;
+const DOT_STEP: u32 = 8;
 
 impl Plot {
     fn row(&mut self, name: &str, figure: &str) -> u32 {
@@ -105,6 +111,50 @@ fn multiple(grade: Grade, ratio: f64) -> String {
 /// Interval of a row's ratio, or the ratio alone.
 fn bounds(row: &AnswerRow) -> [f64; 2] {
     row.bounds().unwrap_or([row.ratio.value; 2])
+}
+
+/// Figures of a table on one common axis: a row for each of its lines, a series for each of its columns.
+#[derive(Debug)]
+pub struct Dots {
+    /// Title of the plot.
+    pub title: String,
+    /// Line below it.
+    pub note: String,
+    /// Title of the axis.
+    pub axis: String,
+    /// Names in the legend.
+    pub columns: Vec<String>,
+    /// Names of the rows, each with a figure for each column.
+    pub rows: Vec<(String, Vec<Graded>)>,
+}
+
+impl Dots {
+    /// The plot as a file.
+    pub fn file(&self, quantity: Quantity) -> String {
+        let mut plot = Plot::new(&self.title, "");
+        plot.note.clone_from(&self.note);
+        plot.legend(self.columns.iter().map(String::as_str));
+        let figures = self.rows.iter().flat_map(|(_, figures)| figures);
+        let axis = Axis::spanning(figures.flat_map(reach), quantity);
+        let place = |value: f64| 0.015 + 0.97 * axis.place(value);
+        let top = plot.height;
+        for (name, figures) in &self.rows {
+            plot.text(name, (0.0, 0), plot.height + 10, "start", "bold");
+            let mut costs = Vec::new();
+            for (index, (figure, column)) in figures.iter().zip(&self.columns).enumerate() {
+                let y = plot.height + DOT_TRACK + index as u32 * DOT_STEP;
+                plot.mark((place(figure.value), y), index, figure.grade);
+                if let Some(interval) = figure.interval {
+                    plot.interval([interval.low, interval.high].map(place), y, 5);
+                }
+                costs.push(format!("{column} {}", short(quantity, figure.value)));
+            }
+            plot.description += &format!("{name}: {}. ", costs.join("; "));
+            plot.height += DOT_TRACK + figures.len() as u32 * DOT_STEP + 4;
+        }
+        plot.foot(&axis, place, top, &self.axis);
+        plot.file()
+    }
 }
 
 /// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables.
