@@ -22,7 +22,7 @@ impl Axis {
     /// An axis for values to compare: logarithmic past a decade, otherwise from zero, and from the
     /// least value if all lie close together.
     pub(super) fn spanning(values: impl Iterator<Item = f64>, quantity: Quantity) -> Self {
-        let (low, high) = extremes(values);
+        let [low, high] = extremes(values);
         let margin = (high - low).max(high.abs() * 1e-3) * 0.06;
         if low <= 0.0 {
             Axis::linear(low - margin, high.max(0.0) + margin, quantity)
@@ -76,7 +76,7 @@ impl Axis {
 
     /// An axis of ratios: logarithmic, with 1 on it.
     pub(super) fn ratios(values: impl Iterator<Item = f64>) -> Self {
-        let (low, high) = extremes(values.filter(|v| *v > 0.0).chain([1.0]));
+        let [low, high] = extremes(values.filter(|v| *v > 0.0).chain([1.0]));
         let mut axis = if high < 1.5 * low {
             Axis::linear(low - 0.05, high + 0.05, Quantity::Count)
         } else {
@@ -90,7 +90,7 @@ impl Axis {
     /// its left end, as far from the next value as that is from the one after it.
     pub(super) fn swept(values: impl Iterator<Item = f64>) -> Self {
         let mut ticks: Vec<f64> = values.collect();
-        let (least, high) = extremes(ticks.iter().copied());
+        let [least, high] = extremes(ticks.iter().copied());
         ticks.sort_by(f64::total_cmp);
         ticks.dedup();
         let low = match ticks[..] {
@@ -120,9 +120,9 @@ impl Axis {
 }
 
 /// The least and the greatest value; 0 and 1 if there is none.
-fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let range = values.map(|v| (v, v)).reduce(|(low, high), (v, _)| (low.min(v), high.max(v)));
-    range.unwrap_or((0.0, 1.0))
+pub(super) fn extremes(values: impl Iterator<Item = f64>) -> [f64; 2] {
+    let range = values.map(|v| [v; 2]).reduce(|[low, high], [v, _]| [low.min(v), high.max(v)]);
+    range.unwrap_or([0.0, 1.0])
 }
 
 /// Every second, third or further value, so that there is room for the rest.

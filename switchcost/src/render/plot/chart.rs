@@ -2,9 +2,10 @@
 
 use facts::Quantity;
 
-use super::axis::Axis;
+use super::axis::{Axis, extremes};
 use super::drawing::{MOST_SERIES, Plot, color};
 use crate::figures::grade::Graded;
+use crate::figures::number::{range, shown};
 use crate::system::console::brief;
 use crate::views::tables::{self, Curve};
 
@@ -127,6 +128,12 @@ impl Series {
         let line = points.iter().map(|(x, figure)| (*x, figure.value)).collect();
         Series { name: series.name.clone(), points, line }
     }
+
+    /// Its name with its least and its greatest figure.
+    fn range(&self, quantity: Quantity) -> String {
+        let figures = extremes(self.points.iter().map(|(_, figure)| figure.value));
+        format!("{} {}", brief(&self.name), range(figures, |figure| shown(quantity, figure)))
+    }
 }
 
 impl Scatter {
@@ -141,11 +148,10 @@ impl Scatter {
         let y_axis = Axis::spanning(points.flat_map(|(_, figure)| reach(figure)), quantity);
         let mut plot = Plot::new(&self.title, &self.caption);
         plot.note.clone_from(&self.note);
-        let names = || self.series.iter().map(|series| series.name.as_str());
+        plot.legend(self.series.iter().map(|series| series.name.as_str()));
         let [over, label] = self.axes.each_ref().map(|title| brief(title));
-        let described: Vec<String> = names().map(brief).collect();
-        plot.description = format!("{label} by {over}: {}.", described.join("; "));
-        plot.legend(names());
+        let series: Vec<String> = self.series.iter().map(|series| series.range(quantity)).collect();
+        plot.description = format!("{label} by {over}: {}.", series.join("; "));
         let mut frame = Frame::new(plot, [x_axis, y_axis], &self.axes);
         for (index, series) in self.series.iter().enumerate() {
             frame.draw(index, series);

@@ -6,9 +6,9 @@ use maud::html;
 use super::axis::Axis;
 use super::chart::reach;
 use super::drawing::{MOST_SERIES, Plot};
+use crate::figures::Reading;
 use crate::figures::grade::{Grade, Graded};
 use crate::figures::number::{number, short, thousands};
-use crate::figures::{Figure, Reading};
 use crate::render::answer::{name, quotient, sides};
 use crate::system::console::brief;
 use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
@@ -157,69 +157,90 @@ impl Dots {
     }
 }
 
-/// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables.
-pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
-    let is_measured = |column: usize| {
-        let cells = table.rows.iter().filter_map(|row| row.cells[column]);
-        cells.filter_map(Figure::reading).next().is_some()
-    };
-    let columns = table.columns.iter().enumerate();
-    let columns = columns.filter(|(column, (_, is_further))| !is_further && is_measured(*column));
-    let columns: Vec<(usize, &str)> = columns.map(|(index, (name, _))| (index, *name)).collect();
-    let mut cases: Vec<(String, usize, Grade, &Reading)> = Vec::new();
-    for row in &table.rows {
-        for (series, (column, _)) in columns.iter().enumerate() {
-            if let Some(figure) = row.cells[*column]
-                && let Some(reading) = figure.reading()
-            {
-                cases.push((figure.key.name(), series, figure.grade, reading));
-            }
+/// A case of a strip: its place among the columns with figures, and its figure.
+struct Case<'a> {
+    name: String,
+    series: usize,
+    grade: Grade,
+    reading: &'a Reading,
+}
+
+impl Case<'_> {
+    /// Ends of its interval; `None` if no mean describes its processes.
+    fn bounds(&self) -> Option<[f64; 2]> {
+        let interval = self.reading.mean.interval.filter(|_| self.reading.modes.is_none());
+        interval.map(|interval| [interval.low, interval.high])
+    }
+
+    /// Draws its processes around a height, its interval and its mean.
+    fn draw(&self, plot: &mut Plot, place: impl Fn(f64) -> f64, y: u32) {
+        let Reading { means, modes, mean, .. } = self.reading;
+        // In their order in time, the first one on top: drift is a slope.
+        let step = f64::from(SPREAD) / means.len().saturating_sub(1).max(1) as f64;
+        for (index, mean) in means.iter().enumerate() {
+            let y = y - SPREAD / 2 + (index as f64 * step) as u32;
+            plot.mark((place(*mean), y), self.series, self.grade);
+        }
+        if let Some(bounds) = self.bounds() {
+            plot.interval(bounds.map(&place), y, 6);
+        }
+        let centres =
+            modes.map_or(vec![mean.value], |modes| modes.map(|mode| mode.centre).to_vec());
+        for centre in centres {
+            plot.line((place(centre), y - 11), (place(centre), y + 11), "bar");
         }
     }
-    if columns.len() > MOST_SERIES {
-        return None;
+}
+
+/// Columns of a table that have figures, and all cases, the greatest mean first.
+fn cases<'a>(table: &Table<'a>) -> (Vec<&'a str>, Vec<Case<'a>>) {
+    let (mut columns, mut cases) = (Vec::new(), Vec::new());
+    for (column, (name, is_further)) in table.columns.iter().enumerate() {
+        let figures = table.rows.iter().filter_map(|row| row.cells[column]);
+        let measured = figures.filter_map(|figure| Some((figure, figure.reading()?)));
+        let series = columns.len();
+        let found = measured.filter(|_| !is_further).map(|(figure, reading)| Case {
+            name: figure.key.name(),
+            series,
+            grade: figure.grade,
+            reading,
+        });
+        let before = cases.len();
+        cases.extend(found);
+        if cases.len() > before {
+            columns.push(*name);
+        }
     }
-    cases.sort_by(|a, b| b.3.mean.value.total_cmp(&a.3.mean.value));
-    let (_, _, least_grade, least) = *cases.last()?;
-    let least = least.mean.value;
+    cases.sort_by(|a, b| b.reading.mean.value.total_cmp(&a.reading.mean.value));
+    (columns, cases)
+}
+
+/// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables, and for those with more
+/// columns than a plot can show.
+pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
+    let (columns, cases) = cases(table);
+    let least = cases.last().filter(|_| columns.len() <= MOST_SERIES)?;
     let mut plot = Plot::new(table.title, STRIP);
     if columns.len() > 1 {
-        plot.legend(columns.iter().map(|(_, name)| *name));
+        plot.legend(columns.into_iter());
     }
     let quantity = table.metric.quantity();
-    let extent = cases.iter().flat_map(|(.., reading)| {
-        let interval = reading.mean.interval.filter(|_| reading.modes.is_none());
-        let bounds = interval.map(|i| [i.low, i.high]).into_iter().flatten();
-        reading.means.iter().copied().chain(bounds)
+    let extent = cases.iter().flat_map(|case| {
+        case.reading.means.iter().copied().chain(case.bounds().into_iter().flatten())
     });
     let axis = Axis::spanning(extent, quantity);
     let place = |value: f64| 0.015 + 0.97 * axis.place(value);
     let top = plot.height;
-    for (name, column, grade, reading) in &cases {
-        let mean = reading.mean.value;
-        let figure = if least > 0.0 && cases.len() > 1 {
-            multiple((*grade).max(least_grade), mean / least)
+    let least_mean = least.reading.mean.value;
+    for case in &cases {
+        let mean = case.reading.mean.value;
+        let figure = if least_mean > 0.0 && cases.len() > 1 {
+            multiple(case.grade.max(least.grade), mean / least_mean)
         } else {
-            grade.mark(&quantity.show(mean))
+            case.grade.mark(&quantity.show(mean))
         };
-        let y = plot.row(name, &figure);
-        // In their order in time, the first one on top: drift is a slope.
-        let step = f64::from(SPREAD) / reading.means.len().saturating_sub(1).max(1) as f64;
-        for (index, mean) in reading.means.iter().enumerate() {
-            plot.mark(
-                (place(*mean), y - SPREAD / 2 + (index as f64 * step) as u32),
-                *column,
-                *grade,
-            );
-        }
-        let centres =
-            reading.modes.map_or(vec![mean], |modes| modes.map(|mode| mode.centre).to_vec());
-        if let Some(interval) = reading.mean.interval.filter(|_| reading.modes.is_none()) {
-            plot.interval([interval.low, interval.high].map(place), y, 6);
-        }
-        for centre in centres {
-            plot.line((place(centre), y - 11), (place(centre), y + 11), "bar");
-        }
+        let y = plot.row(&case.name, &figure);
+        case.draw(&mut plot, place, y);
     }
     plot.foot(&axis, place, top, &table.label());
     Some(plot)
