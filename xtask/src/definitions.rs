@@ -73,6 +73,26 @@ pub(crate) enum Cell {
     Text { text: String },
 }
 
+/// What a plot shows.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Picture {
+    /// `MACHINE/FILE: NAME`, a plot of `switchcost report FILE --svg FOLDER`.
+    Report(String),
+    Table(TablePlot),
+}
+
+/// A plot of a page's table: its rows on one common axis, a series for each of some columns.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TablePlot {
+    /// `PAGE.NAME`.
+    pub(crate) table: String,
+    pub(crate) columns: Vec<String>,
+    pub(crate) title: String,
+    pub(crate) axis: String,
+}
+
 /// What a page's names stand for.
 #[derive(Debug, Default)]
 struct PageNames {
@@ -84,7 +104,7 @@ struct PageNames {
 pub(crate) struct Definitions {
     pages: BTreeMap<String, PageNames>,
     /// Plots by their paths, and what they show.
-    pub(crate) plots: BTreeMap<String, String>,
+    pub(crate) plots: BTreeMap<String, Picture>,
     pub(crate) claims: Claims,
     /// Text of docs/figures.toml, by which lines are told.
     text: String,
@@ -150,7 +170,7 @@ impl Definitions {
     }
 
     /// A fault of a definition, on its line as far as it can be found.
-    fn fault(&self, page: &str, name: &str, what: String) -> Fault {
+    pub(crate) fn fault(&self, page: &str, name: &str, what: String) -> Fault {
         let lines = self.text.lines().enumerate();
         let heading = [format!("[{page}]"), format!("[{page}.{name}]")];
         let mut from = lines.clone().skip_while(|(_, line)| !line.starts_with(&format!("[{page}")));

@@ -169,6 +169,25 @@ impl Block {
 
 impl Table {
     fn lines(&self, records: &Records) -> anyhow::Result<String> {
+        let mut lines = Vec::new();
+        for (name, cells) in self.cells()? {
+            let mut shown = vec![name.clone()];
+            for cell in cells {
+                shown.push(match cell {
+                    Cell::Text { text } => text,
+                    Cell::Figure(text) if text.is_empty() => text,
+                    Cell::Figure(text) => {
+                        query::shown(&text, records).with_context(|| name.clone())?.text
+                    }
+                });
+            }
+            lines.push(shown);
+        }
+        table(&self.head, &lines)
+    }
+
+    /// Name of each row, and its cells with their texts in place.
+    pub(crate) fn cells(&self) -> anyhow::Result<Vec<(String, Vec<Cell>)>> {
         let [_, heads @ ..] = &self.head[..] else { bail!("a table has headings") };
         let mut rows = Vec::new();
         for row in &self.rows {
@@ -179,25 +198,21 @@ impl Table {
             let Some((Cell::Figure(name), others)) = texts.split_first() else {
                 bail!("a row has no name")
             };
-            let cells: Vec<Cell> = match &self.cells {
+            let mut cells: Vec<Cell> = match &self.cells {
                 None => others.to_vec(),
                 Some(Cells::Each(cells)) => cells.clone(),
                 Some(Cells::Alike(cell)) => vec![Cell::Figure(cell.clone()); heads.len()],
             };
             let (own, all) = (cells.len(), heads.len());
             ensure!(own == all, "{name}: {own} cells for {all} columns");
-            let mut shown = vec![name.clone()];
-            for (cell, head) in cells.iter().zip(heads) {
-                let (Cell::Figure(template) | Cell::Text { text: template }) = cell;
-                let text = with_texts(template, &texts).replace("{head}", head);
+            for (cell, head) in cells.iter_mut().zip(heads) {
+                let (Cell::Figure(text) | Cell::Text { text }) = cell;
+                *text = with_texts(text, &texts).replace("{head}", head);
                 ensure!(!text.contains('{'), "{name}: the row has no text for {text}");
-                let is_text = text.is_empty() || matches!(cell, Cell::Text { .. });
-                let figure = || query::shown(&text, records).with_context(|| name.clone());
-                shown.push(if is_text { text.clone() } else { figure()?.text });
             }
-            rows.push(shown);
+            rows.push((name.clone(), cells));
         }
-        table(&self.head, &rows)
+        Ok(rows)
     }
 }
 

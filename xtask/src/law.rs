@@ -6,7 +6,7 @@
 use anyhow::{Context, anyhow, bail};
 use contract::units::Quantity;
 use stats::{Estimate, Interval};
-use switchcost::figures::grade::Grade;
+use switchcost::figures::grade::{Grade, Graded};
 use switchcost::figures::value::Value;
 use switchcost::render::plot::{Scatter, Series};
 
@@ -58,8 +58,7 @@ struct Cell {
     /// Sleepers in a slot.
     x: f64,
     /// Its time, in ns.
-    y: f64,
-    grade: Grade,
+    y: Graded,
 }
 
 /// The law for one kind of wake-up and one number of sleepers.
@@ -132,12 +131,12 @@ impl Law<'_> {
         }))
     }
 
-    /// A hop over the sleepers in a slot, with a line of the law for each number of sleepers.
+    /// A hop against the sleepers in a slot, with a line of the law for each number of sleepers.
     pub(crate) fn plot(&self) -> anyhow::Result<String> {
         let mut series = Vec::new();
         for sleepers in SLEEPERS {
             let fit = self.fit("thread", sleepers)?;
-            let points = fit.cells.iter().map(|cell| (cell.x, cell.y, cell.grade)).collect();
+            let points = fit.cells.iter().map(|cell| (cell.x, cell.y)).collect();
             let xs: Vec<f64> = fit.cells.iter().map(|cell| cell.x).collect();
             let ends = stats::quantile(&xs, 0.0).zip(stats::quantile(&xs, 1.0));
             let (first, last) = ends.context("no cells")?;
@@ -147,15 +146,16 @@ impl Law<'_> {
             series.push(Series { name: format!("{sleepers} sleepers"), points, line });
         }
         let plot = Scatter {
-            title: "A hop between threads on one CPU, over the sleepers in a slot".to_owned(),
+            title: "A hop on one CPU, by the sleepers per slot".to_owned(),
             note: self
                 .records
                 .get(&format!("{}/futex", self.machine))?
                 .machine()
                 .unwrap_or_default(),
             axes: ["sleepers ÷ slots", "time per hop"].map(str::to_owned),
-            caption: "Points: ten sizes of the table. Lines: the law, fitted to every other point."
-                .to_owned(),
+            caption:
+                "Points: ten sizes of the table. Lines: the law, fitted to every second point."
+                    .to_owned(),
             series,
         };
         Ok(plot.file(Quantity::Time))
@@ -179,14 +179,14 @@ impl Law<'_> {
         let cell = |table: &'static str| {
             let value = self.value(&format!("{section} / {table} / {sleepers}"))?;
             let x = number(sleepers)? / self.slots(table)?;
-            Ok(Cell { table, x, y: value.estimate.value, grade: value.grade })
+            Ok(Cell { table, x, y: Graded { estimate: value.estimate, grade: value.grade } })
         };
         TABLES.into_iter().map(cell).collect()
     }
 
     fn a(&self, kind: &str) -> anyhow::Result<(f64, Grade)> {
         let cells = self.cells(kind, NOBODY_SLEEPS)?;
-        let times: Vec<f64> = cells.iter().map(|cell| cell.y).collect();
+        let times: Vec<f64> = cells.iter().map(|cell| cell.y.value).collect();
         Ok((stats::median(&times).context("no table was measured")?, worst(&cells)))
     }
 
@@ -217,7 +217,7 @@ impl Law<'_> {
                             && line["sleepers"].as_f64() == number(column).ok()
                     })?;
                     let times: Vec<f64> = serde_json::from_value(line["ns"].clone())?;
-                    ratios.push(stats::median(&times).context("no times")? / cell.y);
+                    ratios.push(stats::median(&times).context("no times")? / cell.y.value);
                 }
             }
         }
@@ -228,10 +228,11 @@ impl Law<'_> {
 impl Fit {
     fn of((a, grade): (f64, Grade), cells: Vec<Cell>) -> anyhow::Result<Self> {
         let every_other = |from: usize| cells.iter().skip(from).step_by(2);
-        let weight: f64 = every_other(0).map(|cell| (cell.x / cell.y).powi(2)).sum();
-        let sum: f64 = every_other(0).map(|cell| cell.x * (cell.y - a) / cell.y.powi(2)).sum();
+        let weight: f64 = every_other(0).map(|cell| (cell.x / cell.y.value).powi(2)).sum();
+        let sum: f64 =
+            every_other(0).map(|cell| cell.x * (cell.y.value - a) / cell.y.value.powi(2)).sum();
         let b = sum / weight;
-        let error = |cell: &Cell| (a + b * cell.x) / cell.y - 1.0;
+        let error = |cell: &Cell| (a + b * cell.x) / cell.y.value - 1.0;
         let n = every_other(0).count();
         let freedom = n as f64 - 1.0;
         let residual = every_other(0).map(|cell| error(cell).powi(2)).sum::<f64>() / freedom;
@@ -254,7 +255,7 @@ fn graded(mut value: Value, grade: Grade) -> Value {
 
 /// Worst grade of some cells.
 fn worst(cells: &[Cell]) -> Grade {
-    cells.iter().map(|cell| cell.grade).max().unwrap_or_default()
+    cells.iter().map(|cell| cell.y.grade).max().unwrap_or_default()
 }
 
 /// Number of sleepers of a column.
@@ -282,7 +283,11 @@ mod tests {
             [1.0, 110.0],
             [32.0, 430.0],
         ];
-        let cell = |[x, y]: [f64; 2]| Cell { table: "", x, y, grade: Grade::Sure };
+        let cell = |[x, y]: [f64; 2]| Cell {
+            table: "",
+            x,
+            y: Estimate { value: y, n: 1, interval: None }.into(),
+        };
         let fit = Fit::of((100.0, Grade::Sure), Vec::from(cells.map(cell))).unwrap();
         let ends = [fit.b.estimate, fit.b.low, fit.b.high];
         let expected = [10.128445406, 9.635324597, 10.621566214];

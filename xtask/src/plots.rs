@@ -3,15 +3,18 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use contract::console;
+use contract::units::Quantity;
+use switchcost::figures::grade::Graded;
 use switchcost::render;
 use switchcost::render::plot;
 use switchcost::views::fleet::Fleet;
 
 use crate::Fault;
-use crate::definitions::Definitions;
+use crate::definitions::{Block, Cell, Definitions, Picture, TablePlot};
 use crate::law::Law;
+use crate::query;
 use crate::records::{File, Records};
 
 const PAGE_OF_MACHINES: &str = "docs/machines.html";
@@ -23,12 +26,21 @@ pub(crate) fn draw(
     records: &Records,
     check: bool,
 ) -> anyhow::Result<Vec<Fault>> {
-    let mut files = Vec::new();
-    for (path, definition) in &definitions.plots {
-        files.push((path.clone(), plot(definition, records).with_context(|| path.clone())?));
+    let (mut files, mut faults) = (Vec::new(), Vec::new());
+    for (path, picture) in &definitions.plots {
+        let drawn = match picture {
+            Picture::Report(name) => plot(name, records),
+            Picture::Table(table) => dots(table, definitions, records),
+        };
+        match drawn {
+            Ok(text) => files.push((path.clone(), text)),
+            Err(error) => {
+                let name = format!("\"{path}\"");
+                faults.push(definitions.fault("plots", &name, format!("{error:#}")));
+            }
+        }
     }
     files.push((PAGE_OF_MACHINES.to_owned(), machines(records)?));
-    let mut faults = Vec::new();
     for (file, text) in files {
         if fs::read_to_string(root.join(&file)).is_ok_and(|old| old == text) {
             continue;
@@ -59,6 +71,43 @@ fn plot(definition: &str, records: &Records) -> anyhow::Result<String> {
     let mut plots = plot::files(figures, answer.as_deref()).into_iter();
     let found = plots.find(|(own, _)| own.trim_end_matches(".svg") == name);
     Ok(found.context("there is no such plot")?.1)
+}
+
+/// A plot of some columns of a page's table.
+fn dots(
+    picture: &TablePlot,
+    definitions: &Definitions,
+    records: &Records,
+) -> anyhow::Result<String> {
+    let (page, name) = picture.table.split_once('.').context("write table = \"PAGE.NAME\"")?;
+    let Some(Block::Table(table)) = definitions.block(page, name) else {
+        bail!("there is no table {}", picture.table)
+    };
+    let place = |column: &String| table.head[1..].iter().position(|head| head == column);
+    let places: Option<Vec<usize>> = picture.columns.iter().map(place).collect();
+    let places = places.context("the table lacks one of the columns")?;
+    ensure!(places.len() <= plot::MOST_SERIES, "a plot has {} columns at most", plot::MOST_SERIES);
+    let (mut rows, mut quantity, mut note) = (Vec::new(), None, String::new());
+    for (name, cells) in table.cells()? {
+        let mut figures = Vec::new();
+        for place in &places {
+            let Cell::Figure(definition) = &cells[*place] else { bail!("{name}: no figure") };
+            let value = query::plotted(definition, records)?;
+            let unit = value.quantity.unwrap_or(Quantity::Count);
+            ensure!(
+                *quantity.get_or_insert(unit) == unit,
+                "{name}: the columns differ in their units"
+            );
+            figures.push(Graded { estimate: value.estimate, grade: value.grade });
+            let file = definition.split_once(": ").context("the table is not of one file")?.0;
+            note = query::shown(&format!("{file}: machine"), records)?.text;
+        }
+        rows.push((name, figures));
+    }
+    let (title, axis, columns) =
+        (picture.title.clone(), picture.axis.clone(), picture.columns.clone());
+    Ok(plot::Dots { title, note, axis, columns, rows }
+        .file(quantity.context("the table has no rows")?))
 }
 
 /// The page of all answers.

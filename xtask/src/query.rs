@@ -23,16 +23,35 @@ pub(crate) enum Found {
 /// # Errors
 /// It cannot be read, or there is no such figure.
 pub(crate) fn shown(definition: &str, records: &Records) -> anyhow::Result<Shown> {
-    let (expression, form) = match definition.rsplit_once(" | ") {
-        Some((expression, form)) => (expression, form_named(form)?),
-        None => (definition, Form::Value),
-    };
+    let (expression, form) = expression_and_form(definition)?;
     Ok(match evaluate(expression, records)? {
         Found::Value(value) => {
             let text = value.show(form).map_err(|why| anyhow!("{definition}: {why}"))?;
             Shown { text, is_number: true }
         }
         Found::Text(text) => Shown { text, is_number: false },
+    })
+}
+
+/// A definition as a plot shows it: a share in per cent is a hundred times as large.
+///
+/// # Errors
+/// It cannot be read, there is no such figure, or it is a text.
+pub(crate) fn plotted(definition: &str, records: &Records) -> anyhow::Result<Value> {
+    let (expression, form) = expression_and_form(definition)?;
+    let Found::Value(value) = evaluate(expression, records)? else {
+        bail!("{definition}: a text has no place in a plot")
+    };
+    if form != Form::Percent {
+        return Ok(value);
+    }
+    value.times(&Value::exact(100.0, None)).map_err(|why| anyhow!("{definition}: {why}"))
+}
+
+fn expression_and_form(definition: &str) -> anyhow::Result<(&str, Form)> {
+    Ok(match definition.rsplit_once(" | ") {
+        Some((expression, form)) => (expression, form_named(form)?),
+        None => (definition, Form::Value),
     })
 }
 

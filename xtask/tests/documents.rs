@@ -54,6 +54,12 @@ cells = "example/answer: What a switch costs / {1}"
 
 [MORE.claims]
 claims = "Somebody"
+
+[plots."docs/hops.svg"]
+table = "README.hops"
+columns = ["one CPU"]
+title = "Hops"
+axis = "time"
 "#;
 
 const CLAIMS: &str = r#"
@@ -110,7 +116,8 @@ fn documents_are_filled_from_records() {
     let first = "README.md:3: its records say: A hop takes 3.5 µs [3.5, 3.5]";
     assert!(faults.contains(first), "{faults}");
     assert_eq!(read(root, "README.md"), README);
-    let written = "wrote README.md\nwrote docs/MORE.md\nwrote docs/machines.html\n";
+    let written =
+        "wrote README.md\nwrote docs/MORE.md\nwrote docs/hops.svg\nwrote docs/machines.html\n";
     assert_eq!(documents(root, &[]), (0, written.to_owned()));
     assert_eq!(documents(root, &["--check"]), (0, String::new()));
     let readme = read(root, "README.md");
@@ -128,6 +135,9 @@ fn documents_are_filled_from_records() {
                   | more than a laptop has | 1 TB |  | cannot be judged here: a server decides it |\n";
     assert!(read(root, "docs/MORE.md").contains(claims), "{}", read(root, "docs/MORE.md"));
     assert!(read(root, "docs/machines.html").contains("Example"));
+    let plot = read(root, "docs/hops.svg");
+    let figures = "thread over pipes: one CPU 2.2 µs. less the I/O: one CPU 1.9 µs.";
+    assert!(plot.contains(figures) && plot.contains("Bars: 95 % intervals."), "{plot}");
 }
 
 #[test]
@@ -192,6 +202,12 @@ fn each_fault_is_named_with_its_file_and_line() {
             "docs/figures.toml:9: no: no document uses it",
         ),
         (figures, "rows =", "row =", "docs/figures.toml:9: hops: "),
+        (
+            figures,
+            "[\"one CPU\"]",
+            "[\"two CPUs\"]",
+            "docs/figures.toml:17: \"docs/hops.svg\": the table lacks",
+        ),
         (
             claims,
             "\"ratio\"",

@@ -45,9 +45,11 @@ pub(crate) type Range = [f64; 2];
 /// An estimate made of other figures, such as a ratio or a difference. Its grade is that of the worst of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Graded<T = Estimate> {
+    /// The estimate.
     #[serde(flatten)]
-    pub(crate) estimate: T,
-    pub(crate) grade: Grade,
+    pub estimate: T,
+    /// What it is worth.
+    pub grade: Grade,
 }
 
 impl Graded<Range> {

@@ -22,11 +22,12 @@ function look(frame) {
   for (const part of page.querySelectorAll("details")) part.open = true;
   const wide = page.documentElement.scrollWidth;
   if (wide > width) say("unfolded, the page is " + wide + " px wide");
-  const shown = [...page.querySelectorAll("svg")];
+  const shown = [...page.querySelectorAll("svg.plot")];
   if (shown.length !== 5) say(shown.length + " plots are shown");
   for (const plot of shown) {
     const title = plot.querySelector("title").textContent, box = plot.getBoundingClientRect();
     if (plot.getAttribute("role") !== "img" || !title) say("a plot has no role or no title");
+    if (!plot.querySelector("desc").textContent) say(title + ": no description");
     const texts = [...plot.querySelectorAll("text")].map(text => text.textContent.trim());
     const has = pattern => texts.some(text => pattern.test(text));
     if (!has(/^(time|thread ÷ task)/))
@@ -46,7 +47,7 @@ function look(frame) {
       if (at.left < box.left - 1 || at.right > box.right + 1 || at.bottom > box.bottom + 1)
         say(title + ": '" + text.textContent.trim() + "' leaves the plot");
       if (at.height < 11) say(title + ": text " + at.height + " px high");
-      for (const mark of plot.querySelectorAll("circle, ellipse, rect:not(.bar)")) {
+      for (const mark of plot.querySelectorAll("path")) {
         const on = mark.getBoundingClientRect();
         if (on.left < at.right && at.left < on.right && on.top < at.bottom - 2 && at.top + 2 < on.bottom)
           say(title + ": a mark covers '" + text.textContent.trim() + "'");

@@ -2,14 +2,15 @@
 
 use facts::Quantity;
 
-use crate::figures::number::Shown;
+use crate::figures::number::{Shown, thousands};
 
 /// One axis, in the unit of its values.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     is_log: bool,
-    low: f64,
-    high: f64,
+    /// The values at both ends.
+    pub(super) low: f64,
+    pub(super) high: f64,
     /// Values with labels, in ascending order.
     pub(super) ticks: Vec<(f64, String)>,
 }
@@ -21,7 +22,7 @@ impl Axis {
     /// An axis for values to compare: logarithmic past a decade, otherwise from zero, and from the
     /// least value if all lie close together.
     pub(super) fn spanning(values: impl Iterator<Item = f64>, quantity: Quantity) -> Self {
-        let (low, high) = extremes(values);
+        let [low, high] = extremes(values);
         let margin = (high - low).max(high.abs() * 1e-3) * 0.06;
         if low <= 0.0 {
             Axis::linear(low - margin, high.max(0.0) + margin, quantity)
@@ -75,7 +76,7 @@ impl Axis {
 
     /// An axis of ratios: logarithmic, with 1 on it.
     pub(super) fn ratios(values: impl Iterator<Item = f64>) -> Self {
-        let (low, high) = extremes(values.filter(|v| *v > 0.0).chain([1.0]));
+        let [low, high] = extremes(values.filter(|v| *v > 0.0).chain([1.0]));
         let mut axis = if high < 1.5 * low {
             Axis::linear(low - 0.05, high + 0.05, Quantity::Count)
         } else {
@@ -89,7 +90,7 @@ impl Axis {
     /// its left end, as far from the next value as that is from the one after it.
     pub(super) fn swept(values: impl Iterator<Item = f64>) -> Self {
         let mut ticks: Vec<f64> = values.collect();
-        let (least, high) = extremes(ticks.iter().copied());
+        let [least, high] = extremes(ticks.iter().copied());
         ticks.sort_by(f64::total_cmp);
         ticks.dedup();
         let low = match ticks[..] {
@@ -119,9 +120,9 @@ impl Axis {
 }
 
 /// The least and the greatest value; 0 and 1 if there is none.
-fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let range = values.map(|v| (v, v)).reduce(|(low, high), (v, _)| (low.min(v), high.max(v)));
-    range.unwrap_or((0.0, 1.0))
+pub(super) fn extremes(values: impl Iterator<Item = f64>) -> [f64; 2] {
+    let range = values.map(|v| [v; 2]).reduce(|[low, high], [v, _]| [low.min(v), high.max(v)]);
+    range.unwrap_or([0.0, 1.0])
 }
 
 /// Every second, third or further value, so that there is room for the rest.
@@ -147,7 +148,7 @@ fn label(quantity: Quantity, value: f64) -> String {
         digits
     };
     let (_, unit) = quantity.scale(value);
-    Shown { number, unit }.to_string()
+    Shown { number: thousands(&number), unit }.to_string()
 }
 
 #[cfg(test)]
@@ -174,7 +175,7 @@ mod tests {
             ),
             (Axis::ratios([3.0, 90.0].into_iter()), "1x|3x|10x|30x|100x"),
             (Axis::ratios([1.01].into_iter()), "0.96x|0.98x|1x|1.02x|1.04x|1.06x"),
-            (Axis::swept([1.0, 100.0, 1e4, 10.0].into_iter()), "1|10|100|10000"),
+            (Axis::swept([1.0, 100.0, 1e4, 10.0].into_iter()), "1|10|100|10,000"),
             (Axis::swept([0.0, 8.0].into_iter()), "0|2|4|6|8"),
             (Axis::swept([0.0, 10.0, 100.0].into_iter()), "0|10|100"),
             (Axis::swept((0..8).map(|n| f64::from(1 << n))), "1|4|16|64"),

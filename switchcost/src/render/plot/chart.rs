@@ -1,14 +1,13 @@
-//! Plots with points over a horizontal axis: sweeps.
+//! Plots with points over a horizontal axis: sweeps, and points with the lines of a law.
 
 use facts::Quantity;
-use stats::Interval;
 
-use super::axis::Axis;
-use super::drawing::{Plot, color};
-use crate::figures::grade::Grade;
-use crate::views::tables::Curve;
-
-const CAPTION: &str = "Bars: 95 % intervals of the mean. Open marks: not sure.";
+use super::axis::{Axis, extremes};
+use super::drawing::{MOST_SERIES, Plot, color};
+use crate::figures::grade::Graded;
+use crate::figures::number::{range, shown};
+use crate::system::console::brief;
+use crate::views::tables::{self, Curve};
 
 /// Height of the area between the axes, in pixels.
 const HEIGHT: u32 = 260;
@@ -23,17 +22,19 @@ struct Frame {
 
 impl Frame {
     /// A frame below the legend of a plot; `over` is the title of the horizontal axis, `label` of the vertical one.
-    fn new(mut plot: Plot, [x_axis, y_axis]: [Axis; 2], over: &str, label: &str) -> Self {
+    fn new(mut plot: Plot, [x_axis, y_axis]: [Axis; 2], [over, label]: &[String; 2]) -> Self {
         let title = format!("{label}{}", y_axis.remark());
-        plot.text(&title, (0.0, 0), plot.height + 8, "start", "muted");
-        let bottom = plot.height + 24 + HEIGHT;
+        plot.text(&title, (0.0, 0), plot.height + 12, "start", "muted");
+        let top = plot.height + 34;
+        let bottom = top + HEIGHT;
         plot.height = bottom;
         let mut frame = Frame { plot, x_axis, y_axis, bottom };
         for (value, label) in frame.y_axis.ticks.clone() {
             let y = frame.y(value);
-            frame.plot.line((0.14, y), (1.0, y), "grid");
-            frame.plot.text(&label, (0.13, 0), y, "end", "muted");
+            frame.plot.line((LEFT, y), (1.0, y), "grid");
+            frame.plot.text(&label, (LEFT, -6), y, "end", "muted");
         }
+        frame.plot.line((LEFT, top), (LEFT, bottom), "axis");
         let x_axis = frame.x_axis.clone();
         frame.plot.foot(&x_axis, |value| x(&x_axis, value), bottom, over);
         frame
@@ -47,49 +48,47 @@ impl Frame {
         (x(&self.x_axis, x_value), self.y(y_value))
     }
 
-    /// A line of a series through points.
-    fn line(&mut self, series: usize, points: impl IntoIterator<Item = (f64, f64)>) {
-        let class = format!("line {}", color(series));
-        let places: Vec<_> = points.into_iter().map(|point| self.place(point)).collect();
+    fn draw(&mut self, index: usize, series: &Series) {
+        let class = format!("line {}", color(index));
+        let places: Vec<_> = series.line.iter().map(|point| self.place(*point)).collect();
         for ends in places.windows(2) {
             self.plot.line(ends[0], ends[1], &class);
         }
+        for (at, figure) in &series.points {
+            let place = self.place((*at, figure.value));
+            if let Some(interval) = figure.interval {
+                let ends = [interval.high, interval.low].map(|end| self.y(end));
+                self.plot.upright(place.0, ends, index);
+            }
+            self.plot.mark(place, index, figure.grade);
+        }
     }
 }
+
+/// Where the vertical axis stands.
+const LEFT: f64 = 0.17;
 
 /// Horizontal place of a value.
 fn x(axis: &Axis, value: f64) -> f64 {
-    0.15 + 0.83 * axis.place(value)
+    LEFT + (0.98 - LEFT) * axis.place(value)
 }
 
-/// A sweep: a line for each series, with intervals; `None` if nothing was measured.
+/// A sweep: a line for each series, with intervals; `None` if nothing was measured, or more than a plot can show.
 pub(crate) fn curve(curve: &Curve<'_>) -> Option<Plot> {
-    let points = |index: usize| {
-        let points = curve.series[index].points.iter();
-        points.filter_map(|(x, figure)| Some((*x as f64, figure.reading()?, figure.grade)))
-    };
-    let all = || (0..curve.series.len()).flat_map(points);
-    all().next()?;
-    let extent = all().flat_map(|(_, reading, _)| {
-        let interval = reading.mean.interval.map(|i| [i.low, i.high]).into_iter().flatten();
-        interval.chain([reading.mean.value])
-    });
-    let axes =
-        [Axis::swept(all().map(|(x, ..)| x)), Axis::spanning(extent, curve.metric.quantity())];
-    let mut plot = Plot::new(curve.title, CAPTION);
-    plot.legend(curve.series.iter().map(|series| series.name.as_str()));
-    let mut frame = Frame::new(plot, axes, &curve.over, &curve.metric.label());
-    for index in 0..curve.series.len() {
-        frame.line(index, points(index).map(|(at, reading, _)| (at, reading.mean.value)));
-        for (at, reading, grade) in points(index) {
-            if let Some(Interval { low, high, .. }) = reading.mean.interval {
-                frame.line(index, [(at, low), (at, high)]);
-            }
-            let place = frame.place((at, reading.mean.value));
-            frame.plot.mark(place, index, grade);
-        }
+    let series = curve.series.iter().map(Series::of).filter(|series| !series.points.is_empty());
+    let series: Vec<Series> = series.collect();
+    if series.is_empty() || series.len() > MOST_SERIES {
+        return None;
     }
-    Some(frame.plot)
+    let x_axis = Axis::swept(series.iter().flat_map(|series| &series.points).map(|(x, _)| *x));
+    let scatter = Scatter {
+        title: curve.title.to_owned(),
+        note: String::new(),
+        axes: [curve.over.clone(), curve.metric.label()],
+        caption: String::new(),
+        series,
+    };
+    Some(scatter.plot(x_axis, curve.metric.quantity()))
 }
 
 /// Points and lines over a horizontal axis, such as measured ones and what a law says of them.
@@ -101,7 +100,7 @@ pub struct Scatter {
     pub note: String,
     /// Titles of the horizontal and of the vertical axis.
     pub axes: [String; 2],
-    /// How to read it.
+    /// How to read it; what bars and open marks are is added.
     pub caption: String,
     /// Series of points, each with a line.
     pub series: Vec<Series>,
@@ -112,32 +111,57 @@ pub struct Scatter {
 pub struct Series {
     /// Name in the legend.
     pub name: String,
-    /// Points, each with what it is worth.
-    pub points: Vec<(f64, f64, Grade)>,
+    /// Points: a place on the horizontal axis, and the figure there.
+    pub points: Vec<(f64, Graded)>,
     /// Points of a line.
     pub line: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// A line of a sweep through its means.
+    fn of(series: &tables::Series<'_>) -> Self {
+        let points = series.points.iter().filter_map(|(x, figure)| {
+            let estimate = figure.reading()?.mean;
+            Some((*x as f64, Graded { estimate, grade: figure.grade }))
+        });
+        let points: Vec<(f64, Graded)> = points.collect();
+        let line = points.iter().map(|(x, figure)| (*x, figure.value)).collect();
+        Series { name: series.name.clone(), points, line }
+    }
+
+    /// Its name with its least and its greatest figure.
+    fn range(&self, quantity: Quantity) -> String {
+        let figures = extremes(self.points.iter().map(|(_, figure)| figure.value));
+        format!("{} {}", brief(&self.name), range(figures, |figure| shown(quantity, figure)))
+    }
 }
 
 impl Scatter {
     /// The plot as a file; `quantity` is that of the vertical axis.
     pub fn file(&self, quantity: Quantity) -> String {
-        let points = || self.series.iter().flat_map(|series| &series.points);
-        let axes = [
-            Axis::spanning(points().map(|(x, ..)| *x), Quantity::Count),
-            Axis::spanning(points().map(|(_, y, _)| *y), quantity),
-        ];
-        let [over, label] = &self.axes;
+        let xs = self.series.iter().flat_map(|series| &series.points).map(|(x, _)| *x);
+        self.plot(Axis::spanning(xs, Quantity::Count), quantity).file()
+    }
+
+    fn plot(&self, x_axis: Axis, quantity: Quantity) -> Plot {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let y_axis = Axis::spanning(points.flat_map(|(_, figure)| reach(figure)), quantity);
         let mut plot = Plot::new(&self.title, &self.caption);
         plot.note.clone_from(&self.note);
         plot.legend(self.series.iter().map(|series| series.name.as_str()));
-        let mut frame = Frame::new(plot, axes, over, label);
+        let [over, label] = self.axes.each_ref().map(|title| brief(title));
+        let series: Vec<String> = self.series.iter().map(|series| series.range(quantity)).collect();
+        plot.description = format!("{label} by {over}: {}.", series.join("; "));
+        let mut frame = Frame::new(plot, [x_axis, y_axis], &self.axes);
         for (index, series) in self.series.iter().enumerate() {
-            frame.line(index, series.line.iter().copied());
-            for (x, y, grade) in &series.points {
-                let place = frame.place((*x, *y));
-                frame.plot.mark(place, index, *grade);
-            }
+            frame.draw(index, series);
         }
-        frame.plot.file()
+        frame.plot
     }
+}
+
+/// A figure with both ends of its interval.
+pub(super) fn reach(figure: &Graded) -> impl Iterator<Item = f64> + use<> {
+    let ends = figure.interval.map(|interval| [interval.low, interval.high]);
+    ends.into_iter().flatten().chain([figure.value])
 }

@@ -25,10 +25,12 @@ fn light_css() -> String {
 #[derive(Default)]
 pub(crate) struct Plot {
     pub(super) title: String,
-    /// How to read it.
+    /// How to read it: only what is drawn is explained.
     pub(crate) caption: String,
     /// Line below the title of a file.
     pub(super) note: String,
+    /// What it shows, for those who cannot see it.
+    pub(super) description: String,
     pub(super) height: u32,
     pub(super) body: String,
 }
@@ -37,15 +39,40 @@ pub(crate) struct Plot {
 /// screens.
 const LETTER: f64 = 7.0 / 328.0;
 
-/// Characters of a line of a file's caption.
-const CAPTION: usize = 120;
+/// Width of a file and of its margins, in pixels: a telephone shows its letters about as large as those of a page.
+const WIDTH: u32 = 480;
+const MARGIN: u32 = 16;
 
-/// Number of colours.
-const COLORS: usize = 6;
+/// Size of a file's letters: of a page's, they would be too small when a telephone narrows the picture.
+const FILE_CSS: &str = ".plot{font-size:14px}.plot .spare{display:none}";
+
+/// Outlines of the marks around their middle: no two series of a plot share a shape or a colour.
+const SHAPES: [&str; 6] = [
+    "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
+    "M-4.5-4.5h9v9h-9z",
+    "M0-5.5l5.5 9.5h-11z",
+    "M0-6l6 6-6 6-6-6z",
+    "M0 5.5l5.5-9.5h-11z",
+    "M-2-6h4v4h4v4h-4v4h-4v-4h-4v-4h4z",
+];
+
+/// Greatest number of series that a reader can tell apart; more of them are a table.
+pub const MOST_SERIES: usize = SHAPES.len();
+
+/// How to read intervals.
+const BARS: &str = "Bars: 95 % intervals.";
 
 impl Plot {
     pub(super) fn new(title: &str, caption: &str) -> Self {
         Plot { title: brief(title), caption: caption.to_owned(), ..Plot::default() }
+    }
+
+    /// Adds a sentence to the caption, once.
+    fn explain(&mut self, sentence: &str) {
+        if !self.caption.contains(sentence) {
+            let space = if self.caption.is_empty() { "" } else { " " };
+            self.caption += &format!("{space}{sentence}");
+        }
     }
 
     /// Text with its middle at a height, moved to the right by some pixels.
@@ -70,26 +97,37 @@ impl Plot {
         self.body += &html! { line x1=(x1) y1=(from.1) x2=(x2) y2=(to.1) class=(class) {} }.0;
     }
 
-    pub(super) fn bar(&mut self, from: f64, to: f64, (y, height): (u32, u32)) {
-        let (x, width) = (percent(from), percent((to - from).max(0.002)));
-        self.body += &html! { rect x=(x) y=(y) width=(width) height=(height) class="bar" {} }.0;
+    /// A horizontal interval: its caps reach beyond a mark that hides the bar.
+    pub(super) fn interval(&mut self, [low, high]: [f64; 2], y: u32, reach: u32) {
+        self.explain(BARS);
+        self.line((low, y), (high, y), "bar");
+        for end in [low, high] {
+            self.line((end, y - reach), (end, y + reach), "bar");
+        }
+    }
+
+    /// A vertical interval of a series, likewise.
+    pub(super) fn upright(&mut self, x: f64, [top, bottom]: [u32; 2], series: usize) {
+        self.explain(BARS);
+        let path = format!("M-7 0h14M0 0v{height}m-7 0h14", height = bottom - top);
+        self.outline((x, top), &path, &format!("line {}", color(series)));
     }
 
     /// A point of a series: its shape and its colour tell which. It is open if the figure is not sure.
-    pub(super) fn mark(&mut self, (x, y): (f64, u32), series: usize, grade: Grade) {
+    pub(super) fn mark(&mut self, place: (f64, u32), series: usize, grade: Grade) {
         let open = if grade == Grade::Sure { "" } else { " open" };
-        let (class, x) = (format!("{}{open}", color(series)), percent(x));
-        let mark = match series % 4 {
-            0 => html! { circle cx=(x) cy=(y) r="4.5" class=(class) {} },
-            1 => {
-                html! { rect x=(x) y=(y) width="8" height="8" transform="translate(-4 -4)" class=(class) {} }
-            }
-            2 => html! { ellipse cx=(x) cy=(y) rx="6.5" ry="3.5" class=(class) {} },
-            _ => {
-                html! { rect x=(x) y=(y) width="12" height="5" transform="translate(-6 -2.5)" class=(class) {} }
-            }
-        };
-        self.body += &mark.0;
+        if grade != Grade::Sure {
+            self.explain("Open marks: figures that are not sure.");
+        }
+        self.outline(place, SHAPES[series % MOST_SERIES], &format!("{}{open}", color(series)));
+    }
+
+    /// Draws a path whose origin is at a place. Paths know no shares of a width, but a drawing in a drawing has its place.
+    fn outline(&mut self, (x, y): (f64, u32), path: &str, class: &str) {
+        self.body += &html! {
+            svg x=(percent(x)) y=(y) class=(class) { path d=(path) {} }
+        }
+        .0;
     }
 
     /// Legend with the mark of each name: two or three beside each other if they are short.
@@ -131,6 +169,7 @@ impl Plot {
             let class = if is_spare { "muted spare" } else { "muted" };
             self.text(label, (x, 0), bottom + 13, anchor, class);
         }
+        self.line((place(axis.low), bottom), (place(axis.high), bottom), "axis");
         let title = format!("{title}{}", axis.remark());
         self.text(&title, (0.5, 0), bottom + 31, "middle", "muted");
         self.height += 42;
@@ -141,30 +180,46 @@ impl Plot {
     pub(crate) fn inline(&self) -> Markup {
         html! {
             svg class="plot" role="img" width="100%" height=(self.height) {
-                title { (self.title) } (PreEscaped(&self.body))
+                title { (self.title) } desc { (self.description) } (PreEscaped(&self.body))
             }
         }
     }
 
     /// The drawing as a file that needs nothing else, with its title and how to read it.
     pub(super) fn file(&self) -> String {
-        let caption = lines(&self.caption, 0, CAPTION);
-        let height = self.height + 82 + 16 * caption.len() as u32;
+        let mut height = 8;
+        let title = paragraph(&self.title, "title", &mut height);
+        let note = paragraph(&self.note, "muted", &mut height);
+        let top = height + 14;
+        height = top + self.height;
+        let caption = paragraph(&self.caption, "muted", &mut height);
+        height += 14;
         let file = html! {
-            svg xmlns="http://www.w3.org/2000/svg" class="plot" width="800" height=(height)
-                viewBox={ "0 0 800 " (height) } {
+            svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" width=(WIDTH) height=(height)
+                viewBox={ "0 0 " (WIDTH) " " (height) } {
                 title { (self.title) }
-                style { (PreEscaped(light_css())) }
-                rect class="paper" width="800" height=(height) {}
-                text class="title" x="20" y="32" { (self.title) }
-                text class="muted" x="20" y="54" { (self.note) }
-                svg x="20" y="68" width="760" height=(self.height) { (PreEscaped(&self.body)) }
-                @for (index, line) in caption.iter().enumerate() {
-                    text class="muted" x="20" y=(self.height + 84 + 16 * index as u32) { (line) }
-                }
+                desc { (self.description) }
+                style { (PreEscaped(light_css())) (PreEscaped(FILE_CSS)) }
+                rect class="paper" width=(WIDTH) height=(height) {}
+                (title) (note)
+                svg x=(MARGIN) y=(top) width=(WIDTH - 2 * MARGIN) height=(self.height) { (PreEscaped(&self.body)) }
+                (caption)
             }
         };
         file.0
+    }
+}
+
+/// Lines of text in a file from a height on, which becomes that of their end.
+fn paragraph(text: &str, class: &str, height: &mut u32) -> Markup {
+    let (letters, step) = if class == "title" { (42, 22) } else { (58, 18) };
+    let lines = lines(text, 0, letters);
+    let top = *height;
+    *height += step * lines.len() as u32;
+    html! {
+        @for (y, line) in (1..).map(|number| top + number * step).zip(lines) {
+            text class=(class) x=(MARGIN) y=(y) { (line) }
+        }
     }
 }
 
@@ -173,7 +228,7 @@ fn percent(share: f64) -> String {
 }
 
 pub(super) fn color(series: usize) -> String {
-    format!("s{}", series % COLORS + 1)
+    format!("s{}", series % MOST_SERIES + 1)
 }
 
 #[cfg(test)]

@@ -12,14 +12,16 @@ mod rows;
 
 pub(super) use chart::curve;
 pub use chart::{Scatter, Series};
+pub use drawing::MOST_SERIES;
 pub(super) use drawing::{CSS, Plot, THEME};
+pub use rows::Dots;
 pub(super) use rows::{answer, of_machines, strip};
 
 /// The picture of the answer as a file.
 pub fn answer_file(of: &Answer) -> String {
     let mut plot = Plot { note: brief(&of.machine), ..answer(of) };
-    let sentences = of.chains.iter().chain(&of.schedulers);
-    sentences.for_each(|sentence| plot.caption += &format!(" {sentence}"));
+    of.chains.iter().for_each(|sentence| plot.note += &format!(". {sentence}"));
+    of.schedulers.iter().for_each(|sentence| plot.caption += &format!(" {sentence}"));
     plot.file()
 }
 

@@ -1,23 +1,22 @@
 //! Plots with a row for each case: its name, its figure and its marks on one common axis.
 
+use facts::Quantity;
 use maud::html;
 
 use super::axis::Axis;
-use super::drawing::Plot;
+use super::chart::reach;
+use super::drawing::{MOST_SERIES, Plot};
 use crate::figures::Reading;
-use crate::figures::grade::Grade;
-use crate::figures::number::number;
+use crate::figures::grade::{Grade, Graded};
+use crate::figures::number::{number, short, thousands};
 use crate::render::answer::{name, quotient, sides};
 use crate::system::console::brief;
 use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
 use crate::views::fleet::Machine;
 use crate::views::tables::Table;
 
-const ANSWER: &str = "Bars: 95 % intervals of the ratios. Open marks: figures that are not sure.";
-
-const STRIP: &str = "Sorted by the mean; beside the name, its multiple of the least. Each point is the mean of one \
-                     process, the first on top. Vertical stroke: the mean, or the centres of two groups of \
-                     processes. Bar: its 95 % interval. Open marks: a figure that is not sure.";
+const STRIP: &str = "Sorted by the mean, with multiples of the least. A point is the mean of one process, the first \
+                     process on top. A stroke is the mean, or the centre of a group of processes.";
 
 /// Height of a row in pixels, of which its name and its figure take the upper half.
 const ROW: u32 = 50;
@@ -25,6 +24,10 @@ const ROW: u32 = 50;
 const TRACK: u32 = 34;
 /// Height that the points of a row's processes spread over.
 const SPREAD: u32 = 14;
+
+/// Height at which a row of [`Dots`] has its first mark, and the step to the next one: marks of equal figures stay apart.
+const DOT_TRACK: u32 = 27;
+const DOT_STEP: u32 = 8;
 
 impl Plot {
     fn row(&mut self, name: &str, figure: &str) -> u32 {
@@ -35,6 +38,7 @@ impl Plot {
             }
         }
         .0;
+        self.description += &format!("{} {}. ", brief(name), brief(figure));
         self.height += ROW;
         y + TRACK
     }
@@ -70,7 +74,7 @@ fn ratios(
     rows: &[(String, &AnswerRow)],
     label: &str,
 ) -> Plot {
-    let mut plot = Plot::new(title, ANSWER);
+    let mut plot = Plot::new(title, "");
     plot.legend([format!("{other} = 1x").as_str(), one].into_iter());
     let axis = Axis::ratios(rows.iter().flat_map(|(_, row)| bounds(row)));
     // The figures stand beside the marks; two of them need more room.
@@ -81,12 +85,12 @@ fn ratios(
     for (name, row) in rows {
         let (task, thread) = (place(1.0), place(row.ratio.value));
         let [low, high] = bounds(row).map(place);
-        let y = plot.row(name, &row.ratio.grade.mark(&format!("{}x", number(row.ratio.value))));
+        let y = plot.row(name, &multiple(row.ratio.grade, row.ratio.value));
         plot.line((task, y), (thread, y), "line s2");
         plot.mark((task, y), 0, row.task.grade);
         plot.mark((thread, y), 1, row.ratio.grade);
         if row.bounds().is_some() {
-            plot.bar(low, high, (y - 1, 3));
+            plot.interval([low, high], y, 8);
         }
         // Outside of all that is drawn, the smaller figure at the left.
         let (left, right) =
@@ -99,66 +103,144 @@ fn ratios(
     plot
 }
 
+/// A ratio with its mark.
+fn multiple(grade: Grade, ratio: f64) -> String {
+    grade.mark(&format!("{}x", thousands(&number(ratio))))
+}
+
 /// Interval of a row's ratio, or the ratio alone.
 fn bounds(row: &AnswerRow) -> [f64; 2] {
     row.bounds().unwrap_or([row.ratio.value; 2])
 }
 
-/// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables.
-pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
-    let columns = table.columns.iter().enumerate().filter(|(_, (_, is_further))| !is_further);
-    let columns: Vec<(usize, &str)> = columns.map(|(index, (name, _))| (index, *name)).collect();
-    let mut cases: Vec<(String, usize, Grade, &Reading)> = Vec::new();
-    for row in &table.rows {
-        for (series, (column, _)) in columns.iter().enumerate() {
-            if let Some(figure) = row.cells[*column]
-                && let Some(reading) = figure.reading()
-            {
-                cases.push((figure.key.name(), series, figure.grade, reading));
+/// Figures of a table on one common axis: a row for each of its lines, a series for each of its columns.
+#[derive(Debug)]
+pub struct Dots {
+    /// Title of the plot.
+    pub title: String,
+    /// Line below it.
+    pub note: String,
+    /// Title of the axis.
+    pub axis: String,
+    /// Names in the legend.
+    pub columns: Vec<String>,
+    /// Names of the rows, each with a figure for each column.
+    pub rows: Vec<(String, Vec<Graded>)>,
+}
+
+impl Dots {
+    /// The plot as a file.
+    pub fn file(&self, quantity: Quantity) -> String {
+        let mut plot = Plot::new(&self.title, "");
+        plot.note.clone_from(&self.note);
+        plot.legend(self.columns.iter().map(String::as_str));
+        let figures = self.rows.iter().flat_map(|(_, figures)| figures);
+        let axis = Axis::spanning(figures.flat_map(reach), quantity);
+        let place = |value: f64| 0.015 + 0.97 * axis.place(value);
+        let top = plot.height;
+        for (name, figures) in &self.rows {
+            plot.text(name, (0.0, 0), plot.height + 10, "start", "bold");
+            let mut costs = Vec::new();
+            for (index, (figure, column)) in figures.iter().zip(&self.columns).enumerate() {
+                let y = plot.height + DOT_TRACK + index as u32 * DOT_STEP;
+                plot.mark((place(figure.value), y), index, figure.grade);
+                if let Some(interval) = figure.interval {
+                    plot.interval([interval.low, interval.high].map(place), y, 5);
+                }
+                costs.push(format!("{column} {}", short(quantity, figure.value)));
             }
+            plot.description += &format!("{name}: {}. ", costs.join("; "));
+            plot.height += DOT_TRACK + figures.len() as u32 * DOT_STEP + 4;
+        }
+        plot.foot(&axis, place, top, &self.axis);
+        plot.file()
+    }
+}
+
+/// A case of a strip: its place among the columns with figures, and its figure.
+struct Case<'a> {
+    name: String,
+    series: usize,
+    grade: Grade,
+    reading: &'a Reading,
+}
+
+impl Case<'_> {
+    /// Ends of its interval; `None` if no mean describes its processes.
+    fn bounds(&self) -> Option<[f64; 2]> {
+        let interval = self.reading.mean.interval.filter(|_| self.reading.modes.is_none());
+        interval.map(|interval| [interval.low, interval.high])
+    }
+
+    /// Draws its processes around a height, its interval and its mean.
+    fn draw(&self, plot: &mut Plot, place: impl Fn(f64) -> f64, y: u32) {
+        let Reading { means, modes, mean, .. } = self.reading;
+        // In their order in time, the first one on top: drift is a slope.
+        let step = f64::from(SPREAD) / means.len().saturating_sub(1).max(1) as f64;
+        for (index, mean) in means.iter().enumerate() {
+            let y = y - SPREAD / 2 + (index as f64 * step) as u32;
+            plot.mark((place(*mean), y), self.series, self.grade);
+        }
+        if let Some(bounds) = self.bounds() {
+            plot.interval(bounds.map(&place), y, 6);
+        }
+        let centres =
+            modes.map_or(vec![mean.value], |modes| modes.map(|mode| mode.centre).to_vec());
+        for centre in centres {
+            plot.line((place(centre), y - 11), (place(centre), y + 11), "bar");
         }
     }
-    cases.sort_by(|a, b| b.3.mean.value.total_cmp(&a.3.mean.value));
-    let (_, _, least_grade, least) = *cases.last()?;
-    let least = least.mean.value;
+}
+
+/// Columns of a table that have figures, and all cases, the greatest mean first.
+fn cases<'a>(table: &Table<'a>) -> (Vec<&'a str>, Vec<Case<'a>>) {
+    let (mut columns, mut cases) = (Vec::new(), Vec::new());
+    for (column, (name, is_further)) in table.columns.iter().enumerate() {
+        let figures = table.rows.iter().filter_map(|row| row.cells[column]);
+        let measured = figures.filter_map(|figure| Some((figure, figure.reading()?)));
+        let series = columns.len();
+        let found = measured.filter(|_| !is_further).map(|(figure, reading)| Case {
+            name: figure.key.name(),
+            series,
+            grade: figure.grade,
+            reading,
+        });
+        let before = cases.len();
+        cases.extend(found);
+        if cases.len() > before {
+            columns.push(*name);
+        }
+    }
+    cases.sort_by(|a, b| b.reading.mean.value.total_cmp(&a.reading.mean.value));
+    (columns, cases)
+}
+
+/// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables, and for those with more
+/// columns than a plot can show.
+pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
+    let (columns, cases) = cases(table);
+    let least = cases.last().filter(|_| columns.len() <= MOST_SERIES)?;
     let mut plot = Plot::new(table.title, STRIP);
     if columns.len() > 1 {
-        plot.legend(columns.iter().map(|(_, name)| *name));
+        plot.legend(columns.into_iter());
     }
     let quantity = table.metric.quantity();
-    let extent = cases.iter().flat_map(|(.., reading)| {
-        let interval = reading.mean.interval.filter(|_| reading.modes.is_none());
-        let bounds = interval.map(|i| [i.low, i.high]).into_iter().flatten();
-        reading.means.iter().copied().chain(bounds)
+    let extent = cases.iter().flat_map(|case| {
+        case.reading.means.iter().copied().chain(case.bounds().into_iter().flatten())
     });
     let axis = Axis::spanning(extent, quantity);
     let place = |value: f64| 0.015 + 0.97 * axis.place(value);
     let top = plot.height;
-    for (name, column, grade, reading) in &cases {
-        let mean = reading.mean.value;
-        let figure = if least > 0.0 && cases.len() > 1 {
-            (*grade).max(least_grade).mark(&format!("{}x", number(mean / least)))
+    let least_mean = least.reading.mean.value;
+    for case in &cases {
+        let mean = case.reading.mean.value;
+        let figure = if least_mean > 0.0 && cases.len() > 1 {
+            multiple(case.grade.max(least.grade), mean / least_mean)
         } else {
-            grade.mark(&quantity.show(mean))
+            case.grade.mark(&quantity.show(mean))
         };
-        let y = plot.row(name, &figure);
-        // In their order in time, the first one on top: drift is a slope.
-        let step = f64::from(SPREAD) / reading.means.len().saturating_sub(1).max(1) as f64;
-        for (index, mean) in reading.means.iter().enumerate() {
-            plot.mark(
-                (place(*mean), y - SPREAD / 2 + (index as f64 * step) as u32),
-                *column,
-                *grade,
-            );
-        }
-        let centres =
-            reading.modes.map_or(vec![mean], |modes| modes.map(|mode| mode.centre).to_vec());
-        if let Some(interval) = reading.mean.interval.filter(|_| reading.modes.is_none()) {
-            plot.bar(place(interval.low), place(interval.high), (y - 1, 3));
-        }
-        for centre in centres {
-            plot.bar(place(centre), place(centre), (y - 11, 22));
-        }
+        let y = plot.row(&case.name, &figure);
+        case.draw(&mut plot, place, y);
     }
     plot.foot(&axis, place, top, &table.label());
     Some(plot)
