@@ -104,9 +104,9 @@ impl Figure<'_> {
     }
 
     /// CPU time per hop, or per what else its time is divided by, in ns; `None` if its programs do not count it.
-    pub(crate) fn cpu_time(&self) -> Option<f64> {
-        let times: Vec<f64> = self.runs.cpu_times().into_iter().map(|(_, ns)| ns).collect();
-        Some(Estimate::mean(&times, CONFIDENCE)?.value)
+    pub(crate) fn cpu_time(&self) -> Option<Estimate> {
+        let times = self.runs.cpu_times().into_iter().map(|(_, _, ns)| ns);
+        Estimate::mean(&times.collect::<Vec<f64>>(), CONFIDENCE)
     }
 
     pub(crate) fn slopes(&self) -> Option<&Slopes> {

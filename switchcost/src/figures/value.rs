@@ -134,8 +134,13 @@ impl Value {
             return Ok(Some(Value::of_slope(&fit.ok_or_else(none)?.line, figure.grade)));
         }
         if name == "cpu" {
-            let time = figure.cpu_time().map(|ns| Value::exact(ns, Some(Quantity::Time)));
-            return Ok(time.map(|time| Value { grade: figure.grade, ..time }));
+            return Ok(figure.cpu_time().map(|estimate| {
+                let (grade, times) = (figure.grade, figure.runs.cpu_times());
+                let rounds = times.into_iter().map(|(round, _, ns)| (round, ns)).collect();
+                let basis = Basis::Rounds(vec![Session { rounds, grade }]);
+                let quantity = Some(Quantity::Time);
+                Value { quantity, estimate, modes: None, grade, basis }
+            }));
         }
         let evidence = figure.reading().and_then(|reading| reading.evidence.as_ref());
         let evidence = evidence.ok_or_else(none)?;

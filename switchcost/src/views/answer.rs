@@ -117,7 +117,7 @@ impl Cost {
             interval: reading.mean.interval,
             modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
             grade: figure.grade,
-            cpu_ns: figure.cpu_time(),
+            cpu_ns: figure.cpu_time().map(|mean| mean.value),
         })
     }
 

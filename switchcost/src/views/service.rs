@@ -89,7 +89,7 @@ fn price(
     let is_time = |figure: &Figure<'_>| matches!(figure.metric(), Metric::Hop | Metric::Task);
     let figure = figures.iter().find(|f| is_time(f) && !f.runs.whole.is_empty() && is_wanted(f))?;
     let time = figure.reading()?.mean;
-    let prices = figure.runs.cpu_times().into_iter().filter_map(|(record, cpu_ns)| {
+    let prices = figure.runs.cpu_times().into_iter().filter_map(|(_, record, cpu_ns)| {
         let all = record.timed()?.0 as f64;
         let each = switches(&record.usage?, all) / all;
         // Where an operation seldom switches, its time is not the switch's.
