@@ -6,7 +6,6 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use switchcost::figures::claims::{Rule, theirs};
-use switchcost::figures::unique;
 use switchcost::figures::value::{Form, Value};
 
 use crate::query::{self, Found};
@@ -23,8 +22,9 @@ pub(crate) struct Claims {
 struct Claim {
     /// Whose claim it is.
     author: String,
-    /// Table that shows it, if it is not the author's.
-    table: Option<String>,
+    /// CLAIMS.md shows it.
+    #[serde(default)]
+    headline: bool,
     text: String,
     /// Their figure as they quote it.
     theirs: String,
@@ -51,9 +51,9 @@ impl Default for Here {
     }
 }
 
-pub(crate) const FILE: &str = "docs/claims.toml";
+const FILE: &str = "docs/claims.toml";
 
-const HEAD: [&str; 4] = ["claim", "theirs", "here", "verdict"];
+const HEAD: [&str; 5] = ["source", "claim", "theirs", "here", "verdict"];
 
 impl Claims {
     pub(crate) fn read(root: &Path) -> anyhow::Result<Self> {
@@ -62,38 +62,38 @@ impl Claims {
         toml::from_str(&text).context(FILE)
     }
 
-    /// Names of their tables.
-    pub(crate) fn tables(&self) -> Vec<&str> {
-        unique(self.claim.iter().map(Claim::table))
-    }
-
-    /// A table of claims with their verdicts.
-    pub(crate) fn table(&self, name: &str, records: &Records) -> anyhow::Result<String> {
-        let claims: Vec<&Claim> = self.claim.iter().filter(|claim| claim.table() == name).collect();
-        ensure!(!claims.is_empty(), "docs/claims.toml has no claim of the table {name}");
-        let has_authors = claims.iter().any(|claim| claim.author != name);
-        let line = |author: &str, cells: [&str; 4]| {
-            let author = if has_authors { format!("| {author} ") } else { String::new() };
-            format!("{author}| {} |\n", cells.join(" | "))
-        };
-        let mut table = line("source", HEAD) + &line("---", ["---"; 4]);
-        for claim in claims {
-            let cells = claim
-                .cells(records)
-                .with_context(|| format!("docs/claims.toml: {}", claim.text))?;
-            table += &line(&claim.author, cells.each_ref().map(String::as_str));
+    /// The headlines with their verdicts, as a table.
+    pub(crate) fn headlines(&self, records: &Records) -> anyhow::Result<String> {
+        let mut table = format!("| {} |\n|{}\n", HEAD.join(" | "), " --- |".repeat(HEAD.len()));
+        for claim in self.claim.iter().filter(|claim| claim.headline) {
+            let cells = claim.cells(records)?;
+            ensure!(!cells.iter().any(|cell| cell.contains('|')), "a | ends its table's cell");
+            table += &format!("| {} |\n", cells.join(" | "));
         }
         Ok(table)
+    }
+
+    /// All claims with their verdicts, as CSV.
+    pub(crate) fn csv(&self, records: &Records) -> anyhow::Result<String> {
+        let mut lines = csv::Writer::from_writer(Vec::new());
+        lines.write_record(HEAD)?;
+        for claim in &self.claim {
+            lines.write_record(claim.cells(records)?)?;
+        }
+        Ok(String::from_utf8(lines.into_inner()?)?)
     }
 }
 
 impl Claim {
-    fn table(&self) -> &str {
-        self.table.as_deref().unwrap_or(&self.author)
+    /// The source, the claim, their figure, ours, and the verdict with its remark.
+    fn cells(&self, records: &Records) -> anyhow::Result<[String; 5]> {
+        let judged = self.judged(records).with_context(|| format!("{FILE}: {}", self.text))?;
+        let [theirs, here, verdict] = judged;
+        Ok([self.author.clone(), self.text.clone(), theirs, here, verdict])
     }
 
-    /// The claim, their figure, ours, and the verdict with its remark.
-    fn cells(&self, records: &Records) -> anyhow::Result<[String; 4]> {
+    /// Their figure, ours, and the verdict with its remark.
+    fn judged(&self, records: &Records) -> anyhow::Result<[String; 3]> {
         let (here, verdict) = match (&self.here, self.rule, &self.takes) {
             (Here::Several(none), None, Some(takes)) if none.is_empty() => {
                 (String::new(), format!("cannot be judged here: {takes}"))
@@ -112,9 +112,7 @@ impl Claim {
             }
             _ => self.theirs.clone(),
         };
-        let cells = [self.text.clone(), quotation, here, format!("{verdict}{note}")];
-        ensure!(!cells.iter().any(|cell| cell.contains('|')), "a | ends its table's cell");
-        Ok(cells)
+        Ok([quotation, here, format!("{verdict}{note}")])
     }
 }
 

@@ -149,7 +149,7 @@ impl Block {
     /// Its lines.
     fn lines(&self, definitions: &Definitions, records: &Records) -> anyhow::Result<String> {
         match self {
-            Block::Claims(name) => definitions.claims.table(name, records),
+            Block::Claims(_) => definitions.claims.headlines(records),
             Block::Table(table) => table.lines(records),
             Block::Duel(file) => match records.get(file)? {
                 File::Duel { comparison, .. } => settings(comparison),

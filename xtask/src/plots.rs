@@ -1,4 +1,4 @@
-//! Plots and the page of machines.
+//! Plots, the page of machines and the table of claims.
 
 use std::fs;
 use std::path::Path;
@@ -18,8 +18,9 @@ use crate::query;
 use crate::records::{File, Records};
 
 const PAGE_OF_MACHINES: &str = "docs/machines.html";
+const CLAIMS: &str = "docs/claims.csv";
 
-/// Draws all plots and writes the page of machines; with `check` says which differ from their records.
+/// Draws all plots, and writes the page of machines and the claims; with `check` says which differ from their records.
 pub(crate) fn draw(
     root: &Path,
     definitions: &Definitions,
@@ -41,6 +42,7 @@ pub(crate) fn draw(
         }
     }
     files.push((PAGE_OF_MACHINES.to_owned(), machines(records)?));
+    files.push((CLAIMS.to_owned(), definitions.claims.csv(records)?));
     for (file, text) in files {
         if fs::read_to_string(root.join(&file)).is_ok_and(|old| old == text) {
             continue;
