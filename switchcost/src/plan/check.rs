@@ -22,7 +22,7 @@ pub(crate) fn ensure_no_runner_flags(flags: &[String]) -> anyhow::Result<()> {
         let name = flag.split('=').next().unwrap_or(flag);
         ensure!(
             !["--iters", "--warmup", "--describe", "--controlled"].contains(&name),
-            "{name} is the runner's own"
+            "{name} belongs to the runner"
         );
     }
     Ok(())

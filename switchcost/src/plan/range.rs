@@ -16,11 +16,13 @@ impl Range {
     /// A range from `from` to `to`, or the reason why it is none.
     pub fn new(from: u64, to: u64) -> Result<Self, String> {
         match (from, to) {
-            _ if from > to => Err(format!("{from}..{to} runs backwards: write {to}..{from}")),
+            _ if from > to => Err(format!("{from}..{to} is backwards: write {to}..{from}")),
             _ if from == to => {
-                Err(format!("{from}..{to} is one number: a sweep needs two or more"))
+                Err(format!("{from}..{to} is a single number: a sweep needs two or more"))
             }
-            _ if to > LARGEST => Err(format!("{from}..{to} ends past {LARGEST}")),
+            _ if to > LARGEST => {
+                Err(format!("{from}..{to} is too large: end it at {LARGEST} or below"))
+            }
             _ => Ok(Range { from, to }),
         }
     }

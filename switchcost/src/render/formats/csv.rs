@@ -15,7 +15,7 @@ use crate::views::fleet::Fleet;
 
 pub(super) const FORMAT: Format = Format {
     name: "csv",
-    about: "for a spreadsheet: a line for each figure, unrounded, times in ns, sizes in bytes",
+    about: "for a spreadsheet: one line per figure, unrounded, with times in ns and sizes in bytes",
     write,
 };
 
