@@ -1,4 +1,4 @@
-//! A fixed pool of threads, and the queue by which async tasks hand their operations to it.
+//! A fixed pool of threads, and the queue through which async tasks hand their operations to it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,10 +14,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 /// Bound of the operations that wait in the queue for a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Bound {
-    /// any number of operations may wait for a thread
+    /// any number of operations
     Unbounded,
-    /// as many operations as the pool has threads may wait for one; a task that finds no room awaits
-    /// it and blocks no worker
+    /// as many operations as the pool has threads; a task that finds the queue full awaits a place, and blocks no worker
     Bounded,
 }
 
@@ -40,7 +39,7 @@ pub struct Queue {
 /// The threads, and an end of their queue.
 #[derive(Debug)]
 pub struct Pool {
-    /// The queue, of which each task has a clone.
+    /// The queue; each task has a clone of it.
     pub queue: Queue,
     threads: Vec<JoinHandle<()>>,
 }

@@ -1,4 +1,4 @@
-//! Work that programs do every day, to compare a switch with.
+//! Everyday work of programs, to compare a switch with.
 //!
 //! One iteration: N operations in a row by one thread, where N is `--tasks`. `--work` names the
 //! operation:
@@ -37,12 +37,13 @@ use serde_json::Value;
 
 mod page_fault;
 
-/// Time work that programs do every day: JSON, a TLS record, a read, a system call, a page fault
+/// Time everyday work, to compare a switch with: JSON, a TLS record, a read, a system call, a page fault
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of operations per iteration")))]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
-    /// Operation
+    /// Operation to time
     #[arg(long, value_enum, default_value_t = Work::Json)]
     work: Work,
 }
@@ -50,15 +51,15 @@ struct Cli {
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Work {
-    /// parse a JSON document of 1 KiB
+    /// parse 1 KiB of JSON
     Json,
-    /// open a TLS record of 1 KiB
+    /// decrypt and check a TLS record of 1 KiB
     TlsRecord,
     /// read 4 KiB from the page cache
     PageRead,
     /// call getpid(2)
     Getpid,
-    /// write to a new page of memory
+    /// write to a page of memory for the first time
     PageFault,
     /// give the CPU to another thread
     Yield,
