@@ -55,7 +55,7 @@ struct Cli {
 /// Upper bound of the bytes per task, including its places in the driver's lists.
 const TASK_BYTES: u64 = 512;
 
-/// Bytes of the process besides its tasks.
+/// Bytes of the process without its tasks.
 const FIXED_BYTES: u64 = 4 << 20;
 
 impl Program for Cli {

@@ -32,7 +32,7 @@ use links::Chain;
 
 /// Time the reads and writes of a brigade without its switches: one thread does them all (the baseline)
 #[derive(Parser)]
-#[command(mut_arg("tasks", |arg| arg.help("Number of reads and writes between the first and the last link")))]
+#[command(mut_arg("tasks", |arg| arg.help("Number of tasks that the one thread stands in for")))]
 #[command(mut_arg("read_buffer", |arg| arg.requires("nonblocking")))]
 struct Cli {
     #[command(flatten)]

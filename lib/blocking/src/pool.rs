@@ -57,7 +57,7 @@ impl Pool {
         for k in 0..threads {
             let (taken, guard) = (taken.clone(), latch.guard(None));
             let thread = thread::Builder::new().spawn(move || serve(&taken, guard));
-            let refused = || format!("cannot start thread {k} of the pool: ask for fewer");
+            let refused = || format!("cannot start thread {k} of the pool: lower --pool");
             pool.threads.push(thread.with_context(refused)?);
         }
         latch.wait()?;
@@ -91,7 +91,7 @@ impl Queue {
     }
 
     fn send(&self, job: Job) -> anyhow::Result<()> {
-        self.jobs.try_send(job).map_err(|e| anyhow!("the pool takes nothing: {e}"))
+        self.jobs.try_send(job).map_err(|e| anyhow!("the pool accepts no operation: {e}"))
     }
 
     /// Hands an operation to the pool and awaits what it returns.

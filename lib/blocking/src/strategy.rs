@@ -58,7 +58,7 @@ pub enum Strategy {
 /// Most workers beside threads that may block.
 const MOST_WORKERS: u32 = 4;
 
-/// Time after which Tokio ends an idle thread that is no worker: longer than any run.
+/// Tokio ends an idle thread that is not a worker after this time, which is longer than any run.
 const KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl BlockingFlags {

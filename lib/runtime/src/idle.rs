@@ -24,7 +24,7 @@ pub struct TokioFlags {
     #[expect(missing_docs, reason = "flags with docs of their own")]
     pub runtime: RuntimeFlags,
 
-    /// Where the driver runs
+    /// Where the driver, which sends the tokens and takes them back, runs
     #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
     pub driver: DriverKind,
 
@@ -45,7 +45,7 @@ pub enum DriverKind {
 /// Place where idle tasks wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IdleIn {
-    /// a token on a link of their own, which never comes
+    /// a token that never comes, each on a link of its own
     Link,
     /// a timer of Tokio, set to a day
     Timer,

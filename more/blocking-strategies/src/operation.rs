@@ -42,8 +42,8 @@ pub(crate) struct Work {
     length: Option<Span>,
 }
 
-/// Lengths that are drawn from, in µs: those of the benchmarks of the crate blocking-permit
-/// (benches/dispatch.rs), whose results docs/CLAIMS.md compares. Their mean is 9.7 µs.
+/// Lengths to draw from, in µs, as in the benchmarks of the crate blocking-permit (benches/dispatch.rs); docs/CLAIMS.md
+/// compares their results. The mean is 9.7 µs.
 const DRAWN: [u64; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 12, 49];
 
 /// Number of integers that are shuffled and sorted.

@@ -64,7 +64,7 @@ struct Cli {
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum On {
-    /// wake up a word on which nobody sleeps
+    /// call FUTEX_WAKE for a word on which nobody sleeps
     Wake,
     /// wake another thread, and sleep until it wakes this one
     HandOver,

@@ -6,7 +6,7 @@
 //! allocates, submits and awaits. Left out: creating and awaiting the tasks, and the check of the bytes.
 //!
 //! Not to be taken for the least that tasks on io_uring cost: `uring-brigade` measures that. The ring has
-//! compio's defaults, which are those of `uring-brigade --setup plain`.
+//! compio's defaults, the same as `uring-brigade --setup plain`.
 
 mod runtime;
 
