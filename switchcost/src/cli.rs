@@ -34,7 +34,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run a plan and print its answer or its tables (the default command)
+    /// Run a plan, and print its answer or its tables (the default command)
     ///
     /// Examples: `switchcost run --quick`, `switchcost run --plan why --full`, `switchcost run --list --filter pipes`.
     ///
@@ -70,7 +70,7 @@ enum Verb {
     /// A running service is watched together with all processes that it starts; nothing else is measured meanwhile. The
     /// price of a switch comes from earlier results of this machine: at least a switch between two threads on one CPU,
     /// at most a hop through a pipe to any CPU that the service may use. Switching matters from 10 % of the service's
-    /// CPU time on, unless it takes less than 0.05 CPUs. There is a verdict only if both prices agree on it.
+    /// CPU time on, unless it takes less than 0.05 CPUs. There is a verdict only if both prices lead to the same one.
     Estimate(estimate::Args),
     /// Run a program once, and print everything that can be observed
     ///

@@ -168,15 +168,15 @@ mod tests {
         for (text, why) in [
             ("", "write NAME=VALUE"),
             ("=1", "no setting ''"),
-            ("flags=", "no word"),
-            ("flags=--iters 5", "the runner's own"),
-            ("wrap='nice", "not closed"),
-            ("cpus=x", "no list"),
-            ("policy=foo", "no policy 'foo': other, batch or fifo"),
+            ("flags=", "is empty"),
+            ("flags=--iters 5", "belongs to the runner"),
+            ("wrap='nice", "close the quote"),
+            ("cpus=x", "not a list"),
+            ("policy=foo", "no policy 'foo': use other, batch or fifo"),
             ("polcy=batch", "no setting 'polcy'"),
             ("LD_PRELOAD=/nowhere/lib.so", "there is no /nowhere/lib.so"),
             ("tokio@1.50.0", "switchcost duel tokio@1.50.0 ."),
-            ("seccomp=none", "only filter"),
+            ("seccomp=none", "only one filter"),
             ("A=\u{1b}[0m", "control character"),
         ] {
             let error = text.parse::<Change>().unwrap_err();

@@ -86,12 +86,12 @@ struct Settings {
     #[arg(long, value_name = "SETTING")]
     each: Vec<Change>,
 
-    /// Command to run, by `sh -c`, before the new side's processes start and before each of its slices, such as
+    /// Command to run, by `sh -c`, before the new side's processes start and before its slices, such as
     /// "sysctl -q kernel.sched_autogroup_enabled=0"
     #[arg(long, value_name = "COMMAND", requires = "after_b")]
     before_b: Option<String>,
 
-    /// Command to run after each of them, whatever happens, to undo --before-b; `true` if there is nothing to undo
+    /// Command to run after them, whatever happens, to undo --before-b; `true` if there is nothing to undo
     #[arg(long, value_name = "COMMAND")]
     after_b: Option<String>,
 }

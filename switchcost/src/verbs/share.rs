@@ -112,7 +112,7 @@ fn check(args: &Args) -> anyhow::Result<()> {
         let contents = store::parse(text.as_bytes())
             .with_context(|| format!("cannot read {}", file.display()))?;
         let mut obstacles = published::obstacles(&contents, args.allow_doubts);
-        // A line that is no record is named already.
+        // A line that is not a record was named already.
         if contents.faults.is_empty() {
             let records = Published::of(text.as_bytes())?;
             obstacles.extend(records.left_out.iter().map(|field| format!("{field} is private")));
