@@ -7,9 +7,9 @@
 //! epoll_wait and its own work. Left out: creating and awaiting the tasks, and the check of the bytes.
 //!
 //! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
-//! round trips in an iteration. A multi-thread scheduler runs all of them; of current-thread ones each chain has
-//! its own, on a thread of its own. The drivers start together; timed is from the first one's start to the last
-//! one's end.
+//! round trips per iteration. One multi-thread scheduler runs all chains; with current-thread schedulers, each chain has
+//! its own scheduler on its own thread. The drivers start together, and the time runs from the first one's start to the
+//! last one's end.
 //!
 //! Not to be taken for a switch alone, which needs no system call (`async-mem-brigade`);
 //! `one-thread-brigade --nonblocking` makes the same system calls without tasks.
@@ -31,12 +31,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-/// Pass a byte through a chain of Tokio tasks joined by pipes, and time it
+/// Time switching between async (Tokio) tasks: pass a byte along a chain of tasks joined by pipes
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of async tasks in a chain")))]
 struct Cli {
     #[command(flatten)]
     chain: ChainFlags,
-    /// Further tasks of the same kind, which wait on links of their own that carry no token
+    /// Number of extra tasks that only wait, each on a link of its own that carries no token
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32), help_heading = "Advanced")]
     idle: u32,
     #[command(flatten)]

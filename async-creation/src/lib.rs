@@ -1,4 +1,4 @@
-//! Tokio tasks are created, N in a row.
+//! Creates N Tokio tasks in a row.
 //!
 //! One iteration: a task on the same runtime spawns N tasks, each of which returns its own number at
 //! once, and awaits them.
@@ -33,8 +33,9 @@ use tokio::task::JoinHandle;
 
 use sleepers::release;
 
-/// Time the creation of Tokio tasks
+/// Time how long it takes to create async (Tokio) tasks
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of async tasks to create per iteration")))]
 #[command(mut_arg("iters", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "1")))]
 #[command(mut_arg("warmup", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "0")))]
 struct Cli {
@@ -42,7 +43,7 @@ struct Cli {
     flags: Flags,
     #[command(flatten)]
     runtime: RuntimeFlags,
-    /// Create boxed futures without a runtime, each polled once and dropped: a lower bound
+    /// Create boxed futures without a runtime, and poll each once before it is dropped: a lower bound
     #[arg(long, conflicts_with_all = ["flavor", "workers", "placement", "sleep", "gate"])]
     floor: bool,
     #[command(flatten)]
@@ -51,10 +52,10 @@ struct Cli {
     depth: DepthFlags,
 }
 
-/// Upper bound of the bytes of a task, its places in the driver's lists included.
+/// Upper bound of the bytes per task, including its places in the driver's lists.
 const TASK_BYTES: u64 = 512;
 
-/// Bytes of the process besides its tasks.
+/// Bytes of the process without its tasks.
 const FIXED_BYTES: u64 = 4 << 20;
 
 impl Program for Cli {

@@ -12,7 +12,7 @@ pub struct BrigadeFlags {
     #[command(flatten)]
     pub chain: MemoryFlags,
 
-    /// Tokens that a link holds, with --transport mpsc or async-channel [default: 1]
+    /// Number of tokens that a link can hold, with --transport mpsc or async-channel [default: 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub capacity: Option<u32>,
 }
@@ -26,22 +26,22 @@ pub enum Transport {
     Unbounded,
     /// async_channel::bounded, the channel of smol
     AsyncChannel,
-    /// tokio::sync::oneshot, a new one for each hop: a token carries the receiver of the next one
+    /// tokio::sync::oneshot, a new channel per hop: a token carries the receiver of the next channel
     Oneshot,
-    /// a token beside an atomic, with tokio::sync::Notify to wait by; holds one
+    /// an atomic that holds one token, and a tokio::sync::Notify to wait on
     Notify,
-    /// a token and a waker behind a std::sync::Mutex; holds one
+    /// a std::sync::Mutex that guards one token and a waker
     Mutex,
-    /// the same without the mutex, for --executor minimal; holds one
+    /// like mutex, but without a lock: for --executor minimal
     Slot,
 }
 
-/// Most bytes of a task and its link: a channel of Tokio has blocks of 32 places, and two of them after 32
+/// Most bytes that a task and its link take: a Tokio channel has blocks of 32 places, and two such blocks after 32
 /// tokens.
 const TASK_BYTES: u64 = 2048;
 
 impl BrigadeFlags {
-    /// Tokens that a link holds, if its kind leaves a choice.
+    /// Number of tokens that a link can hold, if its kind leaves a choice.
     pub fn capacity(&self) -> u32 {
         self.capacity.unwrap_or(1)
     }
@@ -63,12 +63,12 @@ impl BrigadeFlags {
         self.chain.describe(program, chains, Claim::UserSwitch, needs)
     }
 
-    /// A driver that puts all tokens in waits for ever if the links have no room for them.
+    /// A driver that sends all tokens first would wait for ever if the links had no room for them.
     fn check_room(&self, transport: Transport) -> anyhow::Result<()> {
         let is_bounded = matches!(transport, Transport::Mpsc | Transport::AsyncChannel);
         if self.capacity.is_some() && !is_bounded {
             return Err(BadUsage::new(
-                "--capacity: the room in a link of this transport is fixed: drop it, or use --transport mpsc or async-channel",
+                "--capacity: links of this transport have a fixed capacity: drop it, or use --transport mpsc or async-channel",
             ));
         }
         if matches!(transport, Transport::Unbounded | Transport::Oneshot) {

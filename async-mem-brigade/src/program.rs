@@ -9,12 +9,11 @@
 //! the tasks, and the check of the tokens. The loop is in `brigade.rs`, and `smol-mem-brigade` has it too.
 //!
 //! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
-//! round trips in an iteration. A multi-thread scheduler runs all of them; of current-thread ones
-//! each chain has its own, on a thread of its own. The drivers start together; timed is from the first one's start
-//! to the last one's end.
+//! round trips per iteration. One multi-thread scheduler runs all chains; with current-thread schedulers, each chain has
+//! its own scheduler on its own thread. The drivers start together, and the time runs from the first one's start to the
+//! last one's end.
 //!
-//! `--executor minimal --transport slot` is a lower bound: an executor and a link that do only what
-//! they cannot do without.
+//! `--executor minimal --transport slot` is a lower bound: an executor and a link that do only what they must.
 //!
 //! Not to be taken for a switch alone: a hop contains the work of a channel. On the multi-thread
 //! scheduler tasks may move between CPUs, and the time per hop contains that.
@@ -32,18 +31,19 @@ use contract::{BadUsage, Flags, Program, Run};
 use runtime::{DriverKind, Flavor, IdleIn, TokioFlags};
 use threads::Placement;
 
-/// Pass a number through a chain of async tasks joined in memory, and time it
+/// Time switching between async tasks without I/O: pass a number along a chain of tasks joined in memory
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of async tasks in a chain")))]
 #[command(mut_arg("flavor", |arg| arg.default_value("current-thread")))]
 struct Cli {
     #[command(flatten)]
     brigade: BrigadeFlags,
-    /// Kind of the links
+    /// Kind of link between tasks
     #[arg(long, value_enum, default_value = "mpsc")]
     transport: Transport,
     #[command(flatten)]
     chains: ChainsFlags,
-    /// Executor of the tasks
+    /// Executor that runs the tasks
     #[arg(long, value_enum, default_value_t = ExecutorKind::Tokio)]
     executor: ExecutorKind,
     #[command(flatten)]
@@ -53,10 +53,10 @@ struct Cli {
 /// Executor of the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ExecutorKind {
-    /// Tokio, with the scheduler that --flavor names
+    /// Tokio, with the scheduler of --flavor
     Tokio,
-    /// a lower bound: one thread, first in first out, no lock and no atomic operation; with
-    /// --transport slot, mutex or mpsc
+    /// a lower bound: one thread, first in, first out, without locks and atomic operations; needs --transport slot,
+    /// mutex or mpsc
     Minimal,
 }
 
@@ -72,7 +72,7 @@ impl Cli {
             Transport::Mutex => brigade::<MutexEnd, _>,
             Transport::Slot => {
                 return Err(BadUsage::new(
-                    "--transport slot: nothing keeps two threads apart in it: add --executor minimal, or use --transport mutex",
+                    "--transport slot: it has no lock, so only one thread may use it: add --executor minimal, or use --transport mutex",
                 ));
             }
         })
@@ -101,7 +101,7 @@ impl Cli {
             Transport::Mpsc => brigade::<MpscReceiver, _>,
             _ => {
                 return Err(BadUsage::new(
-                    "--executor minimal: it is compiled for --transport slot, mutex and mpsc: use one of them, or --executor tokio",
+                    "--executor minimal: it needs --transport slot, mutex or mpsc: use one of these, or --executor tokio",
                 ));
             }
         })

@@ -5,7 +5,7 @@
 //! read ever waits, so nothing is switched to: what is left is the I/O.
 //!
 //! Two baselines, for two brigades:
-//! - blocking (the default): one write and one read a hop, as in `thread-brigade`;
+//! - blocking (the default): one write and one read per hop, as in `thread-brigade`;
 //! - `--nonblocking`: one write, one epoll_wait, one read, and a second read that finds nothing, as in
 //!   `async-brigade`, where the second read tells the runtime to wait (see `--read-buffer`).
 //!
@@ -30,13 +30,14 @@ use nix::unistd::{read, write};
 
 use links::Chain;
 
-/// Do all the reads and writes of a brigade in one thread, and time it: the baseline
+/// Time the reads and writes of a brigade without its switches: one thread does them all (the baseline)
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of tasks that the one thread stands in for")))]
 #[command(mut_arg("read_buffer", |arg| arg.requires("nonblocking")))]
 struct Cli {
     #[command(flatten)]
     chain: ChainFlags,
-    /// Non-blocking links, with an epoll_wait before each read: the baseline of async-brigade
+    /// Use non-blocking links, with an epoll_wait before each read: the baseline of async-brigade
     #[arg(long)]
     nonblocking: bool,
     #[command(flatten)]

@@ -20,7 +20,7 @@ use crate::verbs::{
     stat, sweep,
 };
 
-/// What a thread and an async task cost on this machine: to switch to, to create, to keep in memory
+/// Measure what an OS thread and an async (Tokio) task cost here: to switch to, to create, to keep in memory
 ///
 /// Examples: `switchcost`, `switchcost --quick`, `switchcost run --plan why`, `switchcost estimate --switches 20k/s`.
 #[derive(Debug, Parser)]
@@ -34,109 +34,110 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run a plan and print its answer or its tables (the default command)
+    /// Run a plan, and print its answer or its tables (the default command)
     ///
     /// Examples: `switchcost run --quick`, `switchcost run --plan why --full`, `switchcost run --list --filter pipes`.
     ///
-    /// Exit status: 0 each case was measured, or this machine cannot have it; 1 some case failed, which the
-    /// output names.
+    /// Exit status: 0 every case was measured, or cannot exist on this machine; 1 a case failed, and the output names
+    /// it.
     Run(run::Args),
-    /// Measure over a range of one flag: a curve for each program
+    /// Vary one flag over a range, and measure a curve for each program
     ///
     /// Examples: `switchcost sweep --tasks 2..10000`, `switchcost sweep --idle 0..10000`.
     ///
-    /// Each value is measured in fresh processes. A line below each curve says where it leaves its
-    /// initial level. Values that the limits of this system do not allow are left out by name.
+    /// Each value is measured in fresh processes. A line below each curve says where it leaves its initial level. Values
+    /// that the limits of this system do not allow are left out, and the output names them.
     Sweep(sweep::Args),
-    /// Build more and more tasks until a limit stops each program
+    /// Create more and more tasks, until a limit stops each program
     ///
     /// Examples: `switchcost scale --to 100000`.
     ///
-    /// Prints how set-up, first iteration, teardown and memory grow, and the limit that stops each program.
+    /// Prints how set-up, first iteration, teardown and memory grow, and which limit stops each program.
     Scale(scale::Args),
-    /// Measure the memory of a task, and how many tasks this machine could hold
+    /// Measure the memory per thread and per async task, and how many of them this machine could hold
     ///
-    /// User and kernel memory of tasks at rest are slopes over the number of tasks.
+    /// User and kernel memory are measured with all tasks at rest, as slopes over the number of tasks.
     Memory(memory::Args),
-    /// Measure what your load costs here as threads and as async tasks, or what the switches of a running service cost
+    /// Measure what your load costs with threads and with async tasks, or what a running service spends on switches
     ///
     /// Examples: `switchcost estimate --switches 20k/s --connections 1000`,
     /// `switchcost estimate --pid 1234`.
     ///
-    /// A load is run for 15 s, or longer at a low rate or with many connections: two echo servers over TCP on the
-    /// loopback, one with a thread per connection and one with a Tokio task per connection, answer requests at this rate
-    /// in turns. If a server cannot keep up on this machine, the reason stands in place of its figures.
+    /// For a load, two TCP echo servers on loopback take turns to answer requests at this rate: one has a thread per
+    /// connection, the other an async task per connection. That takes 15 s, or longer at a low rate or with many
+    /// connections. If a server cannot keep up on this machine, the reason is printed instead of its figures.
     ///
-    /// A service is watched with all that it starts, and nothing is measured beside it. What a switch costs is taken from
-    /// earlier results of this machine: at least a switch between two threads on one CPU, at most a hop through a pipe
-    /// to any CPU that the service may use. Switching matters from 10 % of the service's CPU time on, unless it takes
-    /// less than 0.05 CPUs. There is a verdict only if both bounds agree.
+    /// A running service is watched together with all processes that it starts; nothing else is measured meanwhile. The
+    /// price of a switch comes from earlier results of this machine: at least a switch between two threads on one CPU,
+    /// at most a hop through a pipe to any CPU that the service may use. Switching matters from 10 % of the service's
+    /// CPU time on, unless it takes less than 0.05 CPUs. There is a verdict only if both prices lead to the same one.
     Estimate(estimate::Args),
-    /// Run a program once and print all that can be observed
+    /// Run a program once, and print everything that can be observed
     ///
     /// Examples: `switchcost stat thread-brigade --tasks 500`, `switchcost stat --counters async-brigade`.
     ///
-    /// Options of stat stand before PROGRAM; what follows it belongs to the program, its --iters and
-    /// --warmup too.
+    /// Options of stat go before PROGRAM. Everything after it belongs to the program, including its --iters and
+    /// --warmup.
     Stat(stat::Args),
-    /// Print the limits of this system, the one that binds first, and what raises it
+    /// Print the limits of this system, which one binds first, and how to raise it
     ///
     /// Examples: `switchcost limits`, `switchcost limits thread-brigade --tasks 20000`.
     ///
-    /// The programs are asked for their needs. Nothing is measured or changed.
-    /// Options of limits stand before PROGRAM; what follows it belongs to the program.
+    /// Asks the programs what they need; nothing is measured or changed. Options of limits go before PROGRAM. Everything
+    /// after it belongs to the program.
     Limits(limits::Args),
-    /// Print how the CPUs are arranged, and the round trip of a cache line between them
+    /// Print how the CPUs are arranged, and how long a cache line's round trip between them takes
     ///
-    /// Sockets, NUMA nodes, caches and SMT siblings as the kernel tells them. The round trip is measured
-    /// between CPUs that this process may use, which takes some seconds at most. `run --plan placement`
-    /// measures a hand-over between CPUs so related.
+    /// Shows sockets, NUMA nodes, caches and SMT siblings as the kernel reports them. The round trip is measured between
+    /// the CPUs that this process may use, in a few seconds at most. `run --plan placement` measures a hop between CPUs
+    /// of each relation.
     Machine(machine::Args),
-    /// Check that a program in any language follows the contract (docs/CONTRACT.md)
+    /// Check that a program, in any language, follows the contract (docs/CONTRACT.md)
     ///
     /// Examples: `switchcost check ./my-brigade`, `switchcost check python3 skeleton.py`.
     ///
-    /// Each check is printed as passed, failed or skipped, with the reason. Options of check stand before
-    /// PROGRAM; what follows it belongs to the program.
+    /// Prints each check as passed, failed or skipped, with the reason. Options of check go before PROGRAM. Everything
+    /// after it belongs to the program.
     ///
-    /// Exit status: 0 nothing failed, 1 something did, 2 there is no such program.
+    /// Exit status: 0 no check failed, 1 a check failed, 2 there is no such program.
     Check(check::Args),
-    /// Print results files again: answer, tables, page, data
+    /// Print results files again, as an answer, tables, a page or data
     ///
     /// Examples: `switchcost report FILE --full`, `switchcost report FILE --html PAGE`,
     /// `switchcost report results/*/answer.jsonl`.
     Report(report::Args),
-    /// Prepare an answer for the page of machines; nothing is sent
+    /// Prepare an answer for the page of machines, without sending it
     ///
     /// Examples: `switchcost share NAME answer.jsonl`, `switchcost share --check results/NAME/answer.jsonl`.
     ///
-    /// Writes results/NAME/answer.jsonl without what is private, prints all that it holds, and says how to open a
-    /// pull request.
+    /// Writes results/NAME/answer.jsonl without private fields, prints everything in it, and says how to open a pull
+    /// request.
     ///
-    /// Exit status: 0 written, or all files pass --check; 1 some file does not; 2 it cannot be shared.
+    /// Exit status: 0 the answer was written, or all files pass --check; 1 a file does not pass; 2 the answer cannot be
+    /// shared.
     Share(share::Args),
-    /// Compare results files
+    /// Compare two results files
     ///
     /// Examples: `switchcost compare OLD NEW --fail-above 5%`.
     ///
-    /// Two files cannot tell a slower program from a busier machine; duel can.
+    /// Two files do not show whether a program is slower or the machine was busier; duel does.
     ///
-    /// Exit status: 0 compared, and with --fail-above nothing is worse by more; with --fail-above 1 something is, or
-    /// failed or is missing, 3 nothing could be said.
+    /// Exit status: 0 the files were compared. With --fail-above: 0 nothing is worse by more, 1 something is, 3 nothing
+    /// can be said, 125 a case failed or is missing.
     Compare(compare::Args),
     /// Measure two builds or settings in turns, and judge what changed from A to B
     ///
     /// Examples: `switchcost duel tokio@1.50.0 .`, `switchcost duel git:HEAD~1 . --fail-above 5%`,
     /// `switchcost duel --b MALLOC_ARENA_MAX=1`.
     ///
-    /// A side is a folder with built programs; `.`, these sources; `git:REV`, a revision of them; or these sources
-    /// with another one of a dependency: CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV.
-    /// What must be built is built in target/duel and kept there. A setting is NAME=VALUE or one of those below.
+    /// A side is one of: a folder with built programs; `.`, these sources; `git:REV`, a revision of these sources; or
+    /// these sources with another version of a dependency: CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or
+    /// CRATE@git:URL#REV. Builds are made and kept in target/duel. A setting is NAME=VALUE or another form that --a lists.
     ///
-    /// Exit status: 0 nothing is worse by more than --fail-above, 1 something is, 3 nothing could be said, 125 a
-    /// side could not be built or a row failed. `git bisect run` takes 125 as untested, and 3 as bad.
+    /// Exit status: 0 nothing is worse by more than --fail-above, 1 something is, 3 nothing can be said, 125 a side
+    /// could not be built or a row failed. `git bisect run` takes 125 as untested and 3 as bad.
     Duel(duel::Args),
-    /// Print completions for a shell
+    /// Print shell completions
     ///
     /// Examples: `switchcost completions fish > ~/.config/fish/completions/switchcost.fish`.
     Completions(shell::CompletionArgs),
@@ -146,17 +147,18 @@ enum Verb {
     Man(shell::ManArgs),
 }
 
-/// Parses the command line, does what it says and returns the exit status: 0 done, 1 could not,
-/// 2 bad usage, 128 + signal interrupted; further ones are in the help of their verbs.
+/// Parses the command line, does what it says and returns the exit status: 0 done, 1 failed, 2 bad usage,
+/// 128 + signal interrupted; the help of a verb lists its other statuses.
 pub fn main() -> ExitCode {
     report_panics();
     panic::catch_unwind(parse_and_run).unwrap_or(ExitCode::FAILURE)
 }
 
-/// Stack of what builds the parser of the command line, which takes 250 KiB of it: `ulimit -s` may allow less.
+/// Stack size for building the command line's parser, which takes 250 KiB: `ulimit -s` may allow less.
 const ROOM: usize = 4 << 20;
 
-/// Does some work, which starts no program, on a stack that is large enough; on this one if no thread can be had.
+/// Does some work, which starts no program, on a stack that is large enough, or on this stack if no thread can be
+/// created.
 fn with_room<T: Send>(work: impl Fn() -> T + Sync) -> T {
     thread::scope(|scope| {
         match thread::Builder::new().stack_size(ROOM).spawn_scoped(scope, &work) {
@@ -225,8 +227,8 @@ fn report_panics() {
     }));
 }
 
-/// Sets two signals whose action a parent may have changed. Without SIGXFSZ a write past `ulimit
-/// -f` fails with an error. With SIGCHLD ignored no child could be awaited.
+/// Resets the action of two signals, which a parent may have changed. With SIGXFSZ ignored, a write past `ulimit -f`
+/// fails with an error. If SIGCHLD stayed ignored, no child could be awaited.
 fn reset_signals() -> anyhow::Result<()> {
     for (number, action) in
         [(Signal::SIGXFSZ, SigHandler::SigIgn), (Signal::SIGCHLD, SigHandler::SigDfl)]
@@ -238,7 +240,7 @@ fn reset_signals() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same error of a command line whose arguments can be quoted: short, and each on one line.
+/// The same error for a command line with arguments that can be quoted: short, and on one line each.
 fn brief_error(error: clap::Error) -> clap::Error {
     if !error.use_stderr() {
         return error;

@@ -82,7 +82,7 @@ fn what_cannot_be_compared_says_why() {
     for said in [
         "2 no verdict, 2 failed, 1 left out",
         "case 0: two modes",
-        "case 2: under 5 rounds",
+        "case 2: fewer than 5 rounds",
         "Failed: case 1 (B: no memory)",
         "Failed: case 3 (not in B)",
         "Left out: case 4 (not in A)",

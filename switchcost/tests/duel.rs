@@ -144,7 +144,8 @@ fn report_judges_by_the_margin_of_the_duel() {
     let text = fs::read_to_string(sides.path("out.jsonl")).unwrap();
     let plain = text.replace(r#""side":"A","#, "").replace(r#""side":"B","#, "");
     fs::write(sides.path("out.jsonl"), text + &plain).unwrap();
-    report("").expect_refusal(1, &["a duel and other results", "split them by their `run`"]);
+    report("")
+        .expect_refusal(1, &["a duel and other results", "split it by the `run` of its records"]);
 }
 
 #[test]
@@ -183,8 +184,8 @@ fn a_side_that_is_not_there_or_cannot_be_built_is_one_clear_line() {
     for (first, second, code, words) in [
         ("a", "git:a\nb", 2, "control characters"),
         ("empty", "empty", 125, "no program"),
-        ("a", "git:no-such-revision", 125, "name a commit"),
-        ("a", "git:^HEAD", 125, "name a commit"),
+        ("a", "git:no-such-revision", 125, "name another commit"),
+        ("a", "git:^HEAD", 125, "name another commit"),
         ("a", "tokio@0.0.99", 125, "0.0.99"),
         // They were built with other features than the other side would be.
         (".", beside, 125, "write . for these sources"),

@@ -53,7 +53,7 @@ fn a_running_service_is_watched_and_nothing_is_measured_beside_it() {
     let run = watch().finish().expect(0);
     // Its child is watched with it.
     for part in
-        ["tail: 2 threads of 2 processes", "On average ", "it may use", "nothing was measured"]
+        ["tail: 2 threads of 2 processes", "On average, ", "it may use", "was not measured beside"]
     {
         assert!(words(&run.stdout).contains(part), "'{part}' is missing: {run}");
     }
@@ -113,8 +113,7 @@ fn an_interrupted_estimate_keeps_its_part() {
     });
     running.signal(Signal::SIGTERM);
     let run = running.finish_all().expect(143);
-    let run =
-        run.expect_complaint(&["measuring", "interrupted while it measured: the part is kept in"]);
+    let run = run.expect_complaint(&["measuring", "interrupted: what was measured is in"]);
     assert!(matches!(&records(&house)[..], [file] if run.stderr.contains(file)), "{run}");
 }
 

@@ -52,7 +52,7 @@ fn an_answer_is_cleaned_and_then_stays_as_it_is() {
 
     let run = share("desk-2cpu").finish().expect_quiet_success();
     for words in [
-        "Left out as private: command, hostname, machine.hardware, not_run.",
+        "These fields were left out as private: command, hostname, machine.hardware, not_run.",
         "Nothing was sent",
         "pull request",
     ] {

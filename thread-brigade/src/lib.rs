@@ -3,11 +3,11 @@
 //! One iteration: the driver writes a byte into the first link; each thread reads it, adds one, and
 //! writes it into the next link (`chain::pass_on`); the driver reads it from the last link: N + 1 hops.
 //!
-//! Timed: a write and a read a hop, and what the kernel does to run the next thread. Left out: creating and
+//! Timed: a write and a read per hop, and what the kernel does to run the next thread. Left out: creating and
 //! joining the threads, and the check of the bytes.
 //!
 //! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
-//! round trips in an iteration. The drivers start together; timed is from the first one's start to the last one's
+//! round trips per iteration. The drivers start together, and the time runs from the first one's start to the last one's
 //! end.
 //!
 //! Not to be taken for a context switch alone: `one-thread-brigade` measures the write and the read by
@@ -29,18 +29,19 @@ use contract::message::{Claim, Description};
 use contract::{Flags, Program, Run};
 use threads::{CpuAssignment, Placement, StackFlags, rest};
 
-/// Pass a byte through a chain of OS threads joined by pipes, and time it
+/// Time switching between OS threads: pass a byte along a chain of threads joined by pipes
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of threads in a chain")))]
 struct Cli {
     #[command(flatten)]
     chain: ChainFlags,
-    /// Further tasks of the same kind, which wait on links of their own that carry no token
+    /// Number of extra threads that only wait, each on a link of its own that carries no token
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32), help_heading = "Advanced")]
     idle: u32,
     #[command(flatten)]
     chains: ChainsFlags,
-    /// Layout of the threads over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread,
-    /// neighbours on different CPUs; chain, all of a chain on one CPU; or a list, neighbours on its neighbours
+    /// CPUs of the threads: free, the kernel decides; half, one CPU for the first half of a chain and another for
+    /// the rest; spread, neighbours on different CPUs; chain, one CPU per chain; or a list such as 0,4, to use in turn
     #[arg(long, value_name = "free|half|spread|chain|LIST", default_value = "free")]
     placement: Placement,
     #[command(flatten)]

@@ -9,14 +9,15 @@ use creation::{DepthFlags, SleepFlags};
 use threads::StackFlags;
 use threads::raw::RawThreads;
 
-/// Time the creation of OS threads
+/// Time how long it takes to create OS threads
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of threads to create per iteration")))]
 #[command(mut_arg("iters", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "1")))]
 #[command(mut_arg("warmup", |arg| arg.default_value_if("sleep", ArgPredicate::IsPresent, "0")))]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) flags: Flags,
-    /// Create threads by clone(2) alone, without what the C library prepares for them: a lower bound
+    /// Create threads by a bare clone(2), without the C library's preparations: a lower bound
     #[arg(long, conflicts_with_all = ["sleep", "gate"])]
     pub(crate) floor: bool,
     #[command(flatten)]
@@ -38,7 +39,7 @@ impl Program for Cli {
         let depth = self.depth.stack_depth;
         if depth.0 + UNUSED_STACK.0 > self.stack.stack_size.0 {
             return Err(BadUsage::new(format!(
-                "--stack-depth {depth}: it leaves less than {UNUSED_STACK} of the stack: lower it, or raise --stack-size"
+                "--stack-depth {depth}: less than {UNUSED_STACK} of the stack would be left: lower it, or raise --stack-size"
             )));
         }
         Ok(Description {
@@ -50,13 +51,13 @@ impl Program for Cli {
     }
 }
 
-/// Bytes of a stack beside what a thread is asked to use.
+/// Bytes of stack that a thread needs in addition to --stack-depth.
 const UNUSED_STACK: Bytes = Bytes(12 << 10);
 
-/// Lower bound of the time that the creation of a thread takes, in ns.
+/// Lower bound of the time that it takes to create a thread, in ns.
 const FASTEST_SPAWN: u64 = 4_000;
 
-/// Bytes that a thread keeps until it is joined: what it used of its stack.
+/// Bytes that a thread keeps until it is joined: the part of its stack that it has used.
 const ENDED_BYTES: u64 = 10 << 10;
 
 impl Cli {
@@ -86,7 +87,7 @@ impl Cli {
     }
 }
 
-/// Needs of the driver: the gate and some descriptors to spare, and its lists of threads and times.
+/// Needs of the driver: the gate, some descriptors to spare, and lists of threads and times.
 fn driver() -> Needs {
     Needs { descriptors: Need::new(10, 0), bytes: Need::new(4 << 20, 128), ..Needs::default() }
 }

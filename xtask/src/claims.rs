@@ -51,7 +51,7 @@ impl Default for Here {
     }
 }
 
-const FILE: &str = "docs/claims.toml";
+pub(crate) const FILE: &str = "docs/claims.toml";
 
 const HEAD: [&str; 5] = ["source", "claim", "theirs", "here", "verdict"];
 
@@ -67,7 +67,8 @@ impl Claims {
         let mut table = format!("| {} |\n|{}\n", HEAD.join(" | "), " --- |".repeat(HEAD.len()));
         for claim in self.claim.iter().filter(|claim| claim.headline) {
             let cells = claim.cells(records)?;
-            ensure!(!cells.iter().any(|cell| cell.contains('|')), "a | ends its table's cell");
+            let broken = cells.iter().any(|cell| cell.contains('|'));
+            ensure!(!broken, "a | ends its table's cell: {}", claim.text);
             table += &format!("| {} |\n", cells.join(" | "));
         }
         Ok(table)

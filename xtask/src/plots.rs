@@ -12,6 +12,7 @@ use switchcost::render::plot;
 use switchcost::views::fleet::Fleet;
 
 use crate::Fault;
+use crate::claims;
 use crate::definitions::{Block, Cell, Definitions, Picture, TablePlot};
 use crate::law::Law;
 use crate::query;
@@ -42,7 +43,13 @@ pub(crate) fn draw(
         }
     }
     files.push((PAGE_OF_MACHINES.to_owned(), machines(records)?));
-    files.push((CLAIMS.to_owned(), definitions.claims.csv(records)?));
+    match definitions.claims.csv(records) {
+        Ok(text) => files.push((CLAIMS.to_owned(), text)),
+        Err(error) => {
+            let (file, what) = (claims::FILE.to_owned(), format!("{error:#}"));
+            faults.push(Fault { file, line: 1, what });
+        }
+    }
     for (file, text) in files {
         if fs::read_to_string(root.join(&file)).is_ok_and(|old| old == text) {
             continue;

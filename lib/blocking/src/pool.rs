@@ -1,4 +1,4 @@
-//! A fixed pool of threads, and the queue by which async tasks hand their operations to it.
+//! A fixed pool of threads, and the queue through which async tasks hand their operations to it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,10 +14,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 /// Bound of the operations that wait in the queue for a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Bound {
-    /// any number of operations may wait for a thread
+    /// any number of operations
     Unbounded,
-    /// as many operations as the pool has threads may wait for one; a task that finds no room awaits
-    /// it and blocks no worker
+    /// as many operations as the pool has threads; a task that finds the queue full awaits a place, and blocks no worker
     Bounded,
 }
 
@@ -40,7 +39,7 @@ pub struct Queue {
 /// The threads, and an end of their queue.
 #[derive(Debug)]
 pub struct Pool {
-    /// The queue, of which each task has a clone.
+    /// The queue; each task has a clone of it.
     pub queue: Queue,
     threads: Vec<JoinHandle<()>>,
 }
@@ -58,7 +57,7 @@ impl Pool {
         for k in 0..threads {
             let (taken, guard) = (taken.clone(), latch.guard(None));
             let thread = thread::Builder::new().spawn(move || serve(&taken, guard));
-            let refused = || format!("cannot start thread {k} of the pool: ask for fewer");
+            let refused = || format!("cannot start thread {k} of the pool: lower --pool");
             pool.threads.push(thread.with_context(refused)?);
         }
         latch.wait()?;
@@ -92,7 +91,7 @@ impl Queue {
     }
 
     fn send(&self, job: Job) -> anyhow::Result<()> {
-        self.jobs.try_send(job).map_err(|e| anyhow!("the pool takes nothing: {e}"))
+        self.jobs.try_send(job).map_err(|e| anyhow!("the pool accepts no operation: {e}"))
     }
 
     /// Hands an operation to the pool and awaits what it returns.

@@ -1,4 +1,4 @@
-//! Strategies: the place where an async program does work that blocks.
+//! Strategies: where an async program does its blocking work.
 
 use std::fs;
 use std::sync::Arc;
@@ -23,20 +23,21 @@ pub struct BlockingFlags {
     #[arg(long, value_enum, default_value = "direct")]
     strategy: Strategy,
 
-    /// Operations that may wait for a thread of --strategy dispatch [default: unbounded]
+    /// How many operations may wait for a thread, with --strategy dispatch [default: unbounded]
     #[arg(long, value_enum, help_heading = "Advanced")]
     queue: Option<Bound>,
 
-    /// Threads besides the main one: workers and threads that may block, together
+    /// Number of threads without the main one: workers and threads that may block
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "8", value_parser = clap::value_parser!(u32).range(2..=32768))]
     pool: u32,
 
-    /// Workers of the runtime; the other threads of --pool may block [default: all for direct, else up to 4,
-    /// at most half]
+    /// Number of threads of --pool that are workers of the runtime; the others may block [default: all with direct,
+    /// otherwise half of them, but at most 4]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32767))]
     workers: Option<u32>,
 
-    /// Operations of --strategy permit that block at once [default: one for each thread that is no worker]
+    /// How many operations may block at the same time, with --strategy permit [default: one per thread that is not a
+    /// worker]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32767))]
     permits: Option<u32>,
 }
@@ -46,18 +47,18 @@ pub struct BlockingFlags {
 pub enum Strategy {
     /// in the task, on the worker that polls it
     Direct,
-    /// in the task, by block_in_place, with a permit of a semaphore
+    /// in the task, with block_in_place and a permit from a semaphore
     Permit,
-    /// on a fixed pool of threads; the answer comes by a oneshot
+    /// on a fixed pool of threads, which answers through a oneshot channel
     Dispatch,
-    /// on Tokio's own pool, by spawn_blocking
+    /// on Tokio's own pool, with spawn_blocking
     SpawnBlocking,
 }
 
 /// Most workers beside threads that may block.
 const MOST_WORKERS: u32 = 4;
 
-/// Time after which Tokio ends an idle thread that is no worker: longer than any run.
+/// Tokio ends an idle thread that is not a worker after this time, which is longer than any run.
 const KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl BlockingFlags {
@@ -67,17 +68,17 @@ impl BlockingFlags {
         let is_direct = self.strategy == Strategy::Direct;
         if self.queue.is_some() && self.strategy != Strategy::Dispatch {
             return Err(BadUsage::new(
-                "--queue: only a pool of the program's own has one: drop it, or use --strategy dispatch",
+                "--queue: only --strategy dispatch has a queue: drop it, or use that strategy",
             ));
         }
         if self.permits.is_some() && self.strategy != Strategy::Permit {
             return Err(BadUsage::new(
-                "--permits: only --strategy permit has them: drop it, or use that",
+                "--permits: only --strategy permit has permits: drop it, or use that strategy",
             ));
         }
         if is_direct && workers != all {
             return Err(BadUsage::new(format!(
-                "--workers {workers}: all {all} threads of --strategy direct are workers: use --pool {workers}"
+                "--workers {workers}: with --strategy direct all {all} threads are workers: use --pool {workers}"
             )));
         }
         if !is_direct && workers >= all {
@@ -104,14 +105,14 @@ impl BlockingFlags {
         RuntimeFlags::multi_thread(Some(self.workers()))
     }
 
-    /// The description of tasks, with the runtime that they run on and all threads.
+    /// Adds the runtime and all threads to the description of tasks.
     pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
         self.check()?;
         let described = self.runtime().describe(tasks)?;
         Ok(Description { needs: described.needs + worker_needs(self.others()), ..described })
     }
 
-    /// Builds the runtime with I/O. Its threads start when they are needed, and none ends before it.
+    /// Builds the runtime with I/O. Its threads start when they are needed, and end with the runtime.
     pub(crate) fn build(&self) -> anyhow::Result<Runtime> {
         let others = if self.strategy == Strategy::Dispatch { 0 } else { self.others() };
         self.runtime().build_with(|builder| {
@@ -148,7 +149,7 @@ impl BlockingFlags {
         let others = threads.count().saturating_sub(1);
         ensure!(
             others <= self.pool as usize,
-            "there are {others} threads besides the main one, but --pool allows {}",
+            "there are {others} threads without the main one, but --pool allows {}",
             self.pool
         );
         Ok(())

@@ -5,7 +5,7 @@ use contract::{BadUsage, Flags};
 
 use crate::{FaultFlags, Transport};
 
-/// Descriptors besides the links': the standard three, an epoll, a timer, and a few of a runtime.
+/// Descriptors that are not part of a link: the standard three, an epoll, a timer, and a few for a runtime.
 const DESCRIPTORS_TO_SPARE: u64 = 16;
 
 /// Size, links and tokens of a brigade.
@@ -15,15 +15,15 @@ pub struct ChainFlags {
     #[expect(missing_docs, reason = "flags with docs of their own")]
     pub flags: Flags,
 
-    /// Kind of the links
+    /// Kind of link between tasks
     #[arg(long, value_enum, default_value_t = Transport::Pipe)]
     pub transport: Transport,
 
-    /// Tokens in flight at once
+    /// Number of tokens that travel at the same time
     #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub tokens: u32,
 
-    /// Visit the tasks in another order than that of their creation
+    /// Link the tasks in a random order instead of the order in which they are created
     #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = "Advanced")]
     pub shuffle: Option<u64>,
 
@@ -32,10 +32,10 @@ pub struct ChainFlags {
     pub fault: FaultFlags,
 }
 
-/// How much a non-blocking read asks for.
+/// Size of a non-blocking read.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct ReadBuffer {
-    /// Bytes that a read asks for: after a short read nothing is left, after a full one a second read finds out
+    /// Bytes that each read asks for; a read that returns all of them is followed by another, which finds the link empty
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 16), help_heading = "Advanced")]
     pub read_buffer: u32,
 }
@@ -53,8 +53,8 @@ impl ChainFlags {
         self.flags.tasks
     }
 
-    /// Description of a brigade. The driver sends all tokens before it takes the first one back, so it is an
-    /// error if the links do not hold them.
+    /// Description of a brigade. The driver sends all tokens before it takes the first one back, so the links must
+    /// hold them.
     pub fn describe(
         &self,
         program: &str,
@@ -84,8 +84,8 @@ impl ChainFlags {
         }
     }
 
-    /// Checks that the links hold the tokens. A program that claims no switch writes all of them before
-    /// it reads one; in others full links pass on only what the next one has room for.
+    /// Checks that the links can hold the tokens. A program that claims no switch writes all tokens before it reads
+    /// one; in other programs a task also holds a token while the next link is full.
     fn check_room(&self, claim: Claim) -> anyhow::Result<()> {
         let tokens = self.tokens;
         if tokens == 1 {
@@ -93,9 +93,9 @@ impl ChainFlags {
         }
         let link = self.transport.capacity()?;
         let (most, holds) = if claim == Claim::NoSwitch {
-            (link, "a link holds")
+            (link, "a link can hold")
         } else {
-            (link.max(self.tasks()), "a link holds, and than there are tasks")
+            (link.max(self.tasks()), "a link can hold or there are tasks")
         };
         if tokens <= most {
             return Ok(());
@@ -106,16 +106,16 @@ impl ChainFlags {
     }
 }
 
-/// Number of chains, and of their round trips in an iteration.
+/// Number of chains and of round trips per iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 pub struct ChainsFlags {
-    /// Chains of --tasks each, with nothing in common, that work at the same time; each has a driver. An
-    /// iteration ends when the last is back
+    /// Number of independent chains that run at the same time, each with --tasks tasks and its own driver; an
+    /// iteration ends when the last chain has finished
     #[arg(long, value_name = "C", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
     pub chains: u32,
 
-    /// Round trips that each chain makes in an iteration: with few tasks, enough that the start of the chains is
-    /// little beside them
+    /// Round trips per chain and iteration; if there are few tasks, make many trips, so that starting the chains
+    /// hardly counts
     #[arg(long, value_name = "R", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub trips: u32,
 }
@@ -128,12 +128,12 @@ impl Default for ChainsFlags {
 }
 
 impl ChainsFlags {
-    /// True if there is one chain, and one round trip an iteration.
+    /// True if there is one chain that makes one round trip per iteration.
     pub fn is_one(self) -> bool {
         self == ChainsFlags::default()
     }
 
-    /// Description of all chains; `one` is that of one of them, with one round trip.
+    /// Description of all chains; `one` describes one chain that makes one round trip.
     pub(crate) fn describe(self, one: Description) -> Description {
         let (chains, trips) = (u64::from(self.chains), u64::from(self.trips));
         let all = chains * trips;

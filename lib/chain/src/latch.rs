@@ -17,7 +17,7 @@ use crate::fault::Fault;
 /// waits may keep the tasks from their CPU for ever: under a real-time policy.
 const REST: Duration = Duration::from_millis(1);
 
-/// Longest time in which no further task starts.
+/// Longest time without another task starting.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The driver's side.
@@ -94,7 +94,7 @@ impl StartLatch {
         let waited = self.since.elapsed();
         ensure!(
             waited <= PATIENCE,
-            "only {started} of {expected} tasks have started, and none in the last {} s: lower --tasks",
+            "only {started} of {expected} tasks have started, none of them in the last {} s: lower --tasks",
             PATIENCE.as_secs()
         );
         if waited > REST {

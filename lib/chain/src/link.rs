@@ -21,7 +21,7 @@ pub enum Transport {
     Pipe,
     /// a connected pair of Unix stream sockets
     Socketpair,
-    /// a TCP connection over the loopback, without delay (TCP_NODELAY)
+    /// a TCP connection over loopback, with TCP_NODELAY
     Tcp,
 }
 
@@ -47,7 +47,7 @@ impl Transport {
         Ok((reader, writer))
     }
 
-    /// Upper bound of the kernel memory of a link, both ends: inodes, buffers, what waits.
+    /// Upper bound of the kernel memory for both ends of a link: inodes, buffers, waiters.
     pub(crate) fn kernel_bytes(self) -> u64 {
         match self {
             Transport::Pipe => 8 << 10,
@@ -56,8 +56,8 @@ impl Transport {
         }
     }
 
-    /// Number of tokens that an empty link holds, found by filling one: a pipe merges small writes into pages, and a
-    /// socket keeps a buffer with its own overhead for each.
+    /// Number of tokens that an empty link holds, found by filling one: a pipe merges small writes into pages, while a
+    /// socket keeps a buffer, with overhead, for each write.
     pub(crate) fn capacity(self) -> anyhow::Result<u32> {
         let link = self.nonblocking_descriptors();
         let (_reader, writer) = link.context("cannot learn a link's capacity")?;
@@ -87,7 +87,7 @@ fn connection() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// End of a link that a thread reads from, with the fault that a test asks for.
+/// Reading end of a link in a thread, with a fault if a test asks for one.
 #[derive(Debug)]
 pub struct Reader {
     file: File,
@@ -95,7 +95,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// End with this descriptor.
+    /// The end with this descriptor.
     pub fn new(fd: OwnedFd, fault: Option<Fault>) -> Self {
         Reader { file: fd.into(), fault: fault.map(Misbehaviour::new) }
     }
@@ -116,7 +116,7 @@ impl Read for Reader {
     }
 }
 
-/// Takes a token, adds one to it, hands it on, until the end of file. Returns the number of tokens.
+/// Until the end of file, reads a token, adds one and writes it on. Returns the number of tokens.
 pub fn pass_on(from: OwnedFd, to: OwnedFd, fault: Option<Fault>) -> io::Result<u64> {
     if fault.is_none() {
         pass_bytes(File::from(from), to.into())

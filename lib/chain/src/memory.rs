@@ -1,4 +1,4 @@
-//! Tokens that are handed on in memory: numbers, and the side that puts them into the chain.
+//! Tokens in memory: they are numbers, and either the driver or the first task puts them into the chain.
 
 use std::io;
 use std::slice::ChunksMut;
@@ -18,19 +18,19 @@ pub struct MemoryFlags {
     #[expect(missing_docs, reason = "flags with docs of their own")]
     pub flags: Flags,
 
-    /// Tokens in flight at once
+    /// Number of tokens that travel at the same time
     #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub tokens: u32,
 
-    /// Side that puts the tokens of an iteration in
+    /// Who puts the tokens into the chain
     #[arg(long, value_enum, default_value_t = Injector::Driver)]
     pub feed: Injector,
 
-    /// Visit the tasks in another order than that of their creation
+    /// Link the tasks in a random order instead of the order in which they are created
     #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = "Advanced")]
     pub shuffle: Option<u64>,
 
-    /// Further tasks of the same kind, which wait on links of their own that carry no token
+    /// Number of extra tasks that only wait, each on a link of its own that carries no token
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32), help_heading = "Advanced")]
     pub idle: u32,
 
@@ -42,11 +42,11 @@ pub struct MemoryFlags {
 /// Side that puts the tokens of an iteration into the chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Injector {
-    /// the driver, before it takes one out: the links have to hold all of them
+    /// the driver: it sends all tokens before it takes one out, so the links must hold them
     #[default]
     Driver,
-    /// the first task, when the driver sends it the first token; with --tasks 1 a stream from one
-    /// producer to one consumer
+    /// the first task, once the driver has sent it a token; with --tasks 1 that is a stream from one producer to one
+    /// consumer
     FirstTask,
 }
 
@@ -56,14 +56,14 @@ impl MemoryFlags {
         self.flags.tasks
     }
 
-    /// Checks that the tokens find room in the links, which hold `most`: a driver that puts all of them
-    /// in takes none out meanwhile. `remedy` is another thing to do about it.
+    /// Checks that the links, which can hold `most` tokens, have room for all of them: a driver sends every token
+    /// before it takes one out. `remedy` is a further way out.
     pub fn check_room(&self, most: u64, remedy: &str) -> anyhow::Result<()> {
         if self.feed == Injector::FirstTask || u64::from(self.tokens) <= most {
             return Ok(());
         }
         Err(BadUsage::new(format!(
-            "--tokens {} is more than the links hold (at most {most}): lower it, {remedy}, or use --feed first-task",
+            "--tokens {} is more than the links can hold (at most {most}): lower it, {remedy}, or use --feed first-task",
             self.tokens
         )))
     }
@@ -92,7 +92,7 @@ impl MemoryFlags {
         self.fault.check(self.tasks(), chains.chains)?;
         if self.feed == Injector::FirstTask && chains.trips > 1 {
             return Err(BadUsage::new(
-                "--feed first-task: its tokens make one round trip: drop it, or use --trips 1",
+                "--feed first-task: its tokens make only one round trip: drop it, or use --trips 1",
             ));
         }
         Ok(chains.describe(Description {
@@ -122,21 +122,21 @@ impl MemoryFlags {
 #[derive(Debug)]
 pub struct Tokens {
     all: Vec<usize>,
-    /// Number of them in a round trip.
+    /// Number of tokens in a round trip.
     each: usize,
     backlog: Option<Backlog>,
 }
 
 impl Tokens {
-    /// Makes them, for so many round trips.
+    /// Tokens for `trips` round trips.
     pub fn new(flags: &MemoryFlags, trips: u32, backlog: Option<Backlog>) -> Self {
         let each = flags.tokens as usize;
         // Written, so that they are resident before anything is timed.
         Tokens { all: vec![usize::MAX; each * trips as usize], each, backlog }
     }
 
-    /// Makes them ready for an iteration, the `k`th with the number `iteration + k`. Returns how many
-    /// of them the driver sends itself, and all: those that it sends, and room for what comes out.
+    /// Prepares the tokens of an iteration: the `k`th is the number `iteration + k`. Returns how many of them the
+    /// driver sends itself, and the whole slice, which also has room for the tokens that come out.
     pub fn set_out(&mut self, iteration: u64) -> (usize, &mut [usize]) {
         for (token, number) in self.all.iter_mut().zip(iteration as usize..) {
             *token = number;
@@ -162,8 +162,8 @@ impl Tokens {
     }
 }
 
-/// Tokens that the first task passes on after the one that it was sent. The driver fills it before
-/// each iteration.
+/// Tokens that the first task sends on after the one that it received. The driver fills the list before each
+/// iteration.
 #[derive(Clone, Debug, Default)]
 pub struct Backlog(Arc<Mutex<Vec<usize>>>);
 
@@ -173,8 +173,8 @@ impl Backlog {
     }
 }
 
-/// Tokens of a task that do not come from its link alone: after each token of the link those of a backlog, and
-/// a fault that a test asks for.
+/// Source of a task's tokens: its link, a backlog that follows each token from the link, and a fault if a test asks
+/// for one.
 #[derive(Debug)]
 pub struct TokenSource {
     backlog: Option<Backlog>,
@@ -186,9 +186,9 @@ pub struct TokenSource {
 /// Place of a task's next token.
 #[derive(Debug)]
 pub enum Next {
-    /// This one, of the backlog.
+    /// This token, from the backlog.
     Token(usize),
-    /// The link: what it has goes through [`TokenSource::arrived`].
+    /// The link: a token from it goes through [`TokenSource::arrived`].
     Link,
     /// None: the task ends, as a fault asks.
     End,
@@ -220,7 +220,7 @@ impl TokenSource {
         })
     }
 
-    /// Token that the link has had, after which those of the backlog follow.
+    /// Takes a token that came through the link; the tokens of the backlog follow it.
     #[inline]
     pub fn arrived(&mut self, token: usize) -> usize {
         if let Some(backlog) = &self.backlog {

@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use contract::message::{Claim, Description, Need, Needs};
 use contract::{Flags, Program, Run, limits};
 
-/// Pass a number through threads joined by channels without room, and time it
+/// Time switching between threads: pass a number along a chain of threads joined by channels without room
 #[derive(clap::Parser)]
 struct Cli {
     #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::{console, signals, strays};
 
 /// Runs a command to its end, and ends what it leaves running; a signal to this process ends it as well.
 pub(crate) fn run(line: &str) -> anyhow::Result<()> {
-    let cannot = "--command: cannot see what it leaves running";
+    let cannot = "--command: cannot watch for processes that it leaves running";
     strays::adopt().context(cannot)?;
     let tasks: BTreeSet<i32> =
         strays::children().context(cannot)?.into_iter().map(|child| child.pid).collect();
@@ -35,7 +35,7 @@ pub(crate) fn run(line: &str) -> anyhow::Result<()> {
     let left = strays::end(|child| !tasks.contains(&child.pid)).context(cannot)?;
     if !left.is_empty() {
         let names = strays::names(&left);
-        console::say(&format!("--command left processes running, which were ended: {names}"));
+        console::say(&format!("--command left processes running, and they were ended: {names}"));
     }
     ensure!(status.success(), "--command ended with {status}: {line}");
     Ok(())

@@ -1,8 +1,8 @@
-//! Flags that every program has.
+//! Flags of every program.
 
 use clap::builder::NonEmptyStringValueParser;
 
-/// Size of a run, and how it is told. A program flattens it into its own flags, and sets its usual size in
+/// Size of a run and form of its output. A program flattens this into its own flags, and sets its defaults in
 /// [`crate::Program::DEFAULTS`].
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
@@ -10,11 +10,11 @@ pub struct Flags {
     #[arg(long, visible_alias = "threads", value_name = "N", allow_negative_numbers = true, default_value = "500", value_parser = clap::value_parser!(u32).range(1..))]
     pub tasks: u32,
 
-    /// Iterations to time
+    /// Number of timed iterations
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "10000", value_parser = clap::value_parser!(u64).range(1..))]
     pub iters: u64,
 
-    /// Untimed iterations before them
+    /// Number of untimed iterations that run first
     #[arg(
         long,
         visible_alias = "warmups",
@@ -24,24 +24,24 @@ pub struct Flags {
     )]
     pub warmup: u64,
 
-    /// Print no result
+    /// Do not print the result
     #[arg(long, short, conflicts_with_all = ["describe", "controlled"])]
     pub quiet: bool,
 
-    /// Shell command to run while all tasks are alive and at rest; {pid} is this process's id
+    /// Run this shell command once, while all tasks exist and wait; {pid} stands for the process ID
     #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
     pub command: Option<String>,
 
-    /// Print what this command line would build and need, as one line of JSON
+    /// Print one JSON line that says what this command line would build and need
     #[arg(long, help_heading = "For a runner (docs/CONTRACT.md)")]
     pub describe: bool,
 
-    /// Obey requests on standard input, answer in lines of JSON
+    /// Follow requests on standard input, and answer in JSON lines
     #[arg(long, help_heading = "For a runner (docs/CONTRACT.md)", conflicts_with_all = ["describe", "command", "iters"])]
     pub controlled: bool,
 }
 
-/// Size of a program's usual run.
+/// Default size of a program's run.
 #[derive(Clone, Copy, Debug)]
 pub struct Defaults {
     /// `--tasks`

@@ -6,8 +6,8 @@ use nix::sys::resource::{Resource::RLIMIT_NOFILE, getrlimit, setrlimit};
 
 use crate::message::Description;
 
-/// Raises the soft descriptor limit to the hard one, and checks that the run fits. The error names each limit
-/// that is too low, how many tasks fit, and where the remedies are.
+/// Raises the soft descriptor limit to the hard one, and checks that the run fits. The error names each limit that is
+/// too low, says how many tasks fit, and where to find the remedies.
 pub fn check(description: &Description) -> anyhow::Result<()> {
     raise_descriptors()?;
     let Description { program, tasks, needs, .. } = description;
@@ -15,22 +15,23 @@ pub fn check(description: &Description) -> anyhow::Result<()> {
     let mut short = Vec::new();
     for (limit, needed) in limits.too_low(needs, *tasks) {
         let (left, used) = (limit.room.unwrap_or(0), limit.in_use.unwrap_or(0));
-        short.push(format!("{limit} leaves {left} of the {} needed", needed - used));
+        short.push(format!("{limit} leaves {left} where {} are needed", needed - used));
     }
     if short.is_empty() {
         return Ok(());
     }
     let most = limits.tightest(needs).map_or(0, |(_, most)| most);
-    let beside = if most == 0 { " beside what the other flags ask for (lower that)" } else { "" };
+    let beside =
+        if most == 0 { " in addition to what the other flags need (lower those)" } else { "" };
     bail!(
         "--tasks {tasks} is more than this system allows: {}; at most {most} tasks fit{beside}; \
-         `switchcost limits {program} --tasks {tasks}` has the remedies",
+         `switchcost limits {program} --tasks {tasks}` shows how to raise the limits",
         short.join("; ")
     )
 }
 
-/// Message for a limit that is met in spite of the check: others may have taken what was left. What the kernel
-/// reserves cannot be foretold, so that a limit of the address space is named wherever there is one.
+/// Message for a limit that is hit in spite of the check, because others took what was left. Nobody can predict what
+/// the kernel reserves, so a limit of the address space is named wherever there is one.
 pub fn refused(what: &str, tasks: u32) -> String {
     let limits = Limits::of_this_process();
     let mut bounds = limits.statuses.iter();

@@ -250,13 +250,13 @@ fn processes<'de, D: Deserializer<'de>>(line: D) -> Result<Vec<i32>, D::Error> {
     let found = pids.len();
     if found > MOST_PROCESSES {
         return Err(D::Error::custom(format!(
-            "pids: {found} processes, and {MOST_PROCESSES} are the most"
+            "pids: {found} processes are more than {MOST_PROCESSES}"
         )));
     }
     // Each is looked at, and their memory is summed.
     if found == 0 || pids.iter().collect::<BTreeSet<_>>().len() < found {
         return Err(D::Error::custom(format!(
-            "pids: the program itself, then its children, each once: {pids:?}"
+            "pids: name the program itself, then its children, each of them once: {pids:?}"
         )));
     }
     Ok(pids)

@@ -32,7 +32,7 @@ impl Request {
         .ok_or_else(|| {
             let line: String = line.trim_end().chars().take(80).collect();
             format!(
-                "cannot follow '{}': write run N [PASS] with N from 1 to {MOST_SAMPLES}, hold or end",
+                "cannot follow '{}': write run N [PASS], with N from 1 to {MOST_SAMPLES}, hold or end",
                 line.escape_debug()
             )
         })

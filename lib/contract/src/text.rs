@@ -26,18 +26,18 @@ pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
     );
     if let Some(hops) = description.hops {
         let hop = Nanos(mean / hops as f64);
-        add_line(&mut text, "per hop", &format!("{hop} ({hops} hops an iteration)"));
+        add_line(&mut text, "per hop", &format!("{hop} ({hops} hops per iteration)"));
     }
     add_line(&mut text, per, &percentiles(&samples));
     if let Some(usage) = pass.usage {
         let user = Nanos(usage.user_ns as f64 / count as f64);
         let system = Nanos(usage.system_ns as f64 / count as f64);
-        add_line(&mut text, "cpu time", &format!("user {user}, system {system} an iteration"));
+        add_line(&mut text, "cpu time", &format!("user {user}, system {system} per iteration"));
         let what = if description.hops.is_some() { "hop" } else { "task" };
         let all = description.hops.unwrap_or(tasks) as f64 * count as f64;
         let voluntary = usage.voluntary_switches as f64 / all;
         let involuntary = usage.involuntary_switches as f64 / all;
-        let switches = format!("{voluntary:.3} voluntary, {involuntary:.3} involuntary a {what}");
+        let switches = format!("{voluntary:.3} voluntary, {involuntary:.3} involuntary per {what}");
         add_line(&mut text, "switches", &switches);
     }
     for (name, samples) in pass.extra.iter().chain(&run.extra) {

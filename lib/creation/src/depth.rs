@@ -1,4 +1,4 @@
-//! Stack that a task has used before it waits.
+//! The part of its stack that a task has touched before it waits.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,8 +8,7 @@ use contract::units::Bytes;
 /// Flag of tasks that use their stack.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct DepthFlags {
-    /// Depth to which each held task has once used the stack that it runs on: it calls so far down, and
-    /// returns, before it waits (see --command)
+    /// Bytes of its stack that each task touches before it waits, by nested calls that return (for --command)
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = depth, conflicts_with_all = ["sleep", "floor"], help_heading = "Advanced")]
     pub stack_depth: Bytes,
 }
@@ -17,15 +16,19 @@ pub struct DepthFlags {
 /// Greatest depth: half the stack of a Tokio worker.
 const DEEPEST: Bytes = Bytes(1 << 20);
 
-/// Bytes that one call takes of the stack, at least.
+/// Bytes of stack that one call takes, at least.
 const FRAME: usize = 1024;
 
 fn depth(text: &str) -> Result<Bytes, String> {
     let depth = text.parse()?;
-    if depth > DEEPEST { Err(format!("{DEEPEST} at most")) } else { Ok(depth) }
+    if depth > DEEPEST {
+        Err(format!("a stack is touched to a depth of at most {DEEPEST}: lower it"))
+    } else {
+        Ok(depth)
+    }
 }
 
-/// Depth of this run, in bytes. One for the process, so that a task carries nothing for it.
+/// Depth of this run, in bytes. It is a static, so that a task need not carry it.
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
 
 impl DepthFlags {

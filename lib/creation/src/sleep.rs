@@ -15,12 +15,11 @@ use contract::{Interrupted, Pass, signals};
 /// Flags of tasks that sleep.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct SleepFlags {
-    /// Let each task sleep as soon as it runs, and time from the first spawn to the last join
-    /// [default: --iters 1 --warmup 0]
+    /// Make each task sleep this long, and time from the first spawn to the last join (implies --iters 1 --warmup 0)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = sleep_time)]
     pub sleep: Option<Span>,
 
-    /// Hold each sleeper at a gate until all are alive
+    /// Let no task begin its sleep before all of them exist
     #[arg(long, requires = "sleep")]
     pub gate: bool,
 }
@@ -38,8 +37,10 @@ const LONGEST: Span = Span(86_400 * 1_000_000_000);
 
 fn sleep_time(text: &str) -> Result<Span, String> {
     match text.parse()? {
-        Span(0) => Err("drop --sleep for tasks that do not sleep".to_owned()),
-        span if span > LONGEST => Err("at most a day, 86400s".to_owned()),
+        Span(0) => Err("a sleep takes at least 1ns: raise it, or drop --sleep".to_owned()),
+        span if span > LONGEST => {
+            Err("a sleep takes at most a day: lower it to 1d or less".to_owned())
+        }
         span => Ok(span),
     }
 }

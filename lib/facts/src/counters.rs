@@ -29,7 +29,7 @@ pub use event::Absent;
 pub struct Counters {
     /// Number of timed iterations.
     pub iterations: u64,
-    /// Calls that read, as read(2): `syscr` of /proc/PID/io. Receiving from a socket is none.
+    /// Calls that read, as read(2): `syscr` of /proc/PID/io. Receiving from a socket does not count.
     pub reads: Option<u64>,
     /// Calls that write, as write(2): `syscw` of /proc/PID/io.
     pub writes: Option<u64>,
@@ -108,13 +108,14 @@ fn open_all(parts: &[Builder<'static>], targets: &[Target]) -> Result<Vec<Counte
         }
     }
     if counters.is_empty() {
-        return Err(Absent::because("the program has no thread that can be seen in /proc", None));
+        return Err(Absent::because("/proc shows no thread of the program", None));
     }
     Ok(counters)
 }
 
 impl Counting {
-    /// Does the same with each counter. An event of which one fails would be too low, and is left out.
+    /// Does the same with each counter. If a counter of an event fails, the event is left out, since its count would be
+    /// too low.
     fn each(&mut self, mut call: impl FnMut(&mut Counter) -> io::Result<()>) {
         let Counting { open, absent, .. } = self;
         open.retain_mut(|(name, counters)| {
@@ -195,12 +196,12 @@ fn sum(counters: Vec<Counter>) -> Result<u64, Absent> {
         running += ns(data.time_running());
     }
     scaled(count, enabled, running).ok_or_else(|| {
-        let cause = "the CPU has too few counters: this one was never on";
+        let cause = "the CPU has too few counters, and this event never got one";
         Absent::because(cause, Some("count more iterations"))
     })
 }
 
-/// A count scaled to the time in which it was to be on: a CPU with too few counters switches between them. Times are
+/// A count scaled to the time that it should have been on: a CPU with too few counters switches between them. Times are
 /// in ns. `None` if it never was on.
 fn scaled(count: u64, enabled: u64, running: u64) -> Option<u64> {
     // If no thread has run, both times are 0.

@@ -54,7 +54,7 @@ pub enum Metric {
     CpuShare,
     /// Context switches of both kinds per hop, or per task if nothing is handed over.
     Switches,
-    /// System calls per hop, or per task if nothing is handed over, in the run in which events were counted.
+    /// System calls per hop, or per task if there are no hops, in the run that counted events.
     SystemCalls,
     /// Page faults, minor and major, per iteration.
     Faults,
@@ -165,8 +165,8 @@ impl FromStr for Metric {
         }
         let names: Vec<&str> = NAMED.iter().map(|(_, name, ..)| *name).collect();
         Err(format!(
-            "'{text}' is no metric: write one of {}, samples.STAT or extra.NAME.STAT with a STAT of mean, min, p50, \
-             p90, p99, max, and samples.p99.9",
+            "'{text}' is not a metric: write one of {}, samples.STAT or extra.NAME.STAT, where STAT is mean, min, p50, \
+             p90, p99 or max; there is also samples.p99.9",
             names.join(", ")
         ))
     }

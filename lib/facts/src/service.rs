@@ -30,7 +30,7 @@ pub struct Counts {
     pub involuntary: u64,
     /// CPU time, in ns.
     pub cpu_ns: u64,
-    /// Time in which the thread could have run but had no CPU, in ns.
+    /// Time that the thread could have run but had no CPU, in ns.
     pub waited_ns: u64,
 }
 
@@ -60,9 +60,9 @@ pub struct ThreadGroup {
 /// Periods of a CPU quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Throttling {
-    /// Periods in which something ran.
+    /// Periods during which something ran.
     pub periods: u64,
-    /// Those in which the quota stopped it.
+    /// Periods during which the quota stopped it.
     pub throttled: u64,
 }
 
@@ -125,7 +125,7 @@ struct Thread {
     cpus: CpuSet,
 }
 
-/// CPU time of a process, in ns: its own, and that of children which it has awaited.
+/// CPU time of a process, in ns, including children that it has awaited.
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
     own: u64,
@@ -149,7 +149,7 @@ struct Book {
     alive: Vec<i32>,
 }
 
-/// The process that an id names: its own, or the one that a thread is of.
+/// The process with this id, or the process of the thread with this id.
 ///
 /// # Errors
 /// Says that it is not there, has ended, or is a thread of the kernel.
@@ -158,9 +158,9 @@ pub fn process_of(id: i32) -> Result<i32, String> {
     let process = word_after(&status, "Tgid:").unwrap_or(id);
     match Stat::read(process) {
         None => Err(format!(
-            "there is no process {id} here: it has ended, is in another pid namespace, or /proc hides it (hidepid)"
+            "there is no process {id} here: it has ended, it is in another PID namespace, or /proc hides it (hidepid)"
         )),
-        Some(stat) if stat.is_of_kernel => Err(format!("{id} is a thread of the kernel")),
+        Some(stat) if stat.is_of_kernel => Err(format!("{id} is a kernel thread: name a process")),
         // If only its main thread has ended, the others go on.
         Some(_) if threads(process).iter().all(|thread| counts(process, *thread).is_none()) => {
             Err(format!("process {id} is a zombie: it has ended"))

@@ -62,9 +62,9 @@ impl ControlGroups {
             .filter_map(|mount| Some((mount, below(&mount.root, path)?)))
             .max_by_key(|(_, rest)| rest.len())
             .filter(|(mount, rest)| source.exists(&format!("{}/{rest}", mount.point)));
-        let (mount, rest) = inside
-            .or_else(|| Some((mounts.first()?, "")))
-            .ok_or_else(|| format!("the {controller} controller is mounted nowhere in sight"))?;
+        let (mount, rest) = inside.or_else(|| Some((mounts.first()?, ""))).ok_or_else(|| {
+            format!("no mount of the {controller} controller can be seen from here")
+        })?;
         Ok(Groups {
             folders: mount.ancestors(rest),
             version: if version_1.is_some() { 1 } else { 2 },
@@ -95,7 +95,7 @@ struct Mount {
     point: String,
     is_read_only: bool,
     kind: String,
-    /// Options of the file system: those of version 1 of control groups name its controllers.
+    /// Options of the file system; in version 1 of control groups they name its controllers.
     super_options: String,
 }
 
@@ -184,7 +184,7 @@ mod tests {
             assert_eq!(found, Ok((expected.to_vec(), true)));
         }
         assert_eq!(found("0::/gone\n", V2, &[]), Ok((vec!["/sys/fs/cgroup".to_owned()], false)));
-        assert!(found("0::/\n", "", &[]).unwrap_err().contains("nowhere"));
+        assert!(found("0::/\n", "", &[]).unwrap_err().contains("no mount"));
         assert!(found("8:cpu:/\n", V2, &[]).unwrap_err().contains("no group"));
     }
 

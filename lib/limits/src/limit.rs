@@ -10,7 +10,7 @@ use crate::needs::{Need, Needs};
 /// little less.
 const NO_LIMIT: u64 = 1 << 62;
 
-/// Process whose needs are held against the limits.
+/// Process whose needs are compared with the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asker {
     /// A program that this process is going to start.
@@ -110,9 +110,9 @@ pub struct LimitStatus {
 pub struct Remedy {
     /// Command for a shell; absent if none helps. It raises limits of a process for the shell that runs it.
     pub command: Option<String>,
-    /// What helps in place of a command.
+    /// Advice, if no command helps.
     pub advice: Option<String>,
-    /// The command takes root.
+    /// The command needs root.
     pub needs_root: bool,
 }
 
@@ -127,7 +127,7 @@ impl LimitStatus {
     ) -> Self {
         let (state, value, in_use, remark) = match (value, in_use) {
             (Err(why), _) | (_, Err(why)) => (LimitState::Unknown, None, None, Some(why)),
-            (Ok(NO_LIMIT..), _) => (LimitState::Free, None, None, Some("none is set".to_owned())),
+            (Ok(NO_LIMIT..), _) => (LimitState::Free, None, None, Some("not set".to_owned())),
             (Ok(value), Ok(in_use)) => (LimitState::Binds, Some(value), in_use, None),
         };
         let room = value.map(|value| value.saturating_sub(in_use.unwrap_or(0)));
@@ -135,21 +135,21 @@ impl LimitStatus {
         LimitStatus { name, source, resource, state, value, in_use, room, remark, raise }
     }
 
-    /// The same limit, which this process may pass if it has the right to.
+    /// The same limit, which a privileged process may exceed.
     pub(crate) fn passed_if(mut self, passes: bool) -> Self {
         if passes && self.state == LimitState::Binds {
             (self.state, self.room) = (LimitState::Free, None);
-            self.remark = Some("this process may pass it".to_owned());
+            self.remark = Some("this process may exceed it".to_owned());
         }
         self
     }
 
-    /// True if it is a limit of a control group, of which there may be several of one name.
+    /// True if it is a limit of a control group; several of these may have the same name.
     pub fn is_of_group(&self) -> bool {
         self.raise == RaiseMethod::Group
     }
 
-    /// What raises it to the needed value, for root or for another user.
+    /// How to raise it to the needed value, as root or as another user.
     pub(crate) fn remedy(&self, needed: u64, is_root: bool) -> Remedy {
         let advice = |advice| Remedy { command: None, advice: Some(advice), needs_root: false };
         // A container often has no sudo, and root needs none.
@@ -158,7 +158,7 @@ impl LimitStatus {
         let command = match self.raise {
             RaiseMethod::Nothing(help) => return advice(help.to_owned()),
             RaiseMethod::Sysctl(most) if needed > most => {
-                return advice(format!("{name} goes to {most} and no further"));
+                return advice(format!("{name} cannot be more than {most}"));
             }
             RaiseMethod::Sysctl(most) => {
                 format!("{sudo}sysctl -w {name}={}", rounded(needed).min(most))
@@ -183,7 +183,7 @@ impl LimitStatus {
     }
 }
 
-/// A name that no other limit has: of a group the whole path, since their files have the same one.
+/// A unique name: for a group it is the whole path, since all groups have files of the same name.
 impl fmt::Display for LimitStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_of_group() { &self.source } else { &self.name })

@@ -37,7 +37,7 @@ const CONTROLS: [(&str, Option<u8>, Resource, &str, &str); 4] = [
 /// An amount in use, or why it cannot be read; `None` if it does not matter.
 type Used = Result<Option<u64>, String>;
 
-/// Reads all limits, in the order in which to raise them.
+/// Reads all limits, in the order to raise them.
 pub(crate) fn read(
     source: &Source,
     asker: Asker,
@@ -90,7 +90,7 @@ pub(crate) fn read(
             AddressSpace,
             (system.meminfo("CommitLimit:"), system.committed()),
             RaiseMethod::Nothing(
-                "`sysctl -w vm.overcommit_memory=0`, as root, grants memory that is only reserved",
+                "`sysctl -w vm.overcommit_memory=0`, as root, lets programs reserve more memory than there is",
             ),
         ));
     }
@@ -106,7 +106,7 @@ pub(crate) fn read(
                 "/proc/self/cgroup",
                 resource,
                 (Err(why), Ok(None)),
-                RaiseMethod::Nothing("it is out of sight"),
+                RaiseMethod::Nothing("its file cannot be seen from here"),
             )),
             Ok(_) | Err(_) => {}
         }
@@ -203,7 +203,7 @@ impl System<'_> {
         }
         let own = "/proc/self/status";
         let uid: u64 = word_after(&self.source.read(own)?, "Uid:")
-            .ok_or_else(|| format!("{own} does not tell the user"))?;
+            .ok_or_else(|| format!("{own} does not name the user"))?;
         let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
         let mut sum = 0_u64;
         for process in self.source.names("/proc").into_iter().filter(is_number) {
@@ -222,7 +222,7 @@ impl System<'_> {
         let text = self.source.read(file)?;
         let threads = text.split_whitespace().nth(3).and_then(|field| field.split_once('/'));
         let all = threads.and_then(|(_, all)| all.parse::<u64>().ok());
-        let all = all.ok_or_else(|| format!("{file} has no count of threads"))?;
+        let all = all.ok_or_else(|| format!("{file} has no number of threads"))?;
         Ok(Some(all.saturating_add(reserved)))
     }
 

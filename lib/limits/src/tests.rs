@@ -87,7 +87,7 @@ fn every_limit_that_is_too_low_has_its_command() {
         remedies(&limits, &pipes, 1_000_000),
         ["sudo sysctl -w fs.nr_open=2097152", "sudo prlimit --pid $$ --nofile=2000005:2000005"]
     );
-    let advice = "fs.nr_open goes to 2147483584 and no further";
+    let advice = "fs.nr_open cannot be more than 2147483584";
     assert_eq!(remedies(&limits, &pipes, 1 << 31)[0], advice);
 }
 
@@ -97,7 +97,7 @@ fn root_may_pass_its_processes_and_file_max() {
     let passed = || {
         let limits = limits(&root);
         let remarks = limits.statuses.iter().filter_map(|limit| limit.remark.as_ref());
-        remarks.filter(|remark| remark.ends_with("may pass it")).count()
+        remarks.filter(|remark| remark.ends_with("may exceed it")).count()
     };
     let first = "         0          0 4294967295\n";
     let rootless = "         0       1000          1\n";
@@ -134,7 +134,7 @@ fn address_space_is_bounded_by_ulimit_and_by_commitment() {
         remedies(&limits, &needs, 2000),
         [
             "ulimit -S -v 4718592",
-            "`sysctl -w vm.overcommit_memory=0`, as root, grants memory that is only reserved",
+            "`sysctl -w vm.overcommit_memory=0`, as root, lets programs reserve more memory than there is",
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! The flags of a chain of tasks, and the idle tasks beside it: each waits on a link of its own, or sleeps on a
+//! The flags of a chain of async tasks, and the idle tasks beside it, each of which waits on a link of its own or on a
 //! timer.
 
 use std::future::pending;
@@ -24,11 +24,11 @@ pub struct TokioFlags {
     #[expect(missing_docs, reason = "flags with docs of their own")]
     pub runtime: RuntimeFlags,
 
-    /// Place of the driver
+    /// Where the driver, which sends the tokens and takes them back, runs
     #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
     pub driver: DriverKind,
 
-    /// Place where idle tasks wait, with --idle; with timer Tokio has its timers even if --idle is 0
+    /// What the --idle tasks wait for; timer turns on Tokio's timers even with --idle 0
     #[arg(long, value_enum, default_value_t = IdleIn::Link, help_heading = "Advanced")]
     pub idle_in: IdleIn,
 }
@@ -36,23 +36,22 @@ pub struct TokioFlags {
 /// Place of the driver in its runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DriverKind {
-    /// a task like the others
+    /// in a task like the others
     Spawned,
-    /// the future of block_on: on the multi-thread scheduler its thread is no worker, and each wake-up of
-    /// it is one by the kernel
+    /// in block_on: with the multi-thread scheduler that thread is no worker, so the kernel has to wake it each time
     BlockOn,
 }
 
 /// Place where idle tasks wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IdleIn {
-    /// links of their own
+    /// a token that never comes, each on a link of its own
     Link,
-    /// Tokio's timers, for a day
+    /// a timer of Tokio, set to a day
     Timer,
 }
 
-/// Time for which idle tasks sleep: longer than a run.
+/// Sleep of an idle task: longer than a run.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl TokioFlags {
@@ -61,7 +60,7 @@ impl TokioFlags {
         if self.idle_in == IdleIn::Timer { mem::take(idle) } else { 0 }
     }
 
-    /// Does `work` beside so many idle tasks, and checks that they waited all the time.
+    /// Does `work` beside `idle` idle tasks, and checks that they waited all the time.
     pub fn beside(
         self,
         runtime: &Runtime,
@@ -75,7 +74,7 @@ impl TokioFlags {
     }
 }
 
-/// A task that waits on a link of its own, both ends of which it has.
+/// A task that waits on a link of its own; it holds both ends.
 fn wait_on_link(transport: Transport) -> io::Result<impl Future<Output = ()>> {
     let (mut reader, writer) = link(transport)?;
     Ok(async move {
@@ -84,12 +83,12 @@ fn wait_on_link(transport: Transport) -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Needs of so many tasks that sleep on timers: 1 KiB each is more than was seen.
+/// Needs of tasks that sleep on timers: 1 KiB each is more than was seen.
 pub fn timer_needs(timers: u32) -> Needs {
     Needs { bytes: Need::new(u64::from(timers) << 10, 0), ..Needs::default() }
 }
 
-/// Does `work` beside so many tasks that sleep on timers, and checks that they slept all the time.
+/// Does `work` beside `timers` tasks that sleep on timers, and checks that they slept all the time.
 pub fn beside_timers(
     runtime: &Runtime,
     timers: u32,
@@ -109,7 +108,7 @@ fn beside_idle<F: Future<Output: Send> + Send + 'static>(
     for _ in 0..count {
         let _context = runtime.enter();
         let (guard, wait) = (latch.guard(None), wait());
-        let wait = wait.with_context(|| limits::refused("make an idle task", count))?;
+        let wait = wait.with_context(|| limits::refused("create an idle task", count))?;
         runtime.spawn(polls.of(async {
             guard.started()?;
             wait.await;

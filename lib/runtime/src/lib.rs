@@ -34,13 +34,13 @@ pub struct RuntimeFlags {
     #[arg(long, value_enum, default_value = "multi-thread")]
     pub flavor: Flavor,
 
-    /// Worker threads of the multi-thread scheduler [default: TOKIO_WORKER_THREADS, or one for each CPU]
+    /// Worker threads of the multi-thread scheduler [default: TOKIO_WORKER_THREADS, or one per CPU]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     pub workers: Option<u32>,
 
-    /// Layout of the workers over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread,
-    /// neighbours on different CPUs; chain, each current-thread scheduler on the next CPU; or a list, neighbours on its
-    /// neighbours
+    /// CPUs of the worker threads: free, the kernel decides; half, one CPU for the first half and another for the
+    /// rest; spread, neighbours on different CPUs; chain, one CPU per current-thread scheduler; or a list such as 0,4, to
+    /// use in turn
     #[arg(
         long,
         value_name = "free|half|spread|chain|LIST",
@@ -49,11 +49,11 @@ pub struct RuntimeFlags {
     )]
     pub placement: Placement,
 
-    /// Polls of tasks after which the scheduler looks for I/O and timers [default: Tokio's]
+    /// Look for I/O and timers after this many task polls [default: Tokio's]
     #[arg(long, value_name = "N", help_heading = "Advanced")]
     pub event_interval: Option<NonZeroU32>,
 
-    /// Polls of tasks after which a worker looks into the queue that all share [default: Tokio's]
+    /// Look into the queue that all workers share after this many task polls [default: Tokio's]
     #[arg(long, value_name = "N", help_heading = "Advanced")]
     pub global_queue_interval: Option<NonZeroU32>,
 }
@@ -64,12 +64,11 @@ pub enum Flavor {
     /// tasks move between worker threads
     #[default]
     MultiThread,
-    /// all tasks on the main thread
+    /// one thread runs all tasks
     CurrentThread,
 }
 
-/// Needs of tasks that wait on links: their registrations with epoll and the kernel's share of these
-/// included, more than was seen.
+/// Needs of tasks that wait on links, with their registrations in epoll and the kernel's share: more than was seen.
 pub fn io_needs() -> Needs {
     Needs { bytes: Need::new(0, 4 << 10), ..Needs::default() }
 }
@@ -83,7 +82,7 @@ pub async fn wait_for(latch: &mut StartLatch) -> anyhow::Result<()> {
 }
 
 impl RuntimeFlags {
-    /// The multi-thread scheduler with so many workers, all else as Tokio has it.
+    /// The multi-thread scheduler with this number of workers and Tokio's other defaults.
     pub fn multi_thread(workers: Option<u32>) -> Self {
         RuntimeFlags { workers, ..RuntimeFlags::default() }
     }
@@ -103,7 +102,7 @@ impl RuntimeFlags {
         }
         if self.placement == Placement::Chain && !is_one_thread {
             return Err(BadUsage::new(
-                "--placement chain: the workers of a scheduler are of no chain: use spread, or --flavor current-thread",
+                "--placement chain: the multi-thread scheduler's workers belong to no chain: use spread, or --flavor current-thread",
             ));
         }
         let cpus = CpuAssignment::new(self.placement)?;
@@ -115,7 +114,7 @@ impl RuntimeFlags {
         Ok((workers, cpus))
     }
 
-    /// The description of tasks, with the runtime that they run on and its own needs.
+    /// Adds the runtime and its own needs to the description of tasks.
     pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
         let (workers, _) = self.count()?;
         let (flavor, threads) = match self.flavor {
@@ -169,12 +168,15 @@ impl RuntimeFlags {
     }
 }
 
-/// Number of workers that Tokio's own variable asks for.
+/// Number of workers that Tokio's environment variable asks for.
 fn from_environment() -> anyhow::Result<Option<u32>> {
     let Ok(text) = env::var(WORKERS) else { return Ok(None) };
     let workers = text.parse().ok().filter(|workers| (1..=32768).contains(workers));
     let bad = || {
-        BadUsage::new(format!("{WORKERS}: '{}' is no number from 1 to 32768", text.escape_debug()))
+        BadUsage::new(format!(
+            "{WORKERS}: '{}' is not a number from 1 to 32768",
+            text.escape_debug()
+        ))
     };
     workers.ok_or_else(bad).map(Some)
 }

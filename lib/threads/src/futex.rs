@@ -1,11 +1,11 @@
 //! Sleep on a word of memory, and the kernel's table of sleepers.
 //!
-//! The kernel finds the sleepers of a word by a hash of its address. A wake-up walks past those in the same slot of
-//! the table that sleep since before its own, or past all if nobody waits on the word (`futex_wake`,
+//! The kernel finds the threads that sleep on a word by a hash of its address. A wake-up walks past every thread in the
+//! same slot that fell asleep earlier, or past all of them if nobody waits on the word (`futex_wake`,
 //! kernel/futex/waitwake.c). Since Linux 6.17 (CONFIG_FUTEX_PRIVATE_HASH) a process with threads has a table of its own
-//! for private futexes, with four slots for each thread, for as many threads as there are CPUs, and at least 16
-//! (`futex_hash_allocate_default`, kernel/futex/core.c). All else is in the system's table, of 256 slots for each CPU:
-//! shared futexes, the ends of threads that are joined, and every futex of older kernels.
+//! for private futexes, with four slots per thread, up to the number of CPUs, but at least 16
+//! (`futex_hash_allocate_default`, kernel/futex/core.c). Everything else is in the system-wide table, which has 256 slots
+//! per CPU: shared futexes, joins of threads, and every futex on older kernels.
 
 #![expect(unsafe_code, reason = "futex(2) and prctl(2) have no safe wrappers")]
 
@@ -20,12 +20,11 @@ const PR_FUTEX_HASH: libc::c_int = 78;
 const SET_SLOTS: libc::c_ulong = 1;
 const GET_SLOTS: libc::c_ulong = 2;
 
-/// Flag of the table of sleepers.
+/// Size of the table of sleepers.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct FutexFlags {
-    /// Slots of this process's table of threads that sleep in futex(2): a power of two, or 0 for the
-    /// table of the whole system [default: the kernel's, from Linux 6.17 on four for each CPU and 16 at
-    /// least]
+    /// Slots in this process's own table of threads that sleep in futex(2): a power of two, or 0 to use the
+    /// system-wide table [default: the kernel's choice; from Linux 6.17 on, four slots per CPU but at least 16]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = slots, help_heading = "Advanced")]
     pub futex_slots: Option<u32>,
 }
@@ -33,7 +32,7 @@ pub struct FutexFlags {
 fn slots(text: &str) -> Result<u32, String> {
     match text.parse::<u32>() {
         Ok(slots) if slots == 0 || (slots >= 2 && slots.is_power_of_two()) => Ok(slots),
-        _ => Err("write 0, or a power of two from 2 on".to_owned()),
+        _ => Err("write 0 or a power of two, such as 16".to_owned()),
     }
 }
 
@@ -51,7 +50,7 @@ impl FutexFlags {
         }
         let error = io::Error::last_os_error();
         Err(BadUsage::new(format!(
-            "--futex-slots {slots}: {error}: lower it, or drop it: Linux 6.17 and later have this setting (CONFIG_FUTEX_PRIVATE_HASH)"
+            "--futex-slots {slots}: {error}: lower it, or drop it; the setting needs Linux 6.17 or later (CONFIG_FUTEX_PRIVATE_HASH)"
         )))
     }
 }

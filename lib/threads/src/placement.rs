@@ -1,5 +1,5 @@
-//! Placement: which CPU each thread of a chain is pinned to. The CPUs of the whole process are set
-//! from outside, by the runner or by taskset(1).
+//! Placement: the CPU that each thread of a chain is pinned to. The runner or taskset(1) sets the CPUs of the whole
+//! process from outside.
 
 use std::str::FromStr;
 
@@ -18,9 +18,9 @@ pub enum Placement {
     Half,
     /// Neighbours on different CPUs.
     Spread,
-    /// All of a chain on one CPU, the next chain on the next one.
+    /// A whole chain on one CPU, the next chain on the next CPU.
     Chain,
-    /// Neighbours on neighbours of this list: the runner's, for chains on pairs of related CPUs.
+    /// Neighbours on neighbours in this list, with which the runner places chains on pairs of related CPUs.
     On(&'static [usize]),
 }
 
@@ -38,8 +38,9 @@ impl FromStr for Placement {
                     text.split(',').map(|cpu| cpu.parse().ok()).collect();
                 let cpus = cpus.filter(|cpus| (2..=CpuSet::count()).contains(&cpus.len()));
                 // Read once, it lives as long as the program.
-                cpus.map(|cpus| Placement::On(cpus.leak()))
-                    .ok_or("write free, half, spread, chain, or two CPUs and more such as 0,4")
+                cpus.map(|cpus| Placement::On(cpus.leak())).ok_or(
+                    "write free, half, spread, chain, or a list of at least two CPUs such as 0,4",
+                )
             }
         }
     }
@@ -63,7 +64,7 @@ pub fn restrict(cpus: &[usize]) -> nix::Result<()> {
 pub struct CpuAssignment {
     placement: Placement,
     cpus: Vec<usize>,
-    /// Number of the chain that the threads are of.
+    /// Number of the chain that the threads belong to.
     chain: usize,
 }
 
@@ -74,20 +75,20 @@ impl CpuAssignment {
         if let Placement::On(list) = placement {
             if let Some(cpu) = list.iter().find(|cpu| !cpus.contains(cpu)) {
                 return Err(BadUsage::new(format!(
-                    "--placement: this process may not use CPU {cpu}: name others, or use another taskset"
+                    "--placement: this process may not use CPU {cpu}: name other CPUs, or allow it by taskset(1)"
                 )));
             }
             return Ok(CpuAssignment { placement, cpus: list.to_vec(), chain: 0 });
         }
         if matches!(placement, Placement::Half | Placement::Spread) && cpus.len() < 2 {
             return Err(BadUsage::new(
-                "--placement: half and spread need two CPUs, and this process may use one: use free, or another taskset",
+                "--placement: half and spread need two CPUs, but this process may use only one: use free, or allow more by taskset(1)",
             ));
         }
         Ok(CpuAssignment { placement, cpus, chain: 0 })
     }
 
-    /// The same for the threads of another chain: from where those of the chain before end.
+    /// The same for the threads of another chain, which go on where the chain before it ends.
     #[must_use]
     pub fn of_chain(&self, chain: u32) -> Self {
         CpuAssignment { chain: chain as usize, ..self.clone() }

@@ -28,7 +28,7 @@ pub fn beside(work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
         let now = look(id)?;
         ensure!(
             now == before,
-            "an idle task was woken (thread {id} went to sleep {} times, before {}): a signal, or a debugger?",
+            "an idle task was woken (thread {id} has slept {} times, before that {}): by a signal, or a debugger?",
             now.sleeps,
             before.sleeps
         );
@@ -58,7 +58,10 @@ fn await_sleep(ids: &[i32]) -> anyhow::Result<Vec<State>> {
             return Err(Interrupted.into());
         }
         if begun.elapsed() > PATIENCE {
-            bail!("idle tasks do not fall asleep within {} s: lower --idle", PATIENCE.as_secs());
+            bail!(
+                "the idle tasks did not fall asleep within {} s: lower --idle",
+                PATIENCE.as_secs()
+            );
         }
         before = now;
         thread::sleep(Duration::from_millis(1));

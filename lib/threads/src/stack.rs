@@ -10,7 +10,7 @@ use contract::{console, limits};
 /// Stacks of threads.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct StackFlags {
-    /// Size of a thread's stack; from 2MiB on each needs a page table of its own (4 KiB)
+    /// Stack size per thread; from 2MiB on, each stack needs a page table of its own (4 KiB)
     #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = stack_size, help_heading = "Advanced")]
     pub stack_size: Bytes,
 }
@@ -20,8 +20,12 @@ const SMALLEST_STACK: Bytes = Bytes(16 * 1024);
 
 fn stack_size(text: &str) -> Result<Bytes, String> {
     match text.parse()? {
-        size if size < SMALLEST_STACK => Err(format!("a thread needs at least {SMALLEST_STACK}")),
-        Bytes(size) if size > 1 << 46 => Err("that is more than the address space".to_owned()),
+        size if size < SMALLEST_STACK => {
+            Err(format!("a thread needs at least {SMALLEST_STACK}: raise it"))
+        }
+        Bytes(size) if size > 1 << 46 => {
+            Err("a stack must fit the address space, 64 TiB: lower it".to_owned())
+        }
         size => Ok(size),
     }
 }
@@ -30,7 +34,7 @@ fn stack_size(text: &str) -> Result<Bytes, String> {
 /// 65,530 unless told otherwise (vm.max_map_count).
 const MAPS: u64 = 4;
 
-/// Stack of a thread, unless it is told otherwise.
+/// Default stack size of a thread.
 const STD_STACK: u64 = 2 << 20;
 
 /// From this size on a stack has a page table of its own.
@@ -43,12 +47,12 @@ const WORKER_BYTES: u64 = 100 << 10;
 /// (`HEAP_MAX_SIZE`, malloc/arena.c in glibc).
 const ARENA: u64 = 64 << 20;
 
-/// Most arenas: eight for each CPU (`M_ARENA_MAX`, mallopt(3)).
+/// Most arenas: eight per CPU (`M_ARENA_MAX`, mallopt(3)).
 fn arenas() -> u64 {
     thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64) * 8
 }
 
-/// Needs of so many workers, however many tasks they run.
+/// Needs of `workers` workers, however many tasks they run.
 pub fn worker_needs(workers: u32) -> Needs {
     let workers = u64::from(workers);
     Needs {
@@ -68,7 +72,7 @@ impl StackFlags {
         let tables = u64::from(stack >= PAGE_TABLE_SPAN) * (4 << 10);
         Needs {
             threads: Need::new(0, 1),
-            // Those of the arenas, and of the threads.
+            // The fixed maps are the arenas.
             maps: Need::new(64, MAPS),
             bytes: Need::new(0, (40 << 10) + tables),
             space: Need::new(arenas() * ARENA, stack),

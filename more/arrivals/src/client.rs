@@ -138,7 +138,7 @@ impl Client {
             if !connections.is_empty() || sent == due.len() - left {
                 last = Instant::now();
             }
-            ensure!(last.elapsed() < SILENCE, "the server answered nothing for {SILENCE:?}");
+            ensure!(last.elapsed() < SILENCE, "the server has not answered for {SILENCE:?}");
             for connection in connections {
                 self.receive(connection)?;
                 let now = begun.elapsed();
@@ -223,7 +223,7 @@ impl Client {
         if longer > times && self.taken > self.planned + excess {
             let reached = f64::from(self.rate) / longer;
             bail!(
-                "--rate {}: client and server together reach {reached:.0} requests/s on these CPUs: lower --rate",
+                "--rate {}: client and server together reach only {reached:.0} requests/s on these CPUs: lower it",
                 self.rate
             );
         }
@@ -250,7 +250,7 @@ fn connect_to(server: SocketAddr, k: u32) -> anyhow::Result<TcpStream> {
     // The port is chosen when it connects: it may serve connections to several servers.
     setsockopt(&socket, sockopt::IpBindAddressNoPort, &true)?;
     bind(socket.as_raw_fd(), &from)?;
-    let SocketAddr::V4(server) = server else { bail!("the server has an address of IPv6") };
+    let SocketAddr::V4(server) = server else { bail!("the server has an IPv6 address") };
     connect(socket.as_raw_fd(), &SockaddrIn::from(server))?;
     // Closed at once: thousands of connections would hold their ports for a minute (TIME_WAIT).
     setsockopt(&socket, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 })?;

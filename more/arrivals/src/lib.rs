@@ -1,4 +1,4 @@
-//! Requests arrive at an echo server over TCP on the loopback, by a schedule that waits for no response.
+//! Requests reach a TCP echo server over loopback, on a schedule that waits for no response.
 //!
 //! The server is a process of its own (`server.rs`): a thread per connection, Tokio with a task per connection, or any
 //! program. This process is the client, in one thread: it keeps `--tasks` connections open, sends `--rate` requests per
@@ -35,27 +35,27 @@ use runtime::RuntimeFlags;
 use client::Client;
 use server::{On, Server};
 
-/// Drive an echo server over TCP with an open loop, and measure the CPU time of each request
+/// Measure the CPU time that a TCP echo server takes per request, with a thread or an async task per connection
 #[derive(Parser)]
 #[command(mut_arg("tasks", |arg| arg.help("Number of connections").visible_alias("connections")))]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
-    /// Server: `thread`, a thread per connection; `tokio`, a Tokio task per connection; `tokio-spawn`, a further task
-    /// per request; or the path of a program, in one process, that prints the name, flavor and version of its runtime in a
-    /// line, and accepts connections on its standard input
+    /// Server: thread, a thread per connection; tokio, an async task per connection; tokio-spawn, also a task per
+    /// request; or the path of a single-process program that prints one line with the name, flavor and version of its
+    /// runtime, and accepts connections on standard input
     #[arg(long, value_name = "SERVER", default_value = "tokio")]
     on: On,
-    /// Requests per second, of all connections together
+    /// Requests per second over all connections together
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "5000", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: u32,
-    /// Size of a request, and of its response
+    /// Size of a request and of its response
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "32", value_parser = size)]
     size: Bytes,
-    /// Multiplications that the server makes for each request, each after the one before
+    /// Multiplications that the server does per request, one after the other
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "0")]
     work: u32,
-    /// Workers of Tokio [default: TOKIO_WORKER_THREADS, or one for each CPU]
+    /// Tokio's worker threads [default: TOKIO_WORKER_THREADS, or one per CPU]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     workers: Option<u32>,
 }
@@ -64,7 +64,7 @@ fn size(text: &str) -> Result<Bytes, String> {
     match text.parse()? {
         // A request begins with its number.
         size @ Bytes(8..=0x0010_0000) => Ok(size),
-        size => Err(format!("{size} is not from 8 B to 1 MiB")),
+        size => Err(format!("{size}: a request has from 8 B to 1 MiB")),
     }
 }
 
@@ -78,7 +78,7 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         if self.workers.is_some() && !self.on.is_tokio() {
             return Err(BadUsage::new(
-                "--workers: only Tokio has workers: drop it, or use --on tokio",
+                "--workers: only Tokio has worker threads: drop it, or use --on tokio",
             ));
         }
         if let On::Program(path) = &self.on
@@ -87,7 +87,7 @@ impl Program for Cli {
             return Err(BadUsage::new(format!("--on {}: {}", path.display(), e.desc())));
         }
         if self.work > 0 && matches!(self.on, On::Program(_)) {
-            return Err(BadUsage::new("--work: a program of yours has its own work: drop it"));
+            return Err(BadUsage::new("--work: a program of your own does its own work: drop it"));
         }
         let threads = u64::from(self.on == On::Thread);
         let size = self.size.0;
@@ -117,8 +117,9 @@ pub fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .context("127.0.0.1 cannot be reached: in a network namespace, `ip link set lo up`")?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context(
+        "cannot listen on 127.0.0.1: if this is a network namespace, run `ip link set lo up`",
+    )?;
     let address = listener.local_addr()?;
     // While there is one thread.
     let mut server = Server::fork(cli, listener)?;

@@ -57,7 +57,7 @@ impl FromStr for On {
             "tokio-spawn" => Ok(On::TokioSpawn),
             path if path.contains('/') => Ok(On::Program(path.into())),
             _ => {
-                Err("no such server: write thread, tokio, tokio-spawn, or a path with a /"
+                Err("there is no such server: write thread, tokio, tokio-spawn, or a path with a /"
                     .to_owned())
             }
         }
@@ -121,14 +121,17 @@ impl Server {
             };
             let mut byte = [0];
             let is_over = self.says.read(&mut byte)? == 0 || line.len() > 200;
-            ensure!(!is_over, "{name} printed no line: name, flavor and version of its runtime");
+            ensure!(
+                !is_over,
+                "{name} printed no line: it must print the name, flavor and version of its runtime"
+            );
             line.push(byte[0]);
         }
         let line = String::from_utf8_lossy(&line);
         let mut words = line.trim_end().splitn(3, ' ').map(str::to_owned);
         let (Some(name), Some(flavor), version) = (words.next(), words.next(), words.next()) else {
             bail!(
-                "{name} printed '{}': name, flavor and version of its runtime are due",
+                "{name} printed '{}': it must print the name, flavor and version of its runtime",
                 line.trim_end()
             );
         };

@@ -1,4 +1,4 @@
-//! Strategies for work that blocks, in an async runtime.
+//! Strategies for blocking work in an async runtime.
 //!
 //! One iteration: a batch of N operations, each in a Tokio task of its own; a task on the same runtime
 //! spawns them one after the other and awaits them all. With `--driver block-on` the main thread spawns
@@ -8,8 +8,8 @@
 //! Timed: the N calls of `tokio::spawn`, the operations, and the N joins. Left out: drawing the
 //! operations, and the check of what each returned.
 //!
-//! All strategies have the same number of threads besides the main one: workers alone for `direct`, else
-//! up to four workers and others that may block. The program counts them at the end.
+//! All strategies have the same number of threads, apart from the main one: only workers for `direct`, otherwise up to
+//! four workers and threads that may block. The program counts them at the end.
 //!
 //! The pass `neighbours` times the same batches beside a heartbeat and an echo on the same runtime, which
 //! take CPU time from them.
@@ -34,12 +34,13 @@ use operation::{Operation, Work};
 use runtime::DriverKind;
 use tokio::task::JoinHandle;
 
-/// Time what a Tokio runtime does with work that blocks, and what that does to its other tasks
+/// Time ways to do blocking work in an async program, and how long its other tasks then wait
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of operations per iteration, each in an async task of its own")))]
 #[command(mut_arg("pool", |arg| arg
     .default_value_if("operation", "sleep", "44")
     .hide_default_value(true)
-    .help("Threads besides the main one: workers and threads that may block, together [default: 8, or 44 for --operation sleep]")))]
+    .help("Number of threads without the main one: workers and threads that may block [default: 8, or 44 with --operation sleep]")))]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
@@ -47,7 +48,7 @@ struct Cli {
     work: Work,
     #[command(flatten)]
     blocking: BlockingFlags,
-    /// Place of the driver
+    /// Where the driver, which spawns the tasks, runs
     #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
     driver: DriverKind,
 }

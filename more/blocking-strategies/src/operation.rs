@@ -14,13 +14,13 @@ use nix::time::{ClockId, clock_gettime};
 /// Kind of the operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
-    /// return a constant: the cost of the strategy alone
+    /// return a constant, which shows the cost of the strategy alone
     Noop,
-    /// shuffle 300 integers and sort them: some µs of CPU time
+    /// shuffle and sort 300 integers, which takes a few µs of CPU time
     Expensive,
     /// sleep in the kernel
     Sleep,
-    /// keep a CPU busy, by the thread's own CPU time: time in which it is preempted does not count
+    /// keep a CPU busy; the length is in CPU time of the thread, without the time in which it is preempted
     Spin,
 }
 
@@ -36,14 +36,14 @@ pub(crate) struct Work {
     )]
     kind: Kind,
 
-    /// Time that each operation sleeps or spins, 1s at most [default: drawn for each from 1, 2, 3, 4, 5, 6, 7,
-    /// 8, 12 and 49µs]
+    /// How long each operation sleeps or spins, at most 1s [default: drawn at random from 1, 2, 3, 4, 5, 6, 7, 8, 12
+    /// and 49µs]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
     length: Option<Span>,
 }
 
-/// Lengths that are drawn from, in µs: those of the benchmarks of the crate blocking-permit
-/// (benches/dispatch.rs), whose results docs/CLAIMS.md compares. Their mean is 9.7 µs.
+/// Lengths to draw from, in µs, as in the benchmarks of the crate blocking-permit (benches/dispatch.rs); docs/CLAIMS.md
+/// compares their results. The mean is 9.7 µs.
 const DRAWN: [u64; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 12, 49];
 
 /// Number of integers that are shuffled and sorted.
@@ -69,7 +69,9 @@ pub(crate) enum Operation {
 
 fn length(text: &str) -> Result<Span, String> {
     match text.parse()? {
-        Span(ns) if ns > 1_000_000_000 => Err("1s at most: nothing interrupts it".to_owned()),
+        Span(ns) if ns > 1_000_000_000 => {
+            Err("an operation takes at most 1s, since nothing interrupts it: lower it".to_owned())
+        }
         span => Ok(span),
     }
 }
@@ -78,7 +80,7 @@ impl Work {
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         if self.length.is_some() && !self.has_length() {
             return Err(BadUsage::new(
-                "--length: noop and expensive have none: drop it, or use --operation sleep or spin",
+                "--length: noop and expensive have no length: drop it, or use --operation sleep or spin",
             ));
         }
         Ok(())
@@ -89,7 +91,7 @@ impl Work {
         matches!(self.kind, Kind::Sleep | Kind::Spin)
     }
 
-    /// Makes the operations of a batch: the same for the same number of it.
+    /// Draws the operations of a batch: always the same ones for the same batch number.
     pub(crate) fn draw(&self, batch: u64, count: u32, operations: &mut Vec<Operation>) {
         let mut random = Rng::with_seed(batch.wrapping_add(1));
         operations.clear();
@@ -110,7 +112,7 @@ impl Work {
 }
 
 impl Operation {
-    /// Does it, and returns what [`Operation::check`] goes by.
+    /// Does the operation, and returns what [`Operation::check`] checks.
     pub(crate) fn run(self) -> anyhow::Result<u64> {
         match self {
             Operation::Noop => Ok(black_box(CONSTANT)),
@@ -120,7 +122,7 @@ impl Operation {
         }
     }
 
-    /// Checks what it returned: a noop its constant, a sort its sum, a sleep or a spin how long it took.
+    /// Checks what an operation returned: a noop returns its constant, a sort its sum, a sleep or a spin its length.
     pub(crate) fn check(self, returned: u64) -> anyhow::Result<()> {
         let is_right = match self {
             Operation::Noop => returned == CONSTANT,

@@ -11,15 +11,16 @@ use crate::content::CHUNK;
 use crate::folder::{Folder, Huge};
 use crate::store::Store;
 
-/// Receive HTTP bodies at once on a Tokio runtime, keep them in memory or in files, and time it
+/// Time an async HTTP client that receives bodies and keeps them in memory or in files
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of bodies to receive at the same time, per iteration")))]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) flags: Flags,
-    /// Where a body is kept until it is summarised, and by what operations
+    /// Where a body is kept until it is summed up, and by which operations
     #[arg(long, value_enum, default_value = "ram")]
     pub(crate) store: Store,
-    /// Files in a tmpfs of the program's own, with or without huge pages [default: in TMPDIR, or in /tmp]
+    /// Put the files into a tmpfs of the program's own, with or without huge pages [default: TMPDIR, or /tmp]
     #[arg(long, value_enum, value_name = "HUGE")]
     pub(crate) tmpfs: Option<Huge>,
     /// Size of a body
@@ -32,7 +33,7 @@ pub(crate) struct Cli {
 fn size(text: &str) -> Result<Bytes, String> {
     match text.parse()? {
         size @ Bytes(1..=0x4000_0000_0000) => Ok(size),
-        size => Err(format!("{size} is not from 1 B to 64 TiB")),
+        size => Err(format!("{size}: a body has from 1 B to 64 TiB")),
     }
 }
 
@@ -52,7 +53,7 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         if self.tmpfs.is_some() && !self.store.has_files() {
             return Err(BadUsage::new(
-                "--tmpfs: only files need a folder: use --store fs, mmap or mmap-copy",
+                "--tmpfs: this --store has no files: drop it, or use --store fs, mmap or mmap-copy",
             ));
         }
         let tasks = u64::from(self.flags.tasks);

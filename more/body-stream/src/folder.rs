@@ -32,14 +32,14 @@ pub(crate) enum Huge {
 }
 
 impl Folder {
-    /// The system's for temporary files.
+    /// The system's folder for temporary files.
     pub(crate) fn temporary() -> anyhow::Result<Self> {
         let path = std::env::temp_dir();
         if path.is_dir() {
             return Ok(Folder(path, None));
         }
         Err(BadUsage::new(format!(
-            "TMPDIR {}: there is no such folder: make it, or name another",
+            "TMPDIR {}: there is no such folder: make it, or set TMPDIR to another one",
             path.display()
         )))
     }
@@ -47,7 +47,7 @@ impl Folder {
     /// The root of a new tmpfs, which nobody else sees.
     pub(crate) fn tmpfs(huge: Huge) -> anyhow::Result<Self> {
         let root = mount_tmpfs(huge).context(
-            "--tmpfs: cannot mount a tmpfs, which takes CAP_SYS_ADMIN: begin the command with `unshare --map-root-user --mount`, or do without",
+            "--tmpfs: cannot mount a tmpfs, which needs CAP_SYS_ADMIN: begin the command with `unshare --map-root-user --mount`, or drop the flag",
         )?;
         Ok(Folder(format!("/proc/self/fd/{}", root.as_raw_fd()).into(), Some(root)))
     }

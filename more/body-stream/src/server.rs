@@ -32,7 +32,7 @@ pub(crate) struct Server {
 
 /// Message if 127.0.0.1 cannot be reached.
 pub(crate) const NO_LOOPBACK: &str =
-    "127.0.0.1 cannot be reached: in a network namespace, `ip link set lo up`";
+    "cannot listen on 127.0.0.1: if this is a network namespace, run `ip link set lo up`";
 
 impl Server {
     /// Forks a server on a runtime of its own. Call it while this process has one thread.

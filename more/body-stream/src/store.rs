@@ -1,4 +1,4 @@
-//! Stores: how a body is kept as it comes in, and how it is summarised.
+//! Stores: how a body is kept as it comes in, and how it is summed up.
 //!
 //! A store is a sequence of operations that block, each done as the strategy says; in between the task waits
 //! for the body. An operation owns its arguments and returns them, since another thread may do it.
@@ -25,17 +25,16 @@ use crate::folder::Folder;
 /// Place of a body until it is summarised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Store {
-    /// in memory, as the chunks came: one operation, the look at all of them
+    /// in memory, as the chunks came: one operation that reads all chunks
     Ram,
-    /// in memory: one operation that copies the chunks into one buffer and looks at that
+    /// in memory: one operation that copies the chunks into one buffer and reads it
     RamGather,
-    /// in a file without a name: one operation to make it, one for each chunk that is written, one for
-    /// each block of 64 KiB that is read back
+    /// in an unnamed file: one operation to make it, one per chunk that is written, and one per block of 64 KiB that is
+    /// read back
     Fs,
-    /// in such a file, which is then mapped and looked at in place: one operation
+    /// in an unnamed file, as with fs; one operation maps it and reads it in place
     Mmap,
-    /// in such a file, which is then mapped: one operation, and one for each block of 64 KiB that is
-    /// copied out of the map
+    /// in an unnamed file, as with fs; one operation maps it, and one per block of 64 KiB copies it out of the map
     MmapCopy,
 }
 
@@ -97,7 +96,7 @@ impl Keeper {
         }
     }
 
-    /// Writes a body into a file, and returns this with its length.
+    /// Writes a body into a file, and returns the file with its length.
     async fn written(&self, mut body: Incoming) -> anyhow::Result<(File, u64)> {
         let folder = Arc::clone(self.folder.as_ref().context("there is no folder")?);
         let mut file = self.do_io("cannot make a file", move || folder.file()).await?;
@@ -153,7 +152,7 @@ async fn all_chunks(mut body: Incoming) -> anyhow::Result<Vec<Bytes>> {
 async fn next_chunk(body: &mut Incoming) -> anyhow::Result<Option<Bytes>> {
     while let Some(frame) = body.frame().await {
         // Else it is a trailer.
-        if let Ok(chunk) = frame.context("it broke off")?.into_data() {
+        if let Ok(chunk) = frame.context("the body broke off")?.into_data() {
             return Ok(Some(chunk));
         }
     }

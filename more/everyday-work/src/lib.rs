@@ -1,4 +1,4 @@
-//! Work that programs do every day, to compare a switch with.
+//! Everyday work of programs, to compare a switch with.
 //!
 //! One iteration: N operations in a row by one thread, where N is `--tasks`. `--work` names the
 //! operation:
@@ -6,8 +6,8 @@
 //! - `tls-record`: a record of TLS 1.3 with 1 KiB of content is opened: AES-128-GCM, in place;
 //! - `page-read`: 4 KiB of a file in the page cache (memfd_create(2)) are read by pread(2);
 //! - `getpid`: a system call that does nothing;
-//! - `page-fault`: a byte of a new page of private anonymous memory is written: a minor page fault, in which
-//!   the kernel finds a page and clears it. Huge pages are off;
+//! - `page-fault`: a byte of a new page of private anonymous memory is written: in a minor page fault the kernel
+//!   finds a page and clears it. Huge pages are off;
 //! - `yield`: the thread gives its CPU to another one, which gives it back: sched_yield(2). Pin the program to one CPU.
 //!   The CPU time per switch, and not the time per operation, is what the kernel's switch costs: another thread may be
 //!   picked, or the same one again.
@@ -15,8 +15,8 @@
 //! Timed: those operations. Left out: sealing the records, giving the pages back (MADV_DONTNEED), and the
 //! check of the results. For `page-fault` that includes the kernel's count: at least one fault for each page.
 //!
-//! Not to be taken for the cost in a program at work, whose caches hold other things: here code and data
-//! are warm, and a new page is one that was just given back. Other libraries are faster or slower.
+//! Not to be taken for the cost in a real program: its caches hold other things, while here code and data are warm, and
+//! a new page was given back just before. Other libraries are faster or slower.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -37,12 +37,13 @@ use serde_json::Value;
 
 mod page_fault;
 
-/// Time work that programs do every day: JSON, a TLS record, a read, a system call, a page fault
+/// Time everyday work, to compare a switch with: JSON, a TLS record, a read, a system call, a page fault
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of operations per iteration")))]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
-    /// Operation
+    /// Operation to time
     #[arg(long, value_enum, default_value_t = Work::Json)]
     work: Work,
 }
@@ -50,15 +51,15 @@ struct Cli {
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Work {
-    /// parse a JSON document of 1 KiB
+    /// parse 1 KiB of JSON
     Json,
-    /// open a TLS record of 1 KiB
+    /// decrypt and check a TLS record of 1 KiB
     TlsRecord,
     /// read 4 KiB from the page cache
     PageRead,
     /// call getpid(2)
     Getpid,
-    /// write to a new page of memory
+    /// write to a page of memory for the first time
     PageFault,
     /// give the CPU to another thread
     Yield,
@@ -171,7 +172,7 @@ fn open(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
         pass.record(clock.elapsed());
 
         let is_open = records.iter().all(|(record, _)| *record == content);
-        ensure!(is_open, "a record was opened with another content");
+        ensure!(is_open, "a record was opened with different content");
     }
     Ok(())
 }
@@ -200,7 +201,7 @@ fn read(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
         pass.record(clock.elapsed());
 
         let is_read = pages.iter().zip(&expected).all(|(page, expected)| page == expected);
-        ensure!(is_read, "a page was read with another content");
+        ensure!(is_read, "a page was read with different content");
         pages.iter_mut().for_each(|page| page[0] = !page[0]);
     }
     Ok(())
@@ -218,7 +219,7 @@ fn call(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
         }
         pass.record(clock.elapsed());
 
-        ensure!(sum == expected, "getpid(2) returned another process");
+        ensure!(sum == expected, "getpid(2) returned the ID of another process");
     }
     Ok(())
 }

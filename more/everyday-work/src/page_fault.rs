@@ -31,7 +31,10 @@ pub(crate) fn touch(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
 
         let faults = minor_faults()? - before;
         pass.record(elapsed);
-        ensure!(faults >= n as u64, "the kernel counted {faults} minor page faults of {n} pages");
+        ensure!(
+            faults >= n as u64,
+            "the kernel counted {faults} minor page faults, but {n} pages were written"
+        );
         let is_new = pages.chunks_exact(size).all(|page| page[0] == mark && page[size - 1] == 0);
         ensure!(is_new, "a page is not new, or has lost what was written to it");
         pages.chunks_exact_mut(size).for_each(|page| page[size - 1] = USED);
@@ -45,7 +48,7 @@ pub(crate) fn page_size() -> u64 {
     sysconf(SysconfVar::PAGE_SIZE).ok().flatten().map_or(4096, i64::unsigned_abs)
 }
 
-/// Private anonymous memory without huge pages, in which one fault would serve many pages.
+/// Private anonymous memory without huge pages, where one fault would serve many pages.
 fn map(bytes: usize) -> anyhow::Result<MmapMut> {
     let pages = MmapMut::map_anon(bytes).context("cannot map memory")?;
     // A kernel that refuses the advice has no huge pages.

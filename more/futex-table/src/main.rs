@@ -1,4 +1,4 @@
-//! Cost of a futex wake-up beside threads that sleep in the same table.
+//! Cost of a futex wake-up while other threads sleep in the same table of the kernel.
 //!
 //! One iteration: N operations in a row, where N is `--tasks`:
 //! - `--on wake`: FUTEX_WAKE on a word without waiters: the kernel walks past all sleepers of a slot;
@@ -36,24 +36,25 @@ use threads::futex::{self, FutexFlags, Kind};
 use threads::rest;
 use words::Words;
 
-/// Time a futex's wake-up beside threads that sleep in the same table
+/// Time how long it takes to wake a thread (futex) while many other threads sleep
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of operations per iteration")))]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
-    /// Operation
+    /// Operation to time
     #[arg(long, value_enum, default_value_t = On::HandOver)]
     on: On,
-    /// Further threads, which sleep all the time
+    /// Number of extra threads that sleep all the time
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=4_000_000))]
     idle: u32,
-    /// Futexes that processes could share: they are in the table of the whole system
+    /// Use futexes that processes can share: they are in the system-wide table
     #[arg(long)]
     shared: bool,
-    /// 1,024 words on one page, half of them for idle threads, in place of a cache line for each word
+    /// Put 1,024 words on one page, half of them for idle threads, instead of one word on each cache line
     #[arg(long)]
     one_page: bool,
-    /// Bytes that are written before each iteration: twice the L2 cache empties it
+    /// Write this many bytes before each iteration; twice the size of the L2 cache empties it
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "0B")]
     evict: Bytes,
     #[command(flatten)]
@@ -63,9 +64,9 @@ struct Cli {
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum On {
-    /// a wake-up of nobody
+    /// call FUTEX_WAKE for a word on which nobody sleeps
     Wake,
-    /// a wake-up of another thread, and a sleep until it wakes this one
+    /// wake another thread, and sleep until it wakes this one
     HandOver,
 }
 
@@ -85,7 +86,7 @@ impl Program for Cli {
         let bytes = self.evict.0.saturating_add((24 << 20) + threads * words::SLEEPER_BYTES);
         Ok(Description {
             hops,
-            // Sleepers of others in the table of the system would be in the way.
+            // Sleepers of other programs in the system-wide table would be in the way.
             alone: self.shared || self.futex.futex_slots == Some(0) || !futex::has_own_tables(),
             needs: Needs {
                 descriptors: Need::new(10, 0),
@@ -130,7 +131,7 @@ fn wakes(cli: &Cli, run: &mut Run, words: Words, found: &[Found]) -> anyhow::Res
         }
         begun.elapsed()
     })?;
-    ensure!(woken == 0, "{woken} threads were woken where none sleeps");
+    ensure!(woken == 0, "{woken} threads were woken, but none should have slept there");
     Ok(())
 }
 
@@ -166,7 +167,7 @@ fn hand_overs(cli: &Cli, run: &mut Run, words: Words, found: &[Found]) -> anyhow
     Ok(())
 }
 
-/// What was found out beside the times, by its name.
+/// A figure beside the times, with its name.
 type Found = (&'static str, u64);
 
 /// Times each iteration, before which other memory is written.

@@ -7,9 +7,8 @@
 //! Timed: those system calls, and what the kernel does to run the next process. Left out: forking and
 //! awaiting the processes, and the check of the bytes.
 //!
-//! This is `thread-brigade` with an address space for each task: a hop costs more by the change of page
-//! tables and the TLB entries lost with it. With one task it does what `perf bench sched pipe` does,
-//! which counts two hops as one operation.
+//! This is `thread-brigade` with an address space per task: in addition, a hop changes the page tables and loses TLB
+//! entries. With one task it does what `perf bench sched pipe` does, which counts two hops as one operation.
 //!
 //! Not to be taken for processes of different programs: these are forked from one with a single thread,
 //! run the same code, and share its pages until they write to them.
@@ -30,13 +29,14 @@ use threads::{CpuAssignment, Placement};
 
 use children::Children;
 
-/// Pass a byte through a chain of forked processes joined by pipes, and time it
+/// Time switching between processes: pass a byte along a chain of forked processes joined by pipes
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of processes in the chain")))]
 struct Cli {
     #[command(flatten)]
     chain: ChainFlags,
-    /// Layout of the processes over the CPUs: free, as the kernel decides; half, the first half on one CPU; spread,
-    /// neighbours on different CPUs; chain, all of a chain on one CPU; or a list, neighbours on its neighbours
+    /// CPUs of the processes: free, the kernel decides; half, one CPU for the first half of a chain and another for
+    /// the rest; spread, neighbours on different CPUs; chain, one CPU per chain; or a list such as 0,4, to use in turn
     #[arg(long, value_name = "free|half|spread|chain|LIST", default_value = "free")]
     placement: Placement,
 }

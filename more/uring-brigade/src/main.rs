@@ -4,7 +4,7 @@
 //! it into the next link; the driver reads it from the last link: N + 1 hops. The driver is a task like
 //! the others, and all of them run on one thread. The loop is in `brigade.rs`, and `compio-brigade` has it too.
 //!
-//! Timed: what a hop takes of the executor and of the kernel. A task begins a read or a write and goes on
+//! Timed: the executor's and the kernel's work in a hop. A task begins a read or a write and goes on
 //! when that is complete; when no task can go on, one io_uring_enter submits what was begun, a write and
 //! the read of the next task, and waits for a completion. Left out: creating and awaiting the tasks, and
 //! the check of the bytes.
@@ -20,12 +20,13 @@ use contract::message::{Claim, Description, Runtime};
 use contract::{Flags, Program};
 use uring_brigade::{ChainFlags, ChainsFlags, Ring, Setup, brigade, entries};
 
-/// Pass a byte through a chain of async tasks on io_uring, and time it
+/// Time switching between async tasks on io_uring: pass a byte along a chain of tasks joined by pipes
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of async tasks in the chain")))]
 struct Cli {
     #[command(flatten)]
     chain: ChainFlags,
-    /// Mode of the ring
+    /// How the ring is set up
     #[arg(long, value_enum, default_value = "deferred")]
     setup: Setup,
 }

@@ -13,17 +13,17 @@ use threads::allowed_cpus;
 /// Modes of a ring: flags of io_uring_setup(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Setup {
-    /// no flag: a completion interrupts the thread
+    /// without flags: a completion interrupts the thread
     Plain,
-    /// IORING_SETUP_SINGLE_ISSUER and IORING_SETUP_DEFER_TASKRUN (Linux 6.1): only one thread submits, and
-    /// completions wait until it asks for them
+    /// only one thread submits, and completions wait until it asks for them: IORING_SETUP_SINGLE_ISSUER and
+    /// IORING_SETUP_DEFER_TASKRUN (Linux 6.1)
     Deferred,
-    /// IORING_SETUP_SQPOLL: a kernel thread on the last CPU that this process may use takes the
-    /// submissions; it spins for 1 s before it sleeps, or for 1 ms if that is the only CPU
+    /// a kernel thread takes the submissions (IORING_SETUP_SQPOLL); it runs on the last CPU that this process may use,
+    /// and spins for 1 s before it sleeps, or for 1 ms if that is the only CPU
     Sqpoll,
 }
 
-/// Bytes of a task at rest: its operations, here and in the kernel.
+/// Bytes that a waiting task takes: its operations, here and in the kernel.
 const TASK_BYTES: u64 = 3 << 10;
 
 /// Bytes of an entry of the submission queue and of two completions.
@@ -33,7 +33,7 @@ const ENTRY_BYTES: u64 = 64 + 2 * 16;
 /// (`io_sq_thread`, io_uring/sqpoll.c), whatever the affinity of its process.
 pub(crate) fn poller() -> anyhow::Result<(u32, u32)> {
     let cpus = allowed_cpus()?;
-    let last = cpus.last().context("this process may use no CPU")?;
+    let last = cpus.last().context("this process may not use any CPU")?;
     Ok((*last as u32, if cpus.len() > 1 { 1000 } else { 1 }))
 }
 
@@ -89,24 +89,24 @@ impl Setup {
     }
 }
 
-/// Cause of an error of io_uring_setup(2) with a mode that Linux has since this version.
+/// Why io_uring_setup(2) failed; `version` is the first Linux with the mode that was asked for.
 fn unavailable(errno: Errno, version: &str) -> anyhow::Error {
     let (disabled, release) = (parameter("io_uring_disabled"), parameter("osrelease"));
     let why = match errno {
         Errno::EPERM if disabled == "1" || disabled == "2" => format!(
-            "kernel.io_uring_disabled is {disabled} (1 leaves it to CAP_SYS_ADMIN and the group \
-             kernel.io_uring_group, 2 forbids it): sudo sysctl -w kernel.io_uring_disabled=0"
+            "kernel.io_uring_disabled is {disabled} (1 allows it with CAP_SYS_ADMIN or in the group \
+             kernel.io_uring_group, 2 forbids it): run sudo sysctl -w kernel.io_uring_disabled=0"
         ),
         Errno::EPERM | Errno::ENOSYS => format!(
-            "io_uring_setup is denied by a filter of system calls, as containers have (docker run \
-             --security-opt seccomp=FILE allows it), or this kernel ({release}) is built without CONFIG_IO_URING"
+            "a system-call filter, as in a container, denies io_uring_setup (docker run --security-opt \
+             seccomp=FILE can allow it), or this kernel ({release}) was built without CONFIG_IO_URING"
         ),
         Errno::EINVAL => format!(
-            "this --setup needs Linux {version} or later (plain 5.7), and this is {release}"
+            "this --setup needs Linux {version} or later (plain needs 5.7), but this is {release}"
         ),
         _ => format!("cannot set up the ring: {errno}"),
     };
-    anyhow!("io_uring is not available: {why} (async-brigade does the same by epoll)")
+    anyhow!("io_uring is not available: {why} (async-brigade does the same with epoll)")
 }
 
 /// Text of a kernel parameter, empty if there is none.

@@ -62,7 +62,7 @@ pub(crate) fn cold(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
             })?;
             let begun = Instant::now();
             while thread_count()? > before {
-                ensure!(begun.elapsed() < PATIENCE, "threads for blocking work do not end");
+                ensure!(begun.elapsed() < PATIENCE, "the threads for blocking work did not end");
                 thread::sleep(Duration::from_millis(1));
             }
             times

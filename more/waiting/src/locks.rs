@@ -57,7 +57,7 @@ fn check(number: u64, cli: &Cli, run: &Run) -> anyhow::Result<()> {
     let expected = cli.operations(run);
     ensure!(
         number == expected,
-        "the lock guards {number}, expected {expected}: it does not exclude"
+        "the lock guards {number}, expected {expected}: it did not exclude others"
     );
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! What it takes to wait: for a timer, for one of several events, for another task, a lock, another thread, or
-//! for work that blocks.
+//! What it costs to wait: for a timer, for one of several events, for another task, a lock, another thread, or
+//! blocking work.
 //!
 //! One iteration: N operations in a row, where N is `--tasks`. `--on` names the operation ([`On`]); each family of
 //! them is a file. `--other-side` says where the side is that a signal wakes:
@@ -15,7 +15,8 @@
 //! Timed: those operations. Left out: whatever is built, and the proof: signals that the other side answered are
 //! counted, and what a lock guards. A JoinHandle ends when its task has.
 //!
-//! At rest N waiters exist, but for locks: memory over `--tasks` is what a waiter holds, with what it waits for.
+//! At rest N waiters exist, except for locks: the slope of memory over `--tasks` is the size of a waiter and of what it
+//! waits for.
 //!
 //! Not to be taken for a latency under load: one side always waits for the other. Tokio has its drivers of I/O and
 //! time, as `#[tokio::main]` has, so that a runtime with nothing to do sleeps in epoll_wait(2). Every 128 events at
@@ -41,33 +42,34 @@ use runtime::{Flavor, RuntimeFlags, timer_needs};
 use threads::{StackFlags, allowed_cpus};
 use tokio::runtime::Runtime;
 
-/// Time what it takes to wait: timers, select!, signals between tasks, locks, wakes of threads, blocking
+/// Time what it costs to wait: for a timer, one of several events, a task, a lock, a thread or blocking work
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of operations per iteration")))]
 struct Cli {
     #[command(flatten)]
     flags: Flags,
-    /// Operation
+    /// Operation to time
     #[arg(long, value_enum, default_value_t = On::Notify)]
     on: On,
-    /// Place of the side that is woken [default: none, or same-cpu for --on spawn]
+    /// Where the side that is woken runs, for signal and wake [default: none, or same-cpu with --on spawn]
     #[arg(long, value_enum)]
     other_side: Option<OtherSide>,
-    /// Scheduler of signals between tasks, with one worker for each side [default: current-thread]
+    /// Tokio's scheduler for signal, with one worker per side [default: current-thread]
     #[arg(long, value_enum)]
     flavor: Option<Flavor>,
-    /// Timers of a day that are armed meanwhile, for the rows of timers
+    /// Number of timers that are set to a day meanwhile, for timer
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     armed: u32,
-    /// Threads, or tasks of Tokio's mutex, that contend for the lock
+    /// Number of threads (async tasks with tokio-mutex) that contend for the lock
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     contenders: u32,
-    /// Time for which a lock is held, in which its holder computes
+    /// How long the lock is held, while its holder computes
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "0ns", value_parser = held)]
     held: Span,
-    /// A process computes on each CPU meanwhile, so that lock holders are preempted
+    /// Keep every CPU busy with another process, so that lock holders are preempted
     #[arg(long)]
     oversubscribe: bool,
-    /// Tasks that spawn blocking work; each awaits its own
+    /// Number of async tasks that spawn blocking work, each of which awaits its own
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     spawners: u32,
     #[command(flatten)]
@@ -76,79 +78,83 @@ struct Cli {
 
 fn held(text: &str) -> Result<Span, String> {
     let span: Span = text.parse()?;
-    if span.0 > 1_000_000 { Err("a time of 1ms at most".to_owned()) } else { Ok(span) }
+    if span.0 > 1_000_000 {
+        Err("a lock is held for at most 1ms: lower it".to_owned())
+    } else {
+        Ok(span)
+    }
 }
 
-/// An operation. The names of the families begin their lines.
+/// An operation. Each line begins with the name of its family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum On {
-    /// timer: tokio::time::sleep of a week, polled once and dropped: into the wheel and out of it
+    /// timer: poll a tokio::time::sleep of a week once and drop it: into the timer wheel and out again
     TokioTimer,
-    /// timer: the same with smol's async_io::Timer, whose reactor is a thread of its own
+    /// timer: the same with smol's async_io::Timer; its reactor has a thread of its own
     SmolTimer,
-    /// timer: timerfd_settime(2) sets it, and clears it
+    /// timer: set and clear a timer with timerfd_settime(2)
     Timerfd,
-    /// timer: timer_settime(2) sets it, and clears it
+    /// timer: set and clear a timer with timer_settime(2)
     PosixTimer,
-    /// timer: tokio::time::timeout of a week around a future that is ready: no timer gets into the wheel
+    /// timer: await a ready future in a tokio::time::timeout of a week: no timer gets into the wheel
     TimeoutReady,
-    /// choice: select! of two channels with a message each; what is taken is put back
+    /// choice: select! over two channels that hold a message each; the message is put back
     #[value(name = "select-2-ready")]
     Select2Ready,
-    /// choice: select! of two empty channels, polled once and dropped: what a loop pays that goes to sleep
+    /// choice: poll a select! over two empty channels once and drop it: what a loop pays before it sleeps
     #[value(name = "select-2-pending")]
     Select2Pending,
-    /// choice: the same of eight channels, with messages
+    /// choice: like select-2-ready, over eight channels
     #[value(name = "select-8-ready")]
     Select8Ready,
-    /// choice: the same of eight channels, empty
+    /// choice: like select-2-pending, over eight channels
     #[value(name = "select-8-pending")]
     Select8Pending,
-    /// choice: join! of two channels with a message each; both are put back
+    /// choice: join! over two channels that hold a message each; both are put back
     #[value(name = "join-2")]
     Join2,
-    /// choice: of 100 boxed futures in a FuturesUnordered one gets its message, and another takes its place
+    /// choice: one of 100 boxed futures in a FuturesUnordered gets its message, and a new one takes its place
     #[value(name = "unordered-100")]
     Unordered100,
-    /// signal: notify_one, and notified().await
+    /// signal: notify_one, then notified().await
     Notify,
-    /// signal: Notify, each wait in a tokio::time::timeout of a week
+    /// signal: like notify, with each wait in a tokio::time::timeout of a week
     TimeoutHandOver,
-    /// signal: a new oneshot channel for each, whose sender goes with the message before
+    /// signal: a new oneshot channel per message; its sender travels with the message before
     Oneshot,
-    /// signal: try_send into a tokio::sync::mpsc channel of one place, and recv().await
+    /// signal: try_send into a tokio::sync::mpsc channel with one place, then recv().await
     Mpsc,
-    /// signal: send_modify of a tokio::sync::watch, and changed().await
+    /// signal: send_modify on a tokio::sync::watch, then changed().await
     Watch,
-    /// signal: add_permits(1) to a Semaphore, and acquire().await of a permit that is not given back
+    /// signal: add_permits(1) to a Semaphore, then acquire().await; the permit is not given back
     Semaphore,
-    /// signal: Handle::spawn on the other side's runtime, and its JoinHandle awaited
+    /// signal: Handle::spawn on the other side's runtime, then await the JoinHandle
     Spawn,
     /// lock: std::sync::Mutex, among threads
     StdMutex,
     /// lock: parking_lot::Mutex, among threads
     ParkingLot,
-    /// lock: tokio::sync::Mutex, among tasks of a runtime with a worker for each CPU
+    /// lock: tokio::sync::Mutex, among async tasks of a runtime with one worker per CPU
     TokioMutex,
-    /// wake: a word is set, and FUTEX_WAKE; the other side sleeps in FUTEX_WAIT
+    /// wake: set a word, then FUTEX_WAKE; the other side sleeps in FUTEX_WAIT
     Futex,
-    /// wake: a flag under std's Mutex, and Condvar::notify_one
+    /// wake: set a flag under a std::sync::Mutex, then Condvar::notify_one
     Condvar,
-    /// wake: a byte through a pipe; the other side sleeps in epoll_wait(2), and reads
+    /// wake: write a byte to a pipe; the other side sleeps in epoll_wait(2), then reads
     Pipe,
-    /// wake: the same through an eventfd
+    /// wake: like pipe, through an eventfd
     Eventfd,
-    /// wake: a write to an eventfd, which the other side's io_uring reads
+    /// wake: write to an eventfd that the other side's io_uring reads
     UringEventfd,
-    /// wake: IORING_OP_MSG_RING from a ring to the other side's (Linux 5.18)
+    /// wake: IORING_OP_MSG_RING from one side's io_uring to the other's (Linux 5.18)
     UringMsgRing,
-    /// wake: as futex, awaited by IORING_OP_FUTEX_WAIT (Linux 6.7)
+    /// wake: like futex, but the other side waits with IORING_OP_FUTEX_WAIT (Linux 6.7)
     UringFutex,
-    /// blocking: spawn_blocking of nothing, awaited; then the next: its thread is there
+    /// blocking: await one empty spawn_blocking after the other: the thread exists already
     SpawnBlocking,
-    /// blocking: spawn_blocking of N at once, none of which returns before all run: all threads but one are new
+    /// blocking: N spawn_blocking at once; none returns before all run, so all threads but one are new
     SpawnBlockingCold,
-    /// blocking: block_in_place of nothing: the worker leaves its tasks to another thread, and takes them back
+    /// blocking: an empty block_in_place: the worker hands its tasks to another thread, and takes them back
     BlockInPlace,
 }
 
@@ -213,7 +219,7 @@ impl Program for Cli {
 }
 
 impl Cli {
-    /// Refuses flags that change nothing, and what cannot be.
+    /// Refuses flags that change nothing, and combinations that cannot exist.
     fn check(&self) -> anyhow::Result<()> {
         let (family, other) = (self.on.family(), self.other_side);
         let (is_signal, is_lock) = (family == Family::Signal, family == Family::Lock);
@@ -236,12 +242,16 @@ impl Cli {
             if is_given && !is_of_use {
                 let row = self.on.to_possible_value().map(|row| row.get_name().to_owned());
                 let row = row.unwrap_or_default();
-                return Err(BadUsage::new(format!("{flag}: not for --on {row}: drop it")));
+                return Err(BadUsage::new(format!(
+                    "{flag}: it has no effect with --on {row}: drop it"
+                )));
             }
         }
         let (most, n) = (self.contenders.max(self.spawners), self.flags.tasks);
         if most > n {
-            return Err(BadUsage::new(format!("{most} tasks share {n} operations: raise --tasks")));
+            return Err(BadUsage::new(format!(
+                "--tasks {n}: there are {most} contenders or spawners, and each needs an operation: raise --tasks to {most}"
+            )));
         }
         self.other_side().check()
     }

@@ -1,4 +1,4 @@
-//! Where both sides run, the processes that keep CPUs busy, and the steps of a run.
+//! Where the two sides run, the processes that keep CPUs busy, and the steps of a run.
 
 #![expect(unsafe_code, reason = "processes are forked")]
 
@@ -21,18 +21,18 @@ use tokio::sync::Mutex;
 
 use crate::Cli;
 
-/// Where the side is that an operation wakes: the first lines of main.rs.
+/// Where the side that an operation wakes runs; see the first lines of main.rs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OtherSide {
-    /// here: the task or thread that signals also waits
+    /// nowhere else: the task or thread that signals also waits
     None,
-    /// a task of the same runtime, or a thread on the same CPU
+    /// in a task of the same runtime, or in a thread on the same CPU
     SameCpu,
-    /// a task of the same runtime, which has two workers
+    /// in a task of the same runtime, which has two workers
     TwoWorkers,
-    /// on another CPU, which is idle
+    /// on another CPU that is idle
     IdleCpu,
-    /// on another CPU, on which a process computes
+    /// on another CPU that a process keeps busy
     BusyCpu,
 }
 
@@ -45,7 +45,7 @@ impl OtherSide {
     pub(crate) fn check(self) -> anyhow::Result<()> {
         if self.is_apart() && allowed_cpus()?.len() < 2 {
             return Err(BadUsage::new(
-                "--other-side: idle-cpu and busy-cpu need two CPUs, and this process may use one: use same-cpu, or another taskset",
+                "--other-side: idle-cpu and busy-cpu need two CPUs, but this process may use only one: use same-cpu, or allow more by taskset(1)",
             ));
         }
         Ok(())
@@ -55,9 +55,9 @@ impl OtherSide {
 /// CPUs of both sides.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// That of this thread, unless the kernel decides.
+    /// CPU of this thread, unless the kernel decides.
     here: Option<usize>,
-    /// That of the other side's thread, if that is another CPU.
+    /// CPU of the other side's thread, if it is a different one.
     pub(crate) there: Option<usize>,
     /// Processes that compute while a pass is timed.
     busy: RefCell<Vec<Pid>>,
@@ -76,7 +76,7 @@ impl Place {
         let all: &[usize] = if cli.oversubscribe { &cpus } else { &[] };
         let busy = place.there.iter().filter(|_| other == OtherSide::BusyCpu);
         for &cpu in busy.chain(all) {
-            let pid = compute_on(cpu).context("cannot start a process that computes")?;
+            let pid = compute_on(cpu).context("cannot start a process that keeps a CPU busy")?;
             place.busy.borrow_mut().push(pid);
             place.await_stop(pid)?;
         }
@@ -146,7 +146,7 @@ impl Place {
     fn tell(&self, signal: Signal) -> anyhow::Result<()> {
         let busy = self.busy.borrow().clone();
         for pid in busy {
-            kill(pid, signal).context("cannot reach a process that computes")?;
+            kill(pid, signal).context("cannot signal a process that keeps a CPU busy")?;
             if signal == Signal::SIGSTOP {
                 self.await_stop(pid)?;
             }
@@ -159,7 +159,7 @@ impl Place {
         let status = waitpid(pid, Some(WaitPidFlag::WUNTRACED));
         if !matches!(status, Ok(WaitStatus::Stopped(..))) {
             self.busy.borrow_mut().retain(|&one| one != pid);
-            bail!("a process that computes has ended: {status:?}");
+            bail!("a process that keeps a CPU busy has ended: {status:?}");
         }
         Ok(())
     }

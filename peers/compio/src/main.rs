@@ -1,12 +1,12 @@
 //! A token travels through N tasks of compio, chained by pipes, on io_uring.
 //!
-//! One iteration: that of `uring-brigade`, whose loop this is, with compio in place of its executor.
+//! One iteration is the one of `uring-brigade`: the loop is the same, with compio in place of its executor.
 //!
-//! Timed: what a hop takes of compio and of the kernel: a read and a write are each an operation that
-//! compio allocates, submits and awaits. Left out: creating and awaiting the tasks, and the check of the bytes.
+//! Timed: compio's and the kernel's work in a hop: a read and a write are each an operation that compio
+//! allocates, submits and awaits. Left out: creating and awaiting the tasks, and the check of the bytes.
 //!
 //! Not to be taken for the least that tasks on io_uring cost: `uring-brigade` measures that. The ring has
-//! compio's defaults, which are those of `uring-brigade --setup plain`.
+//! compio's defaults, the same as `uring-brigade --setup plain`.
 
 mod runtime;
 
@@ -18,8 +18,9 @@ use contract::{Flags, Program};
 use runtime::Compio;
 use uring_brigade::{ChainFlags, ChainsFlags, brigade};
 
-/// Pass a byte through a chain of compio tasks joined by pipes, and time it
+/// Time switching between compio's async tasks on io_uring: pass a byte along a chain of tasks joined by pipes
 #[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of async tasks in the chain")))]
 struct Cli {
     #[command(flatten)]
     chain: ChainFlags,

@@ -1,7 +1,7 @@
 //! A number travels through N tasks of smol's executor on one thread, chained in memory.
 //!
-//! One iteration: that of `async-mem-brigade`, whose loop this is, with `async_executor::LocalExecutor`
-//! in place of Tokio, and smol's channel.
+//! One iteration is the one of `async-mem-brigade`: the loop is the same, with `async_executor::LocalExecutor` in
+//! place of Tokio, and smol's channel.
 //!
 //! Timed: the operations of the links, and the executor's work to run the next task. Left out: creating
 //! and awaiting the tasks, and the check of the tokens.
@@ -20,9 +20,10 @@ use contract::message::{Description, Runtime};
 use contract::{Flags, Program};
 use executor::Executor;
 
-/// Pass a number through a chain of smol tasks joined in memory, and time it
+/// Time switching between smol's async tasks without I/O: pass a number along a chain of tasks joined in memory
 #[derive(Parser)]
-#[command(mut_arg("capacity", |arg| arg.help("Tokens that a link holds [default: 1]")))]
+#[command(mut_arg("tasks", |arg| arg.help("Number of async tasks in the chain")))]
+#[command(mut_arg("capacity", |arg| arg.help("Number of tokens that a link can hold [default: 1]")))]
 struct Cli {
     #[command(flatten)]
     brigade: BrigadeFlags,

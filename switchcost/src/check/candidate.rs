@@ -63,7 +63,7 @@ pub(super) struct Late(String);
 
 impl fmt::Display for Late {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} did not come (is each line flushed?)", self.0)
+        write!(f, "{} never came (is each line flushed?)", self.0)
     }
 }
 
@@ -107,9 +107,9 @@ impl Candidate {
     pub(super) fn description(&self, tasks: u64) -> anyhow::Result<Description> {
         let exit = self.start_tasks(tasks, "--describe")?.finish()?.expect(0)?;
         let [line] = &exit.lines[..] else {
-            bail!("--describe prints one line: {exit}");
+            bail!("--describe must print one line: {exit}");
         };
-        serde_json::from_str(line).with_context(|| format!("no description: {line}"))
+        serde_json::from_str(line).with_context(|| format!("this is not a description: {line}"))
     }
 }
 
@@ -175,11 +175,11 @@ impl Live {
         self.wait()
     }
 
-    /// Reads the rest of its output with its input left open, and waits for its end and that of its children.
+    /// Reads the rest of its output with its input left open, and waits until it and its children have ended.
     pub fn wait(mut self) -> anyhow::Result<Exit> {
         let mut lines = Vec::new();
         while let Some(line) = self.session.group.line()? {
-            ensure!(lines.len() < 10_000, "it prints more than 10,000 lines");
+            ensure!(lines.len() < 10_000, "it printed more than 10,000 lines");
             lines.push(String::from_utf8(line)?);
         }
         // Before the group is killed: a process that is left behind is a fault.

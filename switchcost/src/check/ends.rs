@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use super::candidate::{Candidate, Conformity};
 use super::requests::mean;
 
-/// Length in ns of a run in which something happens to it.
+/// Length, in ns, of a run during which something happens to the program.
 const RUNNING: u64 = 60_000_000;
 
 /// Stages of a session, each with the requests that lead to it.
@@ -31,7 +31,7 @@ pub(super) fn by_end_of_file(candidate: &Candidate) -> anyhow::Result<Conformity
         let exit = live.finish()?.expect(0)?;
         let last = exit.lines.last().map(|line| serde_json::from_str(line));
         let has_ended = matches!(last, Some(Ok(Answer::Ended { .. })));
-        ensure!(has_ended, "{stage}: its last line is not 'ended': {exit}");
+        ensure!(has_ended, "{stage}: its last line must be 'ended': {exit}");
     }
     Ok(Conformity::Passed)
 }

@@ -1,4 +1,4 @@
-//! Any program in any language, held to docs/CONTRACT.md.
+//! Checks a program in any language against docs/CONTRACT.md.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ mod rest;
 
 type Check = fn(&Candidate) -> anyhow::Result<Conformity>;
 
-/// All checks by name. The program must answer in the first two for the others to be made.
+/// All checks by name. The others need a program that answers in the first two.
 const CHECKS: &[(&str, Check)] = &[
     ("describes itself", requests::describes),
     ("answers requests", requests::answers),
@@ -39,7 +39,7 @@ pub struct Checked {
     pub result: Conformity,
 }
 
-/// Makes the checks that are wanted, one with each step; `tell` has the name of each before it is made.
+/// Makes the wanted checks, one per step; `tell` gets the name of each check before it is made.
 pub fn check(
     candidate: &Candidate,
     is_wanted: impl Fn(&str) -> bool,
@@ -56,7 +56,7 @@ pub fn check(
                 if place < 2 && e.is::<Late>() {
                     unanswered = Some("it does not answer");
                 } else if candidate.description(TASKS).is_err() {
-                    unanswered = Some("it is not known what the program describes");
+                    unanswered = Some("the program does not describe itself");
                 }
                 Conformity::Failed(format!("{e:#}").trim_end().to_owned())
             }),

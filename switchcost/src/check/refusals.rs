@@ -15,18 +15,19 @@ pub(super) fn requests(candidate: &Candidate) -> anyhow::Result<Conformity> {
         let name = String::from_utf8_lossy(&request[..request.len().min(20)]);
         let mut live = candidate.ready()?;
         live.send([request, b"\n"].concat())?;
-        let expected =
-            || format!("request '{name}': expected one line `failed` that says why, and status 1");
+        let expected = || {
+            format!("request '{name}': expected a single line `failed` with a reason, and status 1")
+        };
         // No program is silent for what is no request: only the text is kept.
         match live.answer().map_err(|e| anyhow!("{}: {e:#}", expected()))? {
             Answer::Failed { error } => {
                 ensure!(
                     (10..400).contains(&error.len()),
-                    "{}: an error without use: {error}",
+                    "{}: the error says nothing useful: {error}",
                     expected()
                 );
             }
-            other => bail!("{}: it is followed: {}", expected(), shown(&other)),
+            other => bail!("{}: the program followed the request: {}", expected(), shown(&other)),
         }
         let exit = live.wait()?.expect(1).with_context(expected)?;
         ensure!(exit.lines.is_empty(), "{}, and no further line: {exit}", expected());

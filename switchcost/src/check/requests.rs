@@ -32,7 +32,10 @@ pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Conformity> {
     ensure!(many.tasks == 1_000_000, "tasks: {}", self::shown(&many));
     let [few, much] = [description.needs, many.needs]
         .map(|needs| [needs.descriptors.each, needs.threads.each, needs.maps.each]);
-    ensure!(few == much, "descriptors, threads, maps of a task change: {few:?}, {much:?}");
+    ensure!(
+        few == much,
+        "the descriptors, threads or maps per task change with --tasks: {few:?}, {much:?}"
+    );
     Ok(Conformity::Passed)
 }
 
@@ -48,12 +51,15 @@ pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let is_measured = pids.first() == Some(&pid) || !pids.contains(&pid);
     ensure!(
         is_measured,
-        "its process is {pid}, which is the first of pids or none of them: {pids:?}"
+        "its process {pid} must be the first of pids, or not among them: {pids:?}"
     );
     let setup_ns = setup_ns.context("no setup_ns")?;
     let first_ns = first_ns.context("no first_ns")?;
     let is_possible = setup_ns > 0 && first_ns > 0 && setup_ns.saturating_add(first_ns) <= elapsed;
-    ensure!(is_possible, "setup_ns {setup_ns}, first_ns {first_ns}: it was ready in {elapsed} ns");
+    ensure!(
+        is_possible,
+        "setup_ns {setup_ns}, first_ns {first_ns}: but it was ready within {elapsed} ns"
+    );
 
     for n in [1, 2, 7] {
         live.run(n, None)?;
@@ -69,7 +75,7 @@ pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Conformity> {
     live.attempt(Session::take_down)?;
     // It ends by the request, not by the end of file.
     let exit = live.wait()?.expect(0)?;
-    ensure!(exit.lines.is_empty(), "a line behind the last answer: {exit}");
+    ensure!(exit.lines.is_empty(), "a line after the last answer: {exit}");
     Ok(Conformity::Passed)
 }
 
@@ -108,9 +114,9 @@ pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Conformity> 
         Answer::Ran { samples_ns: second, .. },
     ] = &answers
     else {
-        bail!("not two runs and a hold between them: {}", shown(&answers));
+        bail!("expected two runs with a hold between them: {}", shown(&answers));
     };
-    ensure!((first.len(), second.len()) == (2, 3), "not 2 and 3 samples: {}", shown(&answers));
+    ensure!((first.len(), second.len()) == (2, 3), "expected 2 and 3 samples: {}", shown(&answers));
     live.send("d\n")?;
     ensure!(matches!(live.answer()?, Answer::Ended { .. }), "no end");
     live.wait()?.expect(0)?;
@@ -121,21 +127,26 @@ pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Conformity> 
 pub(super) fn keeps_its_claim(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let description = candidate.description(TASKS)?;
     let Some(hops) = description.hops else {
-        return Ok(Conformity::Skipped("it hands nothing over".to_owned()));
+        return Ok(Conformity::Skipped("it has no hops".to_owned()));
     };
     let mut live = candidate.ready()?;
     let Some(usage) = live.attempt(|session| session.run(100, None))?.usage else {
-        return Ok(Conformity::Skipped("it gives no usage".to_owned()));
+        return Ok(Conformity::Skipped("it reports no usage".to_owned()));
     };
     let waits = usage.voluntary_switches;
     let switches = waits + usage.involuntary_switches;
     match description.claim {
         // Two threads of one core at most pass a token on without a switch.
-        Claim::KernelSwitch => ensure!(switches > 0, "kernel-switch, but no context switch"),
-        // A baseline in which nothing is switched never waits.
+        Claim::KernelSwitch => {
+            ensure!(switches > 0, "it claims kernel-switch, but there was no context switch")
+        }
+        // A baseline without switches never waits.
         Claim::NoSwitch => {
             let hops = hops * 100;
-            ensure!(waits < hops / 10, "no-switch, but {waits} voluntary switches in {hops} hops");
+            ensure!(
+                waits < hops / 10,
+                "it claims no-switch, but there were {waits} voluntary switches in {hops} hops"
+            );
         }
         Claim::UserSwitch => {}
     }

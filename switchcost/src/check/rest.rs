@@ -9,7 +9,7 @@ use facts::usage::cpu_time;
 
 use super::candidate::{Candidate, Conformity, until};
 
-/// Tasks of a hold whose needs are counted.
+/// Number of tasks in a hold that counts needs.
 const MANY: u64 = 40;
 
 /// Length of a hold that is watched.
@@ -23,7 +23,7 @@ pub(super) fn rests(candidate: &Candidate) -> anyhow::Result<Conformity> {
     let used = || pids.iter().map(|&pid| cpu_time(pid)).sum::<Option<u64>>();
     used().with_context(|| format!("a process of {pids:?} is gone"))?;
     // A runtime compiles and collects for a while after it has worked, and takes a little for its housekeeping.
-    until(candidate.timeout, "it uses less than a tenth of a CPU while it is held", || {
+    until(candidate.timeout, "it used less than a tenth of a CPU while it was held", || {
         let (before, begun) = (used(), Instant::now());
         thread::sleep(WATCHED);
         let tenth = begun.elapsed().as_nanos() as u64 / 10;
@@ -51,8 +51,8 @@ pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Conformity> {
         ("descriptors", needs.descriptors.of(MANY), descriptors),
         ("threads", needs.threads.of(MANY), threads - 1),
     ] {
-        ensure!(has <= need + start, "it has {has} {name}, and needs {need}");
-        ensure!(need <= 2 * has + 64, "it has {has} {name}, and asks for {need}");
+        ensure!(has <= need + start, "it has {has} {name}, but its needs are {need}");
+        ensure!(need <= 2 * has + 64, "it has only {has} {name}, but its needs are {need}");
     }
     live.finish()?.expect(0)?;
     Ok(Conformity::Passed)

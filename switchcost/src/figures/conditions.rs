@@ -14,19 +14,19 @@ use super::doubts;
 use super::number::{capitalised, percent};
 use super::speed::Slices;
 
-/// Share of the CPU time, used by others or stolen, from which it is a doubt.
+/// From this share of the CPU time on, time used by others or stolen is a doubt.
 const BUSY: f64 = 0.05;
 
-/// Distance of two equal runs, as a share, from which it is one.
+/// From this share on, the difference between equal runs is a doubt.
 const RESTLESS: f64 = 0.1;
 
-/// Share by which the CPUs were slower than they can be, in the median, from which the noise is high.
+/// If the CPUs are slower by this share, in the median, the noise is high.
 const SLOWED: f64 = 0.1;
 
-/// Change of a yardstick over the rounds, as a share, from which it is one.
+/// From this share on, the change of a yardstick over the rounds is a doubt.
 const DRIFT: f64 = 0.1;
 
-/// What is known of a machine while a plan ran.
+/// What is known about a machine while a plan ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Conditions {
     /// Slices, and what became of them.
@@ -83,19 +83,20 @@ impl Conditions {
         all.into_iter().flatten().collect()
     }
 
-    /// How noisy it was, by the worst that is known, and how long it took.
+    /// How noisy the machine was, by the worst sign of it, and how long the run took.
     pub(crate) fn in_short(&self, doubts: &[Doubt]) -> String {
-        let apart =
-            self.apart.map(|(apart, _)| (apart, format!("equal runs {} apart", percent(apart))));
+        let apart = self
+            .apart
+            .map(|(apart, _)| (apart, format!("equal runs differed by {}", percent(apart))));
         let slower = self.slices.slower.filter(|&slower| slower > SLOWED);
         let slower =
-            slower.map(|slower| (slower, format!("CPUs {} below full speed", percent(slower))));
+            slower.map(|slower| (slower, format!("CPUs ran {} below full speed", percent(slower))));
         let high = apart.clone().filter(|(apart, _)| *apart > RESTLESS / 2.0).into_iter();
         let high = high.chain(slower).chain(doubts.iter().filter_map(Doubt::noise));
         let (word, why) = match (high.max_by(|a, b| a.0.total_cmp(&b.0)), apart) {
             (Some((_, worst)), _) => ("High", worst),
             (None, Some((_, apart))) => ("Low", apart),
-            (None, None) => ("Unknown", "--a-a measures it".to_owned()),
+            (None, None) => ("Unknown", "use --a-a to measure it".to_owned()),
         };
         format!("{word} noise ({why}), {} s.", self.span.div_ceil(1000))
     }
@@ -134,8 +135,8 @@ impl fmt::Display for Conditions {
             let (slower, lost) = (percent(slower.max(0.0)), stolen + others);
             let was = if lost == 1 { "was" } else { "were" };
             parts.push(format!(
-                "the CPUs were {slower} below full speed (median over {}); {} {was} left out, since \
-                 other work took their CPU time",
+                "the CPUs ran {slower} below full speed (median over {}); {} {was} left out, since other work took CPU time \
+                 from them",
                 counted(all, "slice"),
                 counted(lost, "slice")
             ));
@@ -147,7 +148,9 @@ impl fmt::Display for Conditions {
                 let how = if share > 0.0 { "miss" } else { "exceed the whole by" };
                 format!("; the kernel's counters {how} {}", percent(share.abs()))
             });
-            parts.push(format!("others used {others} of the CPU time, the host {stolen}{missing}"));
+            parts.push(format!(
+                "other programs used {others} of the CPU time, the host {stolen}{missing}"
+            ));
         }
         parts.push(match self.apart {
             Some((apart, _)) => format!("two equal runs differed by {}", percent(apart)),

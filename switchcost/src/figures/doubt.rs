@@ -1,4 +1,4 @@
-//! Doubts: what makes figures less sure, each with its sentence. Every view says them in these words.
+//! Doubts: reasons why figures are less certain, each with its sentence. Every view uses these words.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::grade::Grade;
 use super::number::percent;
 
-/// Kinds of doubts, the loudest first. One down to `Contradicted` voids its figures. Of the others, those with words in
-/// [`Kind::noise`] come first, the largest before the smaller ones; the rest are in this order. What each means stands
-/// where it is found: doubts.rs and conditions.rs.
+/// Kinds of doubts, the loudest first. A kind down to `Contradicted` voids its figures. Among the others, kinds with
+/// words in [`Kind::noise`] come first, by size; the rest are in this order. doubts.rs and conditions.rs say what each
+/// kind means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Worth of a figure that has it.
+    /// Grade of a figure with this doubt.
     pub(crate) fn grade(self) -> Grade {
         use Kind::{Contradicted, FewSlices, HostTook, HugePages, Slowed, Uncertain};
         match self {
@@ -52,15 +52,15 @@ impl Kind {
         }
     }
 
-    /// What it says of the noise, with `{}` for its size; `None` if it is about something else.
+    /// Its words about noise, with `{}` for its size; `None` if it is about something else.
     fn noise(self) -> Option<&'static str> {
         match self {
             Kind::Loaded => Some("busy at the start"),
             Kind::Slowed => Some("CPUs slower by {}"),
             Kind::Uncertain => Some("times uncertain by {}"),
-            Kind::FewSlices => Some("others in {} of the rounds"),
-            Kind::Busy => Some("others used {} of the CPU time"),
-            Kind::Stolen | Kind::HostTook => Some("the host took {}"),
+            Kind::FewSlices => Some("other work in {} of the rounds"),
+            Kind::Busy => Some("other programs used {} of the CPU time"),
+            Kind::Stolen | Kind::HostTook => Some("the host took {} of the CPU time"),
             Kind::Unsteady => Some("equal runs {} apart"),
             Kind::Drift => Some("a yardstick moved by {}"),
             _ => None,
@@ -74,14 +74,14 @@ impl Grade {
     }
 }
 
-/// Something that makes figures less sure.
+/// A reason why figures are less certain.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Doubt {
     pub(crate) kind: Kind,
-    /// How bad it is beside another of its kind; of noise a share.
+    /// How bad it is, compared with others of its kind; for noise it is a share.
     pub(crate) size: f64,
     pub(crate) text: String,
-    /// What tells it from another of its kind, such as a file.
+    /// What distinguishes it from others of its kind, such as a file.
     #[serde(skip)]
     pub(super) subject: String,
     /// Names of the figures that it is about; none if it is about all.
@@ -107,17 +107,17 @@ impl Doubt {
         Doubt { subject: subject.to_owned(), ..Doubt::new(kind, size, text) }
     }
 
-    /// True if the figures are not what they are called: of other sources, programs or machines.
+    /// True if the figures are not what their names say: they come from other sources, programs or machines.
     pub(crate) fn voids(&self) -> bool {
         self.kind <= Kind::Contradicted
     }
 
-    /// What it says of the noise, as a share and in a few words; `None` of a doubt about something else.
+    /// Its size and words about noise; `None` if it is about something else.
     pub(crate) fn noise(&self) -> Option<(f64, String)> {
         Some((self.size, self.kind.noise()?.replace("{}", &percent(self.size))))
     }
 
-    /// Takes the names of another one, and its sentence if it is worse.
+    /// Takes over the names of another doubt, and its sentence if that doubt is worse.
     fn join(&mut self, other: Doubt) {
         let mut about = std::mem::take(&mut self.about);
         let is_about_all = about.is_empty() || other.about.is_empty();
@@ -133,7 +133,7 @@ impl Doubt {
         self.about = about;
     }
 
-    /// Its sentence with so many names of figures at most.
+    /// Its sentence, with at most `most` names of figures.
     pub(crate) fn with_names(&self, most: usize) -> String {
         let (named, others) = self.about.split_at(self.about.len().min(most));
         match others.len() {
@@ -150,7 +150,7 @@ impl fmt::Display for Doubt {
     }
 }
 
-/// The worst doubt of each kind, with all names, the loudest first: those that say how noisy it was by size.
+/// The worst doubt of each kind, with all names, the loudest first; doubts about noise are sorted by size.
 pub(crate) fn merged(all: impl IntoIterator<Item = Doubt>) -> Vec<Doubt> {
     let mut merged: Vec<Doubt> = Vec::new();
     for doubt in all {

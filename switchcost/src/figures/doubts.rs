@@ -23,7 +23,7 @@ const SLOWED: f64 = 0.2;
 /// Standard error of the correction, as a share of the time, above which it is.
 const UNCERTAIN: f64 = 0.05;
 
-/// Load average per CPU, and share of the time in which something waited for a CPU, from which a run began on a
+/// Load average per CPU, and share of the time that something waited for a CPU, from which a run began on a
 /// busy machine. A build, or a run, that has just ended leaves a load of one and a third of it.
 const LOADED: (f64, f64) = (2.0, 0.5);
 
@@ -45,7 +45,7 @@ fn not_steady(record: &Record) -> Option<Doubt> {
     let thirds = record.samples.as_ref()?.thirds.filter(|thirds| !thirds.is_steady())?;
     let (change, size) = (thirds.change(), thirds.change().abs());
     let text = format!(
-        "Not steady: the last third of the iterations took {} {} than the first; repeat it, or try a larger --warmup.",
+        "Not steady: the last third of the iterations took {} {} than the first third; repeat it, or raise --warmup.",
         percent(size),
         if change > 0.0 { "longer" } else { "shorter" }
     );
@@ -58,22 +58,17 @@ fn short_samples(record: &Record) -> Option<Doubt> {
         return None;
     }
     let text = format!(
-        "Short samples: {} is less than 1000 steps of the clock, {}; more --tasks make them longer.",
+        "Short samples: {} is less than 1000 steps of the clock ({} each); raise --tasks to make them longer.",
         Nanos(shortest as f64),
         Nanos(step as f64)
     );
     Some(Doubt::new(Kind::ShortSamples, step as f64 / shortest.max(1) as f64, text))
 }
 
-/// Of a process that took no turns; others have an account.
+/// For a process that took no turns; others have an account.
 fn host_took(record: &Record) -> Option<Doubt> {
     let share = record.stolen().filter(|_| record.slices.is_empty())?;
-    Doubt::above(
-        0.01,
-        Kind::HostTook,
-        share,
-        "The hypervisor gave {} of the measurement to others.",
-    )
+    Doubt::above(0.01, Kind::HostTook, share, "The host gave {} of the measured time to others.")
 }
 
 fn throttled(record: &Record) -> Option<Doubt> {
@@ -85,7 +80,7 @@ fn throttled(record: &Record) -> Option<Doubt> {
 fn huge_pages(record: &Record) -> Option<Doubt> {
     let bytes = record.memory?.held?.huge.filter(|&bytes| bytes > 0)?;
     let text =
-        format!("{} are in transparent huge pages: memory per task means little.", Bytes(bytes));
+        format!("{} are in transparent huge pages, so memory per task means little.", Bytes(bytes));
     Some(Doubt::new(Kind::HugePages, bytes as f64, text))
 }
 
@@ -103,14 +98,15 @@ fn cache_line_moved(record: &Record) -> Option<Doubt> {
 fn left_behind(record: &Record) -> Option<Doubt> {
     let names = record.left_behind.as_ref()?;
     let text =
-        format!("It, or a program beside it, left processes running, which were ended: {names}.");
+        format!("It or a program beside it left processes running, and they were ended: {names}.");
     Some(Doubt::new(Kind::LeftBehind, 0.0, text))
 }
 
 fn unvalidated(record: &Record) -> Option<Doubt> {
     let cpus = record.cpu_count().filter(|&cpus| cpus > VALIDATED && record.chains > 1)?;
-    let text =
-        format!("Several chains at once are validated on {VALIDATED} CPUs, and here are {cpus}.");
+    let text = format!(
+        "Several chains at once were only validated on {VALIDATED} CPUs, but this process had {cpus}."
+    );
     Some(Doubt::new(Kind::Unvalidated, 0.0, text))
 }
 
@@ -124,21 +120,19 @@ fn unreadable(record: &Record) -> impl Iterator<Item = Doubt> {
         ("/proc/stat", record.interference.is_some_and(|i| i.steal.is_none())),
     ];
     files.into_iter().filter(|(_, is_missing)| *is_missing).map(|(file, _)| {
-        let text = format!("{file} cannot be read: what it tells is unknown.");
+        let text = format!("{file} cannot be read, so its figures are missing.");
         Doubt::on(Kind::Unreadable, file, 0.0, text)
     })
 }
 
-/// Doubts about a figure: its own, and those that more than half of its processes share, the middle one of each
-/// kind.
+/// Doubts about a figure: its own, and each kind that more than half of its processes share, by its median.
 pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     if let Outcome::Measured(reading) = outcome {
         doubts.extend(contradicted(reading.evidence.as_ref()));
-        let modes =
-            "The processes fall into two groups: both are shown, since no mean describes them.";
+        let modes = "The processes fall into two groups: both are shown, since one mean would describe neither.";
         doubts.extend(reading.modes.map(|_| Doubt::new(Kind::TwoModes, 0.0, modes)));
-        let few = format!("No interval: it takes {MIN_ROUNDS} rounds, and there are fewer.");
+        let few = format!("No interval: that needs at least {MIN_ROUNDS} rounds.");
         let few = (reading.means.len() < MIN_ROUNDS).then(|| Doubt::new(Kind::FewRounds, 0.0, few));
         doubts.extend(few);
     }
@@ -147,7 +141,7 @@ pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
     if runs.metric.follows_iteration() || is_time {
         doubts.extend(of_times(&runs.processes(false).map(|(_, timed)| timed).collect::<Vec<_>>()));
     }
-    // A further column is of the same processes: it repeats what makes it worth less.
+    // A further column has the same processes: it repeats only doubts that lower its grade.
     let is_wanted = |doubt: &Doubt| match doubt.kind {
         Kind::HugePages => runs.metric.quantity() == Quantity::Bytes,
         kind => !runs.is_further() || kind.grade() > Grade::Sure,
@@ -169,7 +163,7 @@ pub(crate) fn of_row(timed: &[&Timed<'_>], metric: &Metric) -> Vec<Doubt> {
     contradicted(evidence.as_ref()).into_iter().chain(of_times(timed)).collect()
 }
 
-/// The counters contradict what a figure is called.
+/// The counters contradict a figure's name.
 fn contradicted(evidence: Option<&Evidence>) -> Option<Doubt> {
     let verdict = evidence?.verdict;
     let (place, text) = ((verdict as u8).to_string(), format!("! {verdict}."));
@@ -184,15 +178,15 @@ fn of_times(timed: &[&Timed<'_>]) -> Vec<Doubt> {
     };
     let slowed = median(|corrected| corrected.correction).map_or(0.0, |log| -(-log).exp_m1());
     let uncertain = median(|corrected| corrected.uncertainty).map_or(0.0, f64::exp_m1);
-    // A round without a slice that counts has no time.
+    // A round without a usable slice has no time.
     let took_turns = timed.iter().filter(|timed| !timed.record.slices.is_empty());
     let is_short = |timed: &&&Timed<'_>| timed.corrected.as_ref().is_none_or(|own| own.is_short);
     let short = took_turns.clone().filter(is_short).count();
     let short = short as f64 / took_turns.count().max(1) as f64;
-    let slowed_text = "~ The CPUs ran slow: up to {} of a time was subtracted.";
+    let slowed_text = "~ The CPUs ran slowly: up to {} of a time was subtracted.";
     let uncertain_text =
-        "~ The CPUs ran slow by an uncertain amount: a time has a standard error of {}.";
-    let short_text = "~ Other work took CPU time from the slices of {} of the rounds.";
+        "~ The CPUs ran slowly, by an uncertain amount: a time has a standard error of {}.";
+    let short_text = "~ Other work took CPU time in {} of the rounds.";
     let all = [
         Doubt::above(SLOWED, Kind::Slowed, slowed, slowed_text),
         Doubt::above(UNCERTAIN, Kind::Uncertain, uncertain, uncertain_text),
@@ -201,10 +195,10 @@ fn of_times(timed: &[&Timed<'_>]) -> Vec<Doubt> {
     all.into_iter().flatten().collect()
 }
 
-/// A size that is that of the process alone.
+/// A size without the kernel's share.
 pub(crate) fn no_kernel_share(row: &str) -> Doubt {
     let text = format!(
-        "'{row}' is the memory of the process alone: others changed the kernel's too much meanwhile."
+        "'{row}' is only the memory of the process: meanwhile, other programs changed the kernel's memory too much."
     );
     Doubt::on(Kind::NoKernelShare, row, 0.0, text)
 }
@@ -213,7 +207,7 @@ pub(crate) fn no_kernel_share(row: &str) -> Doubt {
 pub(crate) fn of_records(records: &[Record]) -> Vec<Doubt> {
     let runs = provenance::runs(records);
     let mut builds = provenance::differing_builds(runs.first(), &runs);
-    // Of itself it makes no other build; it is a doubt of its own.
+    // Uncommitted changes alone do not make another build; they are a doubt of their own.
     builds.retain(|fact| fact.name != "dirty");
     let machines = provenance::differing_machines(runs.first(), &runs);
     let pooled = |kind, what: &str, facts: &[Fact]| {
@@ -224,7 +218,7 @@ pub(crate) fn of_records(records: &[Record]) -> Vec<Doubt> {
     let is_debug = runs.iter().any(|run| run.build.profile.as_deref() == Some("debug"));
     let is_dirty = runs.iter().any(|run| run.build.dirty == Some(true));
     let debug = "The programs were built without optimisation.";
-    let dirty = "The sources were changed since their revision.";
+    let dirty = "The sources had uncommitted changes.";
     let all = [
         pooled(Kind::OtherMachine, "MACHINES OR SETTINGS", &machines),
         pooled(Kind::OtherBuild, "BUILDS", &builds),
@@ -239,7 +233,7 @@ pub(crate) fn of_records(records: &[Record]) -> Vec<Doubt> {
     all.into_iter().flatten().chain(absent.map(not_counted)).collect()
 }
 
-/// The run that began on the busiest machine, if it was busy.
+/// The run that began when the machine was busiest, if it was busy.
 fn loaded(runs: &[&Run]) -> Option<Doubt> {
     let loaded = runs.iter().filter_map(|run| {
         let machine = &run.machine;
@@ -252,15 +246,15 @@ fn loaded(runs: &[&Run]) -> Option<Doubt> {
     let severity = |(load, cpus, waiting): (f64, usize, f64)| load / cpus as f64 + waiting;
     let (load, cpus, waiting) = loaded.max_by(|a, b| severity(*a).total_cmp(&severity(*b)))?;
     let text = format!(
-        "It was busy at the start: load average {load:.0} on {}, CPU pressure {}.",
+        "The machine was busy at the start: load average {load:.0} on {}, CPU pressure {}.",
         counted(cpus, "CPU"),
         percent(waiting)
     );
     Some(Doubt::new(Kind::Loaded, waiting, text))
 }
 
-/// Doubts of all records and figures, and those about the machine meanwhile: the worst of each kind with the
-/// names of its figures, the loudest first.
+/// Doubts about all records, all figures and the machine: the worst of each kind, with the names of its figures, the
+/// loudest first.
 pub(crate) fn of_all<'a>(
     records: &[Record],
     figures: impl Iterator<Item = (String, &'a [Doubt])>,

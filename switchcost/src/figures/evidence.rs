@@ -1,4 +1,4 @@
-//! What the counters of a case's runs say of its figure: whether a hop is what its name claims.
+//! What the counters of a case's runs say about its figure: whether a hop is what its name claims.
 //!
 //! The kernel counts the switches of each process (getrusage(2)) around the timed iterations, and the interrupts
 //! by which one CPU wakes another. A hand-over between threads or processes must show a switch a hop, and at
@@ -28,12 +28,12 @@ pub(crate) struct Evidence {
     pub(crate) migrations: Option<f64>,
     /// System calls, if they were counted (`--counters`, or by the program's own event loop).
     pub(crate) calls: Option<f64>,
-    /// Hops for each time that an event loop asked the kernel what is ready.
+    /// Hops per call in which an event loop asked the kernel what is ready.
     pub(crate) hops_per_wait: Option<f64>,
     pub(crate) verdict: Verdict,
 }
 
-/// Verdict of the counters on what a figure is called.
+/// The counters' verdict on a figure's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Verdict {
@@ -64,10 +64,12 @@ impl fmt::Display for Verdict {
             Verdict::WorkersSleep => {
                 "The runtime's workers sleep and wake each other, which is part of the figure"
             }
-            Verdict::TooFewSwitches => "Not what it is called: there are fewer switches than hops",
-            Verdict::TooManySwitches => "More than it is called: there are more switches than hops",
+            Verdict::TooFewSwitches => "Not what its name says: there are fewer switches than hops",
+            Verdict::TooManySwitches => {
+                "More than its name says: there are more switches than hops"
+            }
             Verdict::UnexpectedSwitches => {
-                "Not what it is called: threads of the runtime sleep and are woken"
+                "Not what its name says: the runtime's threads sleep and are woken"
             }
         })
     }

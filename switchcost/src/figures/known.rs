@@ -1,9 +1,8 @@
-//! Beside known machines: three yardsticks that depend on the machine alone, and the times that they take on
-//! bare metal.
+//! Comparison with known machines: three yardsticks that depend only on the machine, and their times on bare metal.
 //!
-//! The ranges are wide and rounded: docs/METHODOLOGY.md, 'Beside known machines', has their sources. A time that is
-//! shorter is no alarm: newer machines are faster. One that is longer has a cause besides the CPU's model, which every
-//! other figure of the machine shares.
+//! The ranges are wide and rounded: docs/METHODOLOGY.md, 'Beside known machines', has their sources. A shorter
+//! time is no alarm: newer machines are faster. A longer time has another cause than the CPU's model, and that cause
+//! affects every other figure of the machine.
 
 use std::fmt;
 
@@ -83,7 +82,7 @@ pub(crate) fn measured(figures: &Figures<'_>) -> Vec<Beside> {
     all
 }
 
-/// The yardstick that takes clearly longer than on bare metal, of several the one farthest from its range.
+/// The yardstick that takes clearly longer than on bare metal; of several, the one farthest from its range.
 pub(crate) fn outside(figures: &Figures<'_>) -> Option<Beside> {
     let times = |beside: &Beside| beside.value / beside.range[1];
     let slower = measured(figures).into_iter().filter(|beside| times(beside) > CLEARLY);

@@ -21,9 +21,9 @@ pub(crate) struct Slopes {
     pub(crate) tasks: (u64, u64),
     pub(crate) machine: Option<u64>,
     pub(crate) failed: usize,
-    /// The number of runs in which transparent huge pages held part of the memory.
+    /// The number of runs with part of their memory in transparent huge pages.
     pub(crate) huge: usize,
-    /// `all`, or else `user`, divided by that of the row it is compared with.
+    /// `all`, or otherwise `user`, divided by the same of the row that it is compared with.
     pub(crate) ratio: Option<Graded<Interval>>,
     /// The two sizes that it divides.
     #[serde(skip)]
@@ -67,7 +67,7 @@ pub(crate) fn no_slope(runs: &[&Record]) -> &'static str {
     if runs.iter().any(|record| resident(record).is_some()) {
         "too few task counts for a slope"
     } else {
-        "the memory is unknown: /proc/PID/smaps_rollup could not be read"
+        "its memory is unknown: /proc/PID/smaps_rollup could not be read"
     }
 }
 

@@ -8,26 +8,26 @@ use stats::MIN_ROUNDS;
 
 use super::number::percent;
 
-/// Largest change that counts as none, as a share, unless `--fail-above` says another.
+/// Largest change that counts as none, as a share, unless `--fail-above` sets it.
 pub const MARGIN: f64 = 0.05;
 
-/// What can be said of a change.
+/// What can be said about a change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The second side has less of it.
+    /// The second side has less.
     Less,
-    /// It has more.
+    /// The second side has more.
     More,
-    /// The whole interval lies within the margin, whatever its sign; there is no change beyond this.
+    /// The whole interval lies within the margin, on either side of zero; no change is larger than this.
     Within(f64),
-    /// Nothing: the interval reaches so far from no change.
+    /// Nothing: the interval includes no change, and reaches this far from it.
     Open(f64),
     /// Nothing, and why.
     Inconclusive(Reason),
 }
 
-/// Reason why nothing can be said of a change.
+/// Why nothing can be said about a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
@@ -39,18 +39,18 @@ pub enum Reason {
     NoSize,
     /// The processes of either side fall into two clusters: no mean describes both.
     TwoModes,
-    /// Too few pairs have a time: others' work was in every slice of the rest.
+    /// Too few pairs have a time: other programs disturbed every slice of the rest.
     FewSlices,
-    /// Work that depends on the machine alone changed, or changed as much.
+    /// Work that depends only on the machine changed, or changed as much.
     Machine,
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Reason::TwinDiffers => "A against itself differs",
-            Reason::FewRounds => return write!(f, "under {MIN_ROUNDS} rounds"),
-            Reason::FewSlices => "too few pairs without other work",
+            Reason::TwinDiffers => "A differs from itself",
+            Reason::FewRounds => return write!(f, "fewer than {MIN_ROUNDS} rounds"),
+            Reason::FewSlices => "too few undisturbed pairs",
             Reason::NoSize => "a size that may be zero",
             Reason::TwoModes => "two modes",
             Reason::Machine => "the machine changed",
@@ -59,7 +59,7 @@ impl fmt::Display for Reason {
 }
 
 impl Verdict {
-    /// The verdict on a change as a share, of which this is the whole interval.
+    /// The verdict on a change, given its whole interval as shares.
     pub(crate) fn of([low, high]: [f64; 2], margin: f64) -> Self {
         let reach = high.max(-low);
         if reach <= margin {
@@ -86,7 +86,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict for a table: of none, how far a change may reach, or why.
+    /// The verdict for a table; without one, how large a change may be, or why there is none.
     pub fn in_full(self, quantity: Quantity) -> String {
         let word = self.word(quantity);
         match self {

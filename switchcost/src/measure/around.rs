@@ -1,4 +1,4 @@
-//! Commands around the slices of a duel's second side: what changes a setting of the system, and puts it back.
+//! Commands around the slices of a duel's second side, which change a setting of the system and restore it.
 
 use std::mem;
 use std::os::unix::process::CommandExt;
@@ -25,8 +25,8 @@ impl<'a> Within<'a> {
         *self.commands == Around::default()
     }
 
-    /// Puts the setting in place for the second side, and back for any other; true if a command was run. If one fails,
-    /// the setting is not in place.
+    /// Switches to this side's setting. Returns true if that ran a command. If a command fails, the setting counts as
+    /// restored.
     pub(super) fn enter(&mut self, is_second: bool) -> Result<bool, String> {
         if self.is_plain() || self.is_in_place == is_second {
             return Ok(false);
@@ -37,7 +37,7 @@ impl<'a> Within<'a> {
         self.is_in_place = true;
         let entered = self.execute(self.commands.before.as_deref());
         if entered.is_err() {
-            // What it did in part, the other one puts back.
+            // The other command undoes what this one did in part.
             drop(self.leave());
         }
         entered.map(|()| true)
@@ -50,7 +50,7 @@ impl<'a> Within<'a> {
         self.execute(self.commands.after.as_deref())
     }
 
-    /// A group of its own: an interruption of the runner must not end what puts a setting back.
+    /// In a process group of its own: interrupting the runner must not end the command that restores a setting.
     fn execute(&self, line: Option<&str>) -> Result<(), String> {
         let Some(line) = line else { return Ok(()) };
         let mut command = Command::new("timeout");
@@ -61,7 +61,7 @@ impl<'a> Within<'a> {
             return Ok(());
         }
         let words = String::from_utf8_lossy(&output.stderr);
-        let words = words.lines().next().unwrap_or("it does not say why");
+        let words = words.lines().next().unwrap_or("it printed no reason");
         Err(format!("`{line}`: {}: {}", output.status, words))
     }
 }

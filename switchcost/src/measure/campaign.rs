@@ -1,4 +1,4 @@
-//! A campaign: the cases of a plan that this machine can run, from the look at its limits to the records.
+//! A campaign: the cases of a plan that this machine can run, from the check of its limits to the records.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::plan::{Case, Plan};
 use crate::system::console::{self, BadUsage};
 use crate::system::replace;
 
-/// Fewest timed iterations in a process whose number follows from its hops.
+/// Fewest timed iterations per process, if their number follows from the hops.
 const FEWEST_ITERATIONS: u64 = 3;
 
 /// Share of the free memory that the largest point of a curve over tasks may use.
@@ -32,18 +32,18 @@ pub struct Campaign {
     /// Cases that can be measured.
     pub cases: Vec<Case>,
     absent: Vec<Absent>,
-    /// Why points of curves are absent: of each curve, the reasons in their order.
+    /// Why points of curves are absent: the reasons of each curve in order.
     pub cuts: Vec<Feasibility>,
     /// Most tasks of a point of a curve, and most memory of one in bytes.
     most: (u64, u64),
 }
 
 impl Campaign {
-    /// Gives cases their CPUs, and separates those that this machine cannot run; points of curves that are too large are
-    /// named on standard error. If a limit ends a curve over tasks, the largest number that it allows is a point too.
+    /// Gives cases their CPUs, and sets apart the cases that this machine cannot run; points of curves that are too large
+    /// are named on standard error. If a limit ends a curve over tasks, the largest possible number becomes a point.
     pub fn of(programs: Programs, cases: Vec<Case>) -> anyhow::Result<Self> {
         let (cases, absent) = placement::place_cases(cases)?;
-        // A program that is missing or cannot be started is told of when it runs.
+        // A program that is missing or cannot be started is reported when it runs.
         let ask =
             |case: &Case| probe::ask(programs.of(case).ok()?, &case.flags, &case.setting).ok();
         let mut campaign = Campaign { absent, ..Campaign::default() };
@@ -63,7 +63,7 @@ impl Campaign {
         Ok(Campaign { programs, ..campaign })
     }
 
-    /// Adds the points of a curve or a slope that fit. A line for each reason of the others.
+    /// Adds the points of a curve or a slope that fit; returns a line per reason why others do not.
     fn add_curve(
         &mut self,
         curve: &[Case],
@@ -101,7 +101,7 @@ impl Campaign {
                 }
                 ask(&case).map(|answer| (case, answer))
             };
-            // Of all the limits that are too low here, the one that binds first.
+            // The first limit to bind among those that are too low here.
             if let Some((_, first)) = at(largest.saturating_add(1)) {
                 let most = most_tasks(largest, &first);
                 if curve[0].x <= Some(most)
@@ -128,7 +128,7 @@ impl Campaign {
     fn add(&mut self, mut case: Case, description: &Description) {
         let Description { tasks, hops, needs, .. } = *description;
         if let Some(all) = case.hops {
-            // A matter of the point alone, and never of what was measured.
+            // It depends only on the point, never on what was measured.
             case.iters = all.div_ceil(hops.unwrap_or(tasks).max(1)).max(FEWEST_ITERATIONS);
             case.warmup = case.iters.div_ceil(10);
         }
@@ -137,12 +137,12 @@ impl Campaign {
         self.most = (most.max(tasks), bytes.max(needs.bytes.of(tasks)));
     }
 
-    /// What the measurement takes at most, in a line.
+    /// Upper bounds of the measurement, on one line.
     pub fn describe(&self) -> String {
         let processes: u64 = self.cases.iter().map(|case| u64::from(case.rounds)).sum();
         let (tasks, bytes) = self.most;
         let (processes, tasks) = (counted(processes, "process"), counted(tasks, "task"));
-        format!("{processes}, with up to {tasks} and {} in one", Bytes(bytes))
+        format!("{processes}, each with up to {tasks} and {}", Bytes(bytes))
     }
 
     /// Measures the cases, after those that an earlier run has measured.
@@ -166,7 +166,7 @@ fn describe_cut(answer: &Feasibility, cases: &[Case]) -> String {
     format!("{} is not run{at}: {}", case.cell.row, answer.reason().unwrap_or_default())
 }
 
-/// Most tasks to try if the limits allow `largest`: others need some of what is free meanwhile.
+/// Most tasks to try if the limits allow `largest`: meanwhile other programs need some of the room.
 fn most_tasks(largest: u64, answer: &Feasibility) -> u64 {
     match answer {
         Feasibility::TooMuch { memory: true, .. } => (largest as f64 * SHARE_OF_MEMORY) as u64,
@@ -174,11 +174,11 @@ fn most_tasks(largest: u64, answer: &Feasibility) -> u64 {
     }
 }
 
-/// The records of a run that is to go on.
+/// The records of a run that is to be continued.
 pub fn earlier(path: &Path) -> anyhow::Result<Contents> {
     let fault = |what: String| BadUsage::new(format!("--resume: {}: {what}", path.display()));
     if path == Path::new("-") {
-        return Err(fault("a run can only go on in a file".to_owned()));
+        return Err(fault("only a run in a file can be continued".to_owned()));
     }
     // What could not be appended to is not read either.
     if let Ok(found) = fs::symlink_metadata(path) {
@@ -192,12 +192,11 @@ pub fn earlier(path: &Path) -> anyhow::Result<Contents> {
     Ok(contents)
 }
 
-/// Records of a plan that is run at once, and the new file in this folder that keeps them.
+/// Runs a plan at once; returns its records and the new file in this folder that keeps them.
 pub fn run_here(plan: &Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
     let store = Store::open(None, "switchcost").map_err(|e| {
         anyhow::anyhow!(
-            "cannot keep what is measured in this folder ({}): go to a folder that you may write to, or name a file of \
-             results",
+            "cannot write results into this folder ({}): go to a folder that you may write to, or name a results file",
             e.root_cause()
         )
     })?;

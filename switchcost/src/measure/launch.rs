@@ -23,8 +23,7 @@ pub(super) fn start(
 ) -> anyhow::Result<ProcessGroup> {
     ensure!(
         program.name.is_none() || setting.wrap.is_empty(),
-        "wrap: a program that switchcost carries starts under its own name alone: a checkout builds it, and the \
-         archive has it"
+        "wrap: a built-in program starts only under its own name: use the one that a checkout builds or the archive has"
     );
     let mut command = command(program, setting);
     command.args(args);

@@ -1,7 +1,7 @@
 //! A budget of time: how many turns a round has, so that enough rounds fit.
 //!
-//! The first round alone decides, by what its programs took, and then the clock how many rounds there are. A duel whose
-//! machine becomes busy has fewer turns in the rounds that a verdict needs.
+//! The times of the first round alone decide how many turns a round has, and then the clock decides how many rounds
+//! there are. If the machine becomes busy during a duel, the rounds that a verdict needs have fewer turns.
 //! The spread between processes decides nothing: an interval that decides when to stop is too narrow.
 
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub const PLAN: Aim = Aim {
     leaves_out: true,
 };
 
-/// Aim of a duel, whose rows have two sides and more rounds.
+/// Aim of a duel: its rows have two sides and need more rounds.
 pub const DUEL: Aim =
     Aim { fewest: 8, rounds: [8, 16], first: 6, turns: [4, 30], leaves_out: false };
 
@@ -58,7 +58,7 @@ pub struct Wall {
 }
 
 impl Wall {
-    /// Time of a process; `fixed` is all besides its slices.
+    /// Time of a process; `fixed` is the time without its slices.
     pub fn of(process: &Process, fixed: Duration) -> Self {
         let all: u64 = process.slices.iter().map(|slice| slice.window).sum();
         let slices = process.slices.len() as u32;
@@ -66,7 +66,7 @@ impl Wall {
         Wall { fixed: fixed.as_secs_f64(), slice, slices }
     }
 
-    /// Time of so many turns at most, in s.
+    /// Time of at most `turns` turns, in s.
     fn within(&self, turns: f64, case: &Case, aim: &Aim) -> f64 {
         // Less than the turns of the first round were all that it has.
         let is_all = self.slices < aim.first || case.is_alone();
@@ -76,8 +76,8 @@ impl Wall {
 }
 
 impl Aim {
-    /// Turns of the further rounds, by the time that this one took. The first one shows also which cases a budget has no
-    /// room for, which are removed, and whether all of it is too short.
+    /// Turns of the next rounds, by the time that this round took. After the first round, this also removes cases that
+    /// the budget has no room for, and warns if the whole budget is too short.
     pub fn turns(
         &self,
         (round, turns): (u32, u32),
@@ -100,8 +100,8 @@ impl Aim {
             if self.leaves_out { retain(cases, walls, [left, budget], self) } else { vec![] };
         if !dropped.is_empty() {
             console::say(format_args!(
-                "measured in one round only, since more would exceed {} s: {}; `switchcost run` with a larger \
-                 --budget has room",
+                "measured in one round only, since more rounds would exceed {} s: {}; use `switchcost run` with a \
+                 larger --budget",
                 budget.as_secs(),
                 dropped.join("; ")
             ));
@@ -126,7 +126,7 @@ fn time_of(
     cases.iter().zip(walls).filter_map(time).sum()
 }
 
-/// Turns of a round that fill the time which is left after the first round.
+/// Turns per round that fill the time after the first round.
 fn fitting(cases: &[Case], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> u32 {
     let left = left.as_secs_f64();
     let needed = |turns: f64, rounds: u32| {
@@ -155,8 +155,8 @@ pub fn forecast(cases: &[Case], budget: Duration) -> (u32, Duration) {
     (rounds.max(DUEL.fewest), Duration::from_secs_f64(least))
 }
 
-/// Removes cases of which a single one would take most of the budget, as long as not all fit into what is left of it,
-/// and returns their names. All others stay, even if the sum is too much: a host that was busy in the first round seldom
+/// As long as the cases do not fit into the rest of the budget, removes those that take most of it by themselves, and
+/// returns their names. All others stay, even if the sum is too much: a host that was busy in the first round seldom
 /// stays so.
 fn retain(
     cases: &mut Vec<Case>,
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn turns_fill_the_time_that_is_left() {
         let cases = vec![case(), case()];
-        // Each round takes 0.2 s besides its turns, and 20 ms for each of these.
+        // Each round takes 0.2 s, and 20 ms per turn.
         let walls = [wall(0.1, 0.01), wall(0.1, 0.01)];
         let pace = |left: f64| fitting(&cases, &walls, Duration::from_secs_f64(left), &PLAN);
         // Sixteen rounds in all; and eleven, with half of the time for turns.

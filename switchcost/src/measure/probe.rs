@@ -1,4 +1,4 @@
-//! What a program says of a command line before it is run.
+//! What a program says about a command line before it runs.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::plan::setting::Setting;
 use crate::system::console::shortened;
 use crate::system::executable::Executable;
 
-/// Exit status of a program that was given flags it cannot follow.
+/// Exit status of a program that cannot follow its flags.
 const BAD_USAGE: i32 = 2;
 
 /// Time that a program may take to describe itself.
@@ -62,7 +62,7 @@ fn call(
     flags: &[String],
     setting: &Setting,
 ) -> anyhow::Result<Result<Description, Feasibility>> {
-    let silence = format!("it does not describe itself within {} s", PATIENCE.as_secs());
+    let silence = format!("it did not describe itself within {} s", PATIENCE.as_secs());
     let silent = || SILENT.lock().unwrap_or_else(PoisonError::into_inner);
     if silent().contains(program) {
         return Ok(Err(Feasibility::Refused(silence)));
@@ -88,13 +88,15 @@ fn understand(status: Option<i32>, stdout: &[u8], words: &str) -> Result<Descrip
         }
         Feasibility::Refused(match words.lines().map(str::trim).find(|line| !line.is_empty()) {
             Some(complaint) => complaint.to_owned(),
-            None if stdout.is_empty() => "it does not say why".to_owned(),
-            None => shortened(&format!("no description of docs/CONTRACT.md: {e}")),
+            None if stdout.is_empty() => "it printed no reason".to_owned(),
+            None => {
+                shortened(&format!("its output is not a description as in docs/CONTRACT.md: {e}"))
+            }
         })
     })
 }
 
-/// The flag that a command-line parser complains of, as clap and Go's flag package word it.
+/// The flag that a command-line parser complains about, in the words of clap or of Go's flag package.
 fn unknown_flag(stderr: &str) -> Option<&str> {
     if let Some((_, rest)) = stderr.split_once("unexpected argument '") {
         return rest.split('\'').next();
@@ -115,7 +117,7 @@ mod tests {
             (2, "error: unexpected argument '--x' found\n\nUsage: b\n", no_flag("--x")),
             (2, "flag provided but not defined: -x\nUsage of b:\n", no_flag("-x")),
             (2, "\nb: --placement: no\n more", refused("b: --placement: no")),
-            (1, "", refused("it does not say why")),
+            (1, "", refused("it printed no reason")),
         ] {
             assert_eq!(understand(Some(status), b"", words), Err(refusal));
         }

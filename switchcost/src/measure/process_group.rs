@@ -90,7 +90,9 @@ impl ProcessGroup {
             Err(e) => {
                 child.kill()?;
                 child.wait()?;
-                return Err(e).context("cannot watch a child: it takes Linux 5.3 (pidfd_open(2))");
+                return Err(e).context(
+                    "cannot watch a child: that needs Linux 5.3 or later (pidfd_open(2))",
+                );
             }
         };
         left::note_start(child.id() as i32);
@@ -284,8 +286,8 @@ impl ProcessGroup {
         Ok(Ended { status, is_overdue, fault, words, left })
     }
 
-    /// Ends the group, and what has left it and goes on: takes the status, and the names of that. Until the
-    /// status is taken, the number of the group is nobody else's.
+    /// Ends the group and all processes that have left it; returns the status and the names of those processes. Until the
+    /// status is taken, nobody else can get the group's number.
     fn reap(&mut self) -> io::Result<(ExitStatus, Option<String>)> {
         self.send(&[Signal::SIGKILL]);
         self.is_over = true;
@@ -293,7 +295,7 @@ impl ProcessGroup {
         Ok((status, left::end_what_is_left_of(self.child.id() as i32)?))
     }
 
-    /// Cause of its end from outside.
+    /// Why it was ended from outside.
     fn fault(&self, status: ExitStatus) -> Option<String> {
         if self.is_overdue() {
             return Some(self.patience.timeout());
@@ -322,10 +324,10 @@ impl Drop for ProcessGroup {
 /// The error of a start, with the limit that refused it.
 fn refused(error: io::Error) -> anyhow::Error {
     let remedy = match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::EMFILE) => "no descriptor is left: raise `ulimit -n`",
-        Some(Errno::ENFILE) => "no open file is left: raise fs.file-max by sysctl(8)",
+        Some(Errno::EMFILE) => "no descriptors are left: raise `ulimit -n`",
+        Some(Errno::ENFILE) => "no open files are left: raise fs.file-max by sysctl(8)",
         Some(Errno::EAGAIN) => {
-            "no process is left: raise `ulimit -u`, or pids.max of the control group"
+            "no processes are left: raise `ulimit -u`, or pids.max of the control group"
         }
         _ => return error.into(),
     };

@@ -222,7 +222,7 @@ impl Rounds {
     ) -> anyhow::Result<()> {
         let begun: HashSet<Point> =
             self.records.iter().map(|record| (record.case, record.x)).collect();
-        let reason = format!("not begun within the --budget of {}", format_duration(time));
+        let reason = format!("not started within the --budget of {}", format_duration(time));
         for case in cases.iter().filter(|case| !begun.contains(&case.point())) {
             self.leave_out(case, &reason)?;
         }

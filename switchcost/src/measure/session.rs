@@ -1,5 +1,5 @@
-//! A session: what the runner asks of a live program of docs/CONTRACT.md, and what it answers. Between
-//! requests the program waits and uses no CPU, so that many can be alive at once.
+//! A session: the runner's requests to a live program, and its answers (docs/CONTRACT.md). Between requests the program
+//! waits and uses no CPU, so that many can be alive at once.
 
 use std::fmt;
 use std::io;
@@ -17,10 +17,10 @@ use crate::system::console::{brief, shortened};
 use crate::system::executable::Executable;
 use crate::system::signals;
 
-/// Time by which samples are no longer than their answer took: clocks differ, but not so much.
+/// Samples must not take longer than their answer did; clocks differ, but by less than this.
 const IMPOSSIBLE: Duration = Duration::from_secs(1);
 
-const CANNOT_BE: &str = "what it says cannot be true";
+const CANNOT_BE: &str = "its answer cannot be true";
 
 /// Processes whose CPUs are compared.
 const MOST_PLACED: usize = 100;
@@ -46,7 +46,7 @@ impl fmt::Display for HasEnded {
 
 impl std::error::Error for HasEnded {}
 
-/// Cause of a fault of a session, with the end of its program.
+/// Why a session failed, and how its program ended.
 pub(crate) fn explain(fault: &anyhow::Error, ended: &Ended) -> String {
     match &ended.fault {
         _ if fault.is::<HasEnded>() => ended.reason(),
@@ -95,8 +95,8 @@ impl Session {
         Ok(Session { group, begun, cpus: Vec::new() })
     }
 
-    /// Takes the first answer, and makes sure that the program follows the contract as this runner does, and
-    /// that it is what it was described to be.
+    /// Takes the first answer, and makes sure that the program follows this runner's version of the contract and matches
+    /// its description.
     pub fn ready(&mut self, described: Option<&Description>) -> anyhow::Result<Ready> {
         let answer = self.success()?;
         let Answer::Ready { pids, setup_ns, first_ns, description } = answer else {
@@ -104,7 +104,7 @@ impl Session {
         };
         ensure!(
             description.contract == VERSION,
-            "it follows version {} of the contract, and this runner version {VERSION}",
+            "it follows version {} of the contract, but this runner follows version {VERSION}",
             description.contract
         );
         // A process that is held to fewer CPUs may need less, and have fewer workers.
@@ -114,7 +114,7 @@ impl Session {
             ..before.clone()
         });
         if let Some(what) = described.and_then(|before| difference(&before, &description)) {
-            bail!("it is not as --describe has it: {what}");
+            bail!("it differs from its own --describe: {what}");
         }
         let took = self.begun.elapsed();
         ensure_within("setup_ns", setup_ns, took)?;
@@ -156,16 +156,16 @@ impl Session {
     pub fn ensure_placed(&self) -> anyhow::Result<()> {
         for (pid, cpus) in &self.cpus {
             if let Some(now) = Cpus::allowed_to(*pid).ok().filter(|now| now != cpus) {
-                bail!("its CPUs were changed while it was measured, from {cpus} to {now}");
+                bail!("somebody changed its CPUs while it was measured, from {cpus} to {now}");
             }
         }
         Ok(())
     }
 
-    /// Makes sure that the processes that it names are its own: those of others would be looked at in their place.
+    /// Makes sure that the processes that it names are its own; otherwise the runner would look at somebody else's.
     fn ensure_own(&self, pids: &[i32]) -> anyhow::Result<()> {
         match pids.iter().find(|&&pid| !self.group.owns(pid)) {
-            Some(pid) => bail!("its pids name {pid}, which is no process of its own"),
+            Some(pid) => bail!("its pids name {pid}, which is not its own process"),
             None => Ok(()),
         }
     }
@@ -187,7 +187,7 @@ impl Session {
         serde_json::from_slice(&line).map_err(|e| {
             let start: String = String::from_utf8_lossy(&line).chars().take(80).collect();
             let e = shortened(&e.to_string());
-            anyhow!("its answer is none of docs/CONTRACT.md ({e}): {start}")
+            anyhow!("its answer is not in docs/CONTRACT.md ({e}): {start}")
         })
     }
 
@@ -200,15 +200,15 @@ impl Session {
     fn success(&mut self) -> anyhow::Result<Answer> {
         match self.answer()? {
             Answer::Failed { error } if error.trim().is_empty() => {
-                bail!("it failed, and does not say why")
+                bail!("it failed without a reason")
             }
             Answer::Failed { error } => bail!(shortened(&error)),
             answer => Ok(answer),
         }
     }
 
-    /// Closes its standard input, waits for its end, and ends whatever it has left behind. After a fault that
-    /// it told, it has but a while.
+    /// Closes its standard input, waits for its end, and ends whatever it has left behind. After a fault that it
+    /// reported, it gets only a short while.
     pub(crate) fn end(&mut self, fault: Option<&anyhow::Error>) -> io::Result<Ended> {
         if fault.is_some_and(|fault| !fault.is::<HasEnded>()) {
             self.group.give_up();
@@ -216,7 +216,7 @@ impl Session {
         self.group.end()
     }
 
-    /// What is wrong with an answer in the place of another.
+    /// The error for an answer where another was expected.
     fn unexpected(&self, wanted: &str, found: &Answer) -> anyhow::Error {
         // A program that is interrupted or late ends without being asked to.
         let is_stopped = signals::received().is_some() || self.group.is_overdue();
@@ -224,7 +224,7 @@ impl Session {
             return HasEnded.into();
         }
         let found = serde_json::to_string(found).unwrap_or_default();
-        anyhow!("it answered {} where '{wanted}' was due", brief(&found))
+        anyhow!("it answered {}, but '{wanted}' was expected", brief(&found))
     }
 
     /// What is impossible about timed iterations that took no longer than that, if anything is.
@@ -241,7 +241,7 @@ impl Session {
     }
 }
 
-/// The first field in which a description differs from an earlier one, with both values.
+/// The first field that differs between a description and an earlier one, with both values.
 pub(crate) fn difference(before: &Description, now: &Description) -> Option<String> {
     let [before, now] = [before, now].map(|d| serde_json::to_value(d).unwrap_or_default());
     let mut fields = now.as_object()?.iter();

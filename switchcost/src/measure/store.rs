@@ -53,7 +53,7 @@ impl Store {
                 }
             }
         }
-        bail!("every name for a file of records is taken: name one by --out")
+        bail!("every name for a results file is taken: name one by --out")
     }
 
     /// Opens a file for appending, and makes it if it is not there.
@@ -68,7 +68,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Keeps other runners from writing to the file: their records would be of one run with these.
+    /// Keeps other runners from writing to the file: their records would be mixed with these.
     fn locked(mut self) -> anyhow::Result<Self> {
         if self.length().is_none() {
             return Ok(self);
@@ -78,7 +78,7 @@ impl Store {
                 // The other one has made it, if it is new, and may not have written yet.
                 self.made = false;
                 bail!(
-                    "{} is being written to by {}: name another file by --out, or wait for its end",
+                    "{} is being written by {}: name another file by --out, or wait until it has ended",
                     self.path.display(),
                     lock::holder(&self.file)
                 )
@@ -102,7 +102,7 @@ impl Store {
         );
         ensure!(
             self.length().is_none_or(|length| length >= self.end),
-            "{} was cut during the run: records are lost",
+            "{} was cut during the run: some of its records are lost",
             self.path.display()
         );
         Ok(())
@@ -121,7 +121,7 @@ impl Store {
         let size = line.len() as u64;
         ensure!(
             size <= read::LONGEST_LINE,
-            "cannot append to {}: a record of {} MiB is longer than any that is read",
+            "cannot append to {}: a record of {} MiB would be too long to be read again",
             self.path.display(),
             size >> 20
         );
@@ -136,15 +136,15 @@ impl Store {
         }
         written.with_context(|| {
             format!(
-                "cannot append to {} (the records before are in it; go on by --resume when there is room)",
+                "cannot append to {} (earlier records are in it; continue by --resume when there is room)",
                 self.path.display()
             )
         })
     }
 
-    /// Waits until the records are on the disk. A crash of this process loses no record that was
-    /// appended; one of the machine may lose those since the last call. Not after each record: the
-    /// next case must not begin beside a disk at work.
+    /// Waits until the records are on the disk. A crash of this process loses no appended record; a crash of the machine
+    /// may lose the records since the last call. It is not called after each record: the next case must not start while
+    /// the disk is busy.
     pub fn sync(&self) -> anyhow::Result<()> {
         // A device or a pipe has nothing to wait for.
         let synced = self.length().map_or(Ok(()), |_| self.file.sync_data());

@@ -84,7 +84,7 @@ fn ensure_same_cpus() -> Result<Cpus, String> {
     if now == *first {
         return Ok(now);
     }
-    Err(format!("the CPUs of switchcost were changed, from {first} to {now}"))
+    Err(format!("somebody changed the CPUs of switchcost, from {first} to {now}"))
 }
 
 /// Has the commands of a side stand; true if one was run. If one fails, the programs of the second side are ended.

@@ -25,56 +25,65 @@ macro_rules! built_in {
 
 /// All of them, in the order of the help.
 pub const BUILT_IN: &[BuiltIn] = &[
-    built_in!("default", "a switch, a creation and memory at rest, for threads and async tasks"),
+    built_in!(
+        "default",
+        "what threads and async tasks cost: to switch to, to create, to keep in memory"
+    ),
     built_in!(
         "why",
-        "where the costs come from: placement, least costs, io_uring, processes, an idle runtime"
+        "where the costs come from: placement, lower bounds, io_uring, processes, an idle runtime"
     ),
     built_in!(
         "placement",
-        "a hand-over on one CPU, between SMT siblings, cores, caches and sockets, and unpinned"
+        "a hop on one CPU, between SMT siblings, cores, caches and sockets, and unpinned"
     ),
     built_in!(
         "cores",
-        "hand-overs per CPU with 1, 2, 4 ... chains at once, up to twice the CPUs, for threads, tasks and goroutines"
+        "hops per second and CPU with 1, 2, 4 ... chains at once, for threads, async tasks and goroutines"
     ),
-    built_in!("memory", "what tasks hold in memory, as slopes over their number"),
+    built_in!("memory", "memory per thread and per async task, as slopes over their number"),
     built_in!(
         "links",
-        "a hand-over over TCP, between tasks on one thread, and in memory on several"
+        "a hop over TCP, between async tasks on one thread, and in memory on several threads"
     ),
     built_in!("findings", "the experiments behind docs/FINDINGS.md"),
     built_in!("peers", "threads, processes, async tasks and goroutines side by side"),
     built_in!(
         "languages",
-        "threads and tasks in Rust, Go, Java, Node, Python and C++, as far as they are installed"
+        "threads and async tasks in Rust, Go, Java, Node, Python and C++, as far as these are installed"
     ),
-    built_in!("claims", "what well-known texts measured, as they measured it: docs/CLAIMS.md"),
+    built_in!(
+        "claims",
+        "what well-known texts measured, in the way that they measured it: docs/CLAIMS.md"
+    ),
     built_in!(
         "sleepers",
-        "ten thousand to a million sleeping threads, tasks and goroutines; takes minutes, and needs root"
+        "ten thousand to a million sleeping threads, async tasks and goroutines; takes minutes and needs root"
     ),
     built_in!(
         "blocking",
-        "work that blocks in an async runtime: the cost of each strategy, to itself and to its neighbours"
+        "blocking work in an async runtime: what each strategy costs, and how it delays other tasks"
     ),
     built_in!(
         "waiting",
-        "what it takes to wait: signals, timers, select!, locks, wakes of threads, blocking"
+        "what it costs to wait: for a signal, a timer, one of several events, a lock, a thread, blocking work"
     ),
     built_in!(
         "futex",
-        "what a wake-up costs beside sleeping threads, by the slots of the futex table"
+        "what it costs to wake a thread while others sleep, by the size of the futex table"
     ),
     built_in!(
         "load",
-        "how late tasks start at 10 to 90 % load, on threads, Tokio and goroutines; takes ten minutes"
+        "a server's CPU time per request, from 100 to 50,000 requests/s, with threads, Tokio and goroutines; takes 15 minutes"
+    ),
+    built_in!(
+        "body",
+        "HTTP bodies kept in memory or in files, with each strategy for blocking work"
     ),
     built_in!(
         "tokio",
         "what a version of Tokio can change: timers, spawning, the blocking pool, sparse requests; for duel"
     ),
-    built_in!("body", "HTTP bodies kept in memory or in files, by each strategy for what blocks"),
 ];
 
 impl BuiltIn {

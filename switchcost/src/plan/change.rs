@@ -1,4 +1,4 @@
-//! A change of what a program is started with, as `duel` takes it: its one part is that which is not empty.
+//! A change of a program's settings, as `duel` takes it. Exactly one part of it is not empty.
 
 use std::fmt;
 use std::path::Path;
@@ -27,13 +27,13 @@ impl FromStr for Change {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text.contains(is_command) {
-            return Err("it has a control character in it".to_owned());
+            return Err("a setting must not have control characters".to_owned());
         }
         let (name, value) = text.split_once('=').ok_or(USAGE)?;
         let words = || match shlex::split(value) {
             Some(words) if !words.is_empty() => Ok(words),
-            Some(_) => Err(format!("{name}= has no word")),
-            None => Err(format!("{name}={value}: a quote is not closed")),
+            Some(_) => Err(format!("{name}= is empty: write {name}=\"WORD ...\"")),
+            None => Err(format!("{name}={value}: close the quote")),
         };
         let mut change = Change::default();
         let setting = &mut change.setting;
@@ -44,13 +44,13 @@ impl FromStr for Change {
             }
             "cpus" => setting.cpus = Some(value.parse()?),
             "policy" => {
-                let unknown = |_| format!("no policy '{value}': other, batch or fifo");
+                let unknown = |_| format!("there is no policy '{value}': use other, batch or fifo");
                 setting.policy = Some(Policy::from_str(value, false).map_err(unknown)?);
             }
             "slack" => setting.timer_slack = Some(timer_slack(value)?.0),
             "wrap" => setting.wrap = words()?,
             "seccomp" if value == "docker" => setting.has_filter = true,
-            "seccomp" => return Err("seccomp=docker is the only filter".to_owned()),
+            "seccomp" => return Err("there is only one filter: write seccomp=docker".to_owned()),
             _ => {
                 ensure_variable(name, value)?;
                 setting.env = vec![(name.to_owned(), value.to_owned())];
@@ -60,24 +60,26 @@ impl FromStr for Change {
     }
 }
 
-const USAGE: &str = "write NAME=VALUE (a variable, in capitals), flags=\"--FLAG VALUE\", cpus=LIST, policy=NAME, \
-                     slack=TIME, wrap=\"COMMAND ARG\" or seccomp=docker; builds stand without a flag: \
+const USAGE: &str = "write NAME=VALUE (an environment variable, in capitals), flags=\"--FLAG VALUE\", cpus=LIST, \
+                     policy=NAME, slack=TIME, wrap=\"COMMAND ARG\" or seccomp=docker; a build needs no flag: \
                      `switchcost duel tokio@1.50.0 .`";
 
-/// Checks that a name is meant for a variable: one in small letters may be a setting that is misspelt.
+/// Checks that a name is meant as a variable: a name in small letters may be a misspelt setting.
 fn ensure_variable(name: &str, value: &str) -> Result<(), String> {
     let is_letter = |c: char| c.is_ascii_uppercase() || c == '_';
     let is_variable = |c: char| is_letter(c) || c.is_ascii_digit();
     if !name.starts_with(is_letter) || !name.chars().all(is_variable) {
-        return Err(format!("no setting '{name}': {USAGE}; others take wrap=\"env NAME=VALUE\""));
+        return Err(format!(
+            "there is no setting '{name}': {USAGE}; for other variables use wrap=\"env NAME=VALUE\""
+        ));
     }
     // Libraries without a path are looked for by ld.so(8).
     let is_missing = |path: &&str| path.contains('/') && !Path::new(path).is_file();
     match value.split([':', ' ']).find(is_missing).filter(|_| name == "LD_PRELOAD") {
         None => Ok(()),
-        Some(missing) => {
-            Err(format!("LD_PRELOAD: there is no {missing}, and the loader would go on without it"))
-        }
+        Some(missing) => Err(format!(
+            "LD_PRELOAD: there is no {missing}, and the loader would ignore that: name a file that exists"
+        )),
     }
 }
 
@@ -92,13 +94,13 @@ impl fmt::Display for Change {
     }
 }
 
-/// Changes in a line.
+/// Changes on one line.
 pub fn together(changes: &[Change]) -> String {
     changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 impl Change {
-    /// Changes a case; a flag takes the place of the one that the case has.
+    /// Changes a case; a flag replaces the same flag of the case.
     pub fn put_into(&self, case: &mut Case) {
         self.flags.iter().for_each(|word| remove_flag(&mut case.flags, word));
         case.flags.extend(self.flags.iter().cloned());
@@ -108,10 +110,10 @@ impl Change {
         case.setting.put(&self.setting);
     }
 
-    /// Reason why a row cannot have it.
+    /// Why a row cannot have this change.
     pub fn obstacle(&self, case: &Case) -> Option<String> {
         if self.setting.cpus.is_some() && (case.pin || case.relation.is_some()) {
-            return Some(format!("{self} would take its own CPUs away, which its name promises"));
+            return Some(format!("{self} would replace the CPUs that its name promises"));
         }
         let mut changed = case.clone();
         self.put_into(&mut changed);
@@ -166,15 +168,15 @@ mod tests {
         for (text, why) in [
             ("", "write NAME=VALUE"),
             ("=1", "no setting ''"),
-            ("flags=", "no word"),
-            ("flags=--iters 5", "the runner's own"),
-            ("wrap='nice", "not closed"),
-            ("cpus=x", "no list"),
-            ("policy=foo", "no policy 'foo': other, batch or fifo"),
+            ("flags=", "is empty"),
+            ("flags=--iters 5", "belongs to the runner"),
+            ("wrap='nice", "close the quote"),
+            ("cpus=x", "not a list"),
+            ("policy=foo", "no policy 'foo': use other, batch or fifo"),
             ("polcy=batch", "no setting 'polcy'"),
             ("LD_PRELOAD=/nowhere/lib.so", "there is no /nowhere/lib.so"),
             ("tokio@1.50.0", "switchcost duel tokio@1.50.0 ."),
-            ("seccomp=none", "only filter"),
+            ("seccomp=none", "only one filter"),
             ("A=\u{1b}[0m", "control character"),
         ] {
             let error = text.parse::<Change>().unwrap_err();

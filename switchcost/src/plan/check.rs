@@ -16,13 +16,13 @@ pub(super) fn in_line(text: &str, error: &toml::de::Error) -> anyhow::Error {
     anyhow!("line {}: {}", before.matches('\n').count() + 1, error.message())
 }
 
-/// Checks that flags of a program leave those alone that the runner sets.
+/// Checks that a program's flags do not include flags that the runner sets.
 pub(crate) fn ensure_no_runner_flags(flags: &[String]) -> anyhow::Result<()> {
     for flag in flags {
         let name = flag.split('=').next().unwrap_or(flag);
         ensure!(
             !["--iters", "--warmup", "--describe", "--controlled"].contains(&name),
-            "{name} is the runner's own"
+            "{name} belongs to the runner"
         );
     }
     Ok(())
@@ -30,7 +30,7 @@ pub(crate) fn ensure_no_runner_flags(flags: &[String]) -> anyhow::Result<()> {
 
 /// Checks a name: it becomes a table cell, a line of a file and a word of a message.
 pub(super) fn ensure_printable(what: &str, name: &str) -> anyhow::Result<()> {
-    ensure!(!name.contains(is_command), "{what} has a control character in it: '{name}'");
+    ensure!(!name.contains(is_command), "{what} has a control character: '{name}'");
     Ok(())
 }
 
@@ -39,24 +39,21 @@ pub(super) fn table(name: &str, table: &ProgramTable) -> anyhow::Result<()> {
     ensure_printable("a program's name", name)?;
     ensure!(
         !name.is_empty() && !name.contains('/'),
-        "[program.'{name}']: a name has no '/', and is not empty"
+        "[program.'{name}']: a name must not be empty and must not contain '/'"
     );
     let first = table.run.first();
-    ensure!(
-        first.is_some_and(|word| !word.is_empty()),
-        "[program.{name}]: run: it names no program"
-    );
+    ensure!(first.is_some_and(|word| !word.is_empty()), "[program.{name}]: run: name a program");
     Ok(())
 }
 
 /// Checks the section of a plan.
 pub(super) fn section(section: &Section) -> anyhow::Result<()> {
-    ensure!(!section.rows.is_empty(), "it has no [[section.row]]");
-    ensure!(section.rounds != Some(0), "rounds: at least one");
+    ensure!(!section.rows.is_empty(), "the section has no [[section.row]]: add one");
+    ensure!(section.rounds != Some(0), "rounds: write 1 or more");
     let is_slope = section.metric.is_slope();
     if let Some(over) = &section.over {
         check_over(over)?;
-        ensure!(!is_slope, "over: a slope runs over the task counts of its rows");
+        ensure!(!is_slope, "over: a slope already varies the task counts of its rows: drop it");
     }
     check_columns(section)?;
     let mut names = HashSet::new();
@@ -73,10 +70,13 @@ pub(super) fn section(section: &Section) -> anyhow::Result<()> {
 
 fn check_over(over: &Over) -> anyhow::Result<()> {
     let name = over.flag.strip_prefix("--").unwrap_or_default();
-    ensure!(!name.is_empty(), "over: flag is one such as --load");
+    ensure!(!name.is_empty(), "over: write flag as --NAME, such as --load");
     ensure_no_runner_flags(std::slice::from_ref(&over.flag))?;
     let is_ascending = over.values.is_sorted_by(|a, b| a < b);
-    ensure!(is_ascending && over.values.len() > 1, "over: at least two values, ascending");
+    ensure!(
+        is_ascending && over.values.len() > 1,
+        "over: write at least two values, in ascending order"
+    );
     Ok(())
 }
 
@@ -84,12 +84,15 @@ fn check_row(section: &Section, row: &Row, names: &HashSet<&str>) -> anyhow::Res
     let (own, columns) = (&row.variant, &section.columns);
     let by_columns = columns.iter().filter(|column| column.program.is_some()).count();
     let expected = if own.program.is_none() { columns.len().max(1) } else { 0 };
-    ensure!(by_columns == expected, "program: either each row names one, or each column");
-    ensure!(!own.skip_hold, "skip_hold: a row has none; write it in a column");
+    ensure!(
+        by_columns == expected,
+        "program: name one in each row, or one in each column, but not both"
+    );
+    ensure!(!own.skip_hold, "skip_hold: a row cannot have it: write it in a column");
     for other in row.baseline.iter().chain(&row.versus) {
         ensure!(
             names.contains(&**other) && *other != own.name,
-            "it refers to '{other}', which is no other row of this section"
+            "it refers to '{other}', but this section has no other row of that name"
         );
     }
     let (mut is_pinned, mut has_cpus) = (false, false);
@@ -100,52 +103,55 @@ fn check_row(section: &Section, row: &Row, names: &HashSet<&str>) -> anyhow::Res
     }
     ensure!(
         row.answer.is_none() || row.versus.is_some(),
-        "answer: it needs versus, the row that it is compared to"
+        "answer: also write versus, the row to compare with"
     );
-    ensure!(!(is_pinned && has_cpus), "pin is one CPU, and cpus are two: drop one of them");
+    ensure!(!(is_pinned && has_cpus), "pin means one CPU and cpus means two: drop one of them");
     ensure!(
         row.known.is_none() || is_pinned && matches!(section.metric, Metric::Hop | Metric::Task),
-        "known: it needs pin, and the metric \"hop\" or \"task\""
+        "known: it needs pin and the metric \"hop\" or \"task\""
     );
-    ensure!(row.iters.is_some_and(|iters| iters > 0), "iters: at least one");
+    ensure!(row.iters.is_some_and(|iters| iters > 0), "iters: write 1 or more");
     for pass in &row.passes {
         // It becomes a word of a request.
         let is_word = pass.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
         ensure!(
             is_word && !pass.is_empty(),
-            "passes: '{pass}' is no name of a pass: letters, digits, - and _"
+            "passes: '{pass}' is not the name of a pass: use letters, digits, - and _"
         );
     }
     if section.metric != Metric::Memory {
-        ensure!(row.tasks.is_empty(), "tasks: only for the metric \"memory\"; write it into flags");
+        ensure!(
+            row.tasks.is_empty(),
+            "tasks: only the metric \"memory\" has them: write --tasks into flags"
+        );
         return Ok(());
     }
     ensure!(
         row.tasks.iter().collect::<HashSet<_>>().len() >= COUNTS_OF_A_SLOPE,
         "tasks: a slope needs at least {COUNTS_OF_A_SLOPE} different counts"
     );
-    ensure!(row.baseline.is_none(), "a slope has no baseline");
+    ensure!(row.baseline.is_none(), "baseline: a slope has none: drop it");
     Ok(())
 }
 
-/// Checks that further columns are figures of the same runs, and that each column has a heading of its own.
+/// Checks that further columns are figures of the same runs, and that headings differ.
 fn check_columns(section: &Section) -> anyhow::Result<()> {
     ensure!(
         section.also.is_empty() || !section.metric.is_slope(),
-        "also: a slope over task counts has no further columns: make another section, \
-         such as one of the metric \"system-per-task\""
+        "also: a slope over task counts has no further columns: add a section, for example with the metric \
+         \"system-per-task\""
     );
     let mut metrics = HashSet::from([&section.metric]);
     for also in &section.also {
-        ensure!(!also.name.is_empty(), "also: a further column needs a name");
+        ensure!(!also.name.is_empty(), "also: name the further column");
         ensure!(
             !also.metric.is_slope(),
-            "also '{}': \"memory\" is a figure of many runs, and stands alone",
+            "also '{}': \"memory\" is a figure over many runs: give it a section of its own",
             also.name
         );
         ensure!(
             metrics.insert(&also.metric),
-            "also '{}': the section has a column of this metric",
+            "also '{}': the section already has a column with this metric",
             also.name
         );
     }

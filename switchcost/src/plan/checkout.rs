@@ -48,7 +48,7 @@ struct Optimisation {
 }
 
 impl Checkout {
-    /// The workspace whose target folder `folder` is a part of: `<target>/<profile>`.
+    /// The workspace with `folder` in its target folder, as `<target>/<profile>`.
     pub(crate) fn of(folder: &Path) -> anyhow::Result<Option<Self>> {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
         workspace.map_or(Ok(None), |workspace| Checkout::at(workspace, folder))
@@ -67,8 +67,8 @@ impl Checkout {
         if let Some(around) = target.parent().filter(|around| around.join(manifest).is_file()) {
             ensure!(
                 fs::canonicalize(around)? == fs::canonicalize(workspace)?,
-                "{} holds a copy of what was built from {}, whose sources would be measured: build its own by \
-                 `cargo build --release` in {}",
+                "{} holds a copy of what was built from {}, so the sources there would be measured: run `cargo build \
+             --release` in {}",
                 folder.display(),
                 workspace.display(),
                 around.display()
@@ -148,7 +148,7 @@ impl Checkout {
             return Ok(());
         }
         if find_cargo().is_none() {
-            let why = "PATH has no cargo: install it; using the programs as they are";
+            let why = "cargo is not in PATH: install it; the programs are used as they are";
             console::say(format_args!("switchcost: {why}"));
             return Ok(());
         }
@@ -197,7 +197,7 @@ impl Checkout {
         let artifacts = lines.filter_map(|line| serde_json::from_slice::<Artifact>(line).ok());
         let is_runner = |path: &Path| path.ends_with(env!("CARGO_PKG_NAME"));
         let built: Vec<Artifact> = artifacts.filter(|it| !is_runner(&it.executable)).collect();
-        ensure!(!built.is_empty(), "cargo built no program, and said no error");
+        ensure!(!built.is_empty(), "cargo built no program, but reported no error");
         let folder = fs::canonicalize(self.profile_folder(target))?;
         for Artifact { executable: path, profile } in &built {
             let place = path.parent().map(fs::canonicalize).transpose()?;
@@ -261,7 +261,7 @@ pub(crate) fn ensure_own(folders: &[&Path]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Cargo: the one that started this executable, or that of PATH.
+/// Cargo: the one that started this executable, or the one in PATH.
 fn find_cargo() -> Option<PathBuf> {
     let named = env::var_os("CARGO").map(PathBuf::from);
     named.filter(|path| path.is_absolute()).or_else(|| tools::find("cargo"))

@@ -1,4 +1,4 @@
-//! Cases of a duel: the rows that both sides have, each on both sides and with a twin of the first.
+//! The cases of a duel: each row that both sides have, on either side, and once more on the first side as its twin.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,18 +13,19 @@ use super::placement::{self, Absent};
 use super::programs::Programs;
 use super::{Case, ProgramTables, side};
 
-/// Reason why a row has no side.
-const NO_CRATE: &str = "its program is no crate of the workspace: `switchcost compare` of two runs";
+/// Why a row has no side.
+const NO_CRATE: &str =
+    "its program is not a crate of the workspace: measure it twice, and use `switchcost compare`";
 
-/// Reason why a row is left out in which nothing can have changed.
-const SAME: &str = "the same program on both sides";
+/// Why a row is left out if nothing in it can have changed.
+const SAME: &str = "its program is the same on both sides";
 
 /// Commands around the second side, for `sh -c`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Around {
-    /// Runs before its processes start and before a group of its slices.
+    /// Runs before the side's processes start and before each group of its slices.
     pub before: Option<String>,
-    /// Runs after them, whatever became of them.
+    /// Runs after them, even if they failed.
     pub after: Option<String>,
 }
 
@@ -35,9 +36,9 @@ pub struct Sides<'a> {
     pub builds: [&'a side::Side; 2],
     /// What they are started with.
     pub changes: [&'a [Change]; 2],
-    /// Further changes of the second side; each has rows of its own.
+    /// Extra changes of the second side; each has its own rows.
     pub each: &'a [Change],
-    /// Commands around the second one.
+    /// Commands around the second side.
     pub around: &'a Around,
 }
 
@@ -48,7 +49,7 @@ impl Sides<'_> {
         *self.around != Around::default() || changes.any(|changes| !changes.is_empty())
     }
 
-    /// What each is called: its build, its changes and its commands.
+    /// Names of the sides: their builds, changes and commands.
     fn names(&self, [mut a, mut b]: [String; 2]) -> [String; 2] {
         for (name, changes) in [(&mut a, self.changes[0]), (&mut b, self.changes[1])] {
             if !changes.is_empty() {
@@ -84,7 +85,7 @@ impl Sides<'_> {
         }))
     }
 
-    /// All rows, one for each case, or for each case and change; and those that cannot have a change.
+    /// All rows, one per case or per case and change, and the cases that cannot have a change.
     fn rows(&self, cases: &[Case]) -> (Vec<Case>, Vec<Absent>) {
         let step = cases.iter().map(|case| case.index + 1).max().unwrap_or(0);
         let (mut rows, mut left_out) = (Vec::new(), Vec::new());
@@ -111,7 +112,7 @@ impl Sides<'_> {
 /// What takes part in a duel.
 #[derive(Debug)]
 pub struct Lineup {
-    /// Cases of all rounds.
+    /// The cases of all rounds.
     pub cases: Vec<Case>,
     /// A case of each row that is not measured, and the reason.
     pub left_out: Vec<Absent>,
@@ -140,7 +141,7 @@ impl Lineup {
         let (programs, built) = find(&names, tables, sides.builds)?;
         let reasons = reasons(&names, &programs, sides.have_settings())?;
         let reason = |case: &Case| reasons.get(&*case.program);
-        // One row of those that cannot differ shows the noise.
+        // One of the rows that cannot differ shows the noise.
         let is_control = |case: &&Case| {
             reason(case).is_some_and(|why| why == SAME) && case.pin && !case.is_alone()
         };
@@ -180,7 +181,7 @@ fn find(
     builds: [&side::Side; 2],
 ) -> anyhow::Result<(Programs, [String; 2])> {
     if builds.iter().all(|build| build.is_sources()) {
-        // Those of the workspace as `run` builds them, and its peers.
+        // The programs of the workspace, as `run` builds them, and its peers.
         let programs = Programs::up_to_date(names.iter().copied(), tables)?;
         let build = programs.build();
         let name = format!(". ({})", side::revision(build.git_revision.as_deref(), build.dirty));

@@ -37,7 +37,7 @@ fn values<'de, D: Deserializer<'de>>(text: D) -> Result<Vec<u64>, D::Error> {
             Ok(cpus) => Ok(chains(cpus.list().len() as u64)),
             Err(e) => Err(D::Error::custom(format!("cannot read the CPU affinity: {e}"))),
         },
-        Values::Word(word) => Err(D::Error::custom(format!("'{word}': a list, or \"cpus\""))),
+        Values::Word(word) => Err(D::Error::custom(format!("'{word}': write a list, or \"cpus\""))),
     }
 }
 

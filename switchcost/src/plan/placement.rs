@@ -48,7 +48,7 @@ fn placed(cases: Vec<Case>, map: &CpuMap, allowed: &[u32]) -> (Vec<Case>, Vec<Ab
 }
 
 /// Why a case is absent that lays its tasks over two CPUs.
-const ONE_CPU: &str = "it takes two CPUs, and this process may use one";
+const ONE_CPU: &str = "it needs two CPUs, but this process may use only one";
 
 /// Layout over two CPUs and more that the flags ask for.
 fn layout(flags: &mut [String]) -> Option<&mut String> {

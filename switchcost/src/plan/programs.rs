@@ -16,17 +16,17 @@ use crate::system::console::BadUsage;
 use crate::system::executable::Executable;
 use crate::system::{tools, trust};
 
-/// Programs of a run, by the side of a duel and the name that a plan or a command line gives them.
+/// Programs of a run, by their side in a duel and by their name in a plan or on a command line.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
     found: BTreeMap<(Option<Side>, String), Result<Executable, Missing>>,
     checkout: Option<Checkout>,
 }
 
-/// Reason why a program is not there.
+/// Why a program is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// This machine lacks what builds it: its cases are not run.
+    /// This machine cannot build it: its cases are not run.
     Unavailable(String),
     /// It should be there: its cases fail.
     Failed(String),
@@ -51,9 +51,9 @@ impl Programs {
     /// Programs of these names, after cargo and the tables' own builds have brought them up to date; an
     /// error if one without a table is not there.
     ///
-    /// A name is a table's, or that of an executable beside this one, a path one with a `/`. Only a
-    /// checkout builds: if this executable is not in a cargo target folder whose workspace is still
-    /// there, or cargo is not installed, the executables are taken as they are.
+    /// A name is the name of a table or of an executable beside this one; with a `/` it is a path. Only a checkout
+    /// builds: unless cargo is installed and this executable is in a cargo target folder with its workspace, the
+    /// executables are taken as they are.
     pub fn up_to_date<'a>(
         wanted: impl IntoIterator<Item = &'a str>,
         tables: &ProgramTables,
@@ -92,7 +92,7 @@ impl Programs {
         self.found.insert((Some(side), name.to_owned()), found.map_err(Missing::Failed));
     }
 
-    /// Build that they are of; of a duel's sides, only what both have in common.
+    /// The build of the programs; in a duel, only what both sides have in common.
     pub fn build(&self) -> Build {
         // Away from its checkout an executable knows the commit, and nothing of changes.
         let built_from = || (option_env!("SWITCHCOST_COMMIT").map(str::to_owned), None);
@@ -122,12 +122,13 @@ impl Programs {
 
 /// The program of that name that this executable carries: it can be asked without a build.
 pub(crate) fn carried(name: &str) -> anyhow::Result<Executable> {
-    carried::program(name).with_context(|| format!("switchcost carries no program '{name}'"))?;
+    carried::program(name)
+        .with_context(|| format!("switchcost has no built-in program '{name}'"))?;
     Ok(Executable { name: Some(name.to_owned()), ..this_executable()?.into() })
 }
 
-/// Checks, without a build, that each program has a table, is a crate of the checkout, or is there. Away from a
-/// checkout one is enough: the others are left out.
+/// Checks, without a build, that each program has a table, is a crate of the checkout, or exists. Without a checkout,
+/// one such program is enough: the others are left out.
 pub fn ensure_known<'a>(
     names: impl IntoIterator<Item = &'a str>,
     tables: &ProgramTables,
@@ -146,7 +147,7 @@ pub fn ensure_known<'a>(
 }
 
 impl Places {
-    /// Those of this executable.
+    /// The places of this executable.
     pub(crate) fn find() -> anyhow::Result<Self> {
         let this = this_executable()?;
         let mut folder = this.parent().context("this executable is in no folder")?;
@@ -162,7 +163,7 @@ impl Places {
         self.checkout.as_ref().is_some_and(|checkout| is_crate(&checkout.folder, name))
     }
 
-    /// An executable at a path, one that this one carries, or one beside it.
+    /// An executable at a path, a built-in program, or an executable beside this one.
     fn of_name(&self, name: &str) -> Result<Executable, Missing> {
         let is_path = name.contains('/');
         if !is_path && self.checkout.is_none() && carried::program(name).is_some() {
@@ -185,8 +186,8 @@ impl Places {
                 let plans = BUILT_IN.iter().filter_map(|built_in| built_in.plan().ok());
                 let is_of_plans = plans.flat_map(|p| p.cases()).any(|case| case.program == name);
                 let why = format!(
-                    "switchcost carries no program '{name}', nor is one in {}; it carries {}; build \
-                     the others in a checkout, or take them from the archive",
+                    "switchcost has no built-in program '{name}', and {} has none either; built in are {}; \
+                     build the others in a checkout, or take them from the archive",
                     self.beside.display(),
                     carried::names()
                 );
@@ -206,13 +207,13 @@ impl Places {
         let found = found.filter(|_| lacking.is_none() || self.checkout.is_none());
         found.ok_or_else(|| match lacking {
             Some(tool) => {
-                Missing::Unavailable(format!("it needs {tool}, and PATH has none: install it"))
+                Missing::Unavailable(format!("it needs {tool}, which is not in PATH: install it"))
             }
             None => {
                 let program = table.run.first().map_or("", String::as_str);
                 let folder = self.beside.display();
                 let why = format!(
-                    "there is no {program} in {folder}; only a checkout's build puts it there"
+                    "there is no {program} in {folder}; only a build in a checkout puts it there"
                 );
                 if self.checkout.is_some() {
                     Missing::Failed(why)
@@ -237,7 +238,7 @@ impl Places {
             if path.exists() {
                 trust::ensure_own(&path).map_err(Missing::Failed)?;
             } else if folder.is_none() && !word.starts_with('-') {
-                let why = format!("it needs {word}, and only a checkout has it");
+                let why = format!("it needs {word}, which only a checkout has");
                 return Err(Missing::Unavailable(why));
             }
         }
@@ -262,7 +263,7 @@ fn this_executable() -> anyhow::Result<PathBuf> {
         let typed = env::args_os().next().map(PathBuf::from).unwrap_or_default();
         let has_folder = typed.parent().is_some_and(|folder| folder != Path::new(""));
         fs::canonicalize(&typed).ok().filter(|_| has_folder).ok_or(untold).context(
-            "cannot find this executable, and the programs beside it: start it by its path, such as ./switchcost",
+            "cannot find this executable and the programs beside it: start it by its path, such as ./switchcost",
         )
     })
 }
@@ -292,7 +293,8 @@ mod tests {
         assert_eq!(found.path, folder.path().join("here"));
         assert_eq!(found.args, ["x", folder.path().join("y").to_str().unwrap()]);
         assert!(places.of_table(&table(&["sh"], &["sh"])).is_ok());
-        for (needs, word) in [(&[][..], "only a checkout"), (&["no-such-tool"], "PATH has")] {
+        for (needs, word) in [(&[][..], "build in a checkout"), (&["no-such-tool"], "not in PATH")]
+        {
             let why = places.of_table(&table(&["there"], needs)).unwrap_err();
             assert!(matches!(&why, Missing::Unavailable(why) if why.contains(word)), "{why}");
         }

@@ -13,19 +13,21 @@ pub struct Range {
 const LARGEST: u64 = 1 << 53;
 
 impl Range {
-    /// A range from `from` to `to`, or the reason why it is none.
+    /// A range from `from` to `to`, or why it is not one.
     pub fn new(from: u64, to: u64) -> Result<Self, String> {
         match (from, to) {
-            _ if from > to => Err(format!("{from}..{to} runs backwards: write {to}..{from}")),
+            _ if from > to => Err(format!("{from}..{to} is backwards: write {to}..{from}")),
             _ if from == to => {
-                Err(format!("{from}..{to} is one number: a sweep needs two or more"))
+                Err(format!("{from}..{to} is a single number: a sweep needs two or more"))
             }
-            _ if to > LARGEST => Err(format!("{from}..{to} ends past {LARGEST}")),
+            _ if to > LARGEST => {
+                Err(format!("{from}..{to} is too large: end it at {LARGEST} or below"))
+            }
             _ => Ok(Range { from, to }),
         }
     }
 
-    /// Reads a range whose ends `number` reads.
+    /// Reads a range; `number` reads its ends.
     pub fn parse(text: &str, number: impl Fn(&str) -> Option<u64>) -> Result<Self, String> {
         let ends = text.split_once("..").and_then(|(from, to)| Some((number(from)?, number(to)?)));
         match ends {
@@ -73,10 +75,10 @@ mod tests {
     fn a_range_is_read() {
         assert_eq!("2..100000".parse(), Range::new(2, 100_000));
         for (text, reason) in [
-            ("5..2", "runs backwards"),
-            ("3..3", "one number"),
+            ("5..2", "is backwards"),
+            ("3..3", "single number"),
             ("1..2..3", "not a range"),
-            ("1..9999999999999999999", "ends past"),
+            ("1..9999999999999999999", "too large"),
         ] {
             let error = text.parse::<Range>().unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");

@@ -20,11 +20,11 @@ pub struct Cpus(Vec<u32>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// SCHED_OTHER: what everything runs under
+    /// SCHED_OTHER, the default of every program
     Other,
-    /// SCHED_BATCH: woken threads do not preempt
+    /// SCHED_BATCH: a woken thread does not preempt others
     Batch,
-    /// SCHED_FIFO, priority 1: real time; takes a right
+    /// SCHED_FIFO with priority 1: real time; needs a privilege
     Fifo,
 }
 
@@ -95,11 +95,13 @@ impl FromStr for Cpus {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut cpus = facts::machine::cpu_list(text)
             .filter(|cpus| !cpus.is_empty())
-            .ok_or_else(|| format!("'{text}' is no list of CPUs: write one such as 0,2-3"))?;
+            .ok_or_else(|| format!("'{text}' is not a list of CPUs: write one such as 0,2-3"))?;
         cpus.sort_unstable();
         cpus.dedup();
         let cpus = Cpus(cpus);
-        cpus.set().map_err(|_| format!("'{text}': no CPU has so large a number"))?;
+        cpus.set().map_err(|_| {
+            format!("'{text}': no CPU has such a large number: write a list such as 0,2-3")
+        })?;
         Ok(cpus)
     }
 }
@@ -110,10 +112,10 @@ impl fmt::Display for Cpus {
     }
 }
 
-/// A timer slack as a flag: the kernel takes 0 for "the usual value".
+/// A timer slack as a flag: to the kernel, 0 means the default value.
 pub(crate) fn timer_slack(text: &str) -> Result<Span, String> {
     match text.parse()? {
-        Span(0) => Err("the kernel knows no timer slack of 0: the least is 1ns".to_owned()),
+        Span(0) => Err("a timer slack is at least 1ns: raise it".to_owned()),
         span => Ok(span),
     }
 }

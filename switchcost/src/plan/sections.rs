@@ -25,7 +25,7 @@ pub struct Plan {
     /// Time for all rounds, in place of their number.
     #[serde(default, deserialize_with = "span")]
     pub budget: Option<Duration>,
-    /// Programs that are no crate of the workspace, besides those that every plan knows.
+    /// Programs that are not crates of the workspace, in addition to the programs that every plan knows.
     #[serde(rename = "program", default)]
     pub programs: ProgramTables,
     /// The tables, in order.
@@ -52,12 +52,12 @@ impl Plan {
         plan.sections.iter_mut().for_each(Section::fill_rows);
         let own = mem::replace(&mut plan.programs, built_in_tables()?);
         plan.programs.extend(own);
-        ensure!(plan.rounds != Some(0), "rounds: at least one");
+        ensure!(plan.rounds != Some(0), "rounds: write 1 or more");
         ensure!(
             plan.rounds.is_some() != plan.budget.is_some(),
-            "write either rounds, their number, or budget, a time for them such as \"60s\""
+            "write either rounds, a number, or budget, a time such as \"60s\""
         );
-        ensure!(!plan.sections.is_empty(), "there is no [[section]]");
+        ensure!(!plan.sections.is_empty(), "the plan has no [[section]]: add one");
         for (name, table) in &plan.programs {
             check::table(name, table)?;
         }
@@ -65,7 +65,10 @@ impl Plan {
             check::ensure_printable("the question", question)?;
         }
         let count: usize = plan.sections.iter().map(Section::count).sum();
-        ensure!(count <= MOST_CASES, "it has {count} cases, and {MOST_CASES} are the most");
+        ensure!(
+            count <= MOST_CASES,
+            "the plan has {count} cases, but at most {MOST_CASES} are allowed"
+        );
         let mut titles = HashSet::new();
         for section in &plan.sections {
             check::ensure_printable("a title", &section.title)?;

@@ -1,4 +1,4 @@
-//! What a program is started with besides its flags.
+//! The settings that a program is started with, apart from its flags.
 
 use std::fmt;
 use std::io;
@@ -20,7 +20,7 @@ pub struct Setting {
     pub policy: Option<Policy>,
     /// Timer slack, in ns.
     pub timer_slack: Option<u64>,
-    /// Environment variables besides the runner's.
+    /// Environment variables in addition to the runner's.
     pub env: Vec<(String, String)>,
     /// Words of a command that executes the program.
     pub wrap: Vec<String>,
@@ -68,12 +68,11 @@ impl Setting {
     pub(crate) fn explain(&self, error: &io::Error) -> Option<String> {
         match (error.raw_os_error(), &self.cpus, self.policy) {
             (Some(libc::EPERM), _, Some(Policy::Fifo)) => Some(
-                "policy fifo: it takes CAP_SYS_NICE or a real-time priority (`ulimit -r 1`), and a \
-                 control group with real-time bandwidth"
+                "policy fifo: it needs CAP_SYS_NICE or a real-time priority (`ulimit -r 1`), and a control group with real-time bandwidth"
                     .to_owned(),
             ),
             (Some(libc::EINVAL), Some(cpus), _) => {
-                Some(format!("CPUs {cpus}: none of them may be used here"))
+                Some(format!("CPUs {cpus}: this process may use none of them"))
             }
             _ => None,
         }

@@ -50,13 +50,13 @@ impl FromStr for Side {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text.contains(is_command) {
-            return Err("it has control characters, which no side may have".to_owned());
+            return Err("a side must not have control characters".to_owned());
         }
         let origin = if text == "." {
             Origin::Sources
         } else if let Some(revision) = text.strip_prefix("git:") {
             if revision.is_empty() || revision.starts_with('-') {
-                return Err("git: needs a revision, such as git:main".to_owned());
+                return Err("git: needs a revision: write one such as git:main".to_owned());
             }
             Origin::Revision(revision.to_owned())
         } else if Path::new(text).is_dir() {
@@ -64,7 +64,7 @@ impl FromStr for Side {
         } else {
             let (name, source) =
                 text.split_once('@').filter(|(name, _)| is_word(name, "-_")).ok_or(
-                    "there is no such folder: write a folder with built programs, . for these sources, git:REV, or \
+                    "there is no such folder: write a folder with built programs, . (these sources), git:REV, or \
                      CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV",
                 )?;
             Origin::Dependency { name: name.to_owned(), source: source.parse()? }
@@ -104,7 +104,7 @@ pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[B
     let builds = both.iter().filter(|programs| programs.tree.is_some()).count();
     ensure!(
         !crates.is_empty() || builds == 0,
-        "{} and {}: none of the plan's programs is in the sources of both",
+        "{} and {}: no program of the plan is in the sources of both",
         sides[0],
         sides[1]
     );
@@ -135,8 +135,7 @@ fn refuse_mixed_features(both: &[Built; 2], places: &Places) -> anyhow::Result<(
     for (given, built) in given.iter().zip(built) {
         ensure!(
             fs::canonicalize(&given.folder)? != fs::canonicalize(&places.beside)?,
-            "{}: it was built together with the runner, and its dependencies have other features than \
-             those of {}: write . for these sources",
+            "{}: it was built together with the runner, so its dependencies have other features than in {}: write . for these sources",
             given.side,
             built.side
         );
@@ -154,7 +153,9 @@ impl Side {
     fn find(&self, places: &Places) -> anyhow::Result<Built> {
         let tree = match (&self.origin, &places.checkout) {
             (Origin::Folder(_), _) | (Origin::Sources, None) => None,
-            (_, None) => bail!("it must be built, and only a checkout builds: name a folder"),
+            (_, None) => bail!(
+                "it must be built, which only a checkout can do: name a folder with built programs"
+            ),
             (Origin::Sources, Some(checkout)) => Some(build::these(checkout)),
             (Origin::Revision(revision), Some(checkout)) => {
                 Some(build::worktree(checkout, revision)?)
@@ -219,7 +220,7 @@ mod tests {
             ("a@git:file:///x#-y", "CRATE@VERSION"),
             ("a@git:file:///x y#z", "CRATE@VERSION"),
             ("tokio@git:/tmp/tk#x", "file:///FOLDER"),
-            ("tokio@master", "tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REVISION"),
+            ("tokio@master", "tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV"),
             ("tokio@", "CRATE@VERSION"),
             ("a@-1", "CRATE@VERSION"),
             ("", "no such folder"),

@@ -9,14 +9,14 @@ pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value / 100.0),
-        _ => Err(format!("'{text}' is not a share: write one such as 2%")),
+        _ => Err(format!("'{text}' is not a percentage: write one such as 2%")),
     }
 }
 
-/// A span of time such as `90s` or `2m` that is not nothing.
+/// A time such as `90s` or `2m`, but not zero.
 pub fn time_limit(text: &str) -> Result<Duration, String> {
     match text.parse()? {
-        Span(0) => Err("no time is too little: write a span such as 10m".to_owned()),
+        Span(0) => Err("the time is zero: write one such as 10m".to_owned()),
         span => Ok(span.into()),
     }
 }

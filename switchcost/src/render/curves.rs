@@ -1,4 +1,4 @@
-//! Curves as tables, with a line for each that says what it does.
+//! Curves as tables, each with a line that says how it develops.
 
 use contract::units;
 
@@ -68,12 +68,12 @@ fn at(curve: &Curve<'_>, x: u64) -> String {
     }
 }
 
-/// From where on one of two series takes less time, in one sentence.
+/// The point from which one of two series takes less time, in a sentence.
 fn overtaking(curve: &Curve<'_>, overtaking: &Overtaking) -> String {
     let Overtaking { names: [ahead, behind], from, end } = overtaking;
     let interval = end.interval.map(|i| format!(" [{:.2}, {:.2}]", i.low, i.high));
     format!(
-        "From {} on {ahead} takes less time than {behind}: {}{:.2} times{} at the end",
+        "From {} on, {ahead} takes less time than {behind}: {}{:.2} times as much{} at the end",
         at(curve, *from),
         end.grade,
         end.value,
@@ -81,7 +81,7 @@ fn overtaking(curve: &Curve<'_>, overtaking: &Overtaking) -> String {
     )
 }
 
-/// What is left of a rate per CPU at each further point.
+/// The rate per CPU at each further point, relative to the first.
 fn efficiency(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
     let percent = |share: f64| format!("{:.0}", 100.0 * share);
     let points = series.efficiency.iter().map(|(x, ratio)| {
@@ -180,7 +180,7 @@ mod tests {
         let mut records = records(Metric::Hop, &points.collect::<Vec<_>>());
         let end = "a: 0.80 times [0.80, 0.80] as much at 4 chains as at 1";
         assert_eq!(shown(&records).lines, [end]);
-        // Without an interval nothing is said, nor without the last point, whose reason is.
+        // Nothing is said without an interval. Without the last point, the reason for that is given instead.
         assert_eq!(shown(&records[..12]).lines, [""; 0]);
         records.iter_mut().filter(|record| record.x == Some(4)).for_each(|record| {
             record.process.not_run = Some("at most 3\nand more".to_owned());

@@ -1,4 +1,4 @@
-//! A load as two servers took it, and a running service, as text: a verdict, its figures, and what to do next.
+//! A load on two servers, and a running service, as text: a verdict, its figures, and what to do next.
 
 use std::io::{self, Write};
 
@@ -16,11 +16,11 @@ use crate::views::service::{Prices, Remark, Verdict, Watched};
 /// Most names of threads in the table.
 const MOST_NAMES: usize = 3;
 
-/// Prints what two servers took under a load, and the verdict with its rule.
+/// Prints what a load cost two servers, and the verdict with its rule.
 pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
     let (rate, connections) = (loaded.load.rate.into(), loaded.load.connections.into());
     let title = format!(
-        "{} requests/s over {} connections, answered by two echo servers over TCP (loopback):",
+        "{} requests/s over {} connections, answered by two TCP echo servers on loopback:",
         counts(rate),
         counts(connections)
     );
@@ -38,22 +38,25 @@ pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)?;
     wrapped(&loaded.sentence(), 0, width(), out)?;
     let rule = format!(
-        "Rule, by the ends of the intervals: threads will do if they use at most {0} of all CPUs more than tasks, and \
-         hold at most {0} of the memory; take async tasks if threads use at least {0} of all CPUs more, or hold {1} of \
-         the memory.",
+        "Rule, for the ends of the intervals: threads will do if they use at most {0} of all CPUs more than async tasks, \
+         and hold at most {0} of the memory; take async tasks if threads use at least {0} of all CPUs more, or hold at \
+         least {1} of the memory.",
         percent(LITTLE),
         percent(MUCH)
     );
     wrapped(&rule, 0, width(), out)?;
     wrapped(
-        &format!("{}. Brackets: 95 %. ~ marks a disturbed figure.", loaded.machine),
+        &format!(
+            "{}. Brackets: 95 % confidence intervals. ~ marks a disturbed figure.",
+            loaded.machine
+        ),
         0,
         width(),
         out,
     )
 }
 
-/// Prints what was seen of a service, what its switches take, and what to do next.
+/// Prints what was seen of a service, what its switches cost, and what to do next.
 pub(crate) fn service(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
     threads(watched, out)?;
     let mut lines = facts(watched);
@@ -69,7 +72,7 @@ fn threads(Watched { service, .. }: &Watched, out: &mut impl Write) -> io::Resul
         service.name,
         counted(service.threads(), "thread"),
         counted(service.processes, "process"),
-        if service.has_ended { "; it has ended" } else { "" },
+        if service.has_ended { "; then it ended" } else { "" },
     );
     wrapped(&line, 0, width(), out)?;
     let row = |name: String, groups: &[ThreadGroup]| {
@@ -93,7 +96,7 @@ fn threads(Watched { service, .. }: &Watched, out: &mut impl Write) -> io::Resul
     Grid::new(head, named.chain(more).collect()).write_text(width(), out)
 }
 
-/// What is known of it whatever a switch costs.
+/// What is known about it, whatever a switch costs.
 fn facts(Watched { service, seen, .. }: &Watched) -> Vec<String> {
     let seconds = service.elapsed_ns as f64 / 1e9;
     let cpus = match service.cpus {
@@ -102,33 +105,34 @@ fn facts(Watched { service, seen, .. }: &Watched) -> Vec<String> {
         cpus => format!("{} CPUs", number(cpus)),
     };
     let mut lines = vec![format!(
-        "On average {} of its threads ran, and {} waited for a CPU; it may use {cpus}.",
+        "On average, {} of its threads ran and {} waited for a CPU; it may use {cpus}.",
         number(service.used()),
         number(service.seen().waited_ns as f64 / seconds / 1e9)
     )];
     let unseen = service.unseen() as f64 / seconds;
     if service.counted.is_some() && unseen >= 1.0 {
         lines.push(format!(
-            "perf counted {} more switches/s, made by threads that ended between two looks.",
+            "perf counted {} more switches/s, by threads that ended between two looks at the service.",
             rate(unseen)
         ));
     }
     if service.counted.is_none() && *seen < 0.99 {
         lines.push(format!(
-            "{} of its CPU time went to threads that ended between two looks, and their switches are not known. A perf \
-             event would count them: run it as root or set kernel.perf_event_paranoid to 1, and raise `ulimit -n`.",
+            "{} of its CPU time went to threads that ended between two looks at the service, so their switches are not \
+             known. A perf event can count them: run this as root, or set kernel.perf_event_paranoid to 1, and raise \
+             `ulimit -n`.",
             percent(1.0 - seen)
         ));
     }
     lines
 }
 
-/// What its switches take, and the verdict.
+/// What its switches cost, and the verdict.
 fn switching(watched: &Watched) -> Option<String> {
     let Some(prices) = &watched.prices else {
         return Some(
-            "What a switch costs here is not known, and nothing was measured beside the service: `switchcost --quick`, \
-             when the machine may be busy for 15 s, leaves a file in this folder that tells."
+            "What a switch costs here is not known, and it was not measured beside the service: when the machine may be \
+             busy for 15 s, run `switchcost --quick`, which leaves a file with the price in this folder."
                 .to_owned(),
         );
     };
@@ -147,16 +151,16 @@ fn switching(watched: &Watched) -> Option<String> {
         Verdict::Most => format!("Switching is most of the work: {takes}."),
         Verdict::Unclear => format!(
             "Cannot tell whether switching matters: {takes}. Next: `perf record -g -p {0}` shows where the CPU time \
-             goes, `perf sched record -p {0}` who waits for whom.",
+             goes, and `perf sched record -p {0}` shows who waits for whom.",
             watched.pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
         ),
     };
     let disturbed =
-        if *grade > Grade::Sure { " ~ marks figures of a disturbed machine." } else { "" };
+        if *grade > Grade::Sure { " ~ marks figures from a disturbed machine." } else { "" };
     let [alone, most] = [alone, most].map(|ns| shown(Quantity::Time, *ns));
     Some(format!(
         "{verdict} A switch costs from {alone} (two threads that yield on one CPU) to {most} (a hop through a pipe {to}), \
-         by {file}.{disturbed}"
+         according to {file}.{disturbed}"
     ))
 }
 
@@ -176,7 +180,7 @@ fn advice(remark: Remark, Watched { service, .. }: &Watched) -> String {
             )
         }
         Remark::Waiting => {
-            "Its threads waited for a CPU longer than they ran: it needs more CPUs, or fewer busy neighbours.".to_owned()
+            "Its threads waited for a CPU longer than they ran: it needs more CPUs or less busy neighbours.".to_owned()
         }
         Remark::Preempted => {
             "Its threads lost their CPU more often than they gave it up: more of them want to run than there are CPUs, \
@@ -194,7 +198,7 @@ fn counts(number: f64) -> String {
     thousands(&format!("{number:.0}"))
 }
 
-/// A number of events per second: one that is not 0 never looks so.
+/// A number of events per second; a number above 0 never looks like 0.
 fn rate(rate: f64) -> String {
     if rate > 0.0 && rate < 10.0 { number(rate) } else { counts(rate) }
 }

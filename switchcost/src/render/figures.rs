@@ -1,4 +1,4 @@
-//! Figures in full: all tables and curves, with what is to be known of them.
+//! Figures in full: all tables and curves, with notes on them.
 
 use contract::units::counted;
 use stats::MIN_ROUNDS;
@@ -38,7 +38,7 @@ pub(super) fn origin(figures: &Figures<'_>) -> [String; 2] {
         runs.first().map_or(0, |run| run.seed),
         runs.iter()
             .find_map(|run| run.build.rustc.as_deref())
-            .unwrap_or("rustc of unknown version"),
+            .unwrap_or("unknown version of rustc"),
         runtimes.collect::<String>(),
     );
     [provenance::machines(records), from]
@@ -47,15 +47,17 @@ pub(super) fn origin(figures: &Figures<'_>) -> [String; 2] {
 /// Remarks on all tables: how to read them, and doubts about them.
 pub(super) fn foot(figures: &Figures<'_>) -> Vec<String> {
     let intervals = match sessions::of(figures.records).len() {
-        0 | 1 => "95 % intervals from whole processes as samples",
+        0 | 1 => "95 % confidence intervals, with whole processes as samples",
         few if few < MIN_ROUNDS => {
-            "the span of the sessions' 95 % intervals; of sizes, one from whole processes"
+            "the span of the sessions' 95 % confidence intervals; for sizes, 95 % intervals with whole processes as samples"
         }
-        _ => "95 % intervals from sessions as samples; of sizes, from whole processes",
+        _ => {
+            "95 % confidence intervals, with sessions as samples; for sizes, with whole processes as samples"
+        }
     };
     let mut lines = vec![format!(
-        "In brackets: {intervals}. Times are at the machine's quiet speed. ~ marks a disturbed figure, \
-         ! one that its counters contradict."
+        "In brackets: {intervals}. Times are corrected to the machine's quiet speed. ~ marks a disturbed figure; \
+         ! marks a figure that its counters contradict."
     )];
     let known = known::measured(figures);
     let known: Vec<String> = known.iter().map(ToString::to_string).collect();
@@ -68,7 +70,7 @@ pub(super) fn foot(figures: &Figures<'_>) -> Vec<String> {
     lines.push(conditions.to_string());
     lines.extend(figures.noise_floor().map(|(name, floor)| {
         format!(
-            "Noise: two equal runs differ by up to {:.1} % ({name}); a smaller difference is noise.",
+            "Noise: equal runs differ by up to {:.1} % ({name}); a smaller difference is noise.",
             floor * 100.0
         )
     }));

@@ -1,4 +1,4 @@
-//! Every limit of a system against every program, and what raises it, for a terminal.
+//! Every limit of a system against every program, and how to raise it, for a terminal.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ use crate::views::limits::{LimitRow, LimitsReport, ProgramRow, Raise};
 pub fn text(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Result<()> {
     wrapped(&rights(&report.rights), 0, width, out)?;
     writeln!(out)?;
-    let title = "Most tasks that each limit allows (* binds first, · does not bound this one):";
+    let title = "Most tasks that each limit allows (* binds first, · no limit for this program):";
     wrapped(title, 0, width, out)?;
     writeln!(out)?;
     table(report, width, out)?;
@@ -29,8 +29,8 @@ pub fn text(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Re
     }
     writeln!(out)?;
     let heading = match report.tasks {
-        Some(tasks) => format!("For {} of each, in this order:", counted(tasks, "task")),
-        None => "For twice as many of each, in this order (--tasks N says what N of them take):"
+        Some(tasks) => format!("To make room for {} of each, in this order:", counted(tasks, "task")),
+        None => "To make room for twice as many of each, in this order (--tasks N shows it for N of them):"
             .to_owned(),
     };
     wrapped(&heading, 0, width, out)?;
@@ -40,7 +40,7 @@ pub fn text(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Re
 fn rights(rights: &Rights) -> String {
     let who = match (rights.root, rights.first_namespace) {
         (true, true) => "root",
-        (true, false) => "root of a user namespace only",
+        (true, false) => "root only in a user namespace",
         (false, _) => "not root",
     };
     let hard = match rights.sys_resource {
@@ -130,11 +130,13 @@ fn amount(status: &LimitStatus, value: Option<u64>) -> String {
 fn sentence(row: &ProgramRow, tasks: Option<u64>) -> String {
     let program = &row.program;
     if let Some(error) = &row.error {
-        return format!("{program}: cannot be asked: {error}");
+        return format!("{program}: it cannot be asked: {error}");
     }
     let most = match (row.most, &row.binding) {
-        (Some(most), Some(limit)) => format!("at most {}, for {limit}", counted(most, "task")),
-        _ => "no known limit bounds it".to_owned(),
+        (Some(most), Some(limit)) => {
+            format!("at most {}, because of {limit}", counted(most, "task"))
+        }
+        _ => "no known limit applies".to_owned(),
     };
     match (tasks, row.fits) {
         (Some(1), Some(true)) => format!("{program}: 1 task fits ({most})"),

@@ -31,7 +31,7 @@ pub fn text(report: &MachineReport, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)?;
     write_arrangement(&report.map, &report.allowed, out)?;
     if report.cpus.len() < 2 {
-        return writeln!(out, "\nOne CPU: no cache line travels.");
+        return writeln!(out, "\nThere is only one CPU, so no cache line travels.");
     }
     writeln!(out, "\nRound trip of a cache line between two CPUs, in ns:")?;
     matrix(report).write_text(WIDTH, out)?;
@@ -40,11 +40,15 @@ pub fn text(report: &MachineReport, out: &mut impl Write) -> io::Result<()> {
     let left = report.allowed.len() - report.cpus.len();
     if left > 0 {
         let are = if left == 1 { "is" } else { "are" };
-        writeln!(out, "{} {are} left out: --cpus LIST takes others.", counted(left, "CPU"))?;
+        writeln!(
+            out,
+            "{} {are} left out: use --cpus LIST to choose others.",
+            counted(left, "CPU")
+        )?;
     }
     if report.machine.virtualisation.as_deref().is_some_and(|host| host != "none") {
-        let line = "The machine is virtual: the topology shown may not be the real one, and the host may move \
-                    a CPU at any time. Repeat it to see.";
+        let line = "The machine is virtual: this topology may not be the real one, and the host may move a CPU at any time. Repeat \
+                    the command to see whether it does.";
         wrapped(line, 0, WIDTH, out)?;
     }
     Ok(())
@@ -76,7 +80,7 @@ fn write_line(name: &str, text: &str, out: &mut impl Write) -> io::Result<()> {
 fn groups(groups: &[Vec<u32>], map: &CpuMap) -> String {
     match groups.len() {
         0 => listed(groups),
-        number if number > 1 && *groups == map.cores => format!("{number}, one for each core"),
+        number if number > 1 && *groups == map.cores => format!("{number}, one per core"),
         number => format!("{number}: {}", listed(groups)),
     }
 }

@@ -1,4 +1,4 @@
-//! One process with all that was observed of it, in about twenty lines.
+//! One process with everything that was observed, in about twenty lines.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use crate::system::console::{plain_line, shell_line, shortened};
 /// Width of the names before the lines.
 const INDENT: usize = 13;
 
-/// Writes it; a figure that is unknown has no place.
+/// Writes it; unknown figures are left out.
 pub(crate) fn text(
     record: &Record,
     verdict: Option<Verdict>,
@@ -78,7 +78,7 @@ fn percentiles(record: &Record) -> Option<String> {
     let s = record.samples.as_ref()?;
     let [min, p50, p90, p99, max] = [s.min, s.p50, s.p90, s.p99, s.max].map(|ns| Nanos(ns as f64));
     let p999 = s.p999.map_or(String::new(), |ns| format!("p99.9 {}, ", Nanos(ns as f64)));
-    Some(format!("of the iteration: min {min}, p50 {p50}, p90 {p90}, p99 {p99}, {p999}max {max}"))
+    Some(format!("per iteration: min {min}, p50 {p50}, p90 {p90}, p99 {p99}, {p999}max {max}"))
 }
 
 fn cpu(record: &Record) -> Option<String> {
@@ -150,10 +150,10 @@ fn memory(record: &Record) -> Option<String> {
 fn per_task(record: &Record) -> Option<String> {
     let tasks = record.tasks? as f64;
     let user = record.resident()? as f64;
-    let mut line = format!("{} of the process", Quantity::Bytes.show(user / tasks));
+    let mut line = format!("{} in the process", Quantity::Bytes.show(user / tasks));
     if let Some(kernel) = record.kernel_gain() {
         line += &format!(
-            ", {} of the kernel; {} in all, the program's own share included",
+            ", {} in the kernel; {} in all, including the program's own share",
             Quantity::Bytes.show(kernel / tasks),
             Quantity::Bytes.show((user + kernel) / tasks)
         );

@@ -14,12 +14,12 @@ use crate::figures::{Figure, Outcome, Reading, grouped};
 use crate::views::tables::{Table, TableRow};
 
 /// Why two rows less their I/O have no ratio.
-const NO_NET: &str = "none: one of them is not above its I/O in every round";
+const NO_NET: &str = "none: one of them does not exceed its I/O in every round";
 
 /// Cell of a size that huge pages make meaningless.
 const VOID: &str = "void (huge pages)";
 
-/// A figure, or what became of it; the lines below the table say why.
+/// A figure, or what happened to it; the lines below the table say why.
 pub(super) fn cell(figure: Option<&Figure<'_>>) -> String {
     match figure.map(|figure| (figure, &figure.outcome)) {
         Some((figure, Outcome::Measured(reading))) => headline(figure, reading),
@@ -72,8 +72,8 @@ fn reading_grid(table: &Table<'_>) -> Grid {
     Grid::new(head, body)
 }
 
-/// A figure, or two if it has two modes, with what is to be said of its processes. Of a further column it is
-/// said in the section's own.
+/// A figure, or two if it has two modes, with a note on failed processes. For a further column, the section's own column
+/// has that note.
 fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
     let quantity = figure.quantity();
     let mut text = match &reading.modes {
@@ -95,7 +95,7 @@ fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
     text
 }
 
-/// Lines below a row's figures, derived from those of the section's own metric.
+/// Lines below a row's figures, derived from the section's own metric.
 fn derived_lines(table: &Table<'_>, row: &TableRow<'_>) -> Vec<Vec<String>> {
     let names = [
         "  switches per hop".to_owned(),
@@ -153,9 +153,10 @@ fn evidence_lines(table: &Table<'_>) -> Vec<String> {
     if evidence.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec!["Switches per hop: voluntary ones, + involuntary (preempted).".to_owned()];
+    let mut lines = vec!["Switches per hop: voluntary + involuntary (preempted).".to_owned()];
     if evidence.iter().any(|(evidence, _)| evidence.wakeups.is_some_and(|count| count >= FEW)) {
-        lines[0] += " Wake-ups: interrupts, about the share of the hops that cross CPUs.";
+        lines[0] +=
+            " Wake-ups are interrupts between CPUs, about one per hop that crosses to another CPU.";
     }
     let verdicts = grouped(evidence.into_iter().map(|(evidence, f)| (evidence.verdict, f)));
     lines.extend(
@@ -170,7 +171,7 @@ fn has_evidence(figure: &Figure<'_>) -> bool {
     figure.reading().is_some_and(|reading| reading.evidence.is_some())
 }
 
-/// Names of cases; a row stands for all of its own that could be among them.
+/// Names of cases; a row's name stands for all of its cases that could be among them.
 fn holders(
     table: &Table<'_>,
     figures: &[&Figure<'_>],
@@ -210,7 +211,7 @@ fn memory_grid(table: &Table<'_>) -> Grid {
         }
     }
     body.iter_mut().for_each(|line| line.resize(4, String::new()));
-    // First what counts: user memory alone flatters threads, whose larger part is the kernel's.
+    // First what counts: user memory alone flatters threads, since most of their memory is in the kernel.
     Grid::new(["", "together", "user", "kernel"], body)
 }
 
@@ -218,7 +219,7 @@ fn sizes(name: String, slopes: &Slopes) -> Vec<String> {
     let mut cells = [slopes.all.as_ref(), Some(&slopes.user), slopes.kernel.as_ref()]
         .map(|fit| fit.map_or("unknown".to_owned(), slope));
     if slopes.kernel.as_ref().is_some_and(|kernel| !kernel.is_seen()) {
-        // To add what is noise would make the sum no truer.
+        // Adding noise would not make the sum any truer.
         cells[0] = "user alone".to_owned();
         cells[2] += ", not distinguishable";
     }

@@ -1,4 +1,4 @@
-//! Verdicts as tables: of a duel, of two files, of an answer and of machines side by side.
+//! Tables of verdicts: for a duel, two files, an answer, and machines side by side.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::figures::number::{self, bracketed, capitalised, change_in_percent, pe
 use crate::figures::verdict::Verdict;
 use crate::views::comparison::Comparison;
 
-/// Figures that are counted apart, with what each is called.
+/// Figures that are counted separately, with their names.
 const TALLIES: [(Kind, &str); 5] = [
     (Kind::Time, "time per hop/task: "),
     (Kind::Memory, "memory per task (RSS): "),
@@ -23,7 +23,7 @@ const TALLIES: [(Kind, &str); 5] = [
     (Kind::Figure, ""),
 ];
 
-/// Table of verdicts: each line has a row's name, both figures, their ratio or change, and what can be said of it.
+/// Table of verdicts: each line has a row's name, both figures, their ratio or change, and the verdict.
 pub(super) fn grid([first, second, ratio]: [&str; 3], lines: Vec<[String; 5]>) -> Grid {
     let body = lines.into_iter().map(Vec::from).collect();
     Grid::new(["", first, second, ratio, "verdict"], body)
@@ -50,7 +50,7 @@ fn head(comparison: &Comparison) -> Vec<String> {
     lines.extend([format!("A: {a}"), format!("B: {b}")]);
     lines.extend_from_slice(notes);
     lines.push(format!(
-        "intervals of {} for all rows together; unchanged: within ± {}",
+        "intervals are joint over all rows ({}); unchanged means within ± {}",
         percent(comparison.confidence),
         percent(comparison.margin)
     ));
@@ -90,7 +90,7 @@ fn section(title: &str, rows: &[&Row]) -> Section {
                 twin.map_or(String::new(), |twin| format!(" by {}", change(row, finding, &twin)));
             reasons.push((format!("{why}{by}"), row.name.as_str()));
         }
-        // The tally says enough of what both sides have next to none of.
+        // The tally says enough about counts that are next to nothing on both sides.
         if !finding.is_scarce() {
             body.push(line(row, finding));
         }
@@ -100,7 +100,7 @@ fn section(title: &str, rows: &[&Row]) -> Section {
     Section { title: title.to_owned(), grid: grid(["A", "B", "change"], body), lines }
 }
 
-/// Line of a finding; that of a count is indented, below the time of its row.
+/// Line of a finding; the line of a count is indented, below the time of its row.
 fn line(row: &Row, finding: &Finding) -> [String; 5] {
     let name = match finding.kind {
         Kind::Switches => "  voluntary switches",
@@ -132,7 +132,7 @@ fn verdict(finding: &Finding) -> String {
     }
 }
 
-/// A change with its interval: in per cent, or as a difference for each hop or task.
+/// A change with its interval: in per cent, or as a difference per hop or task.
 fn change(row: &Row, finding: &Finding, change: &Interval) -> String {
     if finding.is_share {
         let show = |value: f64| change_in_percent(1.0 + value);

@@ -1,4 +1,4 @@
-//! One runner at a time: two that measure at once measure each other.
+//! One runner at a time: two runners that measure at once would measure each other.
 
 use std::env;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
@@ -23,8 +23,8 @@ const USUAL: &str = "/tmp/switchcost.lock";
 /// Pause between two attempts to get the lock: too few to disturb who has it.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Waits for the turn to measure, which lasts until the file is dropped; children do not inherit it. `None` if a signal
-/// ended the wait, or if there is no lock: one that cannot be had is reported, and does not stop the run.
+/// Waits for the lock, and holds it until the file is dropped; children do not inherit it. `None` if a signal ended the
+/// wait, or if there is no lock: a lock that cannot be had is reported, but does not stop the run.
 pub(crate) fn acquire() -> Option<File> {
     let path = match env::var_os(VARIABLE) {
         None => PathBuf::from(USUAL),
@@ -34,14 +34,14 @@ pub(crate) fn acquire() -> Option<File> {
     open(&path).and_then(lock).unwrap_or_else(|e| {
         let path = path.display();
         console::say(format_args!(
-            "switchcost: cannot lock {path}: {e}; make sure that no other switchcost measures now, or name another file by {VARIABLE}"
+            "switchcost: cannot lock {path}: {e}; make sure that no other switchcost is measuring, or name another file by {VARIABLE}"
         ));
         None
     })
 }
 
-/// Opens the file, and makes it if it is not there. Reading is enough for flock(2), so the file may be
-/// another user's. Anybody may write to the folder: no link is followed, and no FIFO is waited for.
+/// Opens the file, or creates it. Reading is enough for flock(2), so the file may belong to another user. Anybody may
+/// write to the folder, so no link is followed and no FIFO is waited for.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     match OpenOptions::new().read(true).custom_flags(flags.bits()).open(path) {
@@ -64,7 +64,7 @@ fn lock(file: File) -> io::Result<Option<File>> {
             Err(TryLockError::Error(e)) => return Err(e),
             Err(TryLockError::WouldBlock) if has_waited => {}
             Err(TryLockError::WouldBlock) => console::say(format_args!(
-                "switchcost: waiting for {} to end: two measurements at once would spoil each other; {VARIABLE}=none does not wait",
+                "switchcost: waiting for {} to end, since two measurements at once would disturb each other; with {VARIABLE}=none it does not wait",
                 holder(&file)
             )),
         }

@@ -78,7 +78,7 @@ pub(crate) fn append(path: &Path) -> io::Result<(File, bool)> {
     Ok((file, false))
 }
 
-/// Checks that it is a regular file. /dev/null is a wish to keep nothing.
+/// Checks that it is a regular file, or /dev/null, which keeps nothing.
 pub(crate) fn ensure_output(found: &Metadata) -> io::Result<()> {
     let kind = match found.file_type() {
         kind if kind.is_file() => return Ok(()),
@@ -97,7 +97,8 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
 }
 
-/// What this process was given and a path names: standard output, standard error, or the pipe of a process substitution.
+/// The file that this process was given, if the path names one: standard output, standard error, or the pipe of a
+/// process substitution.
 fn given(path: &Path) -> io::Result<Option<File>> {
     let cloned = |fd: BorrowedFd<'_>| Ok(Some(File::from(fd.try_clone_to_owned()?)));
     if is_stdout(path) {
@@ -118,7 +119,7 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<String> {
     // No FIFO is waited for.
     let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file: write it into one"));
+        return Err(io::Error::other("it is not a regular file: copy it into one"));
     }
     let mut text = String::new();
     file.take(most + 1).read_to_string(&mut text)?;

@@ -107,7 +107,7 @@ const SOCKETS: [c_int; 2] = [libc::AF_ALG, libc::AF_VSOCK];
 /// On an architecture whose numbers are not known.
 pub(crate) fn docker() -> anyhow::Result<Filter> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)
-        .context("seccomp=docker: it is known on x86_64 and aarch64")?;
+        .context("seccomp=docker: the filter is only known for x86_64 and aarch64")?;
     let is_allowed = |number: &c_long| {
         !NONE.contains(number)
             && !MODULES.contains(number)

@@ -133,8 +133,8 @@ fn of(path: &Path, error: &io::Error) -> String {
 fn strange(path: &Path, facts: &Metadata) -> String {
     let (name, uid, mode) = (path.display(), facts.uid(), facts.mode() & 0o7777);
     format!(
-        "{name} belongs to another user ({uid}, mode {mode:o}), who decides what it does: remove it, or take it over \
-         by chown if you know what it is"
+        "{name} belongs to another user ({uid}, mode {mode:o}), who decides what it does: remove it, or take it \
+         over by chown if you know what it is"
     )
 }
 
@@ -143,11 +143,11 @@ fn open(path: &Path, facts: &Metadata) -> String {
     let (uid, gid) = (facts.uid(), facts.gid());
     // /tmp is what it is.
     let remedy = match mode & STICKY {
-        0 => format!("`chmod go-w {name}` after a look at what is there, or take another folder"),
-        _ => "take a folder of your own".to_owned(),
+        0 => format!("look at what is there, then run `chmod go-w {name}`, or use another folder"),
+        _ => "use a folder of your own".to_owned(),
     };
     format!(
-        "others may write to {name} (user {uid}, group {gid}, mode {mode:o}), and so decide what runs: {remedy}"
+        "others may write to {name} (user {uid}, group {gid}, mode {mode:o}), so they can decide what runs: {remedy}"
     )
 }
 

@@ -44,7 +44,7 @@ fn wait(to: BorrowedFd<'_>) -> io::Result<()> {
         polled.extend(signal.map(|signal| PollFd::new(signal, PollFlags::POLLIN)));
         match poll(&mut polled, patience) {
             Ok(0) => {
-                let why = "its reader takes nothing, and a signal asked to stop";
+                let why = "nobody reads the output, and a signal asked to stop";
                 return Err(io::Error::new(ErrorKind::TimedOut, why));
             }
             Ok(_) if polled[0].any().unwrap_or(true) => return Ok(()),

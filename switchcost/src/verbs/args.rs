@@ -1,4 +1,4 @@
-//! Values of flags that more than one verb takes.
+//! Values of flags that several verbs take.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -22,7 +22,7 @@ use crate::system::console::{BadUsage, shell_line};
 use crate::system::executable::Executable;
 use crate::system::replace;
 
-/// Output of a verb whose answer is no table of records.
+/// Output format of a verb that prints something other than tables of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TextOrJson {
     /// for a terminal
@@ -31,10 +31,10 @@ pub(crate) enum TextOrJson {
     Json,
 }
 
-/// A program and its own flags, which end the command line.
+/// A program and its own flags, at the end of the command line.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProgramArgs {
-    /// The program, by its name or its path, and its flags
+    /// Name or path of the program, and its flags
     #[arg(
         required = true,
         trailing_var_arg = true,
@@ -47,12 +47,12 @@ pub(crate) struct ProgramArgs {
 impl ProgramArgs {
     /// The program and its flags.
     pub(crate) fn split(&self) -> anyhow::Result<(&str, &[String])> {
-        let (program, flags) = self.program.split_first().context("no program is named")?;
+        let (program, flags) = self.program.split_first().context("name a program")?;
         Ok((program, flags))
     }
 }
 
-/// True if the flags ask a program for its help, which it has printed: that is no answer to a runner.
+/// True if the flags ask a program for its help. It has then printed it, which is no answer to a runner.
 pub(crate) fn shows_help(program: &Executable, flags: &[String]) -> anyhow::Result<bool> {
     if !flags.iter().any(|flag| ["--help", "-h"].contains(&flag.as_str())) {
         return Ok(false);
@@ -67,16 +67,16 @@ pub(crate) fn shows_help(program: &Executable, flags: &[String]) -> anyhow::Resu
 /// How each process is measured.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Measure {
-    /// Time that a program may take to answer or to end; then it is ended by SIGTERM, and 10 s later by SIGKILL [default:
-    /// 10m; within a budget a quarter of it, or 10 s]
+    /// How long a program may take to answer or to end, before it gets SIGTERM and, 10 s later, SIGKILL [default: 10m;
+    /// within a budget a quarter of it, but at least 10s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time_limit, help_heading = "Advanced")]
     timeout: Option<Duration>,
 
-    /// Keep each sample in the results, not only their summary
+    /// Keep every sample in the results, not only a summary
     #[arg(long, help_heading = "Results")]
     keep_samples: bool,
 
-    /// Count events (perf_event_open(2)) in a further run of each process that is not timed
+    /// Count events with perf_event_open(2), in an extra, untimed run of each process
     #[arg(long, help_heading = "Results")]
     counters: bool,
 }
@@ -96,8 +96,8 @@ impl Measure {
         let most = cases.iter().max_by_key(|case| case.iters).filter(|_| self.keep_samples);
         let Some(case) = most.filter(|case| case.iters > MOST_KEPT) else { return Ok(()) };
         Err(BadUsage::new(format!(
-            "--keep-samples: a record holds at most {MOST_KEPT} samples, and {} has {} iterations: fewer iterations \
-             fit, or several runs",
+            "--keep-samples: a record holds at most {MOST_KEPT} samples, but {} has {} iterations: use fewer \
+             iterations, or several runs",
             case.program, case.iters
         )))
     }
@@ -106,12 +106,12 @@ impl Measure {
 /// Cases of a plan.
 #[derive(Debug, clap::Args)]
 pub(super) struct Selection {
-    /// Built-in plan by its name, or a TOML file by its path
+    /// Name of a built-in plan, or path of a TOML file
     #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, default_value = "default", help_heading = "Plan")]
     plan: OsString,
 
-    /// Only cases whose section, row, column or name in the answer contains this text, case-insensitive; run keeps the
-    /// rows that they are divided by, or that they subtract, too
+    /// Only cases with this text in their section, row, column or name in the answer, in upper or lower case; run also
+    /// keeps the rows that these are divided by or subtract
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new(), help_heading = "Plan")]
     filter: Option<String>,
 }
@@ -133,8 +133,7 @@ impl Selection {
         plan.with_paths_from(path.parent().unwrap_or(path)).map_err(fault)
     }
 
-    /// Keeps the cases that the filter lets through, and those that a ratio of theirs divides by or a difference
-    /// subtracts, if they are measured with it.
+    /// Keeps the cases that match the filter and, with `with_needs`, the cases that these are divided by or subtract.
     pub(super) fn retain(&self, cases: &mut Vec<Case>, with_needs: bool) -> anyhow::Result<()> {
         let Some(filter) = &self.filter else {
             return Ok(());
@@ -143,8 +142,8 @@ impl Selection {
         let mut wanted: HashSet<u32> = wanted.map(|case| case.index).collect();
         if wanted.is_empty() {
             return Err(BadUsage::new(format!(
-                "--filter: no case has '{filter}' in its section, row, column or name in the answer; `switchcost run \
-                 --list` shows all"
+                "--filter: no case has '{filter}' in its section, row, column or name in the answer: `switchcost run \
+                 --list` lists them"
             )));
         }
         if with_needs {

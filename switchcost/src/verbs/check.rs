@@ -1,4 +1,4 @@
-//! `switchcost check`: a program in any language, held to the contract.
+//! `switchcost check`: checks a program in any language against the contract.
 
 use std::io::Write;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::verbs::args::{ProgramArgs, TextOrJson};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Time to wait before a silent program counts as hung
+    /// How long a program may be silent before it counts as hung
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1m", value_parser = time_limit)]
     timeout: Duration,
 
@@ -81,11 +81,12 @@ impl Args {
 
     /// The program, which can be started.
     fn candidate(&self, program: &str, flags: &[String]) -> anyhow::Result<Candidate> {
-        let bad = |why: String| BadUsage::new(format!("{why}: the checks set it"));
+        let bad =
+            |why: String| BadUsage::new(format!("{why}: the checks set it themselves: drop it"));
         ensure_no_runner_flags(flags).map_err(|e| bad(e.to_string()))?;
         let names = flags.iter().map(|flag| flag.split('=').next().unwrap_or(flag));
         if let Some(name) = names.into_iter().find(|name| ["--tasks", "--threads"].contains(name)) {
-            return Err(bad(format!("{name} is the runner's own")));
+            return Err(bad(format!("{name} belongs to the runner")));
         }
         let programs = Programs::find([program], &built_in_tables()?)?;
         let executable = programs.executable(program).map_err(|e| BadUsage::new(e.to_string()))?;

@@ -1,4 +1,4 @@
-//! `switchcost compare`: what has changed between two files of records.
+//! `switchcost compare`: what has changed between two results files.
 
 use std::path::PathBuf;
 use std::slice;
@@ -25,8 +25,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 
-    /// End with status 1 if the whole interval of a change for the worse lies above this, with 125 if a case failed
-    /// or is missing; it is the margin of 'unchanged', too [default: 5% for that alone]. 5% and 5 are the same
+    /// Exit with status 1 if the whole interval of a change for the worse lies above this, and with 125 if a case failed
+    /// or is missing. Also the margin for 'unchanged', which is otherwise 5%; 5% and 5 mean the same
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = values::percent)]
     fail_above: Option<f64>,
 }
@@ -36,7 +36,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     for path in [&args.old, &args.new] {
         let contents = store::read(path)?;
         store::tell(path, &contents);
-        ensure!(!contents.records.is_empty(), "{} holds no measured process", path.display());
+        ensure!(
+            !contents.records.is_empty(),
+            "{} holds no measured process: name a file that `switchcost` wrote",
+            path.display()
+        );
         files.push(contents.records);
     }
     let figures = [Figures::of(&files[0]), Figures::of(&files[1])];
@@ -48,7 +52,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if args.fail_above.is_none() {
         return Ok(());
     }
-    let other_cpus = "the files are of different CPUs; compare those of one machine";
+    let other_cpus = "the files come from different CPUs; compare files from one machine";
     ensure!(comparison.is_one_cpu, End::nothing_said(other_cpus));
-    Gate::All.judge(&comparison.rows, args.fail_above, "`switchcost duel` may tell, in turns")
+    Gate::All.judge(
+        &comparison.rows,
+        args.fail_above,
+        "`switchcost duel`, which measures both in turns, may have one",
+    )
 }

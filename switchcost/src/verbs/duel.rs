@@ -1,4 +1,4 @@
-//! `switchcost duel`: two builds or settings in turns, and what has changed.
+//! `switchcost duel`: measures two builds or settings in turns, and judges what has changed.
 
 use std::collections::BTreeSet;
 use std::slice;
@@ -27,13 +27,13 @@ use crate::views::comparison::Comparison;
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("budget", |it| it.help(
-    "Time for the whole duel, builds apart: rounds go on until it is used [default: 60s]"
+    "Time for the whole duel, without builds: rounds go on until it is used up [default: 60s]"
 )))]
 #[command(mut_arg("out", |it| it.help(
     "Append the records to this file [default: duel-DATE.jsonl in this folder]"
 )))]
 pub(crate) struct Args {
-    /// Old side; it is measured against itself too, which shows the noise
+    /// Old side; it is also measured against itself, which shows the noise
     #[arg(value_name = "A", default_value = ".")]
     first: Side,
 
@@ -41,23 +41,23 @@ pub(crate) struct Args {
     #[arg(value_name = "B", default_value = ".")]
     second: Side,
 
-    /// Most pairs of a row, one in each round [default: as many as the budget allows]; 8 are enough for counts
+    /// Maximum number of pairs per row, one per round [default: as many as the budget allows]; 8 are enough for counts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
     pairs: Option<u32>,
 
-    /// End with status 1 if the whole interval of a change for the worse lies above this, with 125 if a row fails; it is
-    /// the margin of 'unchanged', too [default: 5% for that alone]. 5% and 5 are the same
+    /// Exit with status 1 if the whole interval of a change for the worse lies above this, and with 125 if a row fails.
+    /// Also the margin for 'unchanged', which is otherwise 5%; 5% and 5 mean the same
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = values::percent)]
     fail_above: Option<f64>,
 
-    /// Figures that --fail-above looks at
+    /// Figures that --fail-above judges
     #[arg(long, value_enum, default_value_t = Gate::All, requires = "fail_above")]
     fail_on: Gate,
 
     #[command(flatten)]
     keep: Kept,
 
-    // The heading of a group is that of all that follows it.
+    // A group's heading applies to everything after it.
     #[command(flatten)]
     settings: Settings,
 
@@ -65,38 +65,38 @@ pub(crate) struct Args {
     selection: Selection,
 }
 
-/// Time of a duel if nobody says how much.
+/// Default time of a duel.
 const BUDGET: Duration = Duration::from_secs(60);
 
-/// What the sides are started with.
+/// Settings that the sides are started with.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Settings")]
 struct Settings {
-    /// Setting of the old side, repeatable: NAME=VALUE (environment), flags="--workers 4" (for the programs that
-    /// know them), cpus=0-3, policy=batch, slack=1ns, wrap="nice -n 19" (a command that executes the program),
-    /// or seccomp=docker (the filter of Docker's default profile: moby/profiles, seccomp/v0.2.3)
+    /// Setting for the old side, repeatable: NAME=VALUE (an environment variable), flags="--workers 4" (for the programs
+    /// that have them), cpus=0-3, policy=batch, slack=1ns, wrap="nice -n 19" (a command that executes the program), or
+    /// seccomp=docker (the filter in Docker's default profile: moby/profiles, seccomp/v0.2.3)
     #[arg(long = "a", value_name = "SETTING")]
     a: Vec<Change>,
 
-    /// Setting of the new side, repeatable
+    /// Setting for the new side, repeatable
     #[arg(long = "b", value_name = "SETTING")]
     b: Vec<Change>,
 
-    /// A further setting of the new side, repeatable: each has rows of its own, and all intervals hold together
+    /// Extra setting for the new side, repeatable: each one has its own rows, and the intervals are joint over all rows
     #[arg(long, value_name = "SETTING")]
     each: Vec<Change>,
 
-    /// Command that runs before the new side's processes start and before its slices, as `sh -c` does, such as
+    /// Command to run, by `sh -c`, before the new side's processes start and before its slices, such as
     /// "sysctl -q kernel.sched_autogroup_enabled=0"
     #[arg(long, value_name = "COMMAND", requires = "after_b")]
     before_b: Option<String>,
 
-    /// Command that runs after them, in any case, and puts back what the other one changed; `true` if it is nothing
+    /// Command to run after them, whatever happens, to undo --before-b; `true` if there is nothing to undo
     #[arg(long, value_name = "COMMAND")]
     after_b: Option<String>,
 }
 
-/// Why a program would not run as a side has it.
+/// Why a program would not run in the way that a side asks for.
 fn refusal(case: &Case, programs: &Programs) -> Option<String> {
     let setting = case.setting_among(Cpus::allowed().ok().as_ref());
     match programs.of(case) {
@@ -114,7 +114,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if signals::received().is_some() {
         return Ok(());
     }
-    args.fail_on.judge(&rows, args.fail_above, "repeat it, or give a larger --budget")
+    args.fail_on.judge(&rows, args.fail_above, "repeat the duel, or give it a larger --budget")
 }
 
 /// Measures and prints; returns the rows with their findings.
@@ -132,7 +132,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
         Lineup::of(cases, &plan.programs, &sides, refusal)?;
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
-    // Not before the builds: the signal that ends one would leave an empty file.
+    // Not before the builds: a signal that ends a build would leave an empty file.
     let store = args.keep.store("duel")?;
     let path = store.path().to_owned();
     let options = Options { around: around.clone(), ..args.keep.measure.options() };
@@ -160,19 +160,19 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     Ok(duel.rows)
 }
 
-/// Says before it starts what a duel can show, from what programs usually take and how pairs usually spread.
+/// Says before the start what a duel can show, from the usual times of programs and the usual spread of pairs.
 fn say_what_fits(cases: &[Case], budget: Duration, most: u32, rows: usize) {
     let (rounds, least) = pacing::forecast(cases, budget);
     if least > budget {
         console::say(format_args!(
-            "{MIN_PAIRS} rounds, which a verdict needs, take about {0:.0} s: give --budget {0:.0}s, or fewer rows",
+            "a verdict needs {MIN_PAIRS} rounds, which take about {0:.0} s: use --budget {0:.0}s, or fewer rows (--filter)",
             least.as_secs_f64().ceil()
         ));
     }
     let rounds = rounds.min(most);
     if let Some([steady, unsteady]) = pairs::usual_reach(rounds, rows) {
         console::say(format_args!(
-            "about {rounds} rounds: pinned rows usually show a change beyond ± {:.1} %, on an unsteady machine ± {:.1} %",
+            "about {rounds} rounds: pinned rows usually show changes beyond ± {:.1} %, or ± {:.1} % on an unsteady machine",
             steady * 100.0,
             unsteady * 100.0
         ));

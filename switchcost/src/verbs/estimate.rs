@@ -1,5 +1,5 @@
-//! `switchcost estimate`: what a load costs here as threads and as async tasks, measured by two servers; or what the
-//! switches of a running service cost.
+//! `switchcost estimate`: what a load costs here with threads and with async tasks, as two servers measure it; or what
+//! a running service spends on switches.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,11 +28,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = rate)]
     switches: Option<u32>,
 
-    /// Connections that are open at once, such as 1000 [default: 200]
+    /// Number of open connections, such as 1000 [default: 200]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = connections)]
     connections: Option<u32>,
 
-    /// Watch this process and all that it starts, and tell what their switches cost; or several: 12,34
+    /// Watch this process and all that it starts, and say what their switches cost; for several processes, 12,34
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), value_delimiter = ',', conflicts_with = "load")]
     pid: Vec<i32>,
 
@@ -44,19 +44,21 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
 
-    /// Results that hold the price of a switch [default: this machine's newest switchcost-*.jsonl in this folder that has
-    /// it]
+    /// Results with the price of a switch [default: the newest switchcost-*.jsonl in this folder that has it and is from
+    /// this machine]
     #[arg(value_name = "FILE", conflicts_with = "load")]
     results: Option<PathBuf>,
 }
 
-/// Most files of a folder that are looked into.
+/// Maximum number of files in a folder to look into.
 const MOST_FILES: usize = 50;
 
 fn span(text: &str) -> Result<Duration, String> {
     let text = if text.parse::<u32>().is_ok() { &format!("{text}s") } else { text };
     match text.parse::<Span>()? {
-        Span(ns) if ns < 1_000_000_000 => Err("watch for 1s or more".to_owned()),
+        Span(ns) if ns < 1_000_000_000 => {
+            Err("a service is watched for 1s or more: raise it".to_owned())
+        }
         span => Ok(span.into()),
     }
 }
@@ -65,13 +67,13 @@ fn rate(text: &str) -> Result<u32, String> {
     let number = text.strip_suffix("/s").unwrap_or(text).trim();
     match many(number) {
         Some(rate @ 10..=1_000_000) => Ok(rate as u32),
-        Some(_) => Err("a rate is from 10/s to 1M/s".to_owned()),
+        Some(_) => Err("a rate is at least 10/s and at most 1M/s".to_owned()),
         None => Err(format!("'{text}' is not a rate: write one such as 20k/s or 20,000")),
     }
 }
 
 fn connections(text: &str) -> Result<u32, String> {
-    u32::try_from(tasks(text)?).map_err(|_| "4 billion connections are the most".to_owned())
+    u32::try_from(tasks(text)?).map_err(|_| "at most 4 billion connections are possible".to_owned())
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
@@ -80,18 +82,18 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     if args.switches.is_none() && args.connections.is_none() {
         return Err(BadUsage::new(
-            "name a load (--switches, --connections) or a running service (--pid)",
+            "describe a load by --switches and --connections, or name a running service by --pid",
         ));
     }
     let load =
         Load { rate: args.switches.unwrap_or(5000), connections: args.connections.unwrap_or(200) };
     console::say(format_args!(
-        "measuring two servers under this load, for 15 s, or longer at a low rate or with many connections …"
+        "measuring two servers under this load: 15 s, or longer at a low rate or with many connections …"
     ));
     let (path, records) = run_here(&Plan::parse(&load.plan())?)?;
     ensure!(
         signals::received().is_none(),
-        "interrupted while it measured: the part is kept in {}",
+        "interrupted: what was measured is in {}",
         path.display()
     );
     let loaded = Loaded::of(load, &Figures::of(&records));
@@ -101,7 +103,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Watches a service, and prices its switches if there are results that tell the price. Nothing is measured for that.
+/// Watches a service, and prices its switches if there are results with the price. Nothing is measured for that.
 fn watch(args: &Args) -> anyhow::Result<()> {
     let mut processes = Vec::new();
     for &id in &args.pid {
@@ -122,33 +124,33 @@ fn watch(args: &Args) -> anyhow::Result<()> {
     let service = service::watch(&processes, args.length, || signals::received().is_some());
     ensure!(
         service.is_some() || signals::received().is_none(),
-        "interrupted too soon: nothing is known of the service"
+        "interrupted too soon: nothing is known about the service yet"
     );
     let service: Service = service.context(
-        "the process ended too soon to be measured: watch one that lives for some seconds",
+        "the process ended too soon to be measured: watch one that runs for at least a few seconds",
     )?;
     let watched = Watched::of(processes, service, prices);
     output::print_as(args.format, &watched, |out| render::estimate::service(&watched, out))
 }
 
-/// Prices of a file that the user names.
+/// Prices from a file that the user names.
 fn named(path: &Path) -> anyhow::Result<Prices> {
     let contents = store::read(path)?;
     store::tell(path, &contents);
     let here = facts::machine::read();
     if !contents.records.iter().all(|record| record.machine().same_machine(&here).is_empty()) {
         let machine = provenance::machines(&contents.records);
-        console::say(format_args!("{} is of another machine: {machine}", path.display()));
+        console::say(format_args!("{} is from another machine: {machine}", path.display()));
     }
     Prices::of(&contents.records, &path.display().to_string()).ok_or_else(|| {
         BadUsage::new(format!(
-            "{} does not tell what a switch costs: `switchcost --quick` measures it",
+            "{} does not say what a switch costs: measure that by `switchcost --quick`",
             path.display()
         ))
     })
 }
 
-/// Prices of the newest results in this folder that have them and are of this machine.
+/// Prices from the newest results in this folder that have them and come from this machine.
 fn newest() -> Option<Prices> {
     let here = facts::machine::read();
     newest_first(Path::new(".")).iter().take(MOST_FILES).find_map(|path| {

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use crate::figures::finding::{Finding, Kind, Row};
 use crate::figures::number::percent;
 
-/// An end of a comparison with a status of its own, and its reason.
+/// The end of a comparison: its own exit status, and the reason.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) status: u8,
@@ -17,7 +17,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// No verdict on what was asked; the reason says what is to be done.
+    /// No verdict on the figures that were asked for; the reason says what to do.
     pub(crate) fn nothing_said(why: &str) -> Self {
         End { status: 3, why: format!("nothing can be said: {why}") }
     }
@@ -41,9 +41,9 @@ impl std::error::Error for End {}
 pub(crate) enum Gate {
     /// times, memory and counts
     All,
-    /// voluntary switches, page faults and resident memory per task: all but times
+    /// everything but times: voluntary switches, page faults and resident memory per task
     Counts,
-    /// times
+    /// only times
     Times,
 }
 
@@ -56,8 +56,8 @@ impl Gate {
         }
     }
 
-    /// The exit status, as an error unless it is 0. Nothing is worse than `limit` if there is none; `remedy` is what
-    /// to do if nothing can be said.
+    /// The exit status, as an error unless it is 0. Without a `limit` nothing is worse; `remedy` says what to do if
+    /// nothing can be said.
     pub(crate) fn judge(
         self,
         rows: &[Row],
@@ -78,7 +78,7 @@ impl Gate {
             failed.is_empty() || (limit.is_none() && findings.peek().is_some()),
             End::untested(format!("failed: {failed}"))
         );
-        // Counts alone say nothing of the time.
+        // Counts alone say nothing about the time.
         let is_asked = |kind: Kind| self.includes(kind) && !(self == Gate::All && kind.is_count());
         let what = match self {
             Gate::All => "time or size",

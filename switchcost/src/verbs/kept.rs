@@ -1,4 +1,4 @@
-//! What verbs share that measure a plan.
+//! Flags and steps of the verbs that measure a plan.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,23 +22,23 @@ use crate::plan::{Plan, Row, Section, built_in_tables};
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 
-/// How records are made, and what becomes of them.
+/// How records are made and kept.
 #[derive(Debug, clap::Args)]
 pub(super) struct Kept {
     /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
     #[arg(long, value_name = "FILE", conflicts_with = "resume", help_heading = "Results")]
     out: Option<PathBuf>,
 
-    /// Go on where the run that wrote this file was stopped; give the same options again
+    /// Continue the interrupted run that wrote this file; give the same options again
     #[arg(long, value_name = "FILE", conflicts_with = "seed", help_heading = "Results")]
     resume: Option<PathBuf>,
 
-    /// Shuffle each round by this number [default: drawn from the clock]
+    /// Seed that shuffles the order of each round [default: drawn from the clock]
     #[arg(long, value_name = "N", help_heading = "Advanced")]
     pub(super) seed: Option<u64>,
 
-    /// Time for the whole run, builds apart: nothing is started after it, and values that have no process by then are
-    /// named [default: no limit]
+    /// Time for the whole run, without builds: nothing starts after that, and values that were not reached are listed
+    /// [default: no limit]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time_limit)]
     pub(super) budget: Option<Duration>,
 
@@ -50,17 +50,18 @@ pub(super) struct Kept {
     pub(super) format: Format,
 }
 
-/// The file of the records, and those of the run that goes on.
+/// The file for the records, and the records of the run that is continued.
 type Opened = (Store, Contents);
 
 impl Kept {
-    /// Opens the file, of this name if it is new. It comes first: nothing may be built or measured that cannot be kept.
+    /// Opens the file, with this name if it is new. That comes first: nothing should be built or measured that cannot be
+    /// kept.
     pub(super) fn open(&self, name: &str) -> anyhow::Result<Opened> {
         let earlier = self.earlier()?;
         Ok((self.store(name)?, earlier))
     }
 
-    /// The records of the run that goes on.
+    /// The records of the run that is continued.
     pub(super) fn earlier(&self) -> anyhow::Result<Contents> {
         self.resume.as_deref().map_or(Ok(Contents::default()), earlier)
     }
@@ -70,7 +71,7 @@ impl Kept {
         Store::open(self.out.as_deref().or(self.resume.as_deref()), name)
     }
 
-    /// Measures what the limits allow of a sweep, whose programs all have these flags, and names the rest.
+    /// Measures as much of a sweep as the limits allow, and names the rest. All programs get these flags.
     pub(super) fn sweep(
         &self,
         sweep: Section,
@@ -94,12 +95,12 @@ impl Kept {
             let is_limited = |cut: &Feasibility| matches!(cut, Feasibility::TooMuch { .. });
             ensure!(
                 !campaign.cuts.iter().any(is_limited),
-                "the limits of this system allow no point of this sweep"
+                "the limits of this system allow no point of this sweep: lower its range, or see `switchcost limits`"
             );
-            return Err(BadUsage::new("none of the programs takes these flags"));
+            return Err(BadUsage::new("none of the programs has these flags: see their --help"));
         }
         let end = limit.map(format_duration);
-        let end = end.map(|limit| format!("; none is started after {limit} (--budget)"));
+        let end = end.map(|limit| format!("; nothing starts after {limit} (--budget)"));
         console::say(format_args!("{}{}", campaign.describe(), end.unwrap_or_default()));
         let time = limit.map_or(Time::Unlimited, Time::Limit);
         self.measure(&plan, campaign, opened, time, true)
@@ -129,7 +130,7 @@ impl Kept {
 pub(super) fn say_how_to_go_on(path: &Path) {
     if signals::received().is_some() {
         console::say(format_args!(
-            "the same options with --resume {} go on from here",
+            "to continue, give the same options with --resume {}",
             console::shell_word(&path.to_string_lossy())
         ));
     }

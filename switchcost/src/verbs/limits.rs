@@ -1,4 +1,4 @@
-//! `switchcost limits`: what every limit of this system allows, and what raises it.
+//! `switchcost limits`: what each limit of this system allows, and how to raise it.
 
 use ::limits::Limits;
 use anyhow::ensure;
@@ -18,8 +18,8 @@ use crate::views::limits::{self, Asked, ProgramRow};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Check so many tasks, and end with status 1 if some program cannot hold them. Without it the
-    /// commands make room for twice as many as each program may have now
+    /// Check whether each program can have this many tasks, and exit with status 1 if one cannot. Without the flag, the
+    /// commands in the output make room for twice as many tasks as each program can have now
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = values::tasks)]
     tasks: Option<u64>,
 
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
 
-    /// Check this command line instead of all programs: the name or path of a program, and its flags
+    /// Check only this command line: the name or path of a program, and its flags [default: all programs]
     #[arg(value_name = "PROGRAM [FLAGS]", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
 }
@@ -60,17 +60,17 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         rows.map(|row| row.program.as_str()).collect::<Vec<_>>().join(", ")
     };
     let silent = names(|row| row.error.is_some());
-    ensure!(silent.is_empty(), "it is not known whether these can: {silent}");
+    ensure!(silent.is_empty(), "these programs could not be asked: {silent}");
     let failed = names(|row| row.fits == Some(false));
     ensure!(
         failed.is_empty(),
-        "{}: more than this system allows for {failed}",
+        "{}: this system does not allow that many for {failed}",
         counted(tasks, "task")
     );
     Ok(())
 }
 
-/// Needs of every program of the built-in plans that is here, with its usual flags, in their order there.
+/// Needs of every installed program of the built-in plans, with its default flags, in the plans' order.
 fn ask_all() -> anyhow::Result<Vec<Asked>> {
     let mut names: Vec<String> = Vec::new();
     for plan in BUILT_IN {
@@ -98,7 +98,7 @@ fn ask(name: String, programs: &Programs) -> Asked {
     (name, needs)
 }
 
-/// Description of a program's command line, with `tasks` in front of its flags if it is given.
+/// Description of a program's command line; `tasks`, if given, goes before its flags.
 fn describe(
     program: &Executable,
     flags: &[String],

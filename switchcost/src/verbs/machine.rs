@@ -1,4 +1,4 @@
-//! `switchcost machine`: the topology of the CPUs, and what a cache line takes between them.
+//! `switchcost machine`: the topology of the CPUs, and the time of a cache line's round trip between them.
 
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,8 @@ use crate::views::machine::{CpuPair, MOST_CPUS, MachineReport};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// CPUs between which a cache line is sent, 12 at most [default: those of this process; if they
-    /// are more, one for each relation to the first]
+    /// CPUs to send a cache line between, at most 12 [default: the CPUs of this process; if there are more, one for each
+    /// relation to the first]
     #[arg(long, value_name = "LIST")]
     cpus: Option<Cpus>,
 
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     format: TextOrJson,
 }
 
-/// Passes over all pairs: what disturbs one is over in the next.
+/// Number of passes over all pairs: a disturbance in one pass is over in the next.
 const PASSES: usize = 5;
 
 /// Time after which no further pass begins. The first one takes 3 s at most, for 66 pairs that do not
@@ -59,19 +59,19 @@ impl Args {
         let (list, count) = (wanted.list().to_vec(), wanted.list().len());
         if let Some(other) = list.iter().find(|cpu| !allowed.list().contains(cpu)) {
             return Err(BadUsage::new(format!(
-                "--cpus: CPU {other} is offline, or not for this process, which may use {allowed}: name some of these"
+                "--cpus: CPU {other} is offline, or this process may not use it: name some of {allowed}"
             )));
         }
         if count > MOST_CPUS {
             return Err(BadUsage::new(format!(
-                "--cpus: {count} CPUs are too many for a matrix: name {MOST_CPUS} at most"
+                "--cpus: {count} CPUs are too many for a matrix: name at most {MOST_CPUS}"
             )));
         }
         Ok(list)
     }
 }
 
-/// All CPUs if they are few. Else one for each relation to the first; the first few if the kernel tells
+/// All CPUs if there are few; otherwise one for each relation to the first CPU, or the first few if the kernel reports
 /// no relation.
 fn chosen(map: &CpuMap, allowed: &[u32]) -> Vec<u32> {
     if allowed.len() <= MOST_CPUS {

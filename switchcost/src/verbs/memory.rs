@@ -1,4 +1,4 @@
-//! `switchcost memory`: what a task holds in memory, and how many of them the machine would hold.
+//! `switchcost memory`: the memory per task, and how many tasks the machine could hold.
 
 use super::kept::Kept;
 use crate::measure::campaign::Campaign;
@@ -8,7 +8,7 @@ use crate::plan::programs::Programs;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Processes for each number of tasks
+    /// Number of processes per number of tasks
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
 

@@ -1,4 +1,4 @@
-//! `switchcost report`: what files of records say, as tables, as a page, as data.
+//! `switchcost report`: prints results files as tables, as a page or as data.
 
 use std::fs;
 use std::io::Write;
@@ -20,12 +20,12 @@ use crate::views::sessions;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Results; - is standard input. Several files of one machine make one answer, with each session as a
-    /// sample; those of several machines are put side by side
+    /// Results; - is standard input. Several files from one machine make one answer, in which each session is a sample;
+    /// files from several machines are shown side by side
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Print all tables, not the answer alone
+    /// Print all tables, not only the answer
     #[arg(long)]
     full: bool,
 
@@ -33,12 +33,12 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "text", conflicts_with_all = ["html", "svg"])]
     format: Format,
 
-    /// Write a page with the answer, the tables and plots, or of several files a page of machines; it needs no other
-    /// file and no network
+    /// Write a self-contained page with the answer, the tables and plots, or, for several machines, a page that compares
+    /// them
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Make this folder, and write each plot into it as a file of its own: `answer.svg` and others
+    /// Create this folder, and write each plot into it as an SVG file: answer.svg and others
     #[arg(long, value_name = "FOLDER")]
     svg: Option<PathBuf>,
 }
@@ -72,7 +72,7 @@ fn report(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
     let figures = Figures::of(records);
     ensure!(
         figures.iter().next().is_some(),
-        "no record of a plan in {}: only `switchcost` itself writes those",
+        "{} holds no record of a plan: name a file that `switchcost` wrote",
         file.display()
     );
     let answer = Answer::of(&figures);
@@ -108,12 +108,14 @@ fn side_by_side(
 ) -> anyhow::Result<()> {
     args.refuse(
         &["--full", "--svg"],
-        "it does not work with files of several machines: name files of one machine",
+        "it needs files from one machine, and these are from several: name files from one machine",
     )?;
     let files: Vec<_> = files.iter().map(|(path, records)| (*path, &records[..])).collect();
     let answers: Vec<_> = answers.iter().map(Option::as_ref).collect();
     let Some(fleet) = Fleet::of(&files, &answers) else {
-        bail!("none of these files holds an answer: name results of the default plan, or one file");
+        bail!(
+            "none of these files holds an answer: name results of the default plan, or one file only"
+        );
     };
     let Some(path) = &args.html else {
         return output::print_found(&Found::Fleet(&fleet), args.format);
@@ -131,12 +133,12 @@ fn is_of_duel(record: &Record) -> bool {
 fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
     args.refuse(
         &["--full", "--html", "--svg"],
-        "these are the records of a duel, which has verdicts and no tables: --format prints them",
+        "a duel has verdicts but no tables or plots: drop it, and use --format",
     )?;
     let runs = || records.chunk_by(|one, next| one.header.id == next.header.id);
     ensure!(
         runs().all(|run| run.iter().all(is_of_duel)),
-        "{} holds a duel and other results: split them by their `run`",
+        "{} holds a duel and other results: split it by the `run` of its records",
         file.display()
     );
     let duels: Vec<Comparison> = runs().map(Comparison::of_duel).collect();
@@ -152,7 +154,7 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 }
 
 impl Args {
-    /// Refuses these flags: records of this kind have no such output.
+    /// Refuses these flags, since records of this kind have no such output.
     fn refuse(&self, flags: &[&str], why: &str) -> anyhow::Result<()> {
         let given =
             [("--full", self.full), ("--html", self.html.is_some()), ("--svg", self.svg.is_some())];
@@ -166,7 +168,7 @@ impl Args {
     fn ensure_distinct_files(&self) -> anyhow::Result<()> {
         let stdin = Path::new("-");
         if self.files.iter().filter(|path| *path == stdin).count() > 1 {
-            return Err(BadUsage::new("standard input can be read once: name - once"));
+            return Err(BadUsage::new("standard input can be read only once: name - once"));
         }
         let html = self.html.as_deref().and_then(place);
         match html.filter(|html| self.files.iter().any(|path| place(path).as_ref() == Some(html))) {
@@ -179,7 +181,7 @@ impl Args {
     }
 }
 
-/// Place where a file is or will be, however its path is written; `None` for a device.
+/// The real path of a file that exists or will be made, however it is written; `None` for a device.
 fn place(path: &Path) -> Option<PathBuf> {
     if let Ok(real) = fs::canonicalize(path) {
         return real.is_file().then_some(real);

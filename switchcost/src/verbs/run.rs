@@ -1,4 +1,4 @@
-//! `switchcost run`: runs a plan and prints its tables.
+//! `switchcost run`: runs a plan, and prints its answer or its tables.
 
 use std::io::Write;
 
@@ -14,29 +14,29 @@ use crate::system::console::{self, plain_line};
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("budget", |it| it.help(
-    "Time for the whole run, builds apart: rounds go on until it is used [default: the plan's]"
+    "Time for the whole run, without builds: rounds go on until it is used up [default: the plan's]"
 )))]
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
 
-    /// A short run: 15 s, or five rounds of a quarter of the iterations; wider intervals
+    /// Run for 15 s only, or five rounds with a quarter of the iterations; intervals are wider
     #[arg(long, help_heading = "Plan")]
     quick: bool,
 
-    /// Number of rounds, in place of the plan's budget or rounds
+    /// Number of rounds, instead of the plan's rounds or budget
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "budget", help_heading = "Plan")]
     rounds: Option<u32>,
 
-    /// Run each timed case twice in each round: the difference of equal runs is noise
+    /// Run each timed case twice in each round: the difference between the two is noise
     #[arg(long, help_heading = "Plan")]
     a_a: bool,
 
-    /// Print the cases with their commands, and run nothing
+    /// Print the cases and their commands, but run nothing
     #[arg(long, help_heading = "Plan")]
     list: bool,
 
-    /// Print all tables, not the answer alone
+    /// Print all tables, not only the answer
     #[arg(long, help_heading = "Results")]
     full: bool,
 

@@ -10,12 +10,11 @@ use crate::system::console::BadUsage;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Largest number of tasks, if the limits allow it; the first is a 2000th of it, or 1000
+    /// Largest number of tasks, if the limits allow it; the smallest is a 2000th of it, but at most 1000
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 2_000_000, value_parser = clap::value_parser!(u32).range(2..))]
     to: u32,
 
-    /// A program with its flags, such as "thread-brigade --stack-size 64KiB"; give it several
-    /// times for several
+    /// Program to measure, with or without flags, such as "thread-brigade --stack-size 64KiB"; repeatable
     #[arg(long, value_name = "PROGRAM", value_parser = sweep::row, default_values = ["thread-brigade", "async-brigade", "thread-mem-brigade", "async-mem-brigade", "thread-creation", "async-creation"])]
     program: Vec<Row>,
 

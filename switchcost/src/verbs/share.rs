@@ -1,4 +1,4 @@
-//! `switchcost share`: an answer without what is private, ready for a pull request. Nothing is sent.
+//! `switchcost share`: prepares an answer without private fields for a pull request. Nothing is sent.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,11 +24,11 @@ pub(crate) struct Args {
     /// Results to share [default: the newest switchcost-*.jsonl in this folder that holds an answer]
     file: Option<PathBuf>,
 
-    /// Check published files instead: one run, an answer, no doubt about it, no private field
+    /// Check published files instead: each must hold one run and an answer, without doubts and private fields
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["name", "file"])]
     check: Vec<PathBuf>,
 
-    /// Take an answer with doubts, which the page shows
+    /// Accept an answer with doubts; the page will show them
     #[arg(long)]
     allow_doubts: bool,
 }
@@ -36,14 +36,15 @@ pub(crate) struct Args {
 /// No answer is longer, in bytes.
 const LONGEST: u64 = 64 << 20;
 
-/// Name of a machine, which becomes that of a folder.
+/// Name of a machine, and of the folder of its results.
 fn name(text: &str) -> Result<String, String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
     if begins && text.len() <= 64 && text.chars().all(is_part) {
         Ok(text.to_owned())
     } else {
-        Err("take up to 64 letters, digits, dots and dashes, such as xeon-2vcpu-6.18".to_owned())
+        Err("a name has up to 64 letters, digits, dots and dashes, such as xeon-2vcpu-6.18"
+            .to_owned())
     }
 }
 
@@ -64,14 +65,15 @@ fn share(name: &str, args: &Args) -> anyhow::Result<()> {
     let target = Path::new("results").join(name).join("answer.jsonl");
     if target.exists() {
         let taken = target.display();
-        return Err(BadUsage::new(format!("{taken} exists: take another name, or remove it")));
+        return Err(BadUsage::new(format!("{taken} exists: choose another name, or remove it")));
     }
     let text = read(&file)?;
     let contents = store::parse(text.as_bytes()).with_context(|| format!("cannot read {from}"))?;
     let mut obstacles = published::obstacles(&contents, args.allow_doubts);
     if !obstacles.is_empty() {
         if !args.allow_doubts && published::obstacles(&contents, true).is_empty() {
-            obstacles.push("measure again, or take it as it is by --allow-doubts".to_owned());
+            obstacles
+                .push("measure again, or share it with its doubts by --allow-doubts".to_owned());
         }
         obstacles.iter().for_each(|obstacle| console::say(format_args!("{from}: {obstacle}")));
         return Err(BadUsage::new(format!("{from} cannot be shared")));
@@ -86,17 +88,17 @@ fn share(name: &str, args: &Args) -> anyhow::Result<()> {
     replace::folder(&Path::new("results").join(name))?;
     replace::file(&target, records.text.as_bytes())?;
     console::print(|out| {
-        writeln!(out, "{}, made of {from}:", target.display())?;
+        writeln!(out, "{}, made from {from}:", target.display())?;
         render::published::text(&records, out)?;
         write!(
             out,
-            "\nNothing was sent. To publish it, in a clone of your fork of the project, with results/{name} in it:\n\
+            "\nNothing was sent. To publish it, copy results/{name} into a clone of your fork of the project, and run there:\n\
              \n  git switch -c {name}\
              \n  switchcost report results/*/answer.jsonl --html docs/machines.html\
              \n  git add results/{name} docs/machines.html\
              \n  git commit -m 'results: {name}'\
              \n  git push -u origin {name}\n\
-             \nand open a pull request of that branch.\n"
+             \nThen open a pull request from that branch.\n"
         )
     })
     .context("cannot print what would be sent")
@@ -110,7 +112,7 @@ fn check(args: &Args) -> anyhow::Result<()> {
         let contents = store::parse(text.as_bytes())
             .with_context(|| format!("cannot read {}", file.display()))?;
         let mut obstacles = published::obstacles(&contents, args.allow_doubts);
-        // A line that is no record is named already.
+        // A line that is not a record was named already.
         if contents.faults.is_empty() {
             let records = Published::of(text.as_bytes())?;
             obstacles.extend(records.left_out.iter().map(|field| format!("{field} is private")));
@@ -139,6 +141,6 @@ fn newest() -> anyhow::Result<PathBuf> {
             .is_ok_and(|contents| Answer::of(&Figures::of(&contents.records)).is_some())
     };
     newest_first(Path::new(".")).into_iter().find(has_answer).ok_or_else(|| {
-        BadUsage::new("no switchcost-*.jsonl in this folder holds an answer: measure one by `switchcost`, or name a file")
+        BadUsage::new("no switchcost-*.jsonl in this folder holds an answer: run `switchcost`, or name a file")
     })
 }

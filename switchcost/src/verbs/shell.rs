@@ -21,20 +21,20 @@ const WIDEST: usize = 100;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionArgs {
-    /// The shell to print them for
+    /// Shell to print completions for
     #[arg(value_enum)]
     shell: Shell,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {
-    /// Write a page for each verb into this folder, instead of printing the main one
+    /// Write a page per command into this folder, instead of printing the main page
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }
 
-/// The command line with help texts that begin with examples and list the options by group, a line or two each. If
-/// they are not `long`, they have neither examples nor what options and verbs are about.
+/// The command line, with help texts that list the options by group. `long` ones also have examples and explain the
+/// command and the values of its options.
 pub(crate) fn with_help(command: Command, long: bool) -> Command {
     let names: Vec<String> =
         command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
@@ -69,7 +69,7 @@ fn one_with_help(command: Command, long: bool) -> Command {
     command.help_template(template).before_help(head).after_help(foot.trim_end().to_owned())
 }
 
-/// What the values of options are, as far as they are not plain.
+/// Explains the values of options that need it.
 fn values(command: &Command) -> String {
     let width = layout::width().min(WIDEST);
     let mut text = Vec::new();

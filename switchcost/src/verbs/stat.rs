@@ -1,4 +1,4 @@
-//! `switchcost stat`: one run of one program, with all that can be observed.
+//! `switchcost stat`: one run of one program, with everything that can be observed.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,7 +26,7 @@ use crate::verbs::output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// CPUs that it may use, such as 0,2-3 [default: those of this process]
+    /// CPUs that the program may use, such as 0,2-3 [default: the CPUs of this process]
     #[arg(long, value_name = "LIST")]
     cpus: Option<Cpus>,
 
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = scheduling::timer_slack)]
     timer_slack: Option<Span>,
 
-    /// Timed iterations [default: 1000]
+    /// Number of timed iterations [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     iters: Option<u64>,
 
@@ -53,10 +53,10 @@ pub(crate) struct Args {
     command: ProgramArgs,
 }
 
-/// Timed iterations if nobody says how many.
+/// Default number of timed iterations.
 const ITERATIONS: u64 = 1000;
 
-/// The answer for programs.
+/// The report for programs.
 #[derive(Serialize)]
 struct Report<'a> {
     run: &'a Run,
@@ -77,7 +77,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     signals::install()?;
     let _lock = lock::acquire();
     if signals::received().is_some() {
-        bail!("interrupted before it began");
+        bail!("interrupted before the measurement began");
     }
     let seat = Seat {
         case: &case,
@@ -95,7 +95,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         && error.contains("unexpected argument")
     {
         return Err(BadUsage::new(format!(
-            "{flag}: options of `switchcost stat` stand before {program}"
+            "{flag}: options of `switchcost stat` go before {program}"
         )));
     }
     let run = header::begin(Some(0), programs.build(), std::slice::from_ref(&case));
@@ -105,14 +105,14 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let Some(error) = &record.error else { return Ok(()) };
     match record.stderr.as_ref().filter(|_| args.format == TextOrJson::Text) {
         Some(words) => bail!(
-            "{program}: {error}; --format json has all {} lines that it says",
+            "{program}: {error}; --format json shows all {} lines that it printed",
             words.lines().count()
         ),
         None => bail!("{program}: {error}"),
     }
 }
 
-/// The first of a program's flags that is an option of this verb.
+/// The first flag of a program that is an option of this verb.
 fn own_option(flags: &[String]) -> Option<&str> {
     let options = <Args as clap::Args>::augment_args(clap::Command::new("stat"));
     let names: Vec<&str> = options.get_opts().filter_map(clap::Arg::get_long).collect();
@@ -127,7 +127,7 @@ impl Args {
     fn case(&self, program: &str, mut flags: Vec<String>) -> anyhow::Result<Case> {
         let iters = take(&mut flags, "--iters")?.or(self.iters).unwrap_or(ITERATIONS);
         if iters == 0 {
-            return Err(BadUsage::new("--iters 0: a run has at least one"));
+            return Err(BadUsage::new("--iters 0: a run needs at least 1 iteration"));
         }
         let warmup = take(&mut flags, "--warmup")?.unwrap_or(iters.div_ceil(10));
         ensure_no_runner_flags(&flags).map_err(|e| BadUsage::new(e.to_string()))?;
@@ -146,7 +146,7 @@ impl Args {
     }
 }
 
-/// Takes a number out of a program's flags: a runner says by the contract how often it iterates.
+/// Takes a number out of a program's flags: by the contract, the runner says how often the program iterates.
 fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
     let Some(at) = flags.iter().position(|flag| flag.split('=').next() == Some(name)) else {
         return Ok(None);

@@ -17,82 +17,81 @@ use crate::system::console::BadUsage;
     "tasks", "tokens", "idle", "over",
 ])))]
 #[command(mut_arg("budget", |it| it.help(
-    "Time for the whole run, builds apart: nothing is started after it, and values that have no process by then are \
-     named [default: 10m]"
+    "Time for the whole run, without builds: nothing starts after that, and values that were not reached are listed \
+     [default: 10m]"
 )))]
 pub(crate) struct Args {
-    /// Sweep the number of tasks, such as 2..100000, as far as the limits of this system allow
+    /// Vary the number of tasks, such as 2..100000, as far as the limits of this system allow
     #[arg(long, value_name = "FROM..TO")]
     tasks: Option<Range>,
 
-    /// Sweep the number of tokens in flight
+    /// Vary the number of tokens that travel at the same time
     #[arg(long, value_name = "FROM..TO")]
     tokens: Option<Range>,
 
-    /// Sweep the number of idle tasks beside the chain, such as 0..100000
+    /// Vary the number of idle tasks beside the chain, such as 0..100000
     #[arg(long, value_name = "FROM..TO")]
     idle: Option<Range>,
 
-    /// Sweep another flag whose value is a number, a size or a time, such as capacity=1..64,
-    /// stack-size=64KiB..8MiB or length=1us..10ms
+    /// Vary another flag that takes a number, a size or a time, such as capacity=1..64, stack-size=64KiB..8MiB or
+    /// length=1us..10ms
     #[arg(long, value_name = "NAME=FROM..TO", value_parser = named)]
     over: Option<Swept>,
 
-    /// Number of values, at equal factors, both ends included
+    /// Number of values, spaced by equal factors, including both ends
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
     points: u32,
 
-    /// A program to measure, with flags if need be, such as "async-mem-brigade --shuffle 1"; give it
-    /// several times for several
+    /// Program to measure, with or without flags, such as "async-mem-brigade --shuffle 1"; repeatable
     #[arg(long, value_name = "PROGRAM", value_parser = sweep::row, default_values = ["thread-brigade", "async-brigade", "async-mem-brigade"])]
     program: Vec<Row>,
 
-    /// Where each process may run: on every CPU, or pinned to one; give it twice for both
+    /// Where each process may run: on every CPU, or pinned to one; repeatable
     #[arg(long, value_parser = ["unpinned", "pinned"], default_values = ["unpinned", "pinned"])]
     placement: Vec<String>,
 
-    /// Processes for each value
+    /// Number of processes per value
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
 
-    /// About how many hops each process times, or creations if nothing is handed over; three
-    /// iterations at least
+    /// Approximate number of hops that each process times, or of creations if there are no hops; a process times at least
+    /// three iterations
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     hops: u64,
 
-    /// Another figure of the same processes, as a curve of its own: set-up, first-iteration, teardown,
-    /// system-per-task or any other metric of plans; give it several times for several
+    /// Another figure of the same processes, with a curve of its own: set-up, first-iteration, teardown, system-per-task
+    /// or any other metric of plans; repeatable
     #[arg(long, value_name = "METRIC", value_parser = figure)]
     also: Vec<Also>,
 
     #[command(flatten)]
     keep: Kept,
 
-    /// Flags for every program, such as --tasks 500
+    /// Flags for all programs, such as --tasks 500
     #[arg(last = true, value_name = "FLAGS")]
     flags: Vec<String>,
 }
 
-/// Time of a sweep if nobody says how much.
+/// Default time of a sweep.
 const BUDGET: Duration = Duration::from_secs(600);
 
-/// A curve of a metric that a single process has.
+/// A curve of a metric that can be had from a single process.
 fn figure(text: &str) -> Result<Also, String> {
     let metric: Metric = text.parse()?;
     if metric.is_slope() {
-        return Err("a slope is a figure of many processes; write system-per-task".to_owned());
+        return Err("this is a slope over many processes, and a curve needs a figure of one: use system-per-task".to_owned());
     }
     Ok(curve_of(metric))
 }
 
-/// A flag that is swept, without dashes, its range, and what its values are typed in: `ns`, or nothing for plain
-/// numbers.
+/// The name of a swept flag, without dashes, its range, and the unit of its values: `ns`, or nothing for plain numbers.
 type Swept = (String, Range, &'static str);
 
-/// A flag's name and its range, of numbers, sizes or times.
+/// Reads a flag's name and its range of numbers, sizes or times.
 fn named(text: &str) -> Result<Swept, String> {
-    let (name, range) =
-        text.split_once('=').ok_or_else(|| format!("'{text}' is not NAME=FROM..TO"))?;
+    let (name, range) = text.split_once('=').ok_or_else(|| {
+        format!("'{text}' is not NAME=FROM..TO: write one such as capacity=1..64")
+    })?;
     let name = name.trim_start_matches('-');
     let of_flag = |c: char| c.is_ascii_alphanumeric() || c == '-';
     if name.is_empty() || !name.chars().all(of_flag) {
@@ -101,7 +100,7 @@ fn named(text: &str) -> Result<Swept, String> {
     ensure_no_runner_flags(&[format!("--{name}")]).map_err(|e| e.to_string())?;
     let of_times = Range::parse(range, |end| Some(end.parse::<Span>().ok()?.0));
     let (range, unit) = match of_times {
-        // Of times without a unit nobody could tell which was meant.
+        // Times need a unit: nobody could tell which one was meant.
         Ok(range) => (range, "ns"),
         Err(why) if range.contains(char::is_alphabetic) => {
             let of_sizes = Range::parse(range, |end| Some(end.parse::<Bytes>().ok()?.0));
@@ -118,7 +117,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         flags.into_iter().filter_map(|(name, range)| Some((name.to_owned(), range?, "")));
     // The command line has exactly one.
     let swept = numbers.next().or_else(|| args.over.clone());
-    let (flag, range, unit) = swept.ok_or_else(|| BadUsage::new("sweep: no flag has a range"))?;
+    let (flag, range, unit) = swept.ok_or_else(|| {
+        BadUsage::new("sweep: give a range to --tasks, --tokens, --idle or --over")
+    })?;
     let sweep = Section {
         over: Some(Over::of(&flag, range.points(args.points), unit)),
         also: args.also.clone(),

@@ -1,13 +1,13 @@
 //! Two sides with their verdicts: the builds or settings of a duel, or two files.
 //!
-//! A change of a file is the ratio of the geometric means of the process means, with Welch's interval on their
-//! logarithms; in memory it is the ratio of two slopes. All changes are one family, so that in at most 5 % of
-//! comparisons of equal runs any case is called different.
+//! A change between files is the ratio of the geometric means of the process means, with Welch's interval on their
+//! logarithms; for memory it is the ratio of two slopes. All changes form one family, so that at most 5 % of comparisons
+//! of equal runs call any case different.
 //!
-//! A machine that has become slower meanwhile makes a true difference, which no statistics of two files can
-//! tell from one of the programs. So each time is divided, in each round, by the machine's own: the geometric mean
-//! of the yardsticks, work that no kernel and no runtime changes, which ran within the same seconds. What they
-//! disagree by makes the intervals longer.
+//! If the machine has become slower meanwhile, that is a true difference, and no statistics of two files can distinguish
+//! it from a change of the programs. So each time is divided, in each round, by the machine's own time: the geometric
+//! mean of the yardsticks, work that depends on no kernel and no runtime, and that ran within the same seconds. As far
+//! as the yardsticks disagree, the intervals are longer.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ use crate::system::console::shell_line;
 /// A comparison as it is printed and written.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// What the sides are called, and what they were made of.
+    /// Names of the sides, and what they were built from.
     pub(crate) sides: [String; 2],
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) machine: String,
@@ -40,12 +40,12 @@ pub struct Comparison {
     pub(crate) confidence: f64,
     /// Largest change that counts as none, as a share.
     pub(crate) margin: f64,
-    /// What makes its findings less sure, loudest first.
+    /// Reasons why its findings are less certain, the loudest first.
     pub(crate) doubts: Vec<Doubt>,
-    /// How files differ in more than their figures, a sentence each, and what is to be known of them.
+    /// How the files differ apart from their figures, a sentence each, and what else to know about them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
-    /// True if both sides are of one model of CPU.
+    /// True if both sides ran on the same CPU model.
     #[serde(skip)]
     pub(crate) is_one_cpu: bool,
     /// Rows with their findings, in the plan's order.
@@ -60,9 +60,9 @@ enum Side<'a> {
     /// The file does not have it.
     Absent,
     Failed(&'a str),
-    /// One value for each process.
+    /// One value per process.
     Figure(&'a Figure<'a>, &'a Reading),
-    /// Bytes for each task.
+    /// Bytes per task.
     Slope(&'a Line),
 }
 
@@ -111,7 +111,7 @@ impl Comparison {
                     [Side::Absent, Side::Absent] => continue,
                     [Side::Failed(why), _] => Some(Fault::Failed(format!("A: {why}"))),
                     [_, Side::Failed(why)] => Some(Fault::Failed(format!("B: {why}"))),
-                    // What worked before and does so no more is the worst that an upgrade can do.
+                    // Something that worked before and no longer does is the worst result of an upgrade.
                     [_, Side::Absent] => Some(Fault::Failed("not in B".to_owned())),
                     [Side::Absent, _] => Some(Fault::LeftOut("not in A".to_owned())),
                     _ => None,
@@ -160,10 +160,10 @@ impl<'a> Side<'a> {
             Outcome::Failed { reason } | Outcome::NotRun { reason } => Side::Failed(reason),
             Outcome::Measured(reading) => Side::Figure(figure, reading),
             Outcome::Slope(slopes) if slopes.void() => {
-                Side::Failed("transparent huge pages void the slope")
+                Side::Failed("transparent huge pages make the slope meaningless")
             }
             Outcome::Slope(slopes) if part == PARTS[0] => Side::Slope(&slopes.user.line),
-            // A system that does not tell the kernel's memory has no such case.
+            // A system that does not report the kernel's memory has no such case.
             Outcome::Slope(slopes) => {
                 slopes.all.as_ref().map_or(Side::Absent, |fit| Side::Slope(&fit.line))
             }
@@ -171,7 +171,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// A case that both files have; `None` if either lacks it, or the same name is a time in one and a size in the other.
+/// Finding on a case of both files; `None` if one lacks it, or if it is a time in one and a size in the other.
 fn finding(of: &Figure<'_>, sides: [Side<'_>; 2], machine: Option<&Machine>) -> Option<Finding> {
     let mut slack = 0.0;
     let (estimates, change) = match sides {
@@ -214,7 +214,7 @@ fn log_ratio(new: &[f64], old: &[f64]) -> Result<Contrast, Reason> {
 }
 
 impl Machine {
-    /// That of two files; `None` unless they share a yardstick.
+    /// The machine of two files; `None` unless they share a yardstick.
     fn of(figures: [&Figures<'_>; 2]) -> Option<Self> {
         let is_one = |figure: &Figure<'_>| {
             figure.runs.is_yardstick()
@@ -251,7 +251,7 @@ impl Machine {
     }
 }
 
-/// What differs between the files besides their figures, how the machine changed, and what makes either less sure.
+/// How the files differ apart from their figures, how the machine changed, and doubts about either file.
 fn notes(
     machines: Vec<Fact>,
     figures: [&Figures<'_>; 2],
@@ -271,11 +271,11 @@ fn notes(
     }
     notes.push(match machine.and_then(|machine| machine.change) {
         Some(moved) => format!(
-            "Work that depends on the machine alone changed by {}. The change of any other time is the one beside \
-             it, round by round; A and B are as measured. If a row has no verdict, `switchcost duel` may tell, in turns.",
+            "Work that depends only on the machine changed by {}. The changes of other times are relative to it, round by \
+             round; A and B are as measured. If a row has no verdict, `switchcost duel` may have one.",
             change(&moved)
         ),
-        None => "No row of both files depends on the machine alone: times were compared as they are."
+        None => "The files share no row that depends only on the machine, so times were compared as they are."
             .to_owned(),
     });
     for (label, figures) in ["A", "B"].into_iter().zip(figures) {
@@ -284,7 +284,7 @@ fn notes(
     notes
 }
 
-/// The first case of which the command differs.
+/// The first case with a different command.
 fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Fact> {
     let own = old.iter().filter(|figure| !figure.runs.is_further());
     let mut commands = own.filter_map(|figure| {

@@ -20,7 +20,7 @@ fn of_kind(metric: &Metric) -> &'static str {
     }
 }
 
-/// Conclusion of figures: that of their answer, or the parts of a hop.
+/// Conclusion of figures: the one of their answer, or the parts of a hop.
 pub(crate) fn of(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<String> {
     if let Some(answer) = answer.filter(|answer| answer.is_of_threads()) {
         return vec![of_answers("On this machine", answer.rows.iter())];
@@ -44,8 +44,8 @@ pub(crate) fn of_answers<'a>(
     format!("{place} an OS thread costs {multiples}.")
 }
 
-/// What a hop is made of, for each row that has its I/O as a baseline: the I/O, the switch on one CPU, and
-/// what it takes more where the kernel chooses the CPUs.
+/// The parts of a hop, for each row with its I/O as a baseline: the I/O, the switch on one CPU, and the extra time
+/// where the kernel chooses the CPUs.
 pub(crate) fn parts(figures: &Figures<'_>, tables: &Tables<'_>) -> Vec<String> {
     let hops = tables.tables.iter().filter(|table| *table.metric == Metric::Hop);
     hops.flat_map(|table| &table.rows).filter_map(|row| parts_of(figures, row)).collect()
@@ -73,7 +73,7 @@ fn parts_of(figures: &Figures<'_>, row: &TableRow<'_>) -> Option<String> {
     let name = format!("{}{name}: a hop of {}", capitalised(row.name), show(total));
     // A part that may be nothing is no part of a sum.
     if !is_switch || switch.estimate <= 0.0 {
-        return Some(format!("{name}; its switch is not distinguishable from its I/O."));
+        return Some(format!("{name}; its switch cannot be distinguished from its I/O."));
     }
     let parts = [(io, "I/O"), (switch, "switch"), (crossing, more)];
     let parts = parts.into_iter().take(if is_more { 3 } else { 2 });

@@ -94,7 +94,7 @@ pub(crate) struct Loaded {
     pub(crate) machine: String,
     #[serde(serialize_with = "for_programs")]
     pub(crate) rows: Vec<Compared>,
-    /// CPU time that tasks save, as a share of that of all CPUs: the ends of its interval.
+    /// CPU time that async tasks save, as a share of all CPUs: the ends of its interval.
     pub(crate) saved: Option<[f64; 2]>,
     /// Memory that threads take at most, as a share of what there is.
     pub(crate) memory: Option<f64>,
@@ -104,7 +104,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// What two servers took, by the records of the load's plan.
+    /// What the load cost two servers, from the records of its plan.
     pub(crate) fn of(load: Load, figures: &Figures<'_>) -> Self {
         let value = |server: &str, metric: &Metric| value(figures, server, metric);
         let both = |metric: Metric| SERVERS.map(|server| value(server, &metric));
@@ -149,10 +149,10 @@ impl Loaded {
         let reason = |k: usize| self.missing[k].as_deref().unwrap_or_default();
         let cpus = self.saved.map_or("Too few rounds were measured".to_owned(), |[low, high]| {
             let [low, high] = [low, high].map(|share| number(share * 100.0));
-            format!("Threads use {low} to {high} % of all CPUs more than tasks do")
+            format!("Threads use {low} to {high} % of all CPUs more than async tasks do")
         });
         let memory =
-            self.memory.map_or("it is not known how much memory there is".to_owned(), |share| {
+            self.memory.map_or("the size of the memory is not known".to_owned(), |share| {
                 format!("they hold {} of the memory", percent(share))
             });
         match self.verdict {
@@ -169,7 +169,7 @@ impl Loaded {
     }
 }
 
-/// A server's figure. One that was refused or failed in every second round or more has none.
+/// A server's figure; there is none if the server was refused, or failed in at least half of the rounds.
 fn value(figures: &Figures<'_>, server: &str, metric: &Metric) -> Found {
     let is_it = |figure: &&Figure<'_>| figure.key.row == server && figure.metric() == metric;
     let figure = figures.iter().find(is_it).ok_or("it was not measured")?;

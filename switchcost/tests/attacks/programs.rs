@@ -40,11 +40,11 @@ fn stat(house: &House, code: i32) -> Outcome {
 #[test]
 fn a_program_names_processes_of_its_own_each_once() {
     for (pids, word) in [
-        ("1", "name 1, which is no process of its own"),
-        ("$$,$PPID", "no process of its own"),
-        ("-1", "no process of its own"),
-        ("", "each once: []"),
-        ("$$,$$", "each once: ["),
+        ("1", "name 1, which is not its own process"),
+        ("$$,$PPID", "not its own process"),
+        ("-1", "not its own process"),
+        ("", "each of them once: []"),
+        ("$$,$$", "each of them once: ["),
         ("$(seq -s , 1000000)", "1000000 processes"),
     ] {
         let held = format!(r#"[ $what = hold ] && echo "{{\"at\":\"held\",\"pids\":[{pids}]}}""#);
@@ -97,12 +97,12 @@ fn what_a_program_says_is_bounded_and_its_error() {
     for (house, word) in [
         (house(&failed), "nnn …"),
         (house(lines), "a\nswitchcost: b"),
-        (house(r#"echo '{"at":"failed","error":" "}'; exit 1"#), "does not say why"),
+        (house(r#"echo '{"at":"failed","error":" "}'; exit 1"#), "it failed without a reason"),
         (house(r#"echo '{"at":"x\\nswitchcost: b"}'"#), "x\nswitchcost: b`"),
         (replaced(&[(r#""version":"0""#, &version)]), "a text of 100000 bytes"),
         (
             undescribed(r#"echo "{$description}" | sed 's/"hops":2/"hops":3/'; exit"#),
-            "not as --describe has it",
+            "it differs from its own --describe",
         ),
     ] {
         house.run("").finish().expect(1);
@@ -122,7 +122,7 @@ fn other_cpus_in_the_middle_are_told() {
     let house = house(&format!("taskset --pid --cpu-list {} $$ >/dev/null", cpus[0]));
     house.run("").finish().expect(1);
     let errors = house.errors(BAD);
-    assert!(errors.len() == 1 && errors[0].contains("CPUs were changed while"), "{errors:?}");
+    assert!(errors.len() == 1 && errors[0].contains("changed its CPUs while"), "{errors:?}");
 }
 
 /// They go into no file, which would fill the memory or the disk: no file may have more than a megabyte here.
@@ -142,7 +142,10 @@ fn endless_words_take_neither_memory_nor_the_measurement() {
 fn a_description_that_is_none_is_told() {
     let limits = format!("limits {BAD}");
     let none = undescribed("echo '{\"contract\":-1}'; exit").switchcost(&limits).finish();
-    none.expect_refusal(1, &["no description of docs/CONTRACT.md: invalid value: integer `-1`"]);
+    none.expect_refusal(
+        1,
+        &["not a description as in docs/CONTRACT.md: invalid value: integer `-1`"],
+    );
 }
 
 /// It has left its process group, keeps no descriptor, and its parent ends at once.
@@ -156,7 +159,7 @@ fn what_escapes_from_a_program_is_ended_and_told() {
     }
     let house = house(ESCAPE);
     let run = stat(&house, 0);
-    assert!(run.stdout.contains("left processes running, which were ended: sh"), "{run}");
+    assert!(run.stdout.contains("left processes running, and they were ended: sh"), "{run}");
     let run = house.switchcost(&format!("check {BAD}")).start().finish_all().expect(1);
     assert!(run.stdout.contains("it left processes running: "), "{run}");
 }

@@ -57,7 +57,7 @@ fn outputs_and_plans_are_regular_files() {
         refused("run --resume", path, 2, word);
         refused(&report, path, 1, word);
     }
-    refused("run --list --plan", &fifo, 2, "no regular file");
+    refused("run --list --plan", &fifo, 2, "not a regular file");
     assert!(!folder.path().join("victim").exists());
 }
 

@@ -258,6 +258,6 @@ fn a_command_runs_beside_the_tasks() {
     run("exit 3").expect(1).expect_complaint(&["--command", "3"]);
     if is_installed("setsid") {
         let outcome = run("setsid sleep 1000 >/dev/null 2>&1 &").expect(0);
-        outcome.expect_complaint(&["--command left processes running, which were ended: "]);
+        outcome.expect_complaint(&["--command left processes running, and they were ended: "]);
     }
 }

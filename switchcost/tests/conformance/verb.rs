@@ -47,7 +47,7 @@ fn the_point_that_a_program_violates_is_named() {
     let failed = answer["failed"].as_u64().unwrap();
     assert!(run.stderr.contains(&format!("{failed} of {CHECKS} checks failed")), "{run}");
     let checks = answer["checks"].as_array().unwrap();
-    let quoted = r#"it answered {"at":"ran","samples_ns":[1000]} where 'held' was due"#;
+    let quoted = r#"it answered {"at":"ran","samples_ns":[1000]}, but 'held' was expected"#;
     let reasons: Vec<&str> = checks.iter().filter_map(|check| check["reason"].as_str()).collect();
     assert!(reasons.iter().any(|reason| reason.contains(quoted)), "{run}");
     for word in ["Ran {", "Ready {", "Description {", "\\n  "] {
@@ -69,7 +69,7 @@ echo "{\"at\":\"ready\",\"pids\":[$$],\"setup_ns\":1,\"first_ns\":1,${descriptio
         let (_folder, path) =
             script(&format!("good='{}'\n{describe}\n{text}\nexec sleep 1000", good.display()));
         let run = check("--timeout 1s").arg(&path).start().finish_all().expect(1);
-        let late = format!("{awaited} did not come (is each line flushed?)");
+        let late = format!("{awaited} never came (is each line flushed?)");
         for part in [&late, printed, "after 1s (--timeout)", ": it does not answer\n"] {
             assert!(run.stdout.contains(part), "'{part}' is missing: {run}");
         }

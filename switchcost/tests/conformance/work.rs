@@ -42,7 +42,7 @@ fn requests_of_any_size_are_answered_and_a_rate_that_is_not_reached_is_an_error(
     }
     let flags = "--tasks 3 --iters 2 --on thread";
     let run = run("arrivals", flags, "--rate 1000000 --warmup 5 --size 1KiB");
-    let run = run.expect_refusal(1, &["--rate 1000000", "requests/s", "lower --rate"]);
+    let run = run.expect_refusal(1, &["--rate 1000000", "requests/s", "lower it"]);
     assert_eq!(run.stderr.lines().count(), 1, "{run}");
 }
 

@@ -116,7 +116,7 @@ fn a_setting_that_a_row_cannot_have_or_has_is_left_out_by_name() {
     sides.fake("a", PROGRAM, 1, ":");
     sides.fake("a", OTHER, 1, ":");
     for (setting, why) in [
-        ("cpus=0", "cpus=0 would take its own CPUs away"),
+        ("cpus=0", "cpus=0 would replace the CPUs that its name promises"),
         ("flags=--x 1", "it has flags='--x 1' already"),
     ] {
         let run = of_counts(sides.duel("a a --pairs 8 --b").arg(setting));

@@ -72,7 +72,7 @@ fn what_should_not_have_been_measured_or_pooled_comes_first() {
     for (records, doubt) in [
         (pooled, "DIFFERENT MACHINES"),
         (debug, "built without optimisation"),
-        (dirty, "sources were changed"),
+        (dirty, "uncommitted changes"),
     ] {
         let text = answer(&records);
         let at = text.find(doubt).unwrap_or_else(|| panic!("{doubt}: {text}"));
@@ -90,7 +90,10 @@ fn a_figure_that_its_counters_contradict_is_marked_in_the_answer() {
         }
     }
     let text = answer(&records);
-    assert!(text.contains("! Not what it is called: there are fewer switches than hops"), "{text}");
+    assert!(
+        text.contains("! Not what its name says: there are fewer switches than hops"),
+        "{text}"
+    );
     let row = text.lines().find(|line| line.contains("switch through pipes, one CPU")).unwrap();
     // The thread and the ratio, and not the task.
     assert_eq!(row.matches('!').count(), 2, "{row}");
@@ -101,7 +104,7 @@ fn a_figure_that_its_counters_contradict_is_marked_in_the_answer() {
 fn what_the_machine_did_is_said() {
     let noisy = committed(NOISY);
     let text = answer(&noisy);
-    for doubt in ["~ The CPUs ran slow", "busy at the start: load average 16"] {
+    for doubt in ["~ The CPUs ran slowly", "busy at the start: load average 16"] {
         assert!(text.contains(doubt), "{doubt}: {text}");
     }
     // A cache line that moved has no room there, and is counted.

@@ -47,7 +47,7 @@ fn what_only_a_checkout_has_is_said() {
     std::fs::write(folder.path().join("plan.toml"), plan).unwrap();
     let run = run("run --plan plan.toml --out out.jsonl").expect(0);
     let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in ["uring-brigade not run: switchcost carries no program", "; 1 round."] {
+    for words in ["uring-brigade not run: switchcost has no built-in program", "; 1 round."] {
         assert!(text.contains(words), "{words}: {run}");
     }
 }

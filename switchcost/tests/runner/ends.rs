@@ -28,7 +28,7 @@ fn a_case_that_takes_too_long_is_ended() {
     house.run("--timeout 1s --budget 2s").start().finish_all().expect(1);
     let errors = house.errors(BAD);
     assert_eq!(errors.len(), 1, "{errors:?}");
-    for word in ["timed out", "1s", "--timeout", "and was ended by SIGTERM"] {
+    for word in ["timed out", "1s", "--timeout", "so it was ended by SIGTERM"] {
         assert!(errors[0].contains(word), "{errors:?}");
     }
     assert_eq!(house.errors(GOOD), [""; 0]);
@@ -40,7 +40,7 @@ fn a_case_that_heeds_no_sigterm_is_killed() {
     let house = house(1, STUCK);
     house.run("--timeout 1s").start().finish_all().expect(1);
     let errors = house.errors(BAD);
-    assert!(errors[0].contains("within 10s of SIGTERM, and was killed"), "{errors:?}");
+    assert!(errors[0].contains("within 10s after SIGTERM, so it was killed"), "{errors:?}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn a_row_whose_cpus_are_not_to_be_had_says_why_once() {
     let cpu = cpus(&json("")["allowed"])[0];
     let taskset = format!("taskset --pid --cpu-list {cpu} $$ >/dev/null || exit 9");
     let run = house.run_after(&taskset, "").finish().expect(0);
-    let reason = format!("it takes two CPUs, and this process may use CPU {cpu} alone");
+    let reason = format!("it needs two CPUs, but this process may use only CPU {cpu}");
     let words = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("not run:"), "{run}");
     let (absent, ran): (Vec<_>, Vec<_>) =

@@ -118,7 +118,7 @@ fn a_run_goes_on_only_where_it_was_begun() {
 fn a_case_that_fails_stays_as_a_row_with_its_reason() {
     for (before, reason) in [
         ("echo '{\"at\":\"failed\",\"error\":\"no luck\"}'; exit 1", "no luck"),
-        ("echo so >&2; kill -SEGV $$", "killed by signal 11 (SIGSEGV); it says: so"),
+        ("echo so >&2; kill -SEGV $$", "killed by signal 11 (SIGSEGV); it printed: so"),
         ("exit 3", "it printed no answer"),
         ("echo nonsense; exit 0", "nonsense"),
     ] {
@@ -194,11 +194,14 @@ fn a_sweep_says_what_it_takes_and_ends_with_its_budget() {
     };
     // All values are alive together, in one round of five.
     let swept = run("sweep --tasks 1..9 --points 3 --placement unpinned");
-    swept.expect_complaint(&["15 processes, with up to 1 task and 0 B", "after 1ms (--budget)"]);
+    swept.expect_complaint(&[
+        "15 processes, each with up to 1 task and 0 B",
+        "after 1ms (--budget)",
+    ]);
     assert_eq!(house.processes().len(), 3);
     // One by one, the smallest first.
     let scaled = run("scale --to 9");
-    assert!(scaled.stdout.contains("not begun within the --budget of 1ms"), "{scaled}");
+    assert!(scaled.stdout.contains("not started within the --budget of 1ms"), "{scaled}");
     let (ran, late): (Vec<_>, Vec<_>) =
         house.processes().into_iter().partition(|process| process["not_run"].is_null());
     assert!(ran.len() == 1 && ran[0]["x"] == 1 && late.len() > 3, "{scaled}");

@@ -22,7 +22,7 @@ const HARDWARE: [(&str, Hardware); 4] = [
     ("cache_misses", Hardware::CACHE_MISSES),
 ];
 
-/// Tracepoints whose counts are added up.
+/// Tracepoints, with their counts added up.
 const CALLS: [(&str, &[&str]); 3] = [
     ("io_uring_enters", &["syscalls/sys_enter_io_uring_enter"]),
     (
@@ -99,7 +99,7 @@ fn with_kernel(mut builder: Builder<'static>) -> Builder<'static> {
     builder
 }
 
-/// Those tracepoints that the kernel has: one at least.
+/// The tracepoints that the kernel has, at least one.
 fn tracepoints(names: &[&str]) -> Parts {
     for folder in TRACING {
         let files = names.iter().map(|name| format!("{folder}/events/{name}/id"));
@@ -111,7 +111,7 @@ fn tracepoints(names: &[&str]) -> Parts {
         }
     }
     Err(Absent::because(
-        "tracefs (/sys/kernel/tracing) shows no system calls: it is not mounted, or for root alone",
+        "tracefs (/sys/kernel/tracing) shows no system calls: it is not mounted, or only root may read it",
         Some("sudo mount -t tracefs nodev /sys/kernel/tracing, and run it as root"),
     ))
 }
@@ -121,22 +121,22 @@ pub(super) fn reason(error: &io::Error, by_cpu: bool) -> Absent {
     // perf_allow_kernel and perf_allow_cpu in include/linux/perf_event.h.
     match error.raw_os_error() {
         Some(libc::EACCES) if by_cpu => Absent::because(
-            "this user may not count by CPU, as it takes for so many threads, or for those that begin meanwhile",
+            "this user may not count per CPU, which so many threads, or threads that start meanwhile, make necessary",
             Some("sudo sysctl -w kernel.perf_event_paranoid=0, run it as root, or raise ulimit -n"),
         ),
         Some(libc::EACCES) => {
             no_right(Source::system().number("/proc/sys/kernel/perf_event_paranoid").ok())
         }
         Some(libc::EPERM) => Absent::because(
-            "perf_event_open(2) is forbidden, as by the system-call filter of a container",
-            Some("run it outside of the container"),
+            "perf_event_open(2) is forbidden, perhaps by the system-call filter of a container",
+            Some("run it outside the container"),
         ),
         Some(libc::ENOSYS) => Absent::because(
-            "there is no perf_event_open(2): a kernel without CONFIG_PERF_EVENTS, or a system-call filter",
+            "there is no perf_event_open(2): the kernel lacks CONFIG_PERF_EVENTS, or a filter hides the call",
             None,
         ),
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) => Absent::because(
-            "this machine or its kernel has no such event, as most virtual machines have no hardware counters",
+            "this machine or its kernel has no such event; most virtual machines lack hardware counters",
             None,
         ),
         Some(libc::EMFILE | libc::ENFILE) => {
@@ -153,7 +153,7 @@ fn no_right(paranoid: Option<i32>) -> Absent {
             Some("sudo sysctl -w kernel.perf_event_paranoid=1, or CAP_PERFMON"),
         ),
         _ => Absent::because(
-            "CAP_PERFMON is missing, or a security module forbids it",
+            "CAP_PERFMON is missing, or a security module forbids counting",
             Some("run it as root"),
         ),
     }

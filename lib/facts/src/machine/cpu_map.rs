@@ -135,7 +135,7 @@ impl CpuMap {
                 }
             }
         }
-        // A group of which one CPU is unknown is of no use; nor are packages of firmware that says nothing
+        // A group with an unknown CPU is useless; so are packages of firmware that says nothing
         // about them, and leaves -1.
         if cores.iter().any(Vec::is_empty) {
             cores.clear();
@@ -206,10 +206,10 @@ impl CpuMap {
         caches.map(|_| Relation::OtherCache)
     }
 
-    /// Pairs of the CPUs `allowed` that are so related, none of them in two pairs, or why there are none.
+    /// Pairs of allowed CPUs with this relation, each CPU in one pair at most, or why there are none.
     pub fn pairs(&self, relation: Relation, allowed: &[u32]) -> Result<Vec<[u32; 2]>, String> {
         if let &[only] = allowed {
-            return Err(format!("it takes two CPUs, and this process may use CPU {only} alone"));
+            return Err(format!("it needs two CPUs, but this process may use only CPU {only}"));
         }
         let pairs = self.pairs_of(relation, allowed);
         if !pairs.is_empty() {
@@ -217,12 +217,12 @@ impl CpuMap {
         }
         if let Some([one, other]) = self.pairs_of(relation, &self.online).first() {
             return Err(format!(
-                "CPUs {one} and {other} are such a pair, and this process may not use both: use another taskset"
+                "CPUs {one} and {other} are such a pair, but this process may not use both: allow them by taskset(1)"
             ));
         }
         let is_unknown = self.cores.is_empty() || self.caches.is_empty() || self.sockets.is_empty();
         Err(if is_unknown {
-            "the kernel does not tell which CPUs share a core, a cache or a socket".to_owned()
+            "the kernel does not say which CPUs share a core, a cache or a socket".to_owned()
         } else {
             format!("no two CPUs of this machine have this relation: {}", relation.name())
         })
@@ -369,11 +369,11 @@ mod tests {
         assert_eq!(map.pairs(Relation::OtherSocket, &[2, 3, 5]), Ok(vec![[2, 5]]));
         let reason = |map: &CpuMap, relation, cpus: &[u32]| map.pairs(relation, cpus).unwrap_err();
         assert!(reason(&map, Relation::SmtSibling, &[0, 1]).contains("CPUs 0 and 8 are such"));
-        assert!(reason(&map, Relation::SameCache, &[3]).contains("CPU 3 alone"));
+        assert!(reason(&map, Relation::SameCache, &[3]).contains("only CPU 3"));
         map.online = vec![0, 1];
         assert!(reason(&map, Relation::OtherSocket, &[0, 1]).contains("no two CPUs"));
         map.caches.clear();
-        assert!(reason(&map, Relation::SameCache, &[0, 1]).contains("does not tell"));
+        assert!(reason(&map, Relation::SameCache, &[0, 1]).contains("does not say"));
     }
 
     #[test]

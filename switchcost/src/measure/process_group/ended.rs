@@ -22,15 +22,14 @@ impl Ended {
     pub(crate) fn reason(&self) -> String {
         match (&self.fault, self.cause()) {
             (Some(fault), None) => fault.clone(),
-            (Some(fault), Some(cause)) => format!("{fault}; it says: {cause}"),
-            (None, None) => format!("it printed no answer and ended with {}", self.status),
+            (Some(fault), Some(cause)) => format!("{fault}; it printed: {cause}"),
+            (None, None) => format!("it printed no answer, and ended with {}", self.status),
             (None, Some(cause)) => format!("{cause} ({})", self.status),
         }
     }
 
-    /// The line of its standard error that says why it ended. That is the last one that is not indented, since a
-    /// traceback has its places above the cause, or indented below it; but a failed allocation is told first, and advice
-    /// behind it.
+    /// The line of its standard error that says why it ended: the last one that is not indented, since a traceback is
+    /// above the cause, or indented below it. Only a failed allocation comes first, before some advice.
     fn cause(&self) -> Option<String> {
         let mut lines = self.words.lines();
         if let Some(line) = lines.clone().find(|line| line.starts_with("memory allocation of ")) {

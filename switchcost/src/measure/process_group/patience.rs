@@ -1,4 +1,4 @@
-//! Time that a program has, and the steps that end it: SIGTERM when it is over or the runner is interrupted, and then
+//! Time limit of a program, and the steps that end it: SIGTERM when its time is up or the runner is interrupted, then
 //! SIGKILL.
 
 use std::io;
@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A program is asked to end. One that is stopped takes no other signal.
+/// Signals that ask a program to end. A stopped program does not notice any other signal.
 const ASK: &[Signal] = &[Signal::SIGTERM, Signal::SIGCONT];
 
 /// Step taken to end it.
@@ -54,7 +54,7 @@ impl Patience {
     pub(super) fn press(&mut self, requests: u32) -> io::Result<&'static [Signal]> {
         let is_late = self.left().is_zero();
         if is_late && self.is_killed {
-            return Err(io::Error::other("it does not end by SIGKILL: it waits in the kernel"));
+            return Err(io::Error::other("SIGKILL did not end it: it is stuck in the kernel"));
         }
         let is_free = self.stage == Stage::Free;
         if self.is_killed || !is_late && (requests == 0 || requests == 1 && !is_free) {
@@ -80,9 +80,9 @@ impl Patience {
     /// Error of a program that took longer than it may.
     pub(super) fn timeout(&self) -> String {
         let end = if self.is_killed {
-            format!("nor within {GRACE:?} of SIGTERM, and was killed")
+            format!("nor within {GRACE:?} after SIGTERM, so it was killed")
         } else {
-            "and was ended by SIGTERM".to_owned()
+            "so it was ended by SIGTERM".to_owned()
         };
         let limit = self.limit;
         format!("timed out: it had neither answered nor ended after {limit:?} (--timeout), {end}")

@@ -1,4 +1,4 @@
-//! What is said when a run is over: where its records are, and what failed.
+//! The end of a run: says where its records are and what failed.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
@@ -15,7 +15,7 @@ impl Rounds {
     /// Says where the records are, and which cases failed.
     ///
     /// # Errors
-    /// When each process of a case failed, when the file has gone, or what has ended the run before its time.
+    /// If all processes of a case failed, if the file is gone, or if something ended the run early.
     pub fn conclude(&mut self) -> anyhow::Result<()> {
         self.conclude_any()?;
         if signals::received().is_some() {
@@ -34,19 +34,21 @@ impl Rounds {
         let all = has_failed.len();
         ensure!(
             failed.is_empty(),
-            "{} of {all} cases failed: {}; the records say why",
+            "{} of {all} cases failed: {}; their records say why",
             failed.len(),
             failed.join("; ")
         );
         Ok(())
     }
 
-    /// The same if failures are verdicts of their own.
+    /// The same, without failed cases: in a duel these are verdicts.
     pub fn conclude_any(&mut self) -> anyhow::Result<()> {
         if signals::received().is_some() {
             let runs = counted(self.records.len(), "run");
             let partial = self.records.iter().filter(|record| record.partial).count();
-            console::say(format_args!("interrupted after {runs}, {partial} of them unfinished"));
+            console::say(format_args!(
+                "interrupted after {runs}, of which {partial} are unfinished"
+            ));
         }
         let kept = self.store.ensure_kept();
         if kept.is_ok() {
@@ -55,7 +57,7 @@ impl Rounds {
                 let path = self.store.path().to_string_lossy();
                 let path = console::shell_word(&path);
                 console::say(format_args!(
-                    "all of them: switchcost report {path} --full, or --html FILE for a page"
+                    "to see all tables: switchcost report {path} --full, or --html FILE for a page"
                 ));
             }
         }

@@ -1,4 +1,4 @@
-//! A run that goes on where an earlier one was stopped.
+//! Continues a run that was interrupted.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -12,14 +12,14 @@ use crate::plan::{Case, Identity, Point};
 use crate::system::console::shell_line;
 
 /// Why records do not belong to a plan.
-const OTHER_PLAN: &str = "it was made by another plan or with other options";
+const OTHER_PLAN: &str = "it was made with another plan or other options: give the same ones";
 
 impl Rounds {
-    /// Goes on where a file ends, if that was made by the same plan, options and build, and on the same machine.
-    /// Processes that were interrupted or failed are run again.
+    /// Continues after the end of a file, if it was made with the same plan, options and build, and on the same machine.
+    /// Processes that were interrupted or failed run again.
     pub(super) fn resume(&mut self, earlier: Contents, cases: &[Case]) -> anyhow::Result<()> {
         let Some(header) = earlier.runs.last() else { return Ok(()) };
-        ensure!(earlier.runs.len() == 1, "it holds several runs");
+        ensure!(earlier.runs.len() == 1, "it holds several runs, and only one can be continued");
         ensure_same(header, &self.header)?;
         let known: HashMap<Point, &Case> =
             cases.iter().rev().map(|case| (case.point(), case)).collect();
@@ -51,12 +51,15 @@ fn ensure_same(earlier: &Run, run: &Run) -> anyhow::Result<()> {
     facts.extend(of_build.into_iter().filter(|fact| fact != "dirty"));
     ensure!(
         facts.is_empty(),
-        "it was made on another machine, with other settings or by another build ({} differ): \
-         begin a new file by --out, and compare it with this one by `switchcost compare`",
+        "it was made on another machine, with other settings or by another build ({} differ): write a new file by \
+         --out, and compare the two by `switchcost compare`",
         facts.join(", ")
     );
     ensure!(earlier.plan == run.plan && earlier.seed == run.seed, OTHER_PLAN);
-    ensure!(earlier.sides == run.sides, "it was made by another verb, or between other sides");
+    ensure!(
+        earlier.sides == run.sides,
+        "it was made by another command, or it is a duel between other sides"
+    );
     ensure!(earlier.margin == run.margin, "it is a duel with another --fail-above");
     Ok(())
 }

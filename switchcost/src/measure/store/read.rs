@@ -1,4 +1,4 @@
-//! Reads a results file line by line; a line that is no record is reported with its number and skipped.
+//! Reads a results file line by line; a line that is not a record is reported with its number and skipped.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -10,17 +10,17 @@ use anyhow::{Context, bail};
 use facts::{Kind, Process, Record, Run, SCHEMA};
 use serde::Deserialize;
 
-/// No line is longer than this, in bytes: a record with all samples that may be kept takes less. A file that is
-/// no results file must not take the memory of its longest line.
+/// No line is longer than this, in bytes: a record with as many samples as it may keep is shorter. A file that is not a
+/// results file must not fill the memory with one line.
 pub(super) const LONGEST_LINE: u64 = 16 << 20;
 
 /// No file is longer than this, in bytes.
 const LONGEST_FILE: u64 = 1 << 30;
 
-/// No file has more lines, most of which are of a process each.
+/// No file has more lines; most lines hold one process.
 const MOST_LINES: usize = 1_000_000;
 
-/// No file of records has more lines that are none.
+/// No results file has more lines that are not records.
 const MOST_FAULTS: usize = 1000;
 
 /// Contents of a file.
@@ -30,7 +30,7 @@ pub struct Contents {
     pub runs: Vec<Arc<Run>>,
     /// Processes in the file's order.
     pub records: Vec<Record>,
-    /// Lines that are no record: their number, from 1, and what is wrong.
+    /// Lines that are not records: their number, from 1, and what is wrong.
     pub faults: Vec<(usize, String)>,
 }
 
@@ -48,7 +48,7 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
         bail!("{path} holds no record; line {line}: {fault}");
     }
     let what = if contents.runs.is_empty() { "is empty" } else { "holds no record" };
-    bail!("{path} {what}: its run ended before the first; --resume begins it")
+    bail!("{path} {what}: its run ended before the first one; continue it by --resume")
 }
 
 /// The same of a file that may not have any record yet.
@@ -89,7 +89,7 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
     Ok(contents)
 }
 
-/// What no file of records has: it would take the memory, or never end.
+/// What a results file never has, since it would fill the memory or never end.
 fn excess(
     is_endless: bool,
     bytes: u64,
@@ -97,14 +97,14 @@ fn excess(
     faults: &[(usize, String)],
 ) -> Option<String> {
     Some(if is_endless {
-        format!("it is longer than {} MiB, as no record is", LONGEST_LINE >> 20)
+        format!("it is longer than {} MiB, so it is not a record", LONGEST_LINE >> 20)
     } else if bytes > LONGEST_FILE {
-        format!("the file is longer than {} MiB up to here", LONGEST_FILE >> 20)
+        format!("up to here the file is already longer than {} MiB", LONGEST_FILE >> 20)
     } else if number > MOST_LINES {
-        format!("{MOST_LINES} lines precede it, the most that are read")
+        format!("a results file has at most {MOST_LINES} lines")
     } else {
         let (_, last) = faults.last().filter(|_| faults.len() >= MOST_FAULTS)?;
-        format!("{MOST_FAULTS} lines before it are no records; the last one: {last}")
+        format!("{MOST_FAULTS} lines before it are not records; the last of them: {last}")
     })
 }
 
@@ -116,16 +116,15 @@ fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), Stri
         (SCHEMA, Kind::Process) => {
             let process = parsed::<Process>(line, is_whole)?;
             let run = contents.runs.iter().rfind(|run| run.id == process.run);
-            let run = run.ok_or("the header of its run is not above it")?;
+            let run = run.ok_or("the header of its run is missing above it")?;
             contents.records.push(Record::new(run.clone(), process)?);
         }
         (0, _) => {
-            return Err("it has no schema: what --format json writes is no record, but what \
-                        --out names is"
+            return Err("it has no schema: it is no record if --format json wrote it; name the file of --out"
                 .to_owned());
         }
         (other, _) => {
-            return Err(format!("it has schema {other}, and this program reads {SCHEMA}"));
+            return Err(format!("it has schema {other}, but this program reads schema {SCHEMA}"));
         }
     }
     Ok(())
@@ -158,7 +157,7 @@ fn parsed<'a, T: Deserialize<'a>>(line: &'a [u8], is_whole: bool) -> Result<T, S
 pub fn tell(path: &Path, contents: &Contents) {
     for (line, fault) in &contents.faults {
         console::say(format_args!(
-            "switchcost: {} line {line} is skipped: {fault}",
+            "switchcost: {} line {line} was skipped: {fault}",
             path.display()
         ));
     }
@@ -186,13 +185,14 @@ mod tests {
     fn input_without_end_is_an_error_of_its_line() {
         let endless = b"short\n".chain(io::repeat(b'x'));
         let error = parse(BufReader::new(endless)).unwrap_err().to_string();
-        assert_eq!(error, "line 2: it is longer than 16 MiB, as no record is");
+        assert_eq!(error, "line 2: it is longer than 16 MiB, so it is not a record");
         let error = parse(&*b"{}\n".repeat(2000)).unwrap_err().to_string();
         assert!(
-            error.starts_with("line 1001: 1000 lines before it are no records; the last one: ")
+            error
+                .starts_with("line 1001: 1000 lines before it are not records; the last of them: ")
         );
         let error = parse(BufReader::new(io::repeat(b'\n'))).unwrap_err().to_string();
-        assert_eq!(error, "line 1000001: 1000000 lines precede it, the most that are read");
+        assert_eq!(error, "line 1000001: a results file has at most 1000000 lines");
         assert!(excess(false, LONGEST_FILE + 1, 1, &[]).is_some());
     }
 

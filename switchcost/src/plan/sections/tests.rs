@@ -81,7 +81,7 @@ fn a_flag_that_rows_run_over_makes_points_with_their_twins() {
         ("{flag='--load', values=[10, 10]}", "ascending"),
         ("{flag='--load', values='all'}", "'all'"),
         ("{flag='load', values=[1, 2]}", "such as --load"),
-        ("{flag='--iters', values=[1, 2]}", "the runner's own"),
+        ("{flag='--iters', values=[1, 2]}", "belongs to the runner"),
     ] {
         assert_refused(&plan(over), reason);
     }
@@ -148,37 +148,37 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         (format!("rounds=1\nbudget='1s'\n{plain}"), "either rounds"),
         (format!("budget='soon'\n{plain}"), "not a time"),
         ("rounds=1\nsection=[]".to_owned(), "no [[section]]"),
-        (format!("rounds=0\n{plain}"), "at least one"),
+        (format!("rounds=0\n{plain}"), "1 or more"),
         (format!("rounds=1\n{plain}\n{plain}"), "two sections"),
-        (format!("rounds=1\n{plain}").replace("program='p'", ""), "either each row"),
-        (format!("rounds=1\n{plain}").replace("iters=4", ""), "iters: at least one"),
+        (format!("rounds=1\n{plain}").replace("program='p'", ""), "one in each row"),
+        (format!("rounds=1\n{plain}").replace("iters=4", ""), "iters: write 1 or more"),
         (format!("rounds=1\n{plain}").replace("'hop'", "'memory'"), "at least 8 different counts"),
     ] {
         assert_refused(&text, reason);
     }
     for (rest, reason) in [
         (ROW, "two rows"),
-        ("[[section.column]]\nname='c'\nprogram='p'", "either each row"),
+        ("[[section.column]]\nname='c'\nprogram='p'", "one in each row"),
         ("baseline='x'", "refers to 'x'"),
         ("baseline='r'", "refers to 'r'"),
-        ("answer='a'", "needs versus"),
+        ("answer='a'", "also write versus"),
         ("known='getpid'", "needs pin"),
-        ("passes=['main\\nend']", "no name of a pass"),
+        ("passes=['main\\nend']", "not the name of a pass"),
         ("speed=3", "unknown field"),
         ("skip_hold=true", "write it in a column"),
         ("cpus='nearby'", "unknown variant `nearby`"),
         ("pin=true\ncpus='same-cache'", "drop one of them"),
-        ("flags=['--controlled']", "the runner's own"),
-        ("tasks=[1,2]", "only for the metric"),
-        ("[program.p]\nrun=[]", "names no program"),
+        ("flags=['--controlled']", "belongs to the runner"),
+        ("tasks=[1,2]", "only the metric"),
+        ("[program.p]\nrun=[]", "run: name a program"),
     ] {
         assert_refused(&format!("rounds=1\n{plain}{rest}"), reason);
     }
     for (from, to, reason) in [
-        ("metric='rate'", "metric='memory'", "stands alone"),
-        ("metric='rate'", "metric='round-trip'", "has a column of this metric"),
-        ("metric='rate'", "metric='speed'", "is no metric"),
-        ("name='rate'", "name=''", "needs a name"),
+        ("metric='rate'", "metric='memory'", "a section of its own"),
+        ("metric='rate'", "metric='round-trip'", "already has a column with this metric"),
+        ("metric='rate'", "metric='speed'", "is not a metric"),
+        ("name='rate'", "name=''", "name the further column"),
         ("name='rate'", "name=\"a\\u0007\"", "control character"),
         ("name='rate'", "name='late, p99'", "two columns are named 'free: late, p99'"),
         ("name='one CPU'", "name='free'", "two columns are named 'free'"),
@@ -201,5 +201,5 @@ fn a_plan_has_an_end() {
     let (columns, rows) = (named(""), named(",program='p',iters=1,warmup=0"));
     let text =
         format!("rounds=1\n{}", section("hop", &format!("column=[{columns}]\nrow=[{rows}]")));
-    assert_refused(&text, "it has 250000 cases, and 200000 are the most");
+    assert_refused(&text, "the plan has 250000 cases, but at most 200000 are allowed");
 }

@@ -63,10 +63,10 @@ impl Tree {
     }
 }
 
-/// What cargo calls the usual registry, in front of a crate.
+/// Prefix of a crate from the usual registry, as cargo prints it.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index#";
 
-/// True if what cargo takes is what a side names.
+/// True if cargo takes the source that a side names.
 fn is_of(id: &str, wanted: &Source) -> bool {
     match wanted {
         Source::Version(wanted) => {
@@ -87,7 +87,7 @@ pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tr
         .git(&["rev-parse", "--verify", "--end-of-options", &commit])
         .and_then(|hash| if hash.starts_with('^') { bail!("it is left out") } else { Ok(hash) })
         .context(
-            "no commit of this checkout: name a commit, a branch or a tag, after `git fetch`",
+            "this checkout has no such commit: run `git fetch`, or name another commit, branch or tag",
         )?;
     let folder = checkout.target.join("duel").join(format!("git-{hash}"));
     let sources = folder.join("sources");
@@ -97,7 +97,7 @@ pub(super) fn worktree(checkout: &Checkout, revision: &str) -> anyhow::Result<Tr
         && checkout.git(&status).is_ok_and(|changes| changes.is_empty());
     if !is_whole {
         ensure_own(&[&folder])?;
-        // One that was begun or changed, or that `cargo clean` has removed.
+        // It is unfinished, was changed, or was removed by `cargo clean`.
         if sources.exists() {
             fs::remove_dir_all(&sources).with_context(|| path.clone().into_owned())?;
         }
@@ -120,7 +120,7 @@ pub(super) fn these(checkout: &Checkout) -> Tree {
     Tree { sources, target, commit, dirty, patch: Vec::new() }
 }
 
-/// These sources, with another one of a dependency.
+/// These sources, with another version of a dependency.
 pub(super) fn with_source(
     checkout: &Checkout,
     name: &str,
@@ -142,8 +142,8 @@ pub(super) fn with_source(
     Ok(tree)
 }
 
-/// Makes the lock file of sources that take a crate from somewhere else. If it was made before, neither the network is
-/// needed nor a new build.
+/// Makes the lock file for sources that take a crate from somewhere else. If it exists already, neither the network nor
+/// a new build is needed.
 fn resolve(checkout: &Checkout, tree: &Tree, name: &str, source: &Source) -> anyhow::Result<()> {
     let (lock, base) = (tree.sources.join("Cargo.lock"), tree.sources.with_file_name("base"));
     let own = fs::read(checkout.folder.join("Cargo.lock")).context("Cargo.lock")?;
@@ -165,12 +165,11 @@ fn resolve(checkout: &Checkout, tree: &Tree, name: &str, source: &Source) -> any
         output(command.arg("--manifest-path").arg(tree.sources.join("Cargo.toml")))?;
     }
     let taken = tree.taken(checkout, name)?;
-    // Cargo leaves one of another version than its dependents ask for, and a patch of its configuration stands, whatever
-    // it was asked for.
+    // Cargo ignores a version that the dependents do not accept, and a [patch] in its configuration takes precedence.
     ensure!(
         is_of(&taken, source),
-        "cargo takes {taken} in its place: the programs do not ask for that version, or their sources replace the \
-         crate, as by [patch]"
+        "cargo takes {taken} instead: the programs do not accept that version, or their sources replace the crate, \
+         perhaps by [patch]"
     );
     fs::write(&base, &now).context("Cargo.lock")
 }
@@ -194,7 +193,7 @@ fn patch(checkout: &Checkout, name: &str, source: &Source) -> anyhow::Result<Vec
     })
 }
 
-/// Folder of the package of that name: this one, or the one of its name in a workspace.
+/// Folder of the package `name`: this folder or, in a workspace, its folder of that name.
 fn package_in(folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let is_of = |folder: &PathBuf| {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
@@ -260,7 +259,9 @@ mod tests {
             assert_eq!(worktree(&checkout, "main").unwrap().sources, sources);
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "own");
-        assert!(worktree(&checkout, "^main").unwrap_err().to_string().contains("name a commit"));
+        assert!(
+            worktree(&checkout, "^main").unwrap_err().to_string().contains("name another commit")
+        );
     }
 
     #[test]

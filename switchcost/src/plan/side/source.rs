@@ -44,8 +44,8 @@ impl FromStr for Source {
             {
                 Ok(Source::Git { url: url.to_owned(), revision: revision.to_owned() })
             }
-            _ => Err("write CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REVISION, which may \
-                      be a branch; the URL of a folder is file:///FOLDER"
+            _ => Err("write CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV, where REV may be \
+                      a branch; the URL of a folder is file:///FOLDER"
                 .to_owned()),
         }
     }

@@ -15,7 +15,7 @@ use crate::views::fleet::Fleet;
 
 pub(super) const FORMAT: Format = Format {
     name: "csv",
-    about: "for a spreadsheet: a line for each figure, unrounded, times in ns, sizes in bytes",
+    about: "for a spreadsheet: one line per figure, unrounded, with times in ns and sizes in bytes",
     write,
 };
 
@@ -159,7 +159,7 @@ fn values(figure: &Figure<'_>) -> Vec<(&'static str, Value)> {
     vec![("", values)]
 }
 
-/// Slopes in the form of means. The ratio is that of the whole, if it is known, or else of user memory.
+/// Slopes in the form of means. The ratio is the ratio of all memory, if known, or else of user memory.
 fn sizes(slopes: &Slopes, grade: Grade) -> Vec<(&'static str, Value)> {
     let estimate = |slope: &Interval| json!({"value": slope.estimate, "interval": slope});
     let mut ratio = slopes.ratio.as_ref().map(|ratio| {
