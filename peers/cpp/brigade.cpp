@@ -2,7 +2,7 @@
 // One iteration, by --kind:
 //   hop       the driver hands a number to the first task, each task adds one and hands it to the next, and
 //             the last hands it to the driver: N + 1 hops. A coroutine leaves it in a slot and tells the
-//             executor that the receiver can run; a thread wakes the receiver by std::atomic's notify_one
+//             executor that the receiver can run; a thread wakes the receiver by a condition variable
 //   creation  N tasks are created, one after the other
 //   sleepers  N tasks are created, each sleeps for --sleep, and all of them are awaited
 //
@@ -11,16 +11,18 @@
 // For `hold` threads wait at a gate, coroutines of `creation` have begun and are suspended, sleeping ones sleep.
 //
 // Not to be taken for the coroutines of a library: C++ has no executor, and this one is a ring of those that
-// can run and a heap of timers, for one thread. Nor for a thread's sleep and wake-up alone: with GCC's library
-// a thread that waits for a std::atomic looks and yields (sched_yield) some times before it sleeps.
+// can run and a heap of timers, for one thread. Threads do not wait for a std::atomic, since with GCC's library they
+// would yield (sched_yield) some times before they sleep.
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <atomic>
+#include <condition_variable>
 #include <coroutine>
 #include <functional>
 #include <iostream>
 #include <map>
+#include <mutex>
 #include <queue>
 #include <regex>
 #include <thread>
@@ -161,18 +163,23 @@ void creation_of_coroutines() {
 
 // Threads.
 struct alignas(64) Cell {
-  std::atomic<int> is_full{0};  // An int, since the kernel waits for nothing else.
+  std::mutex lock;
+  std::condition_variable filled;
+  bool is_full = false;
   u64 token = 0;
   void put(u64 value) {
-    token = value;
-    is_full.store(1, std::memory_order_release);
-    is_full.notify_one();
+    {
+      const std::lock_guard guard(lock);
+      token = value;
+      is_full = true;
+    }
+    filled.notify_one();
   }
   u64 take() {
-    is_full.wait(0, std::memory_order_acquire);
-    const u64 came = token;
-    is_full.store(0, std::memory_order_relaxed);
-    return came;
+    std::unique_lock guard(lock);
+    filled.wait(guard, [this] { return is_full; });
+    is_full = false;
+    return token;
   }
 };
 
