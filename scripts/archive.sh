@@ -227,7 +227,7 @@ check_readme() {
         [[ ${words[1]:-} == stat ]] || words+=(--help)
         "${into[@]}" "$empty" "/$name/${words[0]}" "${words[@]:1}" </dev/null >/dev/null ||
             fail "--check: README.md names '${words[*]}', which fails"
-    done < <(sed -n '/^\.\//s/ *#.*//p' "$1/README.md")
+    done < <(sed -n '/^\.\//{s/ *#.*//;p}' "$1/README.md")
     for what in rust glibc $([[ -d $work/go ]] && echo go); do
         [[ -d $1/licenses/$what ]] || fail "--check: no text of the licence of $what was found"
     done
