@@ -151,14 +151,22 @@ fn several_files_stand_side_by_side() {
     let [a, b, c] = three_files(folder.path());
     let (status, text, err) = report(&[&a, &b, &c]);
     assert_eq!((status, err.as_str()), (0, ""));
-    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no '{what}' in\n{text}"));
-    assert!(at("a: ") < at("b: Another <b>CPU</b>, ") && at("b: Another") < at("thread ÷ task"));
-    assert!(text.contains(&format!("b: Not in {b}: cost of a thread.\n")), "{text}");
-    assert!(
-        text.contains(&format!("c: Not in {c}: cost of a thread over pipes, free; ")),
-        "{text}"
-    );
-    assert!(text.lines().all(|line| !line.starts_with("a: Not in")), "{text}");
+    // The ratios come first, then the machines, their costs and what is to say of each.
+    let order = [
+        " of an async task's\n",
+        "\nMachines\n",
+        "\ncost of a thread\n",
+        "\nb\nAnother <b>CPU</b>, 8 CPUs, ",
+        "\nc\n",
+    ];
+    let places = order.map(|what| text.find(what).unwrap_or_else(|| panic!("no '{what}': {text}")));
+    assert!(places.is_sorted(), "{places:?}: {text}");
+    let is_of_ratios =
+        |line: &str| line.split_whitespace().eq("cost of a thread 39x [37, 40] - -".split(' '));
+    assert!(text.lines().any(is_of_ratios), "{text}");
+    assert!(text.contains(&format!("Not in {b}: cost of a thread.\n")), "{text}");
+    assert!(text.contains(&format!("Not in {c}: cost of a thread over pipes, free; ")), "{text}");
+    assert!(!text.contains(&format!("Not in {a}")), "{text}");
     // Two modes are two figures wherever the row stands.
     assert!([&text, &report(&[&a]).1].iter().all(|text| text.contains("780 ns/1.5 µs")), "{text}");
 
@@ -181,10 +189,28 @@ fn several_files_stand_side_by_side() {
         assert_eq!(row[1] == row[0], has, "{row}");
         assert_eq!((row[1].is_null(), row[2].is_null()), (!has, true), "{row}");
     }
+    // Only a page of the project has its documents beside it.
+    assert!(html.contains("<h2>Costs</h2>") && !html.contains("href="), "{html}");
+    assert!(!html.contains("<tr class=\"\">"), "{html}");
+    assert_eq!(html.matches("<figcaption>").count(), 1);
     for page in [html, markdown] {
         assert!(page.contains("Another &lt;b") && !page.contains("<b>"), "{page}");
         assert!(page.contains("cost of a thread with a pipe"), "{page}");
     }
+}
+
+/// The default plan has the rows that the words are made of.
+#[test]
+fn machines_are_told_apart_in_words() {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
+    let file = |machine: &str| results.join(machine).join("answer.jsonl").display().to_string();
+    let (cheap, expensive) = (file("xeon6-2vcpu-6.18"), file("xeon6b-2vcpu-6.18"));
+    let (_, text, _) = report(&[&cheap, &expensive]);
+    let line = |name: &str, word: &str| {
+        text.lines().any(|line| line.trim_start().starts_with(name) && line.contains(word))
+    };
+    assert!(line("xeon6-2vcpu-6.18 ", " cheap "), "{text}");
+    assert!(line("xeon6b-2vcpu-6.18 ", " expensive ("), "{text}");
 }
 
 #[test]

@@ -110,6 +110,8 @@ fn documents(args: &Documents) -> anyhow::Result<Vec<Fault>> {
     let root = args.root.canonicalize().context("--root: there is no such folder")?;
     let (definitions, mut faults) = Definitions::read(&root)?;
     let records = Records::new(&root);
+    // One of these files is a document itself.
+    faults.extend(plots::draw(&root, &definitions, &records, args.check)?);
     let mut pages = pages(&root)?;
     for page in &mut pages {
         let filled = fill::fill(page, &definitions, &records);
@@ -127,7 +129,6 @@ fn documents(args: &Documents) -> anyhow::Result<Vec<Fault>> {
         faults.extend(check::rendered(page, filled.comments));
     }
     faults.extend(definitions.unused());
-    faults.extend(plots::draw(&root, &definitions, &records, args.check)?);
     faults.extend(check::links(&root, &pages));
     faults.extend(check::commands(&root, &pages)?);
     faults.sort_unstable();

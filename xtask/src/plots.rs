@@ -1,4 +1,4 @@
-//! Plots, the page of machines and the table of claims.
+//! Plots, the pages of machines and the table of claims.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,10 @@ use crate::records::{File, Records};
 const PAGE_OF_MACHINES: &str = "docs/machines.html";
 const CLAIMS: &str = "docs/claims.csv";
 
-/// Draws all plots, and writes the page of machines and the claims; with `check` says which differ from their records.
+/// What GitHub shows of the page of machines.
+const PAGE_IN_SHORT: &str = "docs/machines.md";
+
+/// Draws all plots, and writes the pages of machines and the claims; with `check` says which differ from their records.
 pub(crate) fn draw(
     root: &Path,
     definitions: &Definitions,
@@ -42,7 +45,12 @@ pub(crate) fn draw(
             }
         }
     }
-    files.push((PAGE_OF_MACHINES.to_owned(), machines(records)?));
+    let fleet = fleet(records)?;
+    let (mut page, mut page_in_short) = (Vec::new(), Vec::new());
+    render::machines(&fleet, Some(".."), &mut page)?;
+    render::machines_in_short(&fleet, &mut page_in_short)?;
+    files.push((PAGE_OF_MACHINES.to_owned(), String::from_utf8(page)?));
+    files.push((PAGE_IN_SHORT.to_owned(), String::from_utf8(page_in_short)?));
     match definitions.claims.csv(records) {
         Ok(text) => files.push((CLAIMS.to_owned(), text)),
         Err(error) => {
@@ -119,8 +127,8 @@ fn dots(
         .file(quantity.context("the table has no rows")?))
 }
 
-/// The page of all answers.
-fn machines(records: &Records) -> anyhow::Result<String> {
+/// All answers side by side.
+fn fleet(records: &Records) -> anyhow::Result<Fleet> {
     let all = records.answers()?;
     let answers = all.iter().filter_map(|(path, file)| match file {
         File::Figures { records, answer, .. } => {
@@ -129,8 +137,5 @@ fn machines(records: &Records) -> anyhow::Result<String> {
         _ => None,
     });
     let (files, answers): (Vec<_>, Vec<_>) = answers.unzip();
-    let fleet = Fleet::of(&files, &answers).context("no file has an answer")?;
-    let mut page = Vec::new();
-    render::machines(&fleet, &mut page)?;
-    Ok(String::from_utf8(page)?)
+    Fleet::of(&files, &answers).context("no file has an answer")
 }

@@ -14,7 +14,7 @@ const RECORDS: &str =
 const README: &str = "# Test
 
 A hop takes 1 s<!--= hop.free -->, or 1<!--= ratio --> times as long, in all 9<!--= all -->, and
-`on something`<!--= machine --> the kernel holds 1.5 MiB [1, 2]<!--= kernel -->. See [more](docs/MORE.md#the-claims).
+`on something`<!--= machine --> the kernel holds 1.5 MiB [1, 2]<!--= kernel -->. See [more](docs/MORE.md#the-claims), [machines](docs/machines.md).
 
 ```
 17 µs<!--= this is code -->
@@ -88,6 +88,7 @@ fn repository() -> TempDir {
     for (path, text) in [
         ("README.md", README),
         ("docs/MORE.md", MORE),
+        ("docs/READING.md", "# Figures\n\n## Marks\n"),
         ("docs/figures.toml", FIGURES),
         ("docs/claims.toml", CLAIMS),
     ] {
@@ -116,7 +117,8 @@ fn documents_are_filled_from_records() {
     let first = "README.md:3: its records say: A hop takes 3.5 µs [3.5, 3.5]";
     assert!(faults.contains(first), "{faults}");
     assert_eq!(read(root, "README.md"), README);
-    let written = "wrote README.md\nwrote docs/MORE.md\nwrote docs/hops.svg\nwrote docs/machines.html\nwrote docs/claims.csv\n";
+    let written = "wrote docs/hops.svg\nwrote docs/machines.html\nwrote docs/machines.md\nwrote docs/claims.csv\n\
+                   wrote README.md\nwrote docs/MORE.md\n";
     assert_eq!(documents(root, &[]), (0, written.to_owned()));
     assert_eq!(documents(root, &["--check"]), (0, String::new()));
     let readme = read(root, "README.md");
@@ -135,7 +137,10 @@ fn documents_are_filled_from_records() {
     assert!(read(root, "docs/MORE.md").contains(claims), "{}", read(root, "docs/MORE.md"));
     let line = "Somebody,creating a thread ÷ creating a task,56.7 (17 µs ÷ 0.3 µs),\"39 [37, 40]\",holds\n";
     assert!(read(root, "docs/claims.csv").contains(line));
-    assert!(read(root, "docs/machines.html").contains("Example"));
+    let page = read(root, "docs/machines.html");
+    assert!(page.contains("Example") && page.contains("href=\"../README.md\""), "{page}");
+    let in_short = read(root, "docs/machines.md");
+    assert!(in_short.contains("| answer | - | - | Example |"), "{in_short}");
     let plot = read(root, "docs/hops.svg");
     let figures = "thread over pipes: one CPU 2.2 µs. less the I/O: one CPU 1.9 µs.";
     assert!(plot.contains(figures) && plot.contains("Bars: 95 % intervals."), "{plot}");

@@ -47,6 +47,11 @@ impl Beside {
         let times = range([self.value / high, self.value / low], number);
         format!("{subject} takes {value}: {times} times the bare-metal time ({}?)", self.cause)
     }
+
+    /// The same in a cell of a table.
+    pub(crate) fn in_short(&self) -> String {
+        format!("slow ({}?)", self.cause)
+    }
 }
 
 /// The line of a yardstick: `getpid(2) 66 ns: bare metal 50 to 150 ns`.

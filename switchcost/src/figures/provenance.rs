@@ -5,8 +5,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use contract::units::counted;
-use facts::{Record, Run};
+use facts::{Machine, Record, Run};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -44,30 +43,42 @@ pub(crate) fn machines(records: &[Record]) -> String {
 pub fn machine(records: &[Record]) -> String {
     let Some(first) = records.first() else { return String::new() };
     let machine = first.machine();
-    let cpu = machine.cpu_model.as_deref().unwrap_or("unknown CPU");
-    let words = ["(R)", "(TM)", " Processor", " CPU"];
-    let cpu = words.iter().fold(cpu.to_owned(), |cpu, word| cpu.replace(word, ""));
-    let number = |list: &Option<String>| Some(facts::machine::cpu_list(list.as_ref()?)?.len());
-    let cpus = match (number(&machine.cpus_online), number(&machine.affinity)) {
-        (Some(online), Some(allowed)) if allowed < online => {
-            format!(", {allowed} of {online} CPUs")
-        }
-        (Some(online), _) => format!(", {}", counted(online, "CPU")),
-        (None, _) => String::new(),
-    };
+    let cpu = cpu_model(machine).unwrap_or("unknown CPU".to_owned());
+    let cpus = cpus(machine).map_or(String::new(), |cpus| match &*cpus {
+        "1" => ", 1 CPU".to_owned(),
+        _ => format!(", {cpus} CPUs"),
+    });
     let host = match machine.virtualisation.as_deref() {
         None | Some("none") => String::new(),
         Some(host) => format!(" under {host}"),
     };
     let idling = machine.idling().map_or(String::new(), |words| format!(", {words}"));
-    let kernel = machine.kernel_release.as_deref().unwrap_or("of unknown release");
-    // What follows is the distributor's.
-    let kernel = kernel.split('-').next().unwrap_or(kernel);
+    let kernel = kernel(machine).unwrap_or("of unknown release");
     let runtimes = records.iter().filter_map(|record| record.runtime.as_ref());
     let tokio = runtimes
         .filter(|runtime| runtime.name == "tokio")
         .filter_map(|runtime| Some(format!(", Tokio {}", runtime.version.as_ref()?)));
     format!("{cpu}{cpus}{host}{idling}, Linux {kernel}{}", distinct(tokio).concat())
+}
+
+/// The CPU's model without the words that all models have.
+pub(crate) fn cpu_model(machine: &Machine) -> Option<String> {
+    let words = ["(R)", "(TM)", " Processor", " CPU"];
+    let model = machine.cpu_model.clone()?;
+    Some(words.iter().fold(model, |model, word| model.replace(word, "")))
+}
+
+/// The number of CPUs, such as `8`; if the programs may not use all of them, such as `2 of 8`.
+pub(crate) fn cpus(machine: &Machine) -> Option<String> {
+    let number = |list: &Option<String>| Some(facts::machine::cpu_list(list.as_ref()?)?.len());
+    let online = number(&machine.cpus_online)?;
+    let allowed = number(&machine.affinity).filter(|allowed| *allowed < online);
+    Some(allowed.map_or(online.to_string(), |allowed| format!("{allowed} of {online}")))
+}
+
+/// The kernel's release without the distributor's suffix, such as `6.18.44`.
+pub(crate) fn kernel(machine: &Machine) -> Option<&str> {
+    machine.kernel_release.as_deref()?.split('-').next()
 }
 
 /// Start of the first process, as in `2026-11-23T10:00:00Z`; `None` beyond the year 9999.

@@ -47,12 +47,14 @@ impl Document {
         for section in &self.sections {
             writeln!(out, "\n**{}**\n", escaped(&section.title))?;
             section.grid.write_markdown(out)?;
-            if !section.lines.is_empty() {
+            if !section.grid.head.is_empty() && !section.lines.is_empty() {
                 writeln!(out)?;
             }
             section.lines.iter().try_for_each(|line| writeln!(out, "- {}", escaped(line)))?;
         }
-        writeln!(out)?;
+        if !self.foot.is_empty() {
+            writeln!(out)?;
+        }
         self.foot.iter().try_for_each(|line| writeln!(out, "{}", escaped(line)))
     }
 }

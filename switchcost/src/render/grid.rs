@@ -76,6 +76,13 @@ impl Grid {
         lines.map(|line| line.chars().count()).max().unwrap_or(0) + MARGIN
     }
 
+    /// The grid without the columns of these headings.
+    pub(super) fn without(&self, headings: &[&str]) -> Grid {
+        let columns =
+            (0..self.head.len()).filter(|&column| !headings.contains(&&*self.head[column]));
+        self.part(&columns.collect::<Vec<_>>())
+    }
+
     /// Some of the columns, without the lines that say nothing in them.
     fn part(&self, columns: &[usize]) -> Grid {
         let cells = |line: &Vec<String>| -> Vec<String> {
@@ -101,6 +108,9 @@ impl Grid {
 
     /// Writes it as a Markdown table.
     pub fn write_markdown(&self, out: &mut impl Write) -> io::Result<()> {
+        if self.head.is_empty() {
+            return Ok(());
+        }
         write_markdown_line(&self.head, out)?;
         writeln!(out, "| --- |{}", " ---: |".repeat(self.head.len().saturating_sub(1)))?;
         self.body.iter().try_for_each(|line| write_markdown_line(line, out))

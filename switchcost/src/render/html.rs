@@ -7,6 +7,7 @@ use contract::units::counted;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use serde_json::json;
 
+use super::document::Section;
 use super::figures::{foot, origin};
 use super::grid::Grid;
 use super::plot::{self, Plot};
@@ -153,12 +154,7 @@ fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
     let curves = shown.curves.iter().map(|curve| (curves::section(curve), plot::curve(curve)));
     let mut sections = Vec::new();
     for (section, plot) in tables.chain(curves) {
-        let body = html! {
-            (table(&section.grid, &section.title))
-            (figure(plot))
-            (list(section.lines))
-        };
-        sections.push((brief(&section.title), body));
+        sections.push((brief(&section.title), part(section, plot)));
     }
     let rest = [
         ("Notes", list(foot(figures))),
@@ -170,9 +166,18 @@ fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
     sections
 }
 
+/// A table, its plot, and what is said of them.
+pub(super) fn part(section: Section, plot: Option<Plot>) -> Markup {
+    html! {
+        @if !section.grid.head.is_empty() { (table(&section.grid, &section.title)) }
+        (figure(plot))
+        (list(section.lines))
+    }
+}
+
 /// A table that scrolls by itself if it is too wide, and then shows that it does; one of many columns keeps its
 /// names in sight.
-pub(super) fn table(grid: &Grid, title: &str) -> Markup {
+fn table(grid: &Grid, title: &str) -> Markup {
     html! {
         div.scroll.wide[grid.head.len() > 3] tabindex="0" role="region" aria-label=(title) {
             table {
@@ -182,9 +187,10 @@ pub(super) fn table(grid: &Grid, title: &str) -> Markup {
                     }
                 } }
                 tbody { @for line in &grid.body { @if let Some((name, cells)) = line.split_first() {
-                    tr.derived[name.starts_with(' ')] {
+                    tr class=[name.starts_with(' ').then_some("derived")] {
                         th scope="row" { (name.trim_start()) }
-                        @for cell in cells { td { (cell) } }
+                        // An interval stays in one line.
+                        @for cell in cells { td { (cell.replace(", ", ",\u{a0}")) } }
                     }
                 } } }
             }
@@ -197,12 +203,23 @@ fn definitions(all: impl IntoIterator<Item = (impl Render, impl Render)>) -> Mar
     html! { dl { @for (name, text) in all { dt { (name) } dd { (text) } } } }
 }
 
-pub(super) fn figure(plot: Option<Plot>) -> Markup {
-    html! { @if let Some(plot) = plot { figure { (plot.inline()) figcaption { (plot.caption) } } } }
+/// A plot with its caption, if it has one.
+fn figure(plot: Option<Plot>) -> Markup {
+    html! { @if let Some(plot) = plot { figure {
+        (plot.inline())
+        @if !plot.caption.is_empty() { figcaption { (plot.caption) } }
+    } } }
 }
 
-pub(super) fn list(lines: Vec<String>) -> Markup {
-    html! { @if !lines.is_empty() { ul { @for line in lines { li { (paragraph(&line)) } } } } }
+/// Sentences: one as a paragraph, several as a list.
+fn list(lines: Vec<String>) -> Markup {
+    html! {
+        @match &lines[..] {
+            [] => {}
+            [line] => p { (paragraph(line)) }
+            lines => ul { @for line in lines { li { (paragraph(line)) } } }
+        }
+    }
 }
 
 /// Every fact of the machine and the build, known to this version or not.

@@ -1,40 +1,68 @@
-//! The page of machines: for each question a table with a line for each machine, and a plot of their ratios.
+//! The page of machines: their ratios, what tells them apart, what a thread and an async task cost on each, and the
+//! doubts about each.
 
 use std::io::{self, Write};
 
 use maud::html;
 
-use super::fleet;
-use super::html::{TITLE, figure, list, page, table};
-use super::plot;
-use crate::views::conclusion;
+use super::fleet::{self, READ, RULE};
+use super::html::{TITLE, page, part};
+use super::plot::{self, Plot};
 use crate::views::fleet::Fleet;
 
-/// Commands that add a machine.
-const GET: &str = "cargo install --git URL switchcost
-switchcost --out answer.jsonl
-switchcost share NAME answer.jsonl";
+/// Commands that add a machine, in a clone.
+const GET: &str = "cargo run --release -- --out answer.jsonl
+cargo run --release -- share NAME answer.jsonl";
 
-/// Writes machines side by side as a page.
-pub fn machines(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
-    let document = fleet::document(fleet);
-    let rows = fleet.rows.iter().flatten().flatten();
-    let body = html! {
-        main {
-            h1 { (TITLE) }
-            p.lead { (conclusion::of_answers("On these machines", rows)) }
-            (list(document.head))
-            @for (section, rows) in document.sections.iter().zip(&fleet.rows) {
+/// Writes machines side by side as a page. `project` is the way from the page to the project's root, if the page is one
+/// of the project's own: then it has links to documents, and says how to add a machine.
+pub fn machines(fleet: &Fleet, project: Option<&str>, out: &mut impl Write) -> io::Result<()> {
+    let questions = fleet::costs(fleet).into_iter().zip(&fleet.rows).map(|(section, rows)| {
+        let plot = plot::of_machines(&section.title, &fleet.machines, rows);
+        (section, plot)
+    });
+    let mut questions: Vec<_> = questions.collect();
+    // All plots have the same caption.
+    let others = questions.iter_mut().skip(1).filter_map(|(_, plot)| plot.as_mut());
+    others.for_each(|plot: &mut Plot| plot.caption.clear());
+    let body = html! { main {
+        h1 { (TITLE) }
+        p { (READ) @if let Some(root) = project {
+            " " a href={ (root) "/docs/READING.md#marks" } { "What the marks mean" }
+            " · " a href={ (root) "/README.md" } { "The project" }
+        } }
+        @for section in [fleet::ratios(fleet), fleet::machines(fleet)] {
+            h2 { (section.title) }
+            (part(section, None))
+        }
+        h2 { "Costs" }
+        @for (section, plot) in questions {
+            h3 { (section.title) }
+            (part(section, plot))
+        }
+        details {
+            summary { h2 { "Facts and doubts of each machine" } }
+            div { @for section in fleet::notes(fleet) {
                 h3 { (section.title) }
-                (table(&section.grid, &section.title))
-                (figure(plot::of_machines(&section.title, &fleet.machines, rows)))
-            }
-            (list(document.foot))
-            h3 { "Add yours" }
-            p { "Measure on a quiet machine, and open a pull request with the file that this writes; it holds no \
-                 host name, user, path or command. Nothing is sent by itself. URL is that of the repository." }
+                (part(section, None))
+            } }
+        }
+        @if project.is_some() {
+            h2 { "Add yours" }
+            p { "Measure on a quiet machine, in a clone, and open a pull request with the file that this writes; it \
+                 holds no host name, user, path or command. Nothing is sent by itself." }
             pre { (GET) }
         }
-    };
+    } };
     page(TITLE, &body, out)
+}
+
+/// Writes the tables of ratios and of machines as a Markdown page in the project's `docs`.
+pub fn machines_in_short(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "# Thread ÷ async task\n\n[`~`](READING.md#marks) marks disturbed figures.\n")?;
+    fleet::ratios(fleet).grid.write_markdown(out)?;
+    writeln!(out)?;
+    // In the project a machine's name tells both.
+    fleet::machines(fleet).grid.without(&["CPUs", "kernel"]).write_markdown(out)?;
+    writeln!(out, "\n{RULE} `switchcost report FILE --full` prints doubts.")
 }

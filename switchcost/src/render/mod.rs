@@ -26,4 +26,4 @@ pub use figures::document;
 pub use format::{Format, Found};
 pub use grid::Grid;
 pub use html::html;
-pub use machines::machines;
+pub use machines::{machines, machines_in_short};

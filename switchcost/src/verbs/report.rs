@@ -121,7 +121,7 @@ fn side_by_side(
         return output::print_found(&Found::Fleet(&fleet), args.format);
     };
     let mut page = Vec::new();
-    render::machines(&fleet, &mut page)?;
+    render::machines(&fleet, None, &mut page)?;
     write(path, &page)
 }
 

@@ -94,8 +94,8 @@ fn share(name: &str, args: &Args) -> anyhow::Result<()> {
             out,
             "\nNothing was sent. To publish it, copy results/{name} into a clone of your fork of the project, and run there:\n\
              \n  git switch -c {name}\
-             \n  switchcost report results/*/answer.jsonl --html docs/machines.html\
-             \n  git add results/{name} docs/machines.html\
+             \n  cargo run -p xtask -- documents\
+             \n  git add results/{name} docs/machines.*\
              \n  git commit -m 'results: {name}'\
              \n  git push -u origin {name}\n\
              \nThen open a pull request from that branch.\n"

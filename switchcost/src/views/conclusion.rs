@@ -2,7 +2,7 @@
 
 use facts::{Metric, Quantity};
 
-use super::answer::{Answer, AnswerRow};
+use super::answer::Answer;
 use super::tables::{TableRow, Tables};
 use crate::figures::evidence::FEW;
 use crate::figures::grade::Graded;
@@ -12,36 +12,36 @@ use crate::figures::{Figure, Figures};
 /// What is paid for, in the order of the answer.
 const KINDS: [&str; 3] = ["to switch to", "to create", "to keep in memory"];
 
-fn of_kind(metric: &Metric) -> &'static str {
+/// What a metric pays for; `None` if that has no place in the sentence.
+fn of_kind(metric: &Metric) -> Option<&'static str> {
     match metric {
-        Metric::Hop => KINDS[0],
-        metric if metric.is_slope() => KINDS[2],
-        _ => KINDS[1],
+        Metric::Hop => Some(KINDS[0]),
+        Metric::Task => Some(KINDS[1]),
+        metric if metric.is_slope() => Some(KINDS[2]),
+        _ => None,
     }
 }
 
 /// Conclusion of figures: the one of their answer, or the parts of a hop.
 pub(crate) fn of(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<String> {
     if let Some(answer) = answer.filter(|answer| answer.is_of_threads()) {
-        return vec![of_answers("On this machine", answer.rows.iter())];
+        let ratios = answer.rows.iter().map(|row| (&row.metric, row.ratio));
+        return of_ratios(ratios).into_iter().collect();
     }
     parts(figures, &Tables::of(figures))
 }
 
-/// The range of the ratios of each kind, over all rows.
-pub(crate) fn of_answers<'a>(
-    place: &str,
-    rows: impl Iterator<Item = &'a AnswerRow> + Clone,
-) -> String {
+/// The range of the ratios of each kind, over all rows; `None` if no row is of such a kind.
+fn of_ratios<'a>(ratios: impl Iterator<Item = (&'a Metric, Graded)> + Clone) -> Option<String> {
     let parts = KINDS.iter().filter_map(|kind| {
-        let rows = rows.clone().filter(|row| of_kind(&row.metric) == *kind);
+        let ratios = ratios.clone().filter(|(metric, _)| of_kind(metric) == Some(kind));
         let ratios =
-            rows.map(|row| Graded { estimate: [row.ratio.value; 2], grade: row.ratio.grade });
+            ratios.map(|(_, ratio)| Graded { estimate: [ratio.value; 2], grade: ratio.grade });
         Some(format!("{} times {kind}", ratios.reduce(Graded::joined)?.show(number)))
     });
     let parts: Vec<String> = parts.collect();
     let multiples = parts.join(", ").replacen("times", "times as much as an async task", 1);
-    format!("{place} an OS thread costs {multiples}.")
+    (!parts.is_empty()).then(|| format!("On this machine an OS thread costs {multiples}."))
 }
 
 /// The parts of a hop, for each row with its I/O as a baseline: the I/O, the switch on one CPU, and the extra time
@@ -91,4 +91,24 @@ fn graded(figure: &Figure<'_>) -> Option<Graded<f64>> {
 
 fn less(a: Graded<f64>, b: Graded<f64>) -> Graded<f64> {
     Graded { estimate: a.estimate - b.estimate, grade: a.grade.max(b.grade) }
+}
+
+#[cfg(test)]
+mod tests {
+    use stats::Estimate;
+
+    use super::*;
+
+    #[test]
+    fn a_request_is_neither_a_switch_nor_a_creation() {
+        let ratio = |value| Graded::from(Estimate { value, n: 1, interval: None });
+        let ratios = [(&Metric::Hop, ratio(2.0)), (&Metric::Task, ratio(60.0))];
+        let sentence = "On this machine an OS thread costs 2.0 times as much as an async task to switch to, 60 times \
+                        to create.";
+        assert_eq!(of_ratios(ratios.into_iter()).as_deref(), Some(sentence));
+        let request = (&Metric::Request, ratio(1.1));
+        let all = ratios.into_iter().chain([request]);
+        assert_eq!(of_ratios(all).as_deref(), Some(sentence));
+        assert_eq!(of_ratios([request].into_iter()), None);
+    }
 }

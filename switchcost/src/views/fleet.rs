@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use facts::Record;
+use facts::{Metric, Record};
 use serde::Serialize;
 
-use super::answer::{Answer, AnswerRow};
+use super::answer::{Answer, AnswerRow, Cost};
 use crate::figures::known::Beside;
+use crate::figures::number::number;
 use crate::figures::{provenance, unique};
 
 /// Files side by side.
@@ -25,9 +26,22 @@ pub(crate) struct Machine {
     /// Name that tells it from the others.
     pub(crate) name: String,
     pub(crate) file: String,
+    /// Machine, kernel and Tokio in a line.
     pub(crate) facts: String,
+    pub(crate) cpu: Option<String>,
+    /// The number of CPUs, such as `8` or `2 of 8`.
+    pub(crate) cpus: Option<String>,
+    /// The kernel's release, such as `6.18`.
+    pub(crate) kernel: Option<String>,
+    pub(crate) idle_driver: Option<String>,
     /// Day of its first process.
     pub(crate) date: Option<String>,
+    /// Number of sessions that its answer is made of; `None` without an answer.
+    pub(crate) sessions: Option<usize>,
+    /// Whether waking another CPU is cheap or expensive there; `None` if its answer has no hops through pipes.
+    pub(crate) waking: Option<String>,
+    /// That a yardstick is slow, and what may be the cause; `None` if none is.
+    pub(crate) yardsticks: Option<String>,
     pub(crate) doubts: Vec<String>,
     pub(crate) trust: Vec<String>,
     /// Rows of other files that it does not have.
@@ -50,24 +64,75 @@ impl Fleet {
         let paths: Vec<&Path> = files.iter().map(|(path, _)| *path).collect();
         let mut machines = Vec::new();
         for (index, name) in names(&paths).into_iter().enumerate() {
-            let (path, records) = &files[index];
-            let answer = answers[index];
-            let doubts = answer.into_iter().flat_map(|answer| &answer.doubts);
-            let beside = answer.and_then(|answer| answer.beside.as_ref()).map(Beside::alarm);
             let absent = rows.iter().zip(&keys).filter(|(row, _)| row[index].is_none());
-            let started = provenance::started(records);
-            machines.push(Machine {
-                name,
-                file: path.display().to_string(),
-                facts: provenance::machine(records),
-                date: started.and_then(|time| Some(time.split_once('T')?.0.to_owned())),
-                doubts: beside.into_iter().chain(doubts.map(ToString::to_string)).collect(),
-                trust: answer.iter().map(|answer| answer.conditions.to_string()).collect(),
-                absent: absent.map(|(_, (name, _))| (*name).to_owned()).collect(),
-            });
+            let absent = absent.map(|(_, (name, _))| (*name).to_owned()).collect();
+            machines.push(Machine::of(name, files[index], answers[index], absent));
         }
         Some(Fleet { machines, rows })
     }
+}
+
+impl Machine {
+    /// What a file and its answer say of the machine.
+    fn of(
+        name: String,
+        (path, records): (&Path, &[Record]),
+        answer: Option<&Answer>,
+        absent: Vec<String>,
+    ) -> Self {
+        let machine = records.first().map(Record::machine);
+        let beside = answer.and_then(|answer| answer.beside.as_ref());
+        let doubts = answer.into_iter().flat_map(|answer| &answer.doubts);
+        let started = provenance::started(records);
+        Machine {
+            name,
+            file: path.display().to_string(),
+            facts: provenance::machine(records),
+            cpu: machine.and_then(provenance::cpu_model),
+            cpus: machine.and_then(provenance::cpus),
+            kernel: machine.and_then(provenance::kernel).map(series),
+            idle_driver: machine.and_then(|machine| machine.idle_driver.clone()),
+            date: started.and_then(|time| Some(time.split_once('T')?.0.to_owned())),
+            sessions: answer.map(|answer| answer.sessions),
+            waking: answer.and_then(waking),
+            yardsticks: beside.map(Beside::in_short),
+            doubts: beside
+                .map(Beside::alarm)
+                .into_iter()
+                .chain(doubts.map(ToString::to_string))
+                .collect(),
+            trust: answer.iter().map(|answer| answer.conditions.to_string()).collect(),
+            absent,
+        }
+    }
+}
+
+/// The first two numbers of a release, which name its series: `6.18` of `6.18.44`.
+fn series(release: &str) -> String {
+    release.split('.').take(2).collect::<Vec<_>>().join(".")
+}
+
+/// Most times that an unpinned hop may take as long as a hop on one CPU if waking another CPU is cheap. Of six
+/// machines three have 1.0 to 1.7 times, the other three 2.8 to 5.9.
+const CHEAP: f64 = 2.0;
+
+/// Whether waking another CPU is cheap, by the thread's hops through pipes.
+fn waking(answer: &Answer) -> Option<String> {
+    let hop = |name: &str| Some(answer.row((name, &Metric::Hop))?.thread);
+    let unpinned = hop("switch through pipes, unpinned")?;
+    let on_one_cpu = hop("switch through pipes, one CPU")?;
+    Some(compared(unpinned, on_one_cpu))
+}
+
+/// The words for an unpinned hop beside a hop on one CPU.
+fn compared(unpinned: Cost, on_one_cpu: Cost) -> String {
+    let times = unpinned.value / on_one_cpu.value;
+    let words = if times <= CHEAP {
+        "cheap".to_owned()
+    } else {
+        format!("expensive ({} times)", number(times))
+    };
+    unpinned.grade.max(on_one_cpu.grade).mark(&words)
 }
 
 /// Names of files: their own without the ending; if some are equal, their folders', as in
@@ -81,4 +146,23 @@ fn names(paths: &[&Path]) -> Vec<String> {
         }
     }
     paths.iter().map(|path| path.display().to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::grade::Grade;
+
+    #[test]
+    fn a_machine_is_told_by_what_waking_another_cpu_costs() {
+        let hop = |value, grade| Cost { value, interval: None, modes: None, grade, cpu_ns: None };
+        for (unpinned, grade, words) in [
+            (15.0, Grade::Disturbed, "~cheap"),
+            (30.0, Grade::Sure, "cheap"),
+            (31.0, Grade::Sure, "expensive (2.1 times)"),
+            (88.0, Grade::Disturbed, "~expensive (5.9 times)"),
+        ] {
+            assert_eq!(compared(hop(unpinned, grade), hop(15.0, Grade::Sure)), words);
+        }
+    }
 }
