@@ -241,7 +241,7 @@ fn chains(figures: &[&Figure<'_>]) -> Option<String> {
     let is_bare = |figure: &&Figure<'_>| {
         figure.runs.place.case.answer.as_ref().is_some_and(|name| name.ends_with(", bare"))
     };
-    let bare = if figures.iter().any(|f| is_bare(f)) { " Bare: without a pipe." } else { "" };
+    let bare = if figures.iter().any(is_bare) { " Bare: without a pipe." } else { "" };
     Some(format!("A switch is one step of a token through a chain of {length}.{bare}"))
 }
 
