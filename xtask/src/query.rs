@@ -238,7 +238,7 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
         bail!("{unknown}name one of {}", listed(names))
     };
     let value = match part_name {
-        Some(name) => Value::part(figure, name),
+        Some(name) => Value::part(figures, figure, name),
         None => Value::of(figures, figure).map(Some),
     };
     Ok(match value.map_err(|why| anyhow!(why))? {

@@ -122,7 +122,11 @@ impl Value {
     ///
     /// # Errors
     /// The figure has no such part.
-    pub fn part(figure: &Figure<'_>, name: &str) -> Result<Option<Self>, String> {
+    pub fn part(
+        figures: &Figures<'_>,
+        figure: &Figure<'_>,
+        name: &str,
+    ) -> Result<Option<Self>, String> {
         let none = || format!("no column, value or part of it is '{name}'");
         if let Some(slopes) = figure.slopes() {
             let fit = match name {
@@ -134,13 +138,7 @@ impl Value {
             return Ok(Some(Value::of_slope(&fit.ok_or_else(none)?.line, figure.grade)));
         }
         if name == "cpu" {
-            return Ok(figure.cpu_time().map(|estimate| {
-                let (grade, times) = (figure.grade, figure.runs.cpu_times());
-                let rounds = times.into_iter().map(|(round, _, ns)| (round, ns)).collect();
-                let basis = Basis::Rounds(vec![Session { rounds, grade }]);
-                let quantity = Some(Quantity::Time);
-                Value { quantity, estimate, modes: None, grade, basis }
-            }));
+            return Ok(Value::cpu_time(figures, figure));
         }
         let evidence = figure.reading().and_then(|reading| reading.evidence.as_ref());
         let evidence = evidence.ok_or_else(none)?;
@@ -153,6 +151,24 @@ impl Value {
             _ => return Err(none()),
         };
         Ok(count.map(|count| Value { grade: figure.grade, ..Value::count(count) }))
+    }
+
+    /// CPU time per hop, or per what else its time is divided by. As with its time, each of several sessions is a sample.
+    fn cpu_time(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<Self> {
+        let own = figures.in_sessions(figure);
+        let means = own.iter().map(|figure| figure.cpu_time());
+        let means: Vec<Estimate> = means.collect::<Option<_>>()?;
+        let estimate = if let [mean] = means[..] { mean } else { sessions::over(&means)? };
+        let session = |figure: &&Figure<'_>| {
+            let times = figure.runs.cpu_times().into_iter();
+            Session {
+                rounds: times.map(|(round, _, ns)| (round, ns)).collect(),
+                grade: figure.grade,
+            }
+        };
+        let basis = Basis::Rounds(own.iter().map(session).collect());
+        let quantity = Some(Quantity::Time);
+        Some(Value { quantity, estimate, modes: None, grade: figure.grade, basis })
     }
 
     /// This divided by another one, in each round that has both.
