@@ -276,7 +276,11 @@ fn of_duel(comparison: &Comparison, path: &[&str]) -> anyhow::Result<Found> {
             let finding = row(name)?.time().context("it has no time")?;
             Found::Value(finding.ratio().context("it has no change")?)
         }
-        _ => bail!("ask a duel for changes, fault / ROW or time / ROW"),
+        ["switches", name] => {
+            let finding = row(name)?.switches().context("it has no switches")?;
+            Found::Value(finding.ratio().context("they have no change")?)
+        }
+        _ => bail!("ask a duel for changes, fault / ROW, time / ROW or switches / ROW"),
     })
 }
 

@@ -94,7 +94,16 @@ impl Row {
 
     /// What was found about its time.
     pub fn time(&self) -> Option<&Finding> {
-        self.findings.iter().find(|finding| finding.kind == Kind::Time)
+        self.finding(Kind::Time)
+    }
+
+    /// What was found about its voluntary switches.
+    pub fn switches(&self) -> Option<&Finding> {
+        self.finding(Kind::Switches)
+    }
+
+    fn finding(&self, kind: Kind) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.kind == kind)
     }
 
     /// Why it failed.
