@@ -272,15 +272,17 @@ fn of_duel(comparison: &Comparison, path: &[&str]) -> anyhow::Result<Found> {
             Found::Text(changes.collect::<Vec<_>>().join("; "))
         }
         ["fault", name] => Found::Text(row(name)?.failure().context("it did not fail")?.to_owned()),
-        ["time", name] => {
-            let finding = row(name)?.time().context("it has no time")?;
-            Found::Value(finding.ratio().context("it has no change")?)
+        [what @ ("time" | "switches" | "memory"), name] => {
+            let row = row(name)?;
+            let finding = match *what {
+                "time" => row.time(),
+                "switches" => row.switches(),
+                _ => row.memory(),
+            };
+            let finding = finding.with_context(|| format!("it has no {what}"))?;
+            Found::Value(finding.ratio().context("there is no change")?)
         }
-        ["switches", name] => {
-            let finding = row(name)?.switches().context("it has no switches")?;
-            Found::Value(finding.ratio().context("they have no change")?)
-        }
-        _ => bail!("ask a duel for changes, fault / ROW, time / ROW or switches / ROW"),
+        _ => bail!("ask a duel for changes, fault / ROW, or time, switches or memory / ROW"),
     })
 }
 

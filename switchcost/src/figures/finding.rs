@@ -102,6 +102,11 @@ impl Row {
         self.finding(Kind::Switches)
     }
 
+    /// What was found about its memory.
+    pub fn memory(&self) -> Option<&Finding> {
+        self.finding(Kind::Memory)
+    }
+
     fn finding(&self, kind: Kind) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.kind == kind)
     }

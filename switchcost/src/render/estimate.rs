@@ -33,7 +33,7 @@ pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
         let [thread, task, quotient] = row.cells();
         vec![row.name.to_owned(), thread, task, quotient]
     };
-    let head = ["", "thread per connection", "Tokio task", "thread ÷ task"];
+    let head = ["", "threads", "async tasks", "thread ÷ task"];
     Grid::new(head, loaded.rows.iter().map(row).collect()).write_text(width(), out)?;
     writeln!(out)?;
     wrapped(&loaded.sentence(), 0, width(), out)?;

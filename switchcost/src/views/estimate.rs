@@ -253,15 +253,16 @@ impl Verdict {
 }
 
 impl Compared {
-    /// Both figures and their quotient as people read them.
+    /// Both figures, and their quotient with its interval, as people read them.
     pub(crate) fn cells(&self) -> [String; 3] {
         let [thread, task, quotient] = &self.values;
-        let show = |value: &Found| value.as_ref().map_err(String::clone)?.show(Form::Interval);
-        let factor = show(quotient).map(|text| match text.split_once(' ') {
+        let show = |value: &Found, form| value.as_ref().map_err(String::clone)?.show(form);
+        let factor = show(quotient, Form::Interval).map(|text| match text.split_once(' ') {
             Some((value, ends)) => format!("{value}x {ends}"),
             None => format!("{text}x"),
         });
-        [show(thread), show(task), factor].map(|cell| cell.unwrap_or_else(|_| "–".to_owned()))
+        let [thread, task] = [thread, task].map(|value| show(value, Form::Value));
+        [thread, task, factor].map(|cell| cell.unwrap_or_else(|_| "–".to_owned()))
     }
 }
 
