@@ -59,7 +59,10 @@ pub fn machines(fleet: &Fleet, project: Option<&str>, out: &mut impl Write) -> i
 
 /// Writes the tables of ratios and of machines as a Markdown page in the project's `docs`.
 pub fn machines_in_short(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "# Machines: thread ÷ async task\n\n[`~`](READING.md#marks) marks disturbed figures.\n")?;
+    writeln!(
+        out,
+        "# Machines: thread ÷ async task\n\n[`~`](READING.md#marks) marks disturbed figures.\n"
+    )?;
     fleet::ratios(fleet).grid.write_markdown(out)?;
     writeln!(out)?;
     // In the project a machine's name tells both.
