@@ -127,6 +127,7 @@ fn documents(args: &Documents) -> anyhow::Result<Vec<Fault>> {
             page.text = filled.text;
         }
         faults.extend(check::rendered(page, filled.comments));
+        faults.extend(check::plans(page));
     }
     faults.extend(definitions.unused());
     faults.extend(check::links(&root, &pages));

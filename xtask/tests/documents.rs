@@ -28,6 +28,14 @@ Type `switchcost run --plan why`, or
 ```sh
 switchcost report FILE --full | head   # comment
 ```
+
+```toml
+budget = \"20s\"
+[[section]]
+title = \"Hops\"
+metric = \"hop\"
+row = [{ name = \"a\", program = \"async-brigade\", iters = 9, warmup = 0 }]
+```
 ";
 
 const MORE: &str = "# More
@@ -188,6 +196,12 @@ fn each_fault_is_named_with_its_file_and_line() {
         (readme, "# Test", "| a <!-- b | c --> |\n| --- |\n", "README.md:1: a | in a comment"),
         (readme, "# Test", "<!-- a -->**b**", "README.md:1: GitHub shows ** as it is"),
         (readme, "--plan why", "--plan whi", "README.md:17: there is no plan whi"),
+        (
+            readme,
+            "iters = 9",
+            "iters = 0",
+            "README.md:23: this plan cannot be read: section 'Hops'",
+        ),
         (readme, "--full |", "--ful |", "README.md:20: error: unexpected argument '--ful'"),
         (
             figures,

@@ -1,4 +1,4 @@
-//! Whether commands in documents name flags, plans and scripts that exist.
+//! Whether commands in documents name flags, plans and scripts that exist, and whether plans can be read.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use clap::error::{ContextKind, ErrorKind};
 use switchcost::cli;
-use switchcost::plan::BUILT_IN;
+use switchcost::plan::{BUILT_IN, Plan};
 
 use super::{Part, parts};
 use crate::{Fault, Page};
@@ -24,6 +24,19 @@ struct Documented<'a> {
     line: usize,
     program: String,
     args: Vec<String>,
+}
+
+/// Plans in a page that cannot be read.
+pub(crate) fn plans(page: &Page) -> Vec<Fault> {
+    let blocks = parts(page).into_iter().filter_map(|(line, part)| match part {
+        Part::Block(language, text) if language == "toml" => Some((line, text)),
+        _ => None,
+    });
+    let faults = blocks.filter_map(|(line, text)| {
+        let error = Plan::parse(&text).err()?;
+        Some(page.fault(line, format!("this plan cannot be read: {error:#}")))
+    });
+    faults.collect()
 }
 
 /// Commands that would be refused.

@@ -12,7 +12,7 @@ use regex::Regex;
 
 use crate::{Fault, Page};
 
-pub(crate) use commands::commands;
+pub(crate) use commands::{commands, plans};
 
 /// GitHub's Markdown.
 fn options() -> Options<'static> {
