@@ -95,7 +95,8 @@ fn criterion(lines: &[Json], from: &str, to: &str) -> anyhow::Result<String> {
         all.iter().filter(|line| line["verdict"] != "none").copied().collect();
     let most = changed.iter().max_by(|a, b| change(a).abs().total_cmp(&change(b).abs()));
     let most = most.map(|line| {
-        format!(", most {} {}", line["function"].as_str().unwrap_or_default(), signed(change(line)))
+        let function = line["function"].as_str().unwrap_or_default();
+        format!(", {} in {function}", signed(change(line)))
     });
     Ok(format!("{} of {}{}", changed.len(), all.len(), most.unwrap_or_default()))
 }
