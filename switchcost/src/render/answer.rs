@@ -147,8 +147,7 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     for line in beside.chain(answer.doubts.iter().map(ToString::to_string)) {
         writeln!(out, "**{}**\n", escaped(&line))?;
     }
-    let origin: Vec<&str> = answer.origin().map(|line| line.trim_end_matches('.')).collect();
-    writeln!(out, "{}.\n", escaped(&origin.join(". ")))?;
+    writeln!(out, "{}\n", escaped(&answer.origin()))?;
     grid(answer).write_markdown(out)?;
     let lines = [missing(answer), answer.matters.clone(), last(answer)].concat();
     writeln!(out, "\n{}", escaped(&lines.join(" ")))

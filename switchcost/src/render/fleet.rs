@@ -20,7 +20,7 @@ pub(super) const RULE: &str = "Waking another CPU is cheap if a thread's hop thr
 const GROUPS: &str = "Two figures in one cell, such as 3.6/7.9 µs, are the centres of two groups of processes: no \
                       mean describes both.";
 
-/// The ratios, the machines, for each question its costs, and what is to say of each machine.
+/// The ratios, the machines, the costs by question, and what can be said about each machine.
 pub(super) fn document(fleet: &Fleet) -> Document {
     let mut sections = vec![ratios(fleet), machines(fleet)];
     sections.extend(costs(fleet));

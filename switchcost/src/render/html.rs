@@ -134,7 +134,7 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
             }
             @for line in conclusion::of(figures, answer) { p.lead { (line) } }
             @if let Some(answer) = answer {
-                p.where { (answer.origin().cloned().collect::<Vec<_>>().join(" ")) }
+                p.where { (answer.origin()) }
                 (table(&super::answer::grid(answer), "The answer"))
                 @for line in &answer.matters { p { (line) } }
                 @for line in super::answer::missing(answer).into_iter().chain(super::answer::last(answer)) { p { (line) } }

@@ -103,9 +103,9 @@ pub(crate) struct Cost {
     /// Two clusters of processes, if one figure would tell of neither.
     pub(crate) modes: Option<[f64; 2]>,
     pub(crate) grade: Grade,
-    /// CPU time of a switch in ns: while the CPU waits for a wake-up, time passes and nothing runs.
+    /// CPU time of a switch in ns: while a CPU waits for a wake-up, time passes and nothing runs.
     #[serde(skip)]
-    pub(crate) cpu_ns: Option<f64>,
+    pub(crate) cpu: Option<Estimate>,
 }
 
 impl Cost {
@@ -117,7 +117,7 @@ impl Cost {
             interval: reading.mean.interval,
             modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
             grade: figure.grade,
-            cpu_ns: figure.cpu_time().map(|mean| mean.value),
+            cpu: figure.cpu_time(),
         })
     }
 
@@ -145,8 +145,9 @@ impl Cost {
         Graded { estimate: self.ends(), grade: self.grade }
     }
 
+    /// Its CPU time, as a range of one figure.
     fn cpu_time(&self) -> Option<Graded<Range>> {
-        Some(Graded { estimate: [self.cpu_ns?; 2], grade: self.grade })
+        Some(Graded { estimate: [self.cpu?.value; 2], grade: self.grade })
     }
 }
 
@@ -173,9 +174,10 @@ impl Answer {
         self.rows.iter().all(|row| row.sides() == first).then_some(first)
     }
 
-    /// Machine, kernel and runtimes; what a switch is; and what its async tasks ran on: a line each.
-    pub(crate) fn origin(&self) -> impl Iterator<Item = &String> {
-        [&self.machine].into_iter().chain(&self.chains).chain(&self.schedulers)
+    /// Machine, kernel and runtimes; what a switch is; and what its async tasks ran on.
+    pub(crate) fn origin(&self) -> String {
+        let sentences = self.chains.iter().chain(&self.schedulers);
+        format!("{}.", self.machine) + &sentences.map(|said| format!(" {said}")).collect::<String>()
     }
 
     /// True if a doubt voids its figures.
@@ -281,7 +283,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
                 interval: Some(slope),
                 modes: None,
                 grade: of.grade.max(least),
-                cpu_ns: None,
+                cpu: None,
             };
             let estimate = Estimate::from(ratio.estimate);
             let ratio = Graded { estimate, grade: ratio.grade.max(least) };

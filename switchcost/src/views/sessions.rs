@@ -5,7 +5,7 @@ use stats::Estimate;
 
 use super::answer::{Answer, AnswerRow, Cost, Earlier, matters};
 use crate::figures::grade::Graded;
-use crate::figures::{CONFIDENCE, Figures, doubt, doubts, provenance, sessions};
+use crate::figures::{Figures, doubt, doubts, provenance, sessions};
 
 impl Earlier {
     /// Ratios of earlier answers for each row of this one; `None` without any.
@@ -68,13 +68,13 @@ fn rows(answers: &[Answer]) -> Vec<AnswerRow> {
         let cost = |cost: fn(&AnswerRow) -> Cost| {
             let costs: Vec<Estimate> = all.iter().map(|row| cost(row).estimate()).collect();
             let estimate = sessions::over(&costs)?;
-            let cpu_times: Vec<f64> = all.iter().filter_map(|row| cost(row).cpu_ns).collect();
+            let cpu: Option<Vec<Estimate>> = all.iter().map(|row| cost(row).cpu).collect();
             Some(Cost {
                 value: estimate.value,
                 interval: estimate.interval,
                 modes: None,
                 grade: sessions::grade(all.iter().map(|row| cost(row).grade)),
-                cpu_ns: Estimate::mean(&cpu_times, CONFIDENCE).map(|mean| mean.value),
+                cpu: cpu.and_then(|times| sessions::over(&times)),
             })
         };
         Some(AnswerRow {
