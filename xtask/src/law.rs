@@ -3,7 +3,7 @@
 //! `a` is the median of all tables without sleepers. For each number of sleepers, `b` is fitted to every other table by
 //! least squares of relative errors, and predicts the rest.
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use contract::units::Quantity;
 use stats::{Estimate, Interval};
 use switchcost::figures::grade::{Grade, Graded};
@@ -11,7 +11,7 @@ use switchcost::figures::value::Value;
 use switchcost::render::plot::{Scatter, Series};
 
 use crate::others;
-use crate::query::{self, Found, signed};
+use crate::query::{self, Found};
 use crate::records::{File, Records};
 
 const DEFAULT: &str = "the kernel's default";
@@ -35,10 +35,9 @@ const TABLES: [&str; 10] = [
 const SLEEPERS: [&str; 5] = ["64", "256", "1,024", "4,096", "16,384"];
 const NOBODY_SLEEPS: &str = "0 idle";
 
-/// Wake-ups of nobody and of a thread, by their sections; of a thread with a cold cache.
+/// Wake-ups of nobody and of a thread, by their sections.
 const KINDS: [(&str, &str); 2] =
     [("nobody", "A wake-up of nobody"), ("thread", "A wake-up of a thread: time per hop")];
-const COLD: &str = "A wake-up of a thread after";
 
 /// Largest relative error of a prediction that is counted as right.
 const NEAR: f64 = 0.1;
@@ -80,30 +79,18 @@ impl Law<'_> {
                 let (a, grade) = self.a(kind)?;
                 graded(Value::exact(a, time), grade)
             }
-            ["b", "cold", sleepers] => {
-                let cell = |column: &str| self.value(&format!("{COLD} / {DEFAULT} / {column}"));
-                let each_slot = number(sleepers)? / self.slots(DEFAULT)?;
-                let more = cell(sleepers)?.less(&cell(NOBODY_SLEEPS)?);
-                let b = more.and_then(|more| more.over(&Value::exact(each_slot, None)));
-                b.map_err(|why| anyhow!(why))?
-            }
             ["b", kind, sleepers] => {
                 let fit = self.fit(kind, sleepers)?;
                 Value::estimated(Estimate::from(fit.b), time, fit.grade)
             }
-            ["worst", kind, sleepers] => {
-                let errors = self.fit(kind, sleepers)?.predicted.into_iter();
-                let worst = errors.max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()));
-                return Ok(Found::Text(signed(worst.context("nothing is predicted")?.1)));
-            }
-            ["predictions" | "within", "all" | "told"] => {
+            // Predictions in which the sleepers add more than a tenth of a, and those of them that are right.
+            [what @ ("predictions" | "within")] => {
                 let (mut count, mut grade) = (0, Grade::Sure);
                 for fit in self.fits()? {
                     grade = grade.max(fit.grade);
-                    // `told`: predictions in which the sleepers add more than a tenth of a.
-                    let told = |x: &f64| path[1] == "all" || fit.b.estimate * x > 0.1 * fit.a;
-                    let errors = fit.predicted.iter().filter(|(x, _)| told(x));
-                    let is_near = |error: f64| path[0] == "predictions" || error.abs() <= NEAR;
+                    let errors =
+                        fit.predicted.iter().filter(|(x, _)| fit.b.estimate * x > 0.1 * fit.a);
+                    let is_near = |error: f64| *what == "predictions" || error.abs() <= NEAR;
                     count += errors.filter(|(_, error)| is_near(*error)).count();
                 }
                 graded(Value::count(count as f64), grade)
@@ -126,7 +113,6 @@ impl Law<'_> {
                 let near = self.in_c()?.into_iter().filter(|ratio| (ratio - 1.0).abs() <= NEAR);
                 Value::count(near.count() as f64)
             }
-            ["c median"] => Value::exact(stats::median(&self.in_c()?).context("no cells")?, None),
             _ => bail!("the law has no such figure"),
         }))
     }

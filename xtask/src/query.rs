@@ -256,34 +256,16 @@ fn listed(names: impl Iterator<Item = String>) -> String {
     unique(names.map(|name| format!("'{name}'"))).join(", ")
 }
 
-/// A row of a duel, or all whose time changed.
+/// What changed in a row of a duel.
 fn of_duel(comparison: &Comparison, path: &[&str]) -> anyhow::Result<Found> {
-    let row = |name: &str| {
-        let row = comparison.rows.iter().find(|row| row.name == name);
-        row.with_context(|| format!("the duel has no row '{name}'"))
+    let [what @ ("time" | "memory"), name] = path else {
+        bail!("ask a duel for time / ROW or memory / ROW")
     };
-    Ok(match path {
-        ["changes"] => {
-            let changes = comparison.rows.iter().filter_map(|row| {
-                let finding = row.time().filter(|finding| finding.verdict.has_changed())?;
-                let name = row.name.trim_end_matches(", pinned");
-                Some(format!("{name} {}", signed(finding.change?.estimate)))
-            });
-            Found::Text(changes.collect::<Vec<_>>().join("; "))
-        }
-        ["fault", name] => Found::Text(row(name)?.failure().context("it did not fail")?.to_owned()),
-        [what @ ("time" | "switches" | "memory"), name] => {
-            let row = row(name)?;
-            let finding = match *what {
-                "time" => row.time(),
-                "switches" => row.switches(),
-                _ => row.memory(),
-            };
-            let finding = finding.with_context(|| format!("it has no {what}"))?;
-            Found::Value(finding.ratio().context("there is no change")?)
-        }
-        _ => bail!("ask a duel for changes, fault / ROW, or time, switches or memory / ROW"),
-    })
+    let row = comparison.rows.iter().find(|row| row.name == *name);
+    let row = row.with_context(|| format!("the duel has no row '{name}'"))?;
+    let finding = if *what == "time" { row.time() } else { row.memory() };
+    let finding = finding.with_context(|| format!("it has no {what}"))?;
+    Ok(Found::Value(finding.ratio().context("there is no change")?))
 }
 
 /// A change in per cent with its sign.

@@ -97,11 +97,6 @@ impl Row {
         self.finding(Kind::Time)
     }
 
-    /// What was found about its voluntary switches.
-    pub fn switches(&self) -> Option<&Finding> {
-        self.finding(Kind::Switches)
-    }
-
     /// What was found about its memory.
     pub fn memory(&self) -> Option<&Finding> {
         self.finding(Kind::Memory)
@@ -109,14 +104,6 @@ impl Row {
 
     fn finding(&self, kind: Kind) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.kind == kind)
-    }
-
-    /// Why it failed.
-    pub fn failure(&self) -> Option<&str> {
-        match &self.fault {
-            Some(Fault::Failed(why)) => Some(why),
-            _ => None,
-        }
     }
 
     pub(crate) fn has_failed(&self) -> bool {
