@@ -17,6 +17,8 @@ mod duel;
 mod estimate;
 /// The order of the folders of its sources.
 mod floors;
+/// Every figure of the committed records, as it was.
+mod golden;
 /// `switchcost limits` on several distributions' systems.
 mod limits;
 /// Whatever is parsed, fed with anything: properties that hold of every input.

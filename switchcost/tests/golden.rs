@@ -1,0 +1,312 @@
+//! Every figure, quotient, verdict, grade and doubt that the runner makes of the committed records, held against
+//! golden.txt. A change of structure leaves that file as it is. A commit that changes a figure changes it too, and says
+//! why; to write it anew: `GOLDEN=write cargo test -p switchcost --test all golden`.
+//!
+//! The figures are those of `report FILE --format json`, with ten significant digits. Left out are sentences, and figures of
+//! single processes and pairs, from which the others are made.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{env, fs, iter, slice, thread};
+
+use clap::ValueEnum;
+use serde_json::{Map, Value};
+use switchcost::figures::Figures;
+use switchcost::figures::verdict::MARGIN;
+use switchcost::measure::store;
+use switchcost::render::{Format, Found};
+use switchcost::views::answer::Answer;
+use switchcost::views::comparison::Comparison;
+
+/// What stands in the JSON and is no figure: sentences, what single processes measured, and the place of a figure.
+const LEFT_OUT: [&str; 30] = [
+    "about",
+    "baseline",
+    "beside",
+    "chains",
+    "column",
+    "confidence",
+    "doubts",
+    "is_alone",
+    "kind",
+    "machine",
+    "matters",
+    "means",
+    "metric",
+    "missing",
+    "name",
+    "notes",
+    "outcome",
+    "over",
+    "pairs",
+    "quantity",
+    "row",
+    "schedulers",
+    "section",
+    "seed",
+    "sides",
+    "text",
+    "twins",
+    "unit",
+    "versus",
+    "x",
+];
+
+/// Files that are compared, of machines of one kind.
+const COMPARED: [[&str; 2]; 2] = [
+    ["epyc-2vcpu-6.18/answer.jsonl", "epyc5-2vcpu-6.18/answer.jsonl"],
+    ["xeon6-2vcpu-6.18/answer.jsonl", "xeon6b-2vcpu-6.18/answer.jsonl"],
+];
+
+/// Most differences that are printed.
+const SHOWN: usize = 40;
+
+#[test]
+fn every_figure_of_the_committed_records_is_as_it_was() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.txt");
+    let new = all();
+    if env::var_os("GOLDEN").is_some_and(|mode| mode == "write") {
+        fs::write(path, new).unwrap();
+        return;
+    }
+    let old = fs::read_to_string(path).unwrap();
+    let differences = differences(&old, &new);
+    let shown = differences.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("\n");
+    assert!(differences.is_empty(), "{} figures differ:\n{shown}", differences.len());
+}
+
+#[test]
+fn a_digit_a_missing_figure_and_a_new_one_are_named() {
+    let old = "a.jsonl\n\tHops\n\t\tthread\n\t\t\tmean 1.234567891 [1, 2]\n\t\t\tgrade sure\n";
+    let nearly = old.replace("1.234567891", "1.2345678911");
+    assert!(differences(old, &nearly).is_empty());
+    let digit = old.replace("1.234567891", "1.234567991");
+    let place = "a.jsonl: Hops: thread: mean";
+    assert_eq!(
+        differences(old, &digit),
+        [format!("{place}: 1.234567891 [1, 2] -> 1.234567991 [1, 2]")]
+    );
+    let gone = old.replace("\t\t\tmean 1.234567891 [1, 2]\n", "");
+    assert_eq!(differences(old, &gone), [format!("{place}: 1.234567891 [1, 2] -> nothing")]);
+    assert_eq!(differences(&gone, old), [format!("{place}: nothing -> 1.234567891 [1, 2]")]);
+    let grade = old.replace("sure", "disturbed");
+    assert_eq!(differences(old, &grade), ["a.jsonl: Hops: thread: grade: sure -> disturbed"]);
+}
+
+/// All figures of all committed records: a line each, below its place.
+fn all() -> String {
+    let results = results();
+    let folders = results.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let files = folders.filter(|path| path.is_dir()).flat_map(|folder| folder.read_dir().unwrap());
+    let names = files.map(|file| {
+        let path = file.unwrap().path();
+        path.strip_prefix(&results).unwrap().to_str().unwrap().to_owned()
+    });
+    let (mut names, next): (Vec<String>, AtomicUsize) = (names.collect(), AtomicUsize::new(0));
+    names.sort_unstable();
+    let work = || {
+        let own = iter::from_fn(|| names.get(next.fetch_add(1, Ordering::Relaxed)));
+        own.map(|name| format!("{name}\n{}", of_file(name))).collect::<Vec<String>>()
+    };
+    let mut parts = thread::scope(|scope| {
+        let threads = [scope.spawn(work), scope.spawn(work)];
+        threads.map(|thread| thread.join().unwrap()).concat()
+    });
+    parts.sort_unstable();
+    parts.extend(COMPARED.map(|[old, new]| format!("{old}, {new}\n{}", of_two(old, new))));
+    parts.concat()
+}
+
+fn results() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../results")
+}
+
+/// Figures of a file, or that it holds none of the runner's records.
+fn of_file(name: &str) -> String {
+    let Ok(contents) = store::read(&results().join(name)) else {
+        return "\tno records of the runner\n".to_owned();
+    };
+    assert!(!contents.records.is_empty(), "{name}");
+    if contents.records.iter().any(|record| record.side.is_some()) {
+        let runs = contents.records.chunk_by(|one, next| one.header.id == next.header.id);
+        let duels: Vec<Comparison> = runs.map(Comparison::of_duel).collect();
+        return text(&Found::Comparisons(&duels));
+    }
+    let figures = Figures::of(&contents.records);
+    let answer = Answer::of(&figures);
+    text(&Found::Figures { figures: &figures, answer: answer.as_ref(), full: true, more: None })
+}
+
+/// What has changed from one file to the other.
+fn of_two(old: &str, new: &str) -> String {
+    let read = |name: &str| store::read(&results().join(name)).unwrap().records;
+    let (older, newer) = (read(old), read(new));
+    let figures = [Figures::of(&older), Figures::of(&newer)];
+    let comparison = Comparison::of_files([old, new], figures.each_ref(), MARGIN);
+    text(&Found::Comparisons(slice::from_ref(&comparison)))
+}
+
+/// The figures of what `report` found.
+fn text(found: &Found<'_>) -> String {
+    let mut out = Vec::new();
+    <Format as ValueEnum>::from_str("json", false).unwrap().write(found, &mut out).unwrap();
+    let (mut text, json): (String, Value) = (String::new(), serde_json::from_slice(&out).unwrap());
+    for part in json.as_array().map_or(slice::from_ref(&json), Vec::as_slice) {
+        write_part(part, &mut text);
+    }
+    text
+}
+
+/// The figures of one file, or of one duel in it.
+fn write_part(part: &Value, out: &mut String) {
+    let part = part.as_object().unwrap();
+    let title = part.get("sides").map_or("all".to_owned(), |sides| sides.to_string());
+    writeln!(out, "\t{title}").unwrap();
+    write_figure("records", part, out);
+    let mut section = Value::Null;
+    let lists = ["figures", "rows", "curves"].into_iter().filter_map(|list| part.get(list));
+    for figure in lists.flat_map(|list| list.as_array().unwrap()) {
+        if figure["section"] != section {
+            section = figure["section"].clone();
+            writeln!(out, "\t{}", word(&section)).unwrap();
+        }
+        let place = ["row", "name", "column", "x"].into_iter().filter_map(|key| figure.get(key));
+        let place: Vec<String> = place.map(word).filter(|word| !word.is_empty()).collect();
+        write_figure(&place.join(" / "), figure.as_object().unwrap(), out);
+    }
+    if let Some(answer) = part.get("answer").and_then(Value::as_object) {
+        writeln!(out, "\tthe answer").unwrap();
+        write_figure("all", answer, out);
+        for row in answer["rows"].as_array().unwrap() {
+            write_figure(&word(&row["name"]), row.as_object().unwrap(), out);
+        }
+    }
+}
+
+/// A figure: its place, then a line for each of its numbers, and for each doubt.
+fn write_figure(place: &str, figure: &Map<String, Value>, out: &mut String) {
+    writeln!(out, "\t\t{place}").unwrap();
+    for (name, value) in figure {
+        if !["figures", "rows", "curves", "answer"].contains(&name.as_str()) {
+            write_value(name, value, out);
+        }
+    }
+    for doubt in figure.get("doubts").and_then(Value::as_array).into_iter().flatten() {
+        let about: Vec<String> = doubt["about"].as_array().unwrap().iter().map(word).collect();
+        let (kind, size) = (word(&doubt["kind"]), word(&doubt["size"]));
+        writeln!(out, "\t\t\tdoubt {kind} {size} {}", about.join("; ")).unwrap();
+    }
+}
+
+/// What stands behind a name: an estimate as one line, all else leaf by leaf.
+fn write_value(name: &str, value: &Value, out: &mut String) {
+    let last = name.rsplit('.').next().unwrap();
+    // Most figures have no failed process and no outlier.
+    let is_none = ["failed", "outliers"].contains(&last) && *value == 0;
+    if value.is_null() || is_none || LEFT_OUT.contains(&last) {
+        return;
+    }
+    let Some(object) = value.as_object() else {
+        if let Some(list) = value.as_array().filter(|list| list.iter().any(Value::is_object)) {
+            for (i, item) in list.iter().enumerate() {
+                let name = item
+                    .get("kind")
+                    .map_or(format!("{name}.{i}"), |kind| format!("{name}.{}", word(kind)));
+                write_value(&name, item, out);
+            }
+            return;
+        }
+        writeln!(out, "\t\t\t{name} {}", word(value)).unwrap();
+        return;
+    };
+    match estimate(object) {
+        Some(text) => writeln!(out, "\t\t\t{name} {text}").unwrap(),
+        None => {
+            object.iter().for_each(|(key, value)| write_value(&format!("{name}.{key}"), value, out))
+        }
+    }
+}
+
+/// An estimate, its interval, its number of samples and its grade; `None` if it is something else.
+fn estimate(object: &Map<String, Value>) -> Option<String> {
+    let interval = object.get("interval").and_then(Value::as_object).unwrap_or(object);
+    let value = object.get("value").or_else(|| object.get("estimate"))?;
+    let mut text = word(value);
+    if let (Some(low), Some(high)) = (interval.get("low"), interval.get("high")) {
+        write!(text, " [{}, {}]", word(low), word(high)).unwrap();
+    }
+    let further =
+        ["n", "modes", "grade"].into_iter().filter_map(|key| Some((key, object.get(key)?)));
+    for (key, value) in further.filter(|(_, value)| !value.is_null()) {
+        write!(text, " {key}={}", word(value)).unwrap();
+    }
+    Some(text)
+}
+
+/// A leaf, numbers with ten significant digits.
+fn word(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => {
+            let rounded: f64 = format!("{:.9e}", number.as_f64().unwrap()).parse().unwrap();
+            rounded.to_string()
+        }
+        Value::Array(all) => all.iter().map(word).collect::<Vec<_>>().join(" "),
+        other => other.to_string(),
+    }
+}
+
+/// What differs, each with its place, the old value and the new one.
+fn differences(old: &str, new: &str) -> Vec<String> {
+    let (old, new) = (values(old), values(new));
+    let nothing = "nothing".to_owned();
+    let gone_or_changed = old.iter().filter_map(|(place, value)| {
+        let now = new.get(place).unwrap_or(&nothing);
+        (!are_alike(value, now)).then(|| format!("{place}: {value} -> {now}"))
+    });
+    let added = new.iter().filter(|(place, _)| !old.contains_key(*place));
+    gone_or_changed
+        .chain(added.map(|(place, value)| format!("{place}: nothing -> {value}")))
+        .collect()
+}
+
+/// Values by their places, numbered if several have the same place.
+fn values(text: &str) -> BTreeMap<String, String> {
+    let mut places = ["", "", ""];
+    let mut values = BTreeMap::new();
+    for line in text.lines() {
+        let own = line.trim_start_matches('\t');
+        let depth = line.len() - own.len();
+        if depth < 3 {
+            places[depth] = own;
+            continue;
+        }
+        let (name, value) = own.split_once(' ').unwrap_or((own, ""));
+        let place = format!("{}: {name}", places.join(": "));
+        let mut numbered = place.clone();
+        let mut number = 2;
+        while values.contains_key(&numbered) {
+            numbered = format!("{place} ({number})");
+            number += 1;
+        }
+        values.insert(numbered, value.to_owned());
+    }
+    values
+}
+
+/// True if two lines have the same words and, to nine digits, the same numbers: the last one depends on the CPU, for
+/// which the C library chooses its logarithm.
+fn are_alike(old: &str, new: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        text.split([' ', '[', ']', ',', '=']).map(str::to_owned).collect()
+    };
+    let alike = |old: &String, new: &String| match (old.parse::<f64>(), new.parse::<f64>()) {
+        (Ok(old), Ok(new)) => (old - new).abs() <= 1e-12 + 1e-9 * old.abs().max(new.abs()),
+        _ => old == new,
+    };
+    let (old, new) = (words(old), words(new));
+    old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| alike(old, new))
+}
