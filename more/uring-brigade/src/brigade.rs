@@ -1,9 +1,7 @@
-//! The loop: a chain of async tasks on io_uring, and the driver that times it. The executor is what is measured, so it
-//! is compiled for each.
+//! The loop: a chain of async tasks on io_uring, and the driver that times it.
 
 use std::future::pending;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::slice;
 use std::time::Instant;
 
@@ -13,87 +11,56 @@ use chain::{
 };
 use contract::{Pass, Run};
 
-/// Runs tasks on one thread.
-pub trait Executor {
-    /// A task that was spawned. It may end if this is dropped.
-    type Task<T>;
-    /// End of a link.
-    type End: End;
-
-    /// End of a link with this blocking descriptor.
-    fn end(&self, fd: OwnedFd) -> io::Result<Self::End>;
-
-    /// Starts a task.
-    fn spawn<T: 'static>(&self, task: impl Future<Output = T> + 'static) -> Self::Task<T>;
-
-    /// Runs tasks that are ready.
-    fn run_ready(&self);
-
-    /// Runs tasks until this one has ended; one that panicked is an error.
-    fn join<T: 'static>(&self, task: Self::Task<T>) -> Result<T>;
-}
-
-/// End of a link.
-pub trait End: 'static {
-    /// Reads a token; `None` at the end of file.
-    fn read(&mut self) -> impl Future<Output = io::Result<Option<u8>>>;
-
-    /// Writes a token.
-    fn write(&mut self, token: u8) -> impl Future<Output = io::Result<()>>;
-}
+use crate::ring::{End, Ring, Task};
 
 /// The tasks of a chain, with their places.
-type Tasks<E> = Vec<(u32, <E as Executor>::Task<Result<u64>>)>;
+type Tasks = Vec<(u32, Task<Result<u64>>)>;
 
 /// The end to read from, and the end to write to.
-type Ends<D> = (Reader<D>, D);
+type Ends = (Reader, End);
 
 /// Builds the chain, drives it, and takes it down.
-pub fn brigade<E: Executor>(flags: &ChainFlags, executor: &E, run: &mut Run) -> Result<()> {
-    let mut tasks = Tasks::<E>::new();
-    let driven = build(flags, executor, &mut tasks).and_then(|mut ends| {
+pub(crate) fn brigade(flags: &ChainFlags, ring: &Ring, run: &mut Run) -> Result<()> {
+    let mut tasks = Tasks::new();
+    let driven = build(flags, ring, &mut tasks).and_then(|mut ends| {
         while let Some(mut pass) = run.next_pass()? {
-            let driver = executor.spawn(drive(flags.clone(), ends, pass));
+            let driver = ring.spawn(drive(flags.clone(), ends, pass));
             let result;
-            (ends, pass, result) = executor.join(driver)?;
+            (ends, pass, result) = ring.join(driver)?;
             run.finish(pass)?;
             result?;
         }
         Ok(())
     });
     // The driver's ends are closed now, and the end of file runs along the chain.
-    let results = tasks.into_iter().map(|(place, task)| (place, executor.join(task).flatten()));
+    let results = tasks.into_iter().map(|(place, task)| (place, ring.join(task).flatten()));
     results.collect::<TaskResults>().into_result(driven, run.sent())
 }
 
 /// Builds a chain, waits until each task runs, and returns the driver's ends.
-fn build<E: Executor>(
-    flags: &ChainFlags,
-    executor: &E,
-    tasks: &mut Tasks<E>,
-) -> Result<Ends<E::End>> {
+fn build(flags: &ChainFlags, ring: &Ring, tasks: &mut Tasks) -> Result<Ends> {
     let count = flags.tasks();
     let mut latch = StartLatch::new(count);
     let mut builder = ChainBuilder::new(count, flags.shuffle, || {
         let (reader, writer) = flags.transport.descriptors()?;
-        Ok((executor.end(reader)?, executor.end(writer)?))
+        Ok((ring.end(reader)?, ring.end(writer)?))
     })?;
     while let Some(station) = builder.next_station()? {
         let fault = flags.fault.of((0, count), station.place);
         let from =
             Reader { end: station.upstream, fault: fault.map(Misbehaviour::new).map(Box::new) };
         let task = pass_on(from, station.downstream, latch.guard(fault));
-        tasks.push((station.place, executor.spawn(task)));
+        tasks.push((station.place, ring.spawn(task)));
     }
     while !latch.is_open()? {
-        executor.run_ready();
+        ring.run_ready();
     }
     let (last, first) = builder.driver_ends();
     Ok((Reader { end: last, fault: None }, first))
 }
 
 /// A task of the chain: takes a token, adds one to it, hands it on, until the end of file.
-async fn pass_on<D: End>(mut from: Reader<D>, mut to: D, guard: StartGuard) -> Result<u64> {
+async fn pass_on(mut from: Reader, mut to: End, guard: StartGuard) -> Result<u64> {
     guard.started()?;
     let mut passed = 0;
     while let Some(token) = from.read().await? {
@@ -104,11 +71,11 @@ async fn pass_on<D: End>(mut from: Reader<D>, mut to: D, guard: StartGuard) -> R
 }
 
 /// The driver: sends the tokens in, takes them out, and times that.
-async fn drive<D: End>(
+async fn drive(
     flags: ChainFlags,
-    (mut last, mut first): Ends<D>,
+    (mut last, mut first): Ends,
     mut pass: Pass,
-) -> (Ends<D>, Pass, Result<()>) {
+) -> (Ends, Pass, Result<()>) {
     let result = async {
         let mut tokens = ByteTokens::new(&flags, 1);
         while let Some(iteration) = pass.next_iteration() {
@@ -132,12 +99,12 @@ async fn drive<D: End>(
 }
 
 /// End that a task reads from, with the fault that a test asks for.
-struct Reader<D> {
-    end: D,
+struct Reader {
+    end: End,
     fault: Option<Box<Misbehaviour>>,
 }
 
-impl<D: End> Reader<D> {
+impl Reader {
     /// Reads a token; `None` at the end of file.
     async fn read(&mut self) -> io::Result<Option<u8>> {
         if let Some(fault) = &mut self.fault {

@@ -2,7 +2,7 @@
 //!
 //! One iteration: the driver writes a byte into the first link; each task reads it, adds one, and writes
 //! it into the next link; the driver reads it from the last link: N + 1 hops. The driver is a task like
-//! the others, and all of them run on one thread. The loop is in `brigade.rs`, and `compio-brigade` has it too.
+//! the others, and all of them run on one thread. The loop is in `brigade.rs`.
 //!
 //! Timed: the executor's and the kernel's work in a hop. A task begins a read or a write and goes on
 //! when that is complete; when no task can go on, one io_uring_enter submits what was begun, a write and
@@ -15,10 +15,18 @@
 
 use std::process::ExitCode;
 
+use chain::{ChainFlags, ChainsFlags};
 use clap::Parser;
 use contract::message::{Claim, Description, Runtime};
 use contract::{Flags, Program};
-use uring_brigade::{ChainFlags, ChainsFlags, Ring, Setup, brigade, entries};
+
+mod brigade;
+mod ring;
+mod setup;
+
+use brigade::brigade;
+use ring::Ring;
+use setup::{Setup, entries};
 
 /// Time switching between async tasks on io_uring: pass a byte along a chain of tasks joined by pipes
 #[derive(Parser)]

@@ -3,9 +3,6 @@
 //!
 //! A task waits for nothing but its own operations. A completion therefore names the task to poll next, and
 //! no wakers are needed.
-//!
-//! compio's driver is not used in its place: it allocates each operation and keeps it in a table, and a hop by it takes
-//! 1.3 times as long on a ring with the same set-up (`compio-brigade`).
 
 #![expect(unsafe_code, reason = "the kernel is given memory to read and write")]
 
@@ -25,15 +22,13 @@ use contract::console;
 use io_uring::{IoUring, opcode, squeue, types};
 use nix::errno::Errno;
 
-use crate::brigade::Executor;
-
 /// A spawned task: its result, once it has ended. A panic is an error.
-type Task<T> = Rc<Cell<Option<anyhow::Result<T>>>>;
+pub(crate) type Task<T> = Rc<Cell<Option<anyhow::Result<T>>>>;
 
 type Body = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The executor.
-pub struct Ring {
+pub(crate) struct Ring {
     queue: Rc<Queue>,
     /// Tasks by their numbers; one that has ended leaves a gap.
     tasks: RefCell<Vec<Option<Body>>>,
@@ -60,31 +55,28 @@ struct Operation {
 }
 
 /// End of a link: a descriptor, and the operation on it.
-pub struct End {
+pub(crate) struct End {
     queue: Rc<Queue>,
     operation: Rc<Operation>,
 }
 
 impl Ring {
     /// An executor on this ring.
-    pub fn new(io: IoUring) -> Self {
+    pub(crate) fn new(io: IoUring) -> Self {
         let io = RefCell::new(io);
         let queue = Queue { io, ready: RefCell::default(), current: Cell::new(0) };
         Ring { queue: Rc::new(queue), tasks: RefCell::default() }
     }
-}
 
-impl Executor for Ring {
-    type Task<T> = Task<T>;
-    type End = End;
-
-    fn end(&self, fd: OwnedFd) -> io::Result<End> {
+    /// End of a link with this blocking descriptor.
+    pub(crate) fn end(&self, fd: OwnedFd) -> io::Result<End> {
         let (token, result, task) = (Cell::new(u8::MAX), Cell::new(Some(0)), Cell::new(0));
         let operation = Rc::new(Operation { fd, token, result, task });
         Ok(End { queue: Rc::clone(&self.queue), operation })
     }
 
-    fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
+    /// Starts a task.
+    pub(crate) fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
         let task = Task::default();
         let result = Rc::clone(&task);
         let body = async move {
@@ -102,7 +94,8 @@ impl Executor for Ring {
         task
     }
 
-    fn run_ready(&self) {
+    /// Runs tasks that are ready.
+    pub(crate) fn run_ready(&self) {
         let mut context = Context::from_waker(Waker::noop());
         loop {
             let Some(number) = self.queue.ready.borrow_mut().pop_front() else { return };
@@ -114,7 +107,8 @@ impl Executor for Ring {
         }
     }
 
-    fn join<T: 'static>(&self, task: Task<T>) -> anyhow::Result<T> {
+    /// Runs tasks until this one has ended; one that panicked is an error.
+    pub(crate) fn join<T: 'static>(&self, task: Task<T>) -> anyhow::Result<T> {
         loop {
             self.run_ready();
             if let Some(result) = task.take() {
@@ -158,20 +152,20 @@ impl Queue {
     }
 }
 
-impl crate::brigade::End for End {
-    async fn read(&mut self) -> io::Result<Option<u8>> {
+impl End {
+    /// Reads a token; `None` at the end of file.
+    pub(crate) async fn read(&mut self) -> io::Result<Option<u8>> {
         let read = |fd, token| opcode::Read::new(fd, token, 1).build();
         self.transfer(u8::MAX, read).await
     }
 
-    async fn write(&mut self, token: u8) -> io::Result<()> {
+    /// Writes a token.
+    pub(crate) async fn write(&mut self, token: u8) -> io::Result<()> {
         let write = |fd, token: *mut u8| opcode::Write::new(fd, token, 1).build();
         let written = self.transfer(token, write).await?;
         written.map(drop).ok_or(ErrorKind::WriteZero.into())
     }
-}
 
-impl End {
     /// Does the operation that `build` describes. Returns the token, or `None` if nothing was transferred.
     async fn transfer(
         &mut self,
@@ -217,7 +211,6 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::brigade::End as _;
     use crate::setup::poller;
     use chain::Transport;
 

@@ -12,7 +12,7 @@ use threads::allowed_cpus;
 
 /// Modes of a ring: flags of io_uring_setup(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Setup {
+pub(crate) enum Setup {
     /// without flags: a completion interrupts the thread
     Plain,
     /// only one thread submits, and completions wait until it asks for them: IORING_SETUP_SINGLE_ISSUER and
@@ -40,7 +40,7 @@ pub(crate) fn poller() -> anyhow::Result<(u32, u32)> {
 /// Entries of the submission queue for a chain; there are twice as many for completions. Between two waits
 /// each token begins a write and a read. The ring is small, so that it fits the nearest cache; a full queue
 /// is submitted early.
-pub fn entries(tasks: u32, tokens: u32) -> u32 {
+pub(crate) fn entries(tasks: u32, tokens: u32) -> u32 {
     let busy = tokens.min(tasks.saturating_add(1));
     busy.clamp(32, 2048).next_power_of_two() * 2
 }
@@ -63,7 +63,7 @@ impl Setup {
     }
 
     /// Needs of the ring and the operations of the tasks.
-    pub fn needs(self, entries: u32) -> Needs {
+    pub(crate) fn needs(self, entries: u32) -> Needs {
         let queues = u64::from(entries) * ENTRY_BYTES;
         Needs {
             descriptors: Need::new(1, 0),
@@ -75,7 +75,7 @@ impl Setup {
     }
 
     /// Sets a ring up. An error says why io_uring is not available, and the remedy.
-    pub fn open(self, entries: u32) -> anyhow::Result<IoUring> {
+    pub(crate) fn open(self, entries: u32) -> anyhow::Result<IoUring> {
         let mut builder = IoUring::builder();
         let version = self.apply(&mut builder)?;
         let errno = |e: io::Error| Errno::from_raw(e.raw_os_error().unwrap_or(0));

@@ -60,8 +60,7 @@ programs! {
     async_mem_brigade_outside_the_pool: "async-mem-brigade", "--driver block-on --flavor multi-thread", "";
     smol_mem_brigade: "smol-mem-brigade", "", "";
     uring_brigade: "uring-brigade", "", LINK;
-    compio_brigade: "compio-brigade", "", LINK;
-    compio_brigade_with_several_tokens: "compio-brigade", "--transport socketpair --tokens 2 --shuffle 7", "";
+    uring_brigade_with_several_tokens: "uring-brigade", "--transport socketpair --tokens 2 --shuffle 7", "";
     blocking_strategies: "blocking-strategies", "", "";
     everyday_work: "everyday-work", "", "";
     everyday_work_with_records: "everyday-work", "--work tls-record", "";

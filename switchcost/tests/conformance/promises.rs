@@ -159,8 +159,7 @@ fn rests(pids: &[i32]) -> bool {
     thread::sleep(Duration::from_millis(300));
     let usage = facts::usage::totals(pids).unwrap().since(&before);
     // The driver may look at the clock once a second. The kernel interrupts it, some ms after a ring that it had was
-    // closed, for what is left to take down (io_ring_exit_work, io_uring/io_uring.c): compio closes one that it asks
-    // for the operations that there are.
+    // closed, for what is left to take down (io_ring_exit_work, io_uring/io_uring.c).
     let most = 3 + begun.elapsed().as_secs();
     usage.is_some_and(|u| u.voluntary_switches + u.involuntary_switches <= most)
 }
