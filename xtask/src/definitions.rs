@@ -20,7 +20,7 @@ pub(crate) enum Block {
     /// Headlines of docs/claims.toml.
     Claims(Headlines),
     /// Settings that a duel found to change something.
-    Duel(String),
+    Duel { file: String, without: Vec<String> },
     /// The answer of a file, as a terminal shows it.
     Answer(String),
     #[serde(untagged)]

@@ -151,8 +151,8 @@ impl Block {
         match self {
             Block::Claims(_) => definitions.claims.headlines(records),
             Block::Table(table) => table.lines(records),
-            Block::Duel(file) => match records.get(file)? {
-                File::Duel { comparison, .. } => settings(comparison),
+            Block::Duel { file, without } => match records.get(file)? {
+                File::Duel { comparison, .. } => settings(comparison, without),
                 _ => bail!("{file} is no duel"),
             },
             Block::Answer(file) => match records.get(file)? {
@@ -237,13 +237,17 @@ fn with_texts(template: &str, texts: &[Cell]) -> String {
     })
 }
 
-/// Settings of a duel that changed some program's time: a column for each program.
-fn settings(comparison: &Comparison) -> anyhow::Result<String> {
+/// Settings of a duel that changed some program's time, but for some: a column for each program.
+fn settings(comparison: &Comparison, without: &[String]) -> anyhow::Result<String> {
     let named = comparison.rows.iter().filter_map(|row| Some((row.name.split_once(": ")?, row)));
     let named: Vec<_> = named.collect();
     let programs = unique(named.iter().map(|((program, _), _)| *program));
     let mut rows = Vec::new();
-    for setting in unique(named.iter().map(|((_, setting), _)| *setting)) {
+    let all = unique(named.iter().map(|((_, setting), _)| *setting));
+    for name in without {
+        ensure!(all.contains(&&**name), "the duel has no setting {name}");
+    }
+    for setting in all.into_iter().filter(|setting| !without.iter().any(|name| name == setting)) {
         let row = |program: &str| {
             named.iter().find(|(name, _)| *name == (program, setting)).map(|(_, row)| row)
         };

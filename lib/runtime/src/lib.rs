@@ -6,7 +6,6 @@ mod link;
 mod runtimes;
 
 use std::env;
-use std::num::NonZeroU32;
 use std::panic;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -48,14 +47,6 @@ pub struct RuntimeFlags {
         help_heading = "Advanced"
     )]
     pub placement: Placement,
-
-    /// Look for I/O and timers after this many task polls [default: Tokio's]
-    #[arg(long, value_name = "N", help_heading = "Advanced")]
-    pub event_interval: Option<NonZeroU32>,
-
-    /// Look into the queue that all workers share after this many task polls [default: Tokio's]
-    #[arg(long, value_name = "N", help_heading = "Advanced")]
-    pub global_queue_interval: Option<NonZeroU32>,
 }
 
 /// Tokio's schedulers.
@@ -156,12 +147,6 @@ impl RuntimeFlags {
                     console::say(&format!("cannot pin a worker thread: {e}"));
                 }
             });
-        }
-        if let Some(polls) = self.event_interval {
-            builder.event_interval(polls.get());
-        }
-        if let Some(polls) = self.global_queue_interval {
-            builder.global_queue_interval(polls.get());
         }
         enable(&mut builder);
         or_end(|| builder.build()).context("cannot build the runtime")

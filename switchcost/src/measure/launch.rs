@@ -27,10 +27,10 @@ pub(super) fn start(
     );
     let mut command = command(program, setting);
     command.args(args);
-    let (applied, filter) = (setting.clone(), setting.filter()?);
+    let applied = setting.clone();
     let name = command.get_program().to_string_lossy().into_owned();
     // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
-    unsafe { command.pre_exec(move || applied.apply(filter.as_ref())) };
+    unsafe { command.pre_exec(move || applied.apply()) };
     ProcessGroup::spawn(command, limit)
         .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| setting.explain(io)) {
             Some(what) => e.context(what),

@@ -17,8 +17,7 @@ use crate::system::console::{is_command, shell_line, shell_word};
 pub struct Change {
     /// `flags="--workers 4"`: for the programs that know them.
     flags: Vec<String>,
-    /// `NAME=VALUE`, an environment variable; `cpus=0-3`, `policy=batch`, `slack=1ns`, `wrap="setarch -R"` or
-    /// `seccomp=docker`.
+    /// `NAME=VALUE`, an environment variable; `cpus=0-3`, `policy=batch`, `slack=1ns` or `wrap="setarch -R"`.
     setting: Setting,
 }
 
@@ -49,8 +48,6 @@ impl FromStr for Change {
             }
             "slack" => setting.timer_slack = Some(timer_slack(value)?.0),
             "wrap" => setting.wrap = words()?,
-            "seccomp" if value == "docker" => setting.has_filter = true,
-            "seccomp" => return Err("there is only one filter: write seccomp=docker".to_owned()),
             _ => {
                 ensure_variable(name, value)?;
                 setting.env = vec![(name.to_owned(), value.to_owned())];
@@ -61,7 +58,7 @@ impl FromStr for Change {
 }
 
 const USAGE: &str = "write NAME=VALUE (an environment variable, in capitals), flags=\"--FLAG VALUE\", cpus=LIST, \
-                     policy=NAME, slack=TIME, wrap=\"COMMAND ARG\" or seccomp=docker; a build needs no flag: \
+                     policy=NAME, slack=TIME or wrap=\"COMMAND ARG\"; a build needs no flag: \
                      `switchcost duel tokio@1.50.0 .`";
 
 /// Checks that a name is meant as a variable: a name in small letters may be a misspelt setting.
@@ -160,7 +157,6 @@ mod tests {
             "policy=batch",
             "slack=1ns",
             "wrap='nice -n 19'",
-            "seccomp=docker",
         ] {
             let words = shlex::split(text).unwrap();
             assert_eq!(words[0].parse::<Change>().unwrap().to_string(), text);
@@ -176,7 +172,6 @@ mod tests {
             ("polcy=batch", "no setting 'polcy'"),
             ("LD_PRELOAD=/nowhere/lib.so", "there is no /nowhere/lib.so"),
             ("tokio@1.50.0", "switchcost duel tokio@1.50.0 ."),
-            ("seccomp=none", "only one filter"),
             ("A=\u{1b}[0m", "control character"),
         ] {
             let error = text.parse::<Change>().unwrap_err();

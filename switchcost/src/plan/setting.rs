@@ -9,7 +9,6 @@ use nix::unistd::Pid;
 
 use super::scheduling::{Cpus, Policy};
 use crate::system::console::{shell_line, shell_word};
-use crate::system::seccomp::{self, Filter};
 
 /// Setting of a program's process; what is `None` or empty is inherited.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -24,31 +23,23 @@ pub struct Setting {
     pub env: Vec<(String, String)>,
     /// Words of a command that executes the program.
     pub wrap: Vec<String>,
-    /// True if its system calls pass a filter like the container engines' default.
-    pub has_filter: bool,
 }
 
 impl Setting {
     /// Takes the parts of another one that it has; further words execute those that are there.
     pub(super) fn put(&mut self, other: &Setting) {
-        let Setting { cpus, policy, timer_slack, env, wrap, has_filter } = other.clone();
+        let Setting { cpus, policy, timer_slack, env, wrap } = other.clone();
         self.cpus = cpus.or(self.cpus.take());
         self.policy = policy.or(self.policy);
         self.timer_slack = timer_slack.or(self.timer_slack);
         self.env.retain(|(name, _)| env.iter().all(|(other, _)| other != name));
         self.env.extend(env);
         self.wrap.extend(wrap);
-        self.has_filter |= has_filter;
-    }
-
-    /// The filter of its system calls, to be made before the process.
-    pub(crate) fn filter(&self) -> anyhow::Result<Option<Filter>> {
-        self.has_filter.then(seccomp::docker).transpose()
     }
 
     /// Applies it to the calling thread, between fork and exec: system calls alone.
     #[expect(unsafe_code, reason = "the default handler is set between fork and exec")]
-    pub(crate) fn apply(&self, filter: Option<&Filter>) -> io::Result<()> {
+    pub(crate) fn apply(&self) -> io::Result<()> {
         if let Some(cpus) = &self.cpus {
             sched_setaffinity(Pid::from_raw(0), &cpus.set()?)?;
         }
@@ -60,8 +51,7 @@ impl Setting {
             // SAFETY: no handler is set.
             unsafe { signal(ignored, SigHandler::SigDfl) }?;
         }
-        self.policy.map_or(Ok(()), Policy::apply)?;
-        filter.map_or(Ok(()), seccomp::apply)
+        self.policy.map_or(Ok(()), Policy::apply)
     }
 
     /// The refused part, if starting a program failed by this error.
@@ -86,8 +76,7 @@ impl fmt::Display for Setting {
         let slack = self.timer_slack.map(|ns| format!("slack={ns}ns"));
         let wrap = Some(&self.wrap).filter(|wrap| !wrap.is_empty());
         let wrap = wrap.map(|wrap| format!("wrap={}", shell_word(&shell_line(wrap))));
-        let filter = self.has_filter.then(|| "seccomp=docker".to_owned());
-        let words: Vec<String> = env.chain(slack).chain(wrap).chain(filter).collect();
+        let words: Vec<String> = env.chain(slack).chain(wrap).collect();
         f.write_str(&words.join(" "))
     }
 }

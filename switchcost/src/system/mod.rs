@@ -6,7 +6,6 @@ pub(crate) mod lock;
 pub(crate) mod oom_killer;
 pub(crate) mod progress;
 pub mod replace;
-pub(crate) mod seccomp;
 pub(crate) mod tools;
 pub(crate) mod trust;
 pub(crate) mod write;

@@ -73,8 +73,7 @@ const BUDGET: Duration = Duration::from_secs(60);
 #[command(next_help_heading = "Settings")]
 struct Settings {
     /// Setting for the old side, repeatable: NAME=VALUE (an environment variable), flags="--workers 4" (for the programs
-    /// that have them), cpus=0-3, policy=batch, slack=1ns, wrap="nice -n 19" (a command that executes the program), or
-    /// seccomp=docker (the filter in Docker's default profile: moby/profiles, seccomp/v0.2.3)
+    /// that have them), cpus=0-3, policy=batch, slack=1ns, or wrap="nice -n 19" (a command that executes the program)
     #[arg(long = "a", value_name = "SETTING")]
     a: Vec<Change>,
 

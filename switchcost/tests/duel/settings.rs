@@ -25,11 +25,6 @@ fn a_setting_is_found_told_and_repeated() {
         ("wrap=env K=2", ": ${K:=1}", "wrap='env K=2'"),
         ("flags=--k 2", "K=1; case \"$*\" in *--k\\ 2*) K=2 ;; esac", "flags='--k 2'"),
         (
-            "seccomp=docker",
-            "K=$(sed -n 's/^Seccomp:\\t//p' /proc/self/status); K=$((K / 2 + 1))",
-            "seccomp=docker",
-        ),
-        (
             "slack=7ns",
             "K=$(($(cat /proc/self/timerslack_ns 2>/dev/null || echo 1) == 7 ? 2 : 1))",
             "slack=7ns",
