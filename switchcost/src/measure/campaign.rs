@@ -1,7 +1,6 @@
 //! A campaign: the cases of a plan that this machine can run, from the check of its limits to the records.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use contract::message::Description;
 use contract::units::{Bytes, counted};
@@ -9,15 +8,14 @@ use facts::Record;
 
 use super::deadline::Time;
 use super::rounds::{Keep, Rounds};
-use super::store::{self, Contents, Store};
+use super::store::Store;
 use super::turns::Options;
 use super::{pacing, probe};
 use crate::plan::feasibility::Feasibility;
 use crate::plan::placement::{self, Absent};
 use crate::plan::programs::Programs;
 use crate::plan::{Case, Plan};
-use crate::system::console::{self, BadUsage};
-use crate::system::replace;
+use crate::system::console;
 
 /// Fewest timed iterations per process, if their number follows from the hops.
 const FEWEST_ITERATIONS: u64 = 3;
@@ -145,7 +143,7 @@ impl Campaign {
         format!("{processes}, each with up to {tasks} and {}", Bytes(bytes))
     }
 
-    /// Measures the cases, after those that an earlier run has measured.
+    /// Measures the cases.
     pub fn run(self, keep: Keep, plan: &Plan, time: Time) -> anyhow::Result<Rounds> {
         let mut rounds = Rounds::new(self.programs, keep, &self.cases, &self.absent, |header| {
             header.plan.question.clone_from(&plan.question);
@@ -174,24 +172,6 @@ fn most_tasks(largest: u64, answer: &Feasibility) -> u64 {
     }
 }
 
-/// The records of a run that is to be continued.
-pub fn earlier(path: &Path) -> anyhow::Result<Contents> {
-    let fault = |what: String| BadUsage::new(format!("--resume: {}: {what}", path.display()));
-    if path == Path::new("-") {
-        return Err(fault("only a run in a file can be continued".to_owned()));
-    }
-    // What could not be appended to is not read either.
-    if let Ok(found) = fs::symlink_metadata(path) {
-        replace::ensure_output(&found).map_err(|why| fault(why.to_string()))?;
-    }
-    let contents = store::read_any(path)?;
-    if contents.runs.is_empty() && !contents.faults.is_empty() {
-        return Err(fault("it holds no record".to_owned()));
-    }
-    store::tell(path, &contents);
-    Ok(contents)
-}
-
 /// Runs a plan at once; returns its records and the new file in this folder that keeps them.
 pub fn run_here(plan: &Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
     let store = Store::open(None, "switchcost").map_err(|e| {
@@ -204,8 +184,7 @@ pub fn run_here(plan: &Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
     let cases = plan.cases();
     let names = cases.iter().map(|case| case.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
-    let keep =
-        Keep { store, seed: None, options: Options::default(), earlier: Contents::default() };
+    let keep = Keep { store, seed: None, options: Options::default() };
     let rounds = Campaign::of(programs, cases)?.run(keep, plan, Time::of(plan))?;
     Ok((path, rounds.records().to_vec()))
 }

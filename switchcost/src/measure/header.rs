@@ -34,15 +34,15 @@ fn plan(cases: &[Case]) -> Plan {
     plan
 }
 
-/// Words typed behind the runner's name, without the files that it writes to.
+/// Words typed behind the runner's name, without the file that it writes to.
 fn command_line() -> String {
     let mut words = Vec::new();
     let mut args = std::env::args_os().skip(1);
     while let Some(arg) = args.next() {
         let arg = arg.to_string_lossy().into_owned();
         match arg.as_str() {
-            "--out" | "--resume" => drop(args.next()),
-            _ if arg.starts_with("--out=") || arg.starts_with("--resume=") => {}
+            "--out" => drop(args.next()),
+            _ if arg.starts_with("--out=") => {}
             _ => words.push(arg),
         }
     }

@@ -17,17 +17,15 @@ use crate::measure::groups::{Group, groups_of};
 use crate::measure::header;
 use crate::measure::pacing::{Aim, Wall};
 use crate::measure::probe;
-use crate::measure::store::{Contents, Store};
+use crate::measure::store::Store;
 use crate::measure::turns::{self, Measured, Options, Seat};
 use crate::plan::placement::Absent;
 use crate::plan::programs::{Missing, Programs};
 use crate::plan::{Case, Identity, Point};
-use crate::system::console::BadUsage;
 use crate::system::progress::Progress;
 use crate::system::{lock, signals};
 
 mod conclude;
-mod resume;
 
 /// Where records go, and how they are made.
 #[derive(Debug)]
@@ -38,8 +36,6 @@ pub struct Keep {
     pub seed: Option<u64>,
     /// How each process is measured.
     pub options: Options,
-    /// The records of a run that is to go on.
-    pub earlier: Contents,
 }
 
 /// A run of a plan: what it writes to, and what it has so far.
@@ -51,8 +47,6 @@ pub struct Rounds {
     pub header: Arc<Run>,
     begun: Instant,
     records: Vec<Record>,
-    /// Processes of an earlier run: the round of each, and what it measured.
-    done: HashSet<(u32, Identity)>,
     /// Points that timed out in a limited time: it has no room for more of them.
     given_up: HashSet<Point>,
     /// Time that they took.
@@ -70,8 +64,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// A run that begins now, or goes on where an earlier one ended, which is bad usage if it was another one. Absent
-    /// cases are stored with the reason; `tell` puts more into the header.
+    /// A run that begins now. Absent cases are stored with the reason; `tell` puts more into the header.
     pub fn new(
         programs: Programs,
         keep: Keep,
@@ -80,20 +73,17 @@ impl Rounds {
         tell: impl FnOnce(&mut Run),
     ) -> anyhow::Result<Self> {
         signals::install()?;
-        let Keep { store, seed, options, earlier } = keep;
+        let Keep { store, seed, options } = keep;
         let all: Vec<Case> =
             cases.iter().chain(absent.iter().map(|(case, _)| case)).cloned().collect();
-        let seed = earlier.runs.last().map(|run| run.seed).or(seed);
         let mut header = header::begin(seed, programs.build(), &all);
         tell(&mut header);
-        let path = store.path().display().to_string();
         let mut rounds = Rounds {
             programs,
             store,
             header: Arc::new(header),
             begun: Instant::now(),
             records: Vec::new(),
-            done: HashSet::new(),
             given_up: HashSet::new(),
             lost: Duration::ZERO,
             options,
@@ -104,9 +94,6 @@ impl Rounds {
             lock: None,
             failure: None,
         };
-        rounds
-            .resume(earlier, &all)
-            .map_err(|e| BadUsage::new(format!("--resume: {path}: {e}")))?;
         for (case, reason) in absent {
             rounds.leave_out(case, reason)?;
         }
@@ -153,12 +140,9 @@ impl Rounds {
         self.leave_out_what_is_missing(&mut cases)?;
         let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
         let all = cases.iter().map(|case| case.rounds).fold(0, u32::saturating_add);
-        let left = all.saturating_sub(self.done.len() as u32);
-        let mut progress = Progress::new(left, last, time.budget().map(|budget| begun + budget));
+        let mut progress = Progress::new(all, last, time.budget().map(|budget| begun + budget));
         self.describe(&cases);
-        let slices = self.records.iter().flat_map(|record| &record.slices);
-        let earlier = slices.map(|slice| slice.turn + 1).max();
-        self.turns = time.budget().map(|_| earlier.unwrap_or(aim.first));
+        self.turns = time.budget().map(|_| aim.first);
         for round in 0..last {
             let started = Instant::now();
             let chosen = wanted(round, &cases, &self.records);
@@ -261,9 +245,7 @@ impl Rounds {
             fastrand::Rng::with_seed(self.header.seed.wrapping_add(u64::from(round) << 32));
         let is_due = |k: &usize| {
             let case = &cases[*k];
-            let is_done = self.done.contains(&(round, case.into()));
-            let is_given_up = self.given_up.contains(&case.point());
-            chosen[*k] && round < case.rounds && !is_done && !is_given_up
+            chosen[*k] && round < case.rounds && !self.given_up.contains(&case.point())
         };
         let due: Vec<usize> = (0..cases.len()).filter(is_due).collect();
         let mut groups = groups_of(cases, &due, |k| self.described.get(&(&cases[k]).into()));

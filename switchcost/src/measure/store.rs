@@ -14,7 +14,7 @@ use crate::system::{lock, replace, write};
 
 mod read;
 
-pub use read::{Contents, parse, read, read_any, tell};
+pub use read::{Contents, parse, read, tell};
 
 /// Most samples that a record holds: at 20 digits, a line of 10 MiB.
 pub(crate) const MOST_KEPT: u64 = 500_000;
@@ -135,10 +135,7 @@ impl Store {
             let _ = self.file.set_len(before);
         }
         written.with_context(|| {
-            format!(
-                "cannot append to {} (earlier records are in it; continue by --resume when there is room)",
-                self.path.display()
-            )
+            format!("cannot append to {} (earlier records are in it)", self.path.display())
         })
     }
 

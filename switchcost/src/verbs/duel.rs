@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::args::Selection;
 use super::gate::{End, Gate};
-use super::kept::{Kept, say_how_to_go_on};
+use super::kept::Kept;
 use super::output;
 use crate::figures::finding::Row;
 use crate::figures::pairs::{self, Decider, MIN_PAIRS};
@@ -118,7 +118,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 /// Measures and prints; returns the rows with their findings.
 fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
-    let earlier = args.keep.earlier()?;
     let plan = args.selection.plan()?.with_three_counts();
     let mut cases = plan.cases();
     args.selection.retain(&mut cases, false)?;
@@ -132,10 +131,9 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
     // Not before the builds: a signal that ends a build would leave an empty file.
-    let store = args.keep.store("duel")?;
-    let path = store.path().to_owned();
+    let store = args.keep.open("duel")?;
     let options = Options { around: around.clone(), ..args.keep.measure.options() };
-    let keep = Keep { store, seed: args.keep.seed, options, earlier };
+    let keep = Keep { store, seed: args.keep.seed, options };
     let mut rounds = Rounds::new(programs, keep, &cases, &left_out, |header| {
         (header.sides, header.margin) = (Some(names), Some(margin));
     })?;
@@ -152,7 +150,6 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     })?;
     let duel = Comparison::of_duel(rounds.records());
     let printed = output::print_comparisons(slice::from_ref(&duel), args.keep.format);
-    say_how_to_go_on(&path);
     // It says where the records are even if nothing could be printed.
     let concluded = rounds.conclude_any();
     printed.and(concluded)?;

@@ -1,6 +1,6 @@
 //! Flags and steps of the verbs that measure a plan.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -8,11 +8,11 @@ use humantime::format_duration;
 
 use super::args::Measure;
 use super::output::{self, Format};
-use crate::measure::campaign::{Campaign, earlier};
+use crate::measure::campaign::Campaign;
 use crate::measure::deadline::Time;
 use crate::measure::probe;
 use crate::measure::rounds::Keep;
-use crate::measure::store::{Contents, Store};
+use crate::measure::store::Store;
 use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;
 use crate::plan::setting::Setting;
@@ -20,18 +20,13 @@ use crate::plan::sweep;
 use crate::plan::values::time_limit;
 use crate::plan::{Plan, Row, Section, built_in_tables};
 use crate::system::console::{self, BadUsage};
-use crate::system::signals;
 
 /// How records are made and kept.
 #[derive(Debug, clap::Args)]
 pub(super) struct Kept {
     /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
-    #[arg(long, value_name = "FILE", conflicts_with = "resume", help_heading = "Results")]
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
     out: Option<PathBuf>,
-
-    /// Continue the interrupted run that wrote this file; give the same options again
-    #[arg(long, value_name = "FILE", conflicts_with = "seed", help_heading = "Results")]
-    resume: Option<PathBuf>,
 
     /// Seed that shuffles the order of each round [default: drawn from the clock]
     #[arg(long, value_name = "N", help_heading = "Advanced")]
@@ -50,25 +45,11 @@ pub(super) struct Kept {
     pub(super) format: Format,
 }
 
-/// The file for the records, and the records of the run that is continued.
-type Opened = (Store, Contents);
-
 impl Kept {
     /// Opens the file, with this name if it is new. That comes first: nothing should be built or measured that cannot be
     /// kept.
-    pub(super) fn open(&self, name: &str) -> anyhow::Result<Opened> {
-        let earlier = self.earlier()?;
-        Ok((self.store(name)?, earlier))
-    }
-
-    /// The records of the run that is continued.
-    pub(super) fn earlier(&self) -> anyhow::Result<Contents> {
-        self.resume.as_deref().map_or(Ok(Contents::default()), earlier)
-    }
-
-    /// Opens the file alone.
-    pub(super) fn store(&self, name: &str) -> anyhow::Result<Store> {
-        Store::open(self.out.as_deref().or(self.resume.as_deref()), name)
+    pub(super) fn open(&self, name: &str) -> anyhow::Result<Store> {
+        Store::open(self.out.as_deref(), name)
     }
 
     /// Measures as much of a sweep as the limits allow, and names the rest. All programs get these flags.
@@ -79,7 +60,7 @@ impl Kept {
         limit: Option<Duration>,
     ) -> anyhow::Result<()> {
         let sweep = sweep::checked(sweep).map_err(|e| BadUsage::new(format!("{e:#}")))?;
-        let opened = self.open("switchcost")?;
+        let store = self.open("switchcost")?;
         let tables = built_in_tables()?;
         let names = sweep.rows.iter().map(Row::program);
         let programs = Programs::up_to_date(names, &tables)?;
@@ -103,7 +84,7 @@ impl Kept {
         let end = end.map(|limit| format!("; nothing starts after {limit} (--budget)"));
         console::say(format_args!("{}{}", campaign.describe(), end.unwrap_or_default()));
         let time = limit.map_or(Time::Unlimited, Time::Limit);
-        self.measure(&plan, campaign, opened, time, true)
+        self.measure(&plan, campaign, store, time, true)
     }
 
     /// Measures the cases of a plan, and prints the answer, or all that was found.
@@ -111,27 +92,16 @@ impl Kept {
         &self,
         plan: &Plan,
         campaign: Campaign,
-        (store, earlier): Opened,
+        store: Store,
         time: Time,
         full: bool,
     ) -> anyhow::Result<()> {
         self.measure.ensure_can_keep(&campaign.cases)?;
-        let keep = Keep { store, seed: self.seed, options: self.measure.options(), earlier };
+        let keep = Keep { store, seed: self.seed, options: self.measure.options() };
         let mut rounds = campaign.run(keep, plan, time)?;
         let path = rounds.store().path();
         let printed = output::print_beside(rounds.records(), path, self.format, full);
-        say_how_to_go_on(path);
         // Where the records are is said even if nothing could be printed.
         printed.and(rounds.conclude())
-    }
-}
-
-/// Says after an interruption how to go on.
-pub(super) fn say_how_to_go_on(path: &Path) {
-    if signals::received().is_some() {
-        console::say(format_args!(
-            "to continue, give the same options with --resume {}",
-            console::shell_word(&path.to_string_lossy())
-        ));
     }
 }

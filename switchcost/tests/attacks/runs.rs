@@ -54,7 +54,6 @@ fn outputs_and_plans_are_regular_files() {
     let zero = Path::new("/dev/zero");
     for (path, word) in [(fifo.as_path(), "a FIFO"), (&link, "a link"), (zero, "a device")] {
         refused("run --quick --out", path, 1, word);
-        refused("run --resume", path, 2, word);
         refused(&report, path, 1, word);
     }
     refused("run --list --plan", &fifo, 2, "not a regular file");
@@ -87,11 +86,9 @@ fn records_that_cannot_be_kept_leave_the_tables() {
     // 8 KiB: room for some records, and for each of them alone.
     let full = house(20);
     let run = full.run_after("ulimit -f 16", "").finish().expect(1);
-    let run = run.expect_complaint(&["File too large", "out.jsonl", "--resume"]);
+    let run = run.expect_complaint(&["File too large", "out.jsonl"]);
     assert!(run.stdout.contains("row one-thread"), "{run}");
     assert!((1..20).contains(&full.processes().len()), "{run}");
-    full.run("--resume out.jsonl").finish().expect(0);
-    assert_eq!(full.processes().len(), 20);
     let vanishing = house(5);
     vanishing.fake("one-thread-brigade", "rm -f out.jsonl");
     let run = vanishing.run("").finish().expect(1).expect_complaint(&["out.jsonl was removed"]);

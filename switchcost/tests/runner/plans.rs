@@ -62,56 +62,21 @@ fn the_same_seed_gives_the_same_order() {
 }
 
 #[test]
-fn results_are_appended_and_what_is_missing_is_resumed() {
+fn results_are_appended() {
     let house = House::new(2, &TWO);
     for lines in [4, 8] {
         house.run("").finish().expect(0);
         assert_eq!(house.processes().len(), lines);
     }
-    let first: Vec<String> = house.text().lines().take(5).map(str::to_owned).collect();
-    let name = format!("\"program\":\"{}\"", TWO[0]);
-    let is_kept = |line: &&String| !line.contains("\"kind\":\"process\"") || !line.contains(&name);
-    let kept: String = first.iter().filter(is_kept).map(|line| format!("{line}\n")).collect();
-    fs::write(house.out(), kept).unwrap();
-    assert_eq!(house.processes().len(), 2);
-    house.run("--resume out.jsonl").finish().expect(0);
-    assert_eq!((house.processes().len(), house.text().matches(&name).count()), (4, 2));
 }
 
 #[test]
-fn a_budget_takes_the_place_of_the_rounds_and_is_resumed_with_all_cases() {
+fn a_budget_takes_the_place_of_the_rounds() {
     let house = House::new(2, &TWO);
-    let counts = || {
-        let processes = house.processes();
-        TWO.map(|name| processes.iter().filter(|p| p["program"] == name).count())
-    };
     house.run("--budget 2s").finish().expect(0);
-    let [one, other] = counts();
+    let processes = house.processes();
+    let [one, other] = TWO.map(|name| processes.iter().filter(|p| p["program"] == name).count());
     assert!(one >= 5 && one == other, "{one} and {other} rounds");
-    // The header and the first process.
-    let begin: Vec<String> = house.text().lines().take(2).map(str::to_owned).collect();
-    fs::write(house.out(), begin.join("\n") + "\n").unwrap();
-    house.run("--budget 2s --resume out.jsonl").finish().expect(0);
-    let [one, other] = counts();
-    assert!(one >= 5 && one == other, "{one} and {other} rounds");
-}
-
-#[test]
-fn a_run_goes_on_only_where_it_was_begun() {
-    let house = House::new(1, &TWO);
-    house.run("").finish().expect(0);
-    let text = house.text();
-    for fact in ["kernel_release", "cpu_model"] {
-        let changed = text.replace(&format!("\"{fact}\":\""), &format!("\"{fact}\":\"other "));
-        if changed == text {
-            crate::support::skip(&format!("{fact} is not known here"));
-            continue;
-        }
-        fs::write(house.out(), &changed).unwrap();
-        let run = house.run("--resume out.jsonl").finish();
-        run.expect_refusal(2, &["--resume", "out.jsonl", fact, "--out"]);
-        assert_eq!(house.text(), changed, "it is left alone");
-    }
 }
 
 #[test]

@@ -132,7 +132,7 @@ impl House {
     /// The rest of a command line that runs the plan.
     fn of_plan(&self, run: Run, flags: &str) -> Run {
         let run = run.flags("--plan").arg(self.path("plan.toml"));
-        if flags.contains("--resume") || flags.contains("--out") {
+        if flags.contains("--out") {
             run.flags(flags)
         } else {
             run.arg("--out").arg(self.out()).flags(flags)

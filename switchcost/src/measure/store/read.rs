@@ -39,7 +39,12 @@ pub struct Contents {
 /// # Errors
 /// When it cannot be read, or holds no record at all. A faulty line is skipped.
 pub fn read(path: &Path) -> anyhow::Result<Contents> {
-    let contents = read_any(path)?;
+    let contents = if path == Path::new("-") {
+        parse(io::stdin().lock())
+    } else {
+        File::open(path).and_then(|file| parse(BufReader::new(file)))
+    };
+    let contents = contents.with_context(|| format!("cannot read {}", path.display()))?;
     if !contents.records.is_empty() {
         return Ok(contents);
     }
@@ -48,17 +53,7 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
         bail!("{path} holds no record; line {line}: {fault}");
     }
     let what = if contents.runs.is_empty() { "is empty" } else { "holds no record" };
-    bail!("{path} {what}: its run ended before the first one; continue it by --resume")
-}
-
-/// The same of a file that may not have any record yet.
-pub fn read_any(path: &Path) -> anyhow::Result<Contents> {
-    let contents = if path == Path::new("-") {
-        parse(io::stdin().lock())
-    } else {
-        File::open(path).and_then(|file| parse(BufReader::new(file)))
-    };
-    contents.with_context(|| format!("cannot read {}", path.display()))
+    bail!("{path} {what}: its run ended before the first one")
 }
 
 /// Reads lines of records.
