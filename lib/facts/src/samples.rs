@@ -20,9 +20,6 @@ pub struct Samples {
     /// Beginning and end of the run; absent under nine samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thirds: Option<Thirds>,
-    /// Each sample in order (`--keep-samples`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub each: Option<Vec<u64>>,
 }
 
 /// Means of the first and of the last third of the samples.
@@ -81,7 +78,6 @@ impl Samples {
             distribution: summary(&sorted)?,
             p999: (samples.len() as u64 >= MANY).then(|| nearest_rank(&sorted, 999)),
             thirds: Thirds::of(samples),
-            each: None,
         })
     }
 }

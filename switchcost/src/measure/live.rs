@@ -1,6 +1,5 @@
 //! A program among others that take turns: it waits for its start, is alive, and its end is its record.
 
-use std::mem;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
@@ -185,9 +184,7 @@ impl<'a> Live<'a> {
         self.process.partial |= !turns.are_short && count < self.slices();
         if count > 0 {
             self.sum_up(turns);
-            let samples = mem::take(&mut self.samples);
-            self.process.samples = Samples::of(&samples)
-                .map(|all| Samples { each: options.keep_samples.then_some(samples), ..all });
+            self.process.samples = Samples::of(&self.samples);
         }
         if !self.process.partial && signals::received().is_none() {
             let case = self.seat.case;

@@ -23,8 +23,6 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// When a group ends its turns: what has begun one has it, what has none is left out.
     pub deadline: Deadline,
-    /// True if each sample is kept.
-    pub keep_samples: bool,
     /// True if events are counted in a further run.
     pub counters: bool,
     /// Commands around the second side of a duel.

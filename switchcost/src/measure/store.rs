@@ -16,9 +16,6 @@ mod read;
 
 pub use read::{Contents, parse, read, tell};
 
-/// Most samples that a record holds: at 20 digits, a line of 10 MiB.
-pub(crate) const MOST_KEPT: u64 = 500_000;
-
 /// A file that records are appended to.
 #[derive(Debug)]
 pub struct Store {

@@ -13,7 +13,6 @@ use clap::builder::{
 };
 
 use crate::measure::launch;
-use crate::measure::store::MOST_KEPT;
 use crate::measure::turns::Options;
 use crate::plan::setting::Setting;
 use crate::plan::values::time_limit;
@@ -72,10 +71,6 @@ pub(crate) struct Measure {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time_limit, help_heading = "Advanced")]
     timeout: Option<Duration>,
 
-    /// Keep every sample in the results, not only a summary
-    #[arg(long, help_heading = "Results")]
-    keep_samples: bool,
-
     /// Count events with perf_event_open(2), in an extra, untimed run of each process
     #[arg(long, help_heading = "Results")]
     counters: bool,
@@ -84,22 +79,7 @@ pub(crate) struct Measure {
 impl Measure {
     /// The same for whatever runs a process.
     pub(crate) fn options(self) -> Options {
-        Options {
-            keep_samples: self.keep_samples,
-            counters: self.counters,
-            ..Options::new(self.timeout)
-        }
-    }
-
-    /// Refuses to keep more samples than a record holds.
-    pub(crate) fn ensure_can_keep(self, cases: &[Case]) -> anyhow::Result<()> {
-        let most = cases.iter().max_by_key(|case| case.iters).filter(|_| self.keep_samples);
-        let Some(case) = most.filter(|case| case.iters > MOST_KEPT) else { return Ok(()) };
-        Err(BadUsage::new(format!(
-            "--keep-samples: a record holds at most {MOST_KEPT} samples, but {} has {} iterations: use fewer \
-             iterations, or several runs",
-            case.program, case.iters
-        )))
+        Options { counters: self.counters, ..Options::new(self.timeout) }
     }
 }
 

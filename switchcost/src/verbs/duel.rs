@@ -121,7 +121,6 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
     let plan = args.selection.plan()?.with_three_counts();
     let mut cases = plan.cases();
     args.selection.retain(&mut cases, false)?;
-    args.keep.measure.ensure_can_keep(&cases)?;
     let Settings { a, b, each, before_b, after_b } = &args.settings;
     let around = Around { before: before_b.clone(), after: after_b.clone() };
     let builds = [&args.first, &args.second];

@@ -96,7 +96,6 @@ impl Kept {
         time: Time,
         full: bool,
     ) -> anyhow::Result<()> {
-        self.measure.ensure_can_keep(&campaign.cases)?;
         let keep = Keep { store, seed: self.seed, options: self.measure.options() };
         let mut rounds = campaign.run(keep, plan, time)?;
         let path = rounds.store().path();

@@ -71,7 +71,7 @@ fn publish_process(process: &mut Process) {
         first_ns teardown_ns extra partial
     } private { side policy setting counters left_behind error not_run stderr });
     if let Some(samples) = &mut process.samples {
-        publish!(samples, Samples { distribution p999 thirds } private { each });
+        publish!(samples, Samples { distribution p999 thirds } private {});
     }
     publish_all! {
         Runtime { name version flavor workers }
