@@ -96,7 +96,7 @@ impl Conditions {
         let (word, why) = match (high.max_by(|a, b| a.0.total_cmp(&b.0)), apart) {
             (Some((_, worst)), _) => ("High", worst),
             (None, Some((_, apart))) => ("Low", apart),
-            (None, None) => ("Unknown", "use --a-a to measure it".to_owned()),
+            (None, None) => ("Unknown", "no row has a twin".to_owned()),
         };
         format!("{word} noise ({why}), {} s.", self.span.div_ceil(1000))
     }
@@ -154,7 +154,7 @@ impl fmt::Display for Conditions {
         }
         parts.push(match self.apart {
             Some((apart, _)) => format!("two equal runs differed by {}", percent(apart)),
-            None => "no A/A runs (add --a-a)".to_owned(),
+            None => "no row has a twin".to_owned(),
         });
         parts.push(counted(self.rounds, "round"));
         let line = parts.join("; ") + ".";

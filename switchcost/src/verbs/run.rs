@@ -28,10 +28,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "budget", help_heading = "Plan")]
     rounds: Option<u32>,
 
-    /// Run each timed case twice in each round: the difference between the two is noise
-    #[arg(long, help_heading = "Plan")]
-    a_a: bool,
-
     /// Print the cases and their commands, but run nothing
     #[arg(long, help_heading = "Plan")]
     list: bool,
@@ -60,10 +56,6 @@ impl Args {
         let mut cases = plan.cases();
         self.selection.retain(&mut cases, true)?;
         programs::ensure_known(cases.iter().map(|case| &*case.program), &plan.programs)?;
-        if self.a_a {
-            let twins: Vec<Case> = cases.iter().filter_map(Case::twin).collect();
-            cases.extend(twins);
-        }
         Ok((plan, cases))
     }
 }
