@@ -106,7 +106,7 @@ async fn build(cli: &Cli, chain: u32, tasks: &mut Tasks) -> Result<Ends> {
     let (flags, count) = (&cli.chain, cli.chain.tasks());
     let mut latch = StartLatch::new(count);
     let link = || runtime::link(flags.transport);
-    let mut builder = ChainBuilder::new(count, flags.shuffle, link)?;
+    let mut builder = ChainBuilder::new(count, link)?;
     while let Some(station) = builder.next_station()? {
         let fault = flags.fault.of((chain, count), station.place);
         let guard = latch.guard(fault);

@@ -79,7 +79,7 @@ fn build<R: Receiver, E: Executor>(
     let tokens = Tokens::new(&flags.chain, trips, backlog.clone());
     let latch = StartLatch::new(flags.chain.tasks());
     let link = || Ok(R::link(flags.capacity()));
-    let mut builder = ChainBuilder::new(flags.chain.tasks(), flags.chain.shuffle, link)?;
+    let mut builder = ChainBuilder::new(flags.chain.tasks(), link)?;
     while let Some(station) = builder.next_station()? {
         let (place, from, to) = (station.place, station.upstream, station.downstream);
         let fault = flags.chain.fault.of((chain, flags.chain.tasks()), place);

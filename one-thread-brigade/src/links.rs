@@ -31,7 +31,7 @@ impl Chain {
             Transport::descriptors
         };
         let link = || make(flags.transport);
-        let mut builder = ChainBuilder::new(flags.tasks(), flags.shuffle, link)?;
+        let mut builder = ChainBuilder::new(flags.tasks(), link)?;
         let mut tasks = Vec::new();
         while let Some(station) = builder.next_station()? {
             let task = Task {

@@ -110,7 +110,7 @@ fn build(
 ) -> anyhow::Result<(File, File)> {
     let (cpus, flags, size) = (cpus.of_chain(chain), &cli.chain, (chain, cli.chain.tasks()));
     let mut latch = StartLatch::new(tasks);
-    let mut builder = ChainBuilder::new(tasks, flags.shuffle, || flags.transport.descriptors())?;
+    let mut builder = ChainBuilder::new(tasks, || flags.transport.descriptors())?;
     while let Some(station) = builder.next_station()? {
         let (place, cpus) = (station.place, cpus.clone());
         let fault = flags.fault.of(size, place);

@@ -1,4 +1,4 @@
-//! Wiring: which task gets which ends of the links, whatever order they are created in.
+//! Wiring: which task gets which ends of the links.
 
 use std::io;
 
@@ -16,50 +16,31 @@ pub struct Station<R, W> {
     pub downstream: W,
 }
 
-/// Makes the N + 1 links of a chain. Link k leads to the task in place k, the last one to the driver.
-///
-/// In the chain's own order a link is made when the next task is: a task and its link are then
-/// neighbours in memory. Shuffled, all links are made first, in the order of the tasks' creation.
+/// Makes the N + 1 links of a chain. Link k leads to the task in place k, the last one to the driver. A link is made when
+/// the task before it is: both are then neighbours in memory.
 #[derive(Debug)]
 pub struct ChainBuilder<R, W, F> {
     link: F,
     tasks: u32,
-    /// Ends of the links that were made and not given out, by the links' numbers.
-    readers: Vec<Option<R>>,
-    writers: Vec<Option<W>>,
-    /// Places that have no task yet, the next one last.
-    places: Vec<u32>,
+    /// Tasks that have their ends.
+    taken: u32,
+    /// The end that the driver writes to, and the one that the next task reads from: after the last task, the driver.
+    ends: Option<(W, R)>,
 }
 
 impl<R, W, F: FnMut() -> io::Result<(R, W)>> ChainBuilder<R, W, F> {
-    /// A chain of so many tasks, shuffled by the seed if there is one; `link` makes a link.
-    pub fn new(tasks: u32, shuffle: Option<u64>, link: F) -> anyhow::Result<Self> {
-        let mut builder = ChainBuilder {
-            link,
-            tasks,
-            readers: (0..=tasks).map(|_| None).collect(),
-            writers: (0..=tasks).map(|_| None).collect(),
-            places: (0..tasks).rev().collect(),
-        };
-        let Some(seed) = shuffle else {
-            builder.make_link(0)?;
-            return Ok(builder);
-        };
-        fastrand::Rng::with_seed(seed).shuffle(&mut builder.places);
-        for next in (0..builder.places.len()).rev() {
-            builder.make_link(builder.places[next])?;
-        }
-        builder.make_link(tasks)?;
+    /// A chain of so many tasks; `link` makes a link.
+    pub fn new(tasks: u32, link: F) -> anyhow::Result<Self> {
+        let mut builder = ChainBuilder { link, tasks, taken: 0, ends: None };
+        let (reader, writer) = builder.make_link(0)?;
+        builder.ends = Some((writer, reader));
         Ok(builder)
     }
 
-    fn make_link(&mut self, k: u32) -> anyhow::Result<()> {
-        let (reader, writer) = (self.link)().with_context(|| {
+    fn make_link(&mut self, k: u32) -> anyhow::Result<(R, W)> {
+        (self.link)().with_context(|| {
             limits::refused(&format!("make link {k} of {}", self.tasks + 1), self.tasks)
-        })?;
-        self.readers[k as usize] = Some(reader);
-        self.writers[k as usize] = Some(writer);
-        Ok(())
+        })
     }
 
     /// Station of the next task to be created; `None` after the last one.
@@ -67,42 +48,28 @@ impl<R, W, F: FnMut() -> io::Result<(R, W)>> ChainBuilder<R, W, F> {
         if signals::received().is_some() {
             return Err(Interrupted.into());
         }
-        let Some(place) = self.places.pop() else { return Ok(None) };
-        let k = place as usize;
-        if self.writers[k + 1].is_none() {
-            self.make_link(place + 1)?;
+        if self.taken == self.tasks {
+            return Ok(None);
         }
-        let ends = self.readers[k].take().zip(self.writers[k + 1].take());
-        Ok(ends.map(|(upstream, downstream)| Station { place, upstream, downstream }))
+        let place = self.taken;
+        let (reader, downstream) = self.make_link(place + 1)?;
+        let Some((first, upstream)) = self.ends.take() else { return Ok(None) };
+        self.ends = Some((first, reader));
+        self.taken += 1;
+        Ok(Some(Station { place, upstream, downstream }))
     }
 
     /// Drops all ends that no task has: a forked task must not hold the others' links open, else no end of
     /// file would ever come.
     pub fn close(&mut self) {
-        self.readers.clear();
-        self.writers.clear();
+        self.ends = None;
     }
 
     /// The driver's ends, when every task has its own: the one to read from and the one to write to. Panics if
     /// some task has not got its station, or after [`ChainBuilder::close`].
-    pub fn driver_ends(mut self) -> (R, W) {
-        let last = self.readers.pop().flatten();
-        let ends = last.zip(self.writers.first_mut().and_then(Option::take));
-        ends.expect("every station is taken before the driver's ends are")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shuffled_chain_is_made_in_another_order_than_that_of_its_places() {
-        for (shuffle, is_sorted) in [(None, true), (Some(3), false)] {
-            let mut builder = ChainBuilder::new(100, shuffle, || Ok(((), ()))).unwrap();
-            let stations = std::iter::from_fn(|| builder.next_station().unwrap());
-            let places: Vec<u32> = stations.map(|station| station.place).collect();
-            assert_eq!((places.len(), places.is_sorted()), (100, is_sorted));
-        }
+    pub fn driver_ends(self) -> (R, W) {
+        let ends = self.ends.filter(|_| self.taken == self.tasks);
+        let (first, last) = ends.expect("every station is taken before the driver's ends are");
+        (last, first)
     }
 }

@@ -23,10 +23,6 @@ pub struct ChainFlags {
     #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub tokens: u32,
 
-    /// Link the tasks in a random order instead of the order in which they are created
-    #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = "Advanced")]
-    pub shuffle: Option<u64>,
-
     #[command(flatten)]
     #[expect(missing_docs, reason = "hidden flags for tests")]
     pub fault: FaultFlags,

@@ -26,10 +26,6 @@ pub struct MemoryFlags {
     #[arg(long, value_enum, default_value_t = Injector::Driver)]
     pub feed: Injector,
 
-    /// Link the tasks in a random order instead of the order in which they are created
-    #[arg(long, value_name = "SEED", allow_negative_numbers = true, help_heading = "Advanced")]
-    pub shuffle: Option<u64>,
-
     /// Number of extra tasks that only wait, each on a link of its own that carries no token
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32), help_heading = "Advanced")]
     pub idle: u32,

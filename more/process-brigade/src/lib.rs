@@ -59,15 +59,9 @@ impl Program for Cli {
 impl Cli {
     fn needs(&self) -> Needs {
         let chain = self.chain.needs(1);
-        // A child takes its ends with it, and the driver closes them: only a shuffled chain is made as a
-        // whole beforehand.
-        let descriptors = if self.chain.shuffle.is_some() {
-            chain.descriptors
-        } else {
-            Need::new(chain.descriptors.fixed + 4 * chain.descriptors.each, 0)
-        };
         Needs {
-            descriptors,
+            // A child takes its ends with it, and the driver closes them.
+            descriptors: Need::new(chain.descriptors.fixed + 4 * chain.descriptors.each, 0),
             threads: Need::new(0, 1),
             maps: Need::new(chain.maps.fixed + chain.maps.each, 0),
             bytes: chain.bytes + Need::new(0, PROCESS_BYTES),
@@ -95,7 +89,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
 /// Builds a chain, waits until each process runs, and returns the driver's ends.
 fn build(cli: &Cli, cpus: &CpuAssignment, children: &mut Children) -> anyhow::Result<(File, File)> {
     let (chain, tasks) = (&cli.chain, cli.chain.tasks());
-    let mut builder = ChainBuilder::new(tasks, chain.shuffle, || chain.transport.descriptors())?;
+    let mut builder = ChainBuilder::new(tasks, || chain.transport.descriptors())?;
     while let Some(station) = builder.next_station()? {
         let (place, fault) = (station.place, chain.fault.of((0, tasks), station.place));
         let forked = children.fork(place, fault, |guard| {

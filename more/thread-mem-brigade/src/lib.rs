@@ -95,7 +95,7 @@ fn build<R: Receiver>(
     let (cpus, size) = (cpus.of_chain(chain), (chain, cli.chain.tasks()));
     let mut latch = StartLatch::new(tasks);
     let link = || Ok(R::link(cli.capacity()));
-    let mut builder = ChainBuilder::new(tasks, cli.chain.shuffle, link)?;
+    let mut builder = ChainBuilder::new(tasks, link)?;
     while let Some(station) = builder.next_station()? {
         let (place, from, to) = (station.place, station.upstream, station.downstream);
         let (fault, cpus) = (cli.chain.fault.of(size, place), cpus.clone());

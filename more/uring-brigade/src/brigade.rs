@@ -41,7 +41,7 @@ pub(crate) fn brigade(flags: &ChainFlags, ring: &Ring, run: &mut Run) -> Result<
 fn build(flags: &ChainFlags, ring: &Ring, tasks: &mut Tasks) -> Result<Ends> {
     let count = flags.tasks();
     let mut latch = StartLatch::new(count);
-    let mut builder = ChainBuilder::new(count, flags.shuffle, || {
+    let mut builder = ChainBuilder::new(count, || {
         let (reader, writer) = flags.transport.descriptors()?;
         Ok((ring.end(reader)?, ring.end(writer)?))
     })?;

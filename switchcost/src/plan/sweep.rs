@@ -113,7 +113,7 @@ mod tests {
             });
             (program != "peer").then(|| serde_json::from_value(json).unwrap())
         };
-        let flags = ["--shuffle".to_owned(), "1".to_owned()];
+        let flags = ["--tokens".to_owned(), "2".to_owned()];
         let programs = ["peer", "thread-brigade", " async-creation  --tasks 9 "];
         let sweep = Section {
             over: Some(Over::of("length", vec![5, 9], "ns")),
@@ -126,11 +126,11 @@ mod tests {
         let lines: Vec<String> = first
             .map(|c| format!("{}: {}: {}", c.section.title, c.cell.name(), c.flags.join(" ")))
             .collect();
-        let hops = "Time per hop over --length in ns, 500 tasks, --shuffle 1";
+        let hops = "Time per hop over --length in ns, 500 tasks, --tokens 2";
         let expected = [
-            format!("{hops}: thread-brigade, pinned: --shuffle 1 --length 5ns"),
-            format!("{hops}: peer, pinned: --shuffle 1 --length 5ns"),
-            "Time per task over --length in ns, 9 tasks, --shuffle 1: async-creation --tasks 9, pinned: --shuffle 1 \
+            format!("{hops}: thread-brigade, pinned: --tokens 2 --length 5ns"),
+            format!("{hops}: peer, pinned: --tokens 2 --length 5ns"),
+            "Time per task over --length in ns, 9 tasks, --tokens 2: async-creation --tasks 9, pinned: --tokens 2 \
              --tasks 9 --length 5ns"
                 .to_owned(),
         ];

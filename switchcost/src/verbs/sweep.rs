@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
     points: u32,
 
-    /// Program to measure, with or without flags, such as "async-mem-brigade --shuffle 1"; repeatable
+    /// Program to measure, with or without flags, such as "async-mem-brigade --tokens 2"; repeatable
     #[arg(long, value_name = "PROGRAM", value_parser = sweep::row, default_values = ["thread-brigade", "async-brigade", "async-mem-brigade"])]
     program: Vec<Row>,
 

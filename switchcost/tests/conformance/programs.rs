@@ -39,7 +39,7 @@ macro_rules! programs {
 
 programs! {
     thread_brigade: "thread-brigade", "", LINK;
-    thread_brigade_with_several_tokens: "thread-brigade", "--transport socketpair --tokens 2 --shuffle 7", "";
+    thread_brigade_with_several_tokens: "thread-brigade", "--transport socketpair --tokens 2", "";
     thread_brigade_of_chains: "thread-brigade", "--chains 3 --trips 2 --placement chain --idle 5", "";
     one_thread_brigade: "one-thread-brigade", "", ALONE;
     one_thread_brigade_nonblocking: "one-thread-brigade", "--nonblocking", "";
@@ -60,7 +60,7 @@ programs! {
     async_mem_brigade_outside_the_pool: "async-mem-brigade", "--driver block-on --flavor multi-thread", "";
     smol_mem_brigade: "smol-mem-brigade", "", "";
     uring_brigade: "uring-brigade", "", LINK;
-    uring_brigade_with_several_tokens: "uring-brigade", "--transport socketpair --tokens 2 --shuffle 7", "";
+    uring_brigade_with_several_tokens: "uring-brigade", "--transport socketpair --tokens 2", "";
     blocking_strategies: "blocking-strategies", "", "";
     everyday_work: "everyday-work", "", "";
     everyday_work_with_records: "everyday-work", "--work tls-record", "";
