@@ -26,7 +26,7 @@ use chain::{
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{Flags, Program, Run};
-use runtime::{Ends, Runtimes, TaskDriver, TokioFlags};
+use runtime::{Ends, TaskDriver, TokioFlags};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -37,9 +37,6 @@ use tokio::task::JoinHandle;
 struct Cli {
     #[command(flatten)]
     chain: ChainFlags,
-    /// Number of extra tasks that only wait, each on a link of its own that carries no token
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32), help_heading = "Advanced")]
-    idle: u32,
     #[command(flatten)]
     chains: ChainsFlags,
     #[command(flatten)]
@@ -54,10 +51,7 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> Result<Description> {
-        let mut idle = self.idle;
-        let timers = runtime::timer_needs(self.tokio.timers(&mut idle));
         let needs = self.chain.needs(self.read_buffer.size()) + runtime::io_needs();
-        let needs = needs.beside(idle) + timers;
         let tasks = self.chain.describe("async-brigade", self.chains, Claim::UserSwitch, needs)?;
         let needs = tasks.needs + runtime::chains_needs(&self.tokio, self.chains);
         self.tokio.runtime.describe(Description { needs, ..tasks })
@@ -72,15 +66,9 @@ pub fn main() -> ExitCode {
     contract::main(measure)
 }
 
-/// The brigade, beside idle tasks that wait on timers or on links of their own.
+/// Builds all chains, drives them, and takes them down.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let runtimes = cli.tokio.build_for(cli.chains, true)?;
-    let idle = (cli.idle, cli.chain.transport);
-    cli.tokio.beside(runtimes.of_chain(0), idle, || brigade(cli, &runtimes, run))
-}
-
-/// Builds all chains, drives them, and takes them down.
-fn brigade(cli: &Cli, runtimes: &Runtimes, run: &mut Run) -> Result<()> {
     let mut chains = Vec::new();
     let drivers = (0..cli.chains.chains).map(|chain| {
         let mut tasks = Tasks::new();

@@ -6,10 +6,10 @@ use std::io::{Error, ErrorKind};
 use std::pin::Pin;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use chain::{
-    ChainBuilder, ChainsFlags, Next, PollCount, StartGuard, StartLatch, TaskResults, Times,
-    TokenSource, Tokens, conclude,
+    ChainBuilder, ChainsFlags, Next, StartGuard, StartLatch, TaskResults, Times, TokenSource,
+    Tokens, conclude,
 };
 use contract::Run;
 use runtime::TaskDriver;
@@ -20,15 +20,13 @@ use crate::{BrigadeFlags, Executor};
 /// A brigade over links of one kind, compiled for an executor.
 pub type Brigade<E> = fn(&BrigadeFlags, ChainsFlags, &E, &mut Run) -> Result<()>;
 
-/// Builds all chains, drives them, and takes them down; beside idle tasks if there are any.
+/// Builds all chains, drives them, and takes them down.
 pub fn brigade<R: Receiver, E: Executor>(
     flags: &BrigadeFlags,
     chains: ChainsFlags,
     executor: &E,
     run: &mut Run,
 ) -> Result<()> {
-    let polls = PollCount::default();
-    let _idle = start_idle::<R, E>(flags, executor, &polls).context("the idle tasks")?;
     let mut built = Vec::new();
     let drivers = (0..chains.chains).map(|chain| {
         let mut tasks = Vec::new();
@@ -43,25 +41,7 @@ pub fn brigade<R: Receiver, E: Executor>(
         let join = |(place, task)| (place, executor.join(chain, task));
         tasks.into_iter().map(join).collect::<TaskResults>()
     });
-    conclude(results.collect(), driven, run.sent())?;
-    polls.check(flags.chain.idle)
-}
-
-/// Starts idle tasks, each on a link of its own, both ends of which it has.
-fn start_idle<R: Receiver, E: Executor>(
-    flags: &BrigadeFlags,
-    executor: &E,
-    polls: &PollCount,
-) -> Result<Vec<E::Task<u64>>> {
-    let mut tasks = Vec::new();
-    let latch = StartLatch::new(flags.chain.idle);
-    for _ in 0..flags.chain.idle {
-        let (from, to) = R::link(flags.capacity());
-        let task = boxed(polls.of(pass_on(from, to, latch.guard(None))));
-        tasks.push(executor.spawn(0, task));
-    }
-    await_start(executor, 0, latch)?;
-    Ok(tasks)
+    conclude(results.collect(), driven, run.sent())
 }
 
 fn await_start(executor: &impl Executor, chain: u32, mut latch: StartLatch) -> Result<()> {

@@ -28,7 +28,7 @@ use crate::{Brigade, BrigadeFlags, ChainsFlags, Tokio, Transport, brigade, minim
 use clap::{Parser, ValueEnum};
 use contract::message::{Description, Runtime};
 use contract::{BadUsage, Flags, Program, Run};
-use runtime::{DriverKind, Flavor, IdleIn, TokioFlags};
+use runtime::{DriverKind, Flavor, TokioFlags};
 use threads::Placement;
 
 /// Time switching between async tasks without I/O: pass a number along a chain of tasks joined in memory
@@ -80,18 +80,17 @@ impl Cli {
 
     /// The brigade on the minimal executor.
     fn on_minimal(&self) -> anyhow::Result<Brigade<minimal::Executor>> {
-        let TokioFlags { runtime, driver, idle_in } = self.tokio;
+        let TokioFlags { runtime, driver } = self.tokio;
         for (flag, is_given) in [
             ("--flavor", runtime.flavor != Flavor::CurrentThread),
             ("--workers", runtime.workers.is_some()),
             ("--placement", runtime.placement != Placement::Free),
             ("--driver", driver != DriverKind::Spawned),
-            ("--idle-in timer", idle_in != IdleIn::Link),
             ("--chains and --trips", !self.chains.is_one()),
         ] {
             if is_given {
                 return Err(BadUsage::new(format!(
-                    "{flag}: the minimal executor has one thread and no timers: drop it, or use --executor tokio"
+                    "{flag}: the minimal executor has one thread: drop it, or use --executor tokio"
                 )));
             }
         }
@@ -114,9 +113,7 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let mut brigade = self.brigade.clone();
-        let timers = runtime::timer_needs(self.tokio.timers(&mut brigade.chain.idle));
-        let chain = brigade.describe("async-mem-brigade", self.transport, self.chains)?;
+        let chain = self.brigade.describe("async-mem-brigade", self.transport, self.chains)?;
         if self.executor == ExecutorKind::Minimal {
             self.on_minimal()?;
             let runtime = Runtime::one_thread("minimal", Some(env!("CARGO_PKG_VERSION")));
@@ -124,7 +121,7 @@ impl Program for Cli {
         }
         self.on_tokio()?;
         let drivers = runtime::chains_needs(&self.tokio, self.chains);
-        self.tokio.runtime.describe(Description { needs: chain.needs + timers + drivers, ..chain })
+        self.tokio.runtime.describe(Description { needs: chain.needs + drivers, ..chain })
     }
 }
 
@@ -138,12 +135,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         let executor = minimal::Executor::new();
         return cli.on_minimal()?(&cli.brigade, cli.chains, &executor, run);
     }
-    let mut flags = cli.brigade.clone();
-    let timers = cli.tokio.timers(&mut flags.chain.idle);
     let runtimes = cli.tokio.build_for(cli.chains, false)?;
     let tokio = Tokio { runtimes: &runtimes, driver: cli.tokio.driver };
-    let brigade = cli.on_tokio()?;
-    runtime::beside_timers(runtimes.of_chain(0), timers, || {
-        brigade(&flags, cli.chains, &tokio, run)
-    })
+    cli.on_tokio()?(&cli.brigade, cli.chains, &tokio, run)
 }

@@ -43,7 +43,7 @@ enum Verb {
     Run(run::Args),
     /// Vary one flag over a range, and measure a curve for each program
     ///
-    /// Examples: `switchcost sweep --tasks 2..10000`, `switchcost sweep --idle 0..10000`.
+    /// Examples: `switchcost sweep --tasks 2..10000`, `switchcost sweep --over stack-size=64KiB..8MiB`.
     ///
     /// Each value is measured in fresh processes. A line below each curve says where it leaves its initial level. Values
     /// that the limits of this system do not allow are left out, and the output names them.

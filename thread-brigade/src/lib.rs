@@ -27,7 +27,7 @@ use chain::{
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{Flags, Program, Run};
-use threads::{CpuAssignment, Placement, StackFlags, rest};
+use threads::{CpuAssignment, Placement, StackFlags};
 
 /// Time switching between OS threads: pass a byte along a chain of threads joined by pipes
 #[derive(Parser)]
@@ -35,9 +35,6 @@ use threads::{CpuAssignment, Placement, StackFlags, rest};
 struct Cli {
     #[command(flatten)]
     chain: ChainFlags,
-    /// Number of extra threads that only wait, each on a link of its own that carries no token
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32), help_heading = "Advanced")]
-    idle: u32,
     #[command(flatten)]
     chains: ChainsFlags,
     /// CPUs of the threads: free, the kernel decides; half, one CPU for the first half of a chain and another for
@@ -54,7 +51,7 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let needs = (self.chain.needs(1) + self.stack.needs()).beside(self.idle);
+        let needs = self.chain.needs(1) + self.stack.needs();
         self.chain.describe("thread-brigade", self.chains, Claim::KernelSwitch, needs)
     }
 }
@@ -66,24 +63,13 @@ pub fn main() -> ExitCode {
     contract::main(measure)
 }
 
-/// The brigade, beside a chain of idle threads if there are any.
+/// Builds all chains, drives them, and takes them down.
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let cpus = CpuAssignment::new(cli.placement)?;
-    if cli.idle == 0 {
-        return brigade(cli, &cpus, run);
-    }
-    let mut idle = Threads::new();
-    let built = build(cli, 0, &cpus, cli.idle, &mut idle).context("the idle tasks");
-    let slept = built.and_then(|_ends| rest::beside(|| brigade(cli, &cpus, run)));
-    join(idle).into_idle_result(slept)
-}
-
-/// Builds all chains, drives them, and takes them down.
-fn brigade(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyhow::Result<()> {
     let (tasks, mut chains) = (cli.chain.tasks(), Vec::new());
     let drivers = (0..cli.chains.chains).map(|chain| {
         let mut threads = Threads::new();
-        let built = build(cli, chain, cpus, tasks, &mut threads);
+        let built = build(cli, chain, &cpus, &mut threads);
         chains.push(threads);
         let (last, first) = built?;
         let tokens = ByteTokens::new(&cli.chain, cli.chains.trips);
@@ -105,15 +91,14 @@ fn build(
     cli: &Cli,
     chain: u32,
     cpus: &CpuAssignment,
-    tasks: u32,
     threads: &mut Threads,
 ) -> anyhow::Result<(File, File)> {
-    let (cpus, flags, size) = (cpus.of_chain(chain), &cli.chain, (chain, cli.chain.tasks()));
+    let (cpus, flags, tasks) = (cpus.of_chain(chain), &cli.chain, cli.chain.tasks());
     let mut latch = StartLatch::new(tasks);
     let mut builder = ChainBuilder::new(tasks, || flags.transport.descriptors())?;
     while let Some(station) = builder.next_station()? {
         let (place, cpus) = (station.place, cpus.clone());
-        let fault = flags.fault.of(size, place);
+        let fault = flags.fault.of((chain, tasks), place);
         let guard = latch.guard(fault);
         let thread = cli.stack.spawn(tasks, move || {
             cpus.pin(place + 1, tasks + 1)?;

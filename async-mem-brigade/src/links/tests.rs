@@ -1,5 +1,5 @@
 use chain::ChainsFlags;
-use runtime::{DriverKind, IdleIn, RuntimeFlags, TokioFlags};
+use runtime::{DriverKind, RuntimeFlags, TokioFlags};
 use tokio::task::yield_now;
 
 use super::*;
@@ -32,7 +32,7 @@ fn an_end_at_any_moment_is_seen_and_a_link_holds_one_token() {
     }
     for workers in [1, 2] {
         let (runtime, driver) = (RuntimeFlags::multi_thread(Some(workers)), DriverKind::Spawned);
-        let flags = TokioFlags { runtime, driver, idle_in: IdleIn::Link };
+        let flags = TokioFlags { runtime, driver };
         let runtimes = flags.build_for(ChainsFlags::default(), false).unwrap();
         let tokio = Tokio { runtimes: &runtimes, driver };
         test::<NotifyReceiver>(&tokio);

@@ -4,7 +4,6 @@
 mod builder;
 mod fault;
 mod flags;
-mod idle;
 mod latch;
 mod link;
 mod memory;
@@ -15,7 +14,6 @@ mod token;
 pub use builder::{ChainBuilder, Station};
 pub use fault::{Fault, FaultFlags, Misbehaviour, TaskFault};
 pub use flags::{ChainFlags, ChainsFlags, ReadBuffer};
-pub use idle::PollCount;
 pub use latch::{StartGuard, StartLatch};
 pub use link::{Reader, Transport, pass_on};
 pub use memory::{Backlog, Injector, MemoryFlags, Next, TokenSource, Tokens};

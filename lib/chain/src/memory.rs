@@ -26,10 +26,6 @@ pub struct MemoryFlags {
     #[arg(long, value_enum, default_value_t = Injector::Driver)]
     pub feed: Injector,
 
-    /// Number of extra tasks that only wait, each on a link of its own that carries no token
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32), help_heading = "Advanced")]
-    pub idle: u32,
-
     #[command(flatten)]
     #[expect(missing_docs, reason = "hidden flags for tests")]
     pub fault: FaultFlags,
@@ -95,7 +91,7 @@ impl MemoryFlags {
             hops: Some(self.hops()),
             tokens: self.tokens.into(),
             bytes: Some(self.tokens.into()),
-            needs: needs.beside(self.idle),
+            needs,
             ..Description::new(program, &self.flags, claim)
         }))
     }

@@ -19,33 +19,23 @@ impl TaskResults {
     /// Result of the whole chain: `driver` is the driver's own, `sent` the tokens that it sent. An error is the
     /// first true cause, with its task: an error of a task, then a task that ended early, then the driver's error,
     /// then tokens that got lost.
-    pub fn into_result(self, driver: anyhow::Result<()>, sent: u64) -> anyhow::Result<()> {
-        self.judge("task", driver, sent)
-    }
-
-    /// Result of idle tasks, which were sent nothing: `beside` is that of the chain beside them, and of
-    /// the check that they slept.
-    pub fn into_idle_result(self, beside: anyhow::Result<()>) -> anyhow::Result<()> {
-        self.judge("idle task", beside, 0)
-    }
-
-    fn judge(mut self, kind: &str, driver: anyhow::Result<()>, sent: u64) -> anyhow::Result<()> {
+    pub fn into_result(mut self, driver: anyhow::Result<()>, sent: u64) -> anyhow::Result<()> {
         self.0.sort_unstable_by_key(|&(place, _)| place);
         let first_error =
             self.0.iter().position(|(_, result)| result.as_ref().is_err_and(|e| !is_echo(e)));
         if let Some(at) = first_error {
             let (place, result) = self.0.swap_remove(at);
-            return result.map(drop).map_err(|e| e.context(format!("{kind} {place}")));
+            return result.map(drop).map_err(|e| e.context(format!("task {place}")));
         }
         if let Err(error) = driver {
             let Some((task, passed)) = self.first_to_leave(sent) else { return Err(error) };
-            let what = format!("{kind} {task} ended after it had passed on {passed} tokens");
+            let what = format!("task {task} ended after it had passed on {passed} tokens");
             return Err(error.context(what));
         }
         let passed: u128 =
             self.0.iter().flat_map(|(_, passed)| passed).map(|&n| u128::from(n)).sum();
         let expected = self.0.len() as u128 * u128::from(sent);
-        ensure!(passed == expected, "the {kind}s passed on {passed} tokens, expected {expected}");
+        ensure!(passed == expected, "the tasks passed on {passed} tokens, expected {expected}");
         Ok(())
     }
 
@@ -108,6 +98,5 @@ mod tests {
         let results = |passed| TaskResults::from_iter([(0, anyhow::Ok(passed)), (1, Ok(passed))]);
         assert!(results(5).into_result(Ok(()), 5).is_ok());
         assert!(results(4).into_result(Ok(()), 5).is_err());
-        assert!(results(1).into_idle_result(Ok(())).is_err());
     }
 }

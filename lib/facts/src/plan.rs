@@ -26,7 +26,7 @@ pub struct Section {
     /// Figures of the same processes in further columns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Also>,
-    /// What the curves of a sweep run over, such as `--idle in ns, 500 tasks`.
+    /// What the curves of a sweep run over, such as `--length in ns, 500 tasks`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swept: Option<String>,
 }

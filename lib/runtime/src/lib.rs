@@ -1,9 +1,9 @@
 //! The Tokio runtime of the async programs: its flags, its links, its driver. A crate of its own,
 //! so that the thread programs do not link Tokio.
 
-mod idle;
 mod link;
 mod runtimes;
+mod timers;
 
 use std::env;
 use std::panic;
@@ -19,9 +19,11 @@ use threads::{CpuAssignment, Placement, worker_needs};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
-pub use idle::{DriverKind, IdleIn, TokioFlags, beside_timers, timer_needs};
 pub use link::{AsyncReader, AsyncWriter, Ends, link};
-pub use runtimes::{Driven, Runtimes, TaskDriver, chains_needs, drive_pass, run_driver};
+pub use runtimes::{
+    Driven, DriverKind, Runtimes, TaskDriver, TokioFlags, chains_needs, drive_pass, run_driver,
+};
+pub use timers::{beside_timers, timer_needs};
 
 /// Variable that Tokio reads for the number of workers.
 const WORKERS: &str = "TOKIO_WORKER_THREADS";

@@ -6,13 +6,35 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use chain::{ChainDriver, ChainsFlags, Times, drive_together};
+use clap::ValueEnum;
 use contract::message::{Need, Needs};
 use contract::{Pass, Run};
 use threads::{CpuAssignment, worker_needs};
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
 
-use crate::{DriverKind, Flavor, IdleIn, TokioFlags};
+use crate::{Flavor, RuntimeFlags};
+
+/// Runtime of a chain of tasks, and the place of its driver.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct TokioFlags {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flags with docs of their own")]
+    pub runtime: RuntimeFlags,
+
+    /// Where the driver, which sends the tokens and takes them back, runs
+    #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
+    pub driver: DriverKind,
+}
+
+/// Place of the driver in its runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DriverKind {
+    /// in a task like the others
+    Spawned,
+    /// in block_on: with the multi-thread scheduler that thread is no worker, so the kernel has to wake it each time
+    BlockOn,
+}
 
 /// Descriptors of a further runtime: its epoll, the eventfd that wakes it, and two to spare.
 const DESCRIPTORS: u64 = 4;
@@ -38,9 +60,6 @@ impl TokioFlags {
             self.runtime.build_with(|builder| {
                 if io {
                     builder.enable_io();
-                }
-                if self.idle_in == IdleIn::Timer {
-                    builder.enable_time();
                 }
             })
         };

@@ -34,7 +34,7 @@ use chain::{
 use cli::{Cli, Transport};
 use contract::Run;
 use links::{FutexReceiver, Receiver, Sender};
-use threads::{CpuAssignment, rest};
+use threads::CpuAssignment;
 
 type Threads = Vec<(u32, JoinHandle<io::Result<u64>>)>;
 
@@ -46,29 +46,16 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// The brigade, beside a chain of idle threads if there are any.
+/// Builds all chains, drives them, and takes them down.
 fn measure<R: Receiver>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     cli.futex.set()?;
     let cpus = CpuAssignment::new(cli.placement)?;
-    if cli.chain.idle == 0 {
-        return brigade::<R>(cli, &cpus, run);
-    }
-    let mut idle = Threads::new();
-    let built = build::<R>(cli, (0, &cpus), cli.chain.idle, None, &mut idle);
-    let slept = built
-        .context("the idle tasks")
-        .and_then(|_ends| rest::beside(|| brigade::<R>(cli, &cpus, run)));
-    join(idle).into_idle_result(slept)
-}
-
-/// Builds all chains, drives them, and takes them down.
-fn brigade<R: Receiver>(cli: &Cli, cpus: &CpuAssignment, run: &mut Run) -> anyhow::Result<()> {
     let (tasks, mut chains) = (cli.chain.tasks(), Vec::new());
     let drivers = (0..cli.chains.chains).map(|chain| {
         let backlog = cli.chain.backlog();
         let tokens = Tokens::new(&cli.chain, cli.chains.trips, backlog.clone());
         let mut threads = Threads::new();
-        let built = build::<R>(cli, (chain, cpus), tasks, backlog, &mut threads);
+        let built = build::<R>(cli, (chain, &cpus), backlog, &mut threads);
         chains.push(threads);
         let (last, first) = built?;
         Ok(Driver { last, first, tokens, tasks, cpus: cpus.of_chain(chain) })
@@ -88,17 +75,16 @@ fn join(threads: Threads) -> TaskResults {
 fn build<R: Receiver>(
     cli: &Cli,
     (chain, cpus): (u32, &CpuAssignment),
-    tasks: u32,
     mut backlog: Option<Backlog>,
     threads: &mut Threads,
 ) -> anyhow::Result<(R, R::Sender)> {
-    let (cpus, size) = (cpus.of_chain(chain), (chain, cli.chain.tasks()));
+    let (cpus, tasks) = (cpus.of_chain(chain), cli.chain.tasks());
     let mut latch = StartLatch::new(tasks);
     let link = || Ok(R::link(cli.capacity()));
     let mut builder = ChainBuilder::new(tasks, link)?;
     while let Some(station) = builder.next_station()? {
         let (place, from, to) = (station.place, station.upstream, station.downstream);
-        let (fault, cpus) = (cli.chain.fault.of(size, place), cpus.clone());
+        let (fault, cpus) = (cli.chain.fault.of((chain, tasks), place), cpus.clone());
         let guard = latch.guard(fault);
         let start = move || {
             cpus.pin(place + 1, tasks + 1)?;

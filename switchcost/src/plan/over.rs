@@ -18,7 +18,7 @@ pub struct Over {
     /// Unit of the values as typed: `ns`, or nothing for plain numbers.
     #[serde(skip)]
     pub unit: &'static str,
-    /// What the curves run over, for the titles of further ones, such as `--idle in ns, 500 tasks`.
+    /// What the curves run over, for the titles of further ones, such as `--length in ns, 500 tasks`.
     #[serde(skip)]
     pub swept: Option<String>,
 }

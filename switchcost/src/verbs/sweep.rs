@@ -14,7 +14,7 @@ use crate::system::console::BadUsage;
 
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("swept").required(true).args([
-    "tasks", "tokens", "idle", "over",
+    "tasks", "tokens", "over",
 ])))]
 #[command(mut_arg("budget", |it| it.help(
     "Time for the whole run, without builds: nothing starts after that, and values that were not reached are listed \
@@ -28,10 +28,6 @@ pub(crate) struct Args {
     /// Vary the number of tokens that travel at the same time
     #[arg(long, value_name = "FROM..TO")]
     tokens: Option<Range>,
-
-    /// Vary the number of idle tasks beside the chain, such as 0..100000
-    #[arg(long, value_name = "FROM..TO")]
-    idle: Option<Range>,
 
     /// Vary another flag that takes a number, a size or a time, such as capacity=1..64, stack-size=64KiB..8MiB or
     /// length=1us..10ms
@@ -112,14 +108,13 @@ fn named(text: &str) -> Result<Swept, String> {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let flags = [("tasks", args.tasks), ("tokens", args.tokens), ("idle", args.idle)];
+    let flags = [("tasks", args.tasks), ("tokens", args.tokens)];
     let mut numbers =
         flags.into_iter().filter_map(|(name, range)| Some((name.to_owned(), range?, "")));
     // The command line has exactly one.
     let swept = numbers.next().or_else(|| args.over.clone());
-    let (flag, range, unit) = swept.ok_or_else(|| {
-        BadUsage::new("sweep: give a range to --tasks, --tokens, --idle or --over")
-    })?;
+    let (flag, range, unit) =
+        swept.ok_or_else(|| BadUsage::new("sweep: give a range to --tasks, --tokens or --over"))?;
     let sweep = Section {
         over: Some(Over::of(&flag, range.points(args.points), unit)),
         also: args.also.clone(),

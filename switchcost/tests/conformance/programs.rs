@@ -40,23 +40,22 @@ macro_rules! programs {
 programs! {
     thread_brigade: "thread-brigade", "", LINK;
     thread_brigade_with_several_tokens: "thread-brigade", "--transport socketpair --tokens 2", "";
-    thread_brigade_of_chains: "thread-brigade", "--chains 3 --trips 2 --placement chain --idle 5", "";
+    thread_brigade_of_chains: "thread-brigade", "--chains 3 --trips 2 --placement chain", "";
     one_thread_brigade: "one-thread-brigade", "", ALONE;
     one_thread_brigade_nonblocking: "one-thread-brigade", "--nonblocking", "";
-    async_brigade: "async-brigade", "--idle 5", "";
+    async_brigade: "async-brigade", "", "";
     async_brigade_of_chains: "async-brigade", "--chains 2 --trips 3", "";
-    async_brigade_of_chains_on_a_cpu_each: "async-brigade", "--chains 3 --trips 2 --flavor current-thread --placement chain --idle 5", "";
+    async_brigade_of_chains_on_a_cpu_each: "async-brigade", "--chains 3 --trips 2 --flavor current-thread --placement chain", "";
     process_brigade: "process-brigade", "", LINK;
-    thread_mem_brigade: "thread-mem-brigade", "--idle 3", "";
+    thread_mem_brigade: "thread-mem-brigade", "", "";
     thread_mem_brigade_of_chains: "thread-mem-brigade", "--chains 2 --trips 3 --tokens 2", "";
     async_creation: "async-creation", "", "";
     thread_creation: "thread-creation", "", "";
     thread_creation_by_clone: "thread-creation", "--floor", "";
     thread_creation_with_used_stacks: "thread-creation", "--stack-depth 65536", "";
     async_mem_brigade: "async-mem-brigade", "", "";
-    async_mem_brigade_beside_timers: "async-mem-brigade", "--idle 5 --idle-in timer", "";
     async_mem_brigade_of_chains: "async-mem-brigade", "--chains 2 --trips 3 --flavor multi-thread", "";
-    async_mem_brigade_of_chains_on_a_cpu_each: "async-mem-brigade", "--chains 3 --trips 2 --placement chain --idle 5", "";
+    async_mem_brigade_of_chains_on_a_cpu_each: "async-mem-brigade", "--chains 3 --trips 2 --placement chain", "";
     async_mem_brigade_outside_the_pool: "async-mem-brigade", "--driver block-on --flavor multi-thread", "";
     smol_mem_brigade: "smol-mem-brigade", "", "";
     uring_brigade: "uring-brigade", "", LINK;

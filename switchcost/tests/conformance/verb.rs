@@ -28,7 +28,7 @@ fn check(flags: &str) -> Run {
 /// One that does all by itself, and one whose tasks are processes.
 #[test]
 fn a_program_that_follows_the_contract_passes() {
-    for (program, flags) in [("thread-brigade", "--idle 3"), ("process-brigade", "")] {
+    for (program, flags) in [("thread-brigade", "--tokens 2"), ("process-brigade", "")] {
         let run = check("").arg(build().join(program)).flags(flags).start().finish_all();
         let run = run.expect(0);
         assert!(run.stderr.is_empty(), "{run}");
