@@ -168,7 +168,10 @@ fn expand<'a>(before: &[&'a str], tree: &'a str, paths: &mut Vec<(Vec<&'a str>, 
             _ => {}
         }
     }
-    expand(&before, &inner[begin..], paths);
+    // A list over several lines ends with a comma.
+    if !inner[begin..].trim().is_empty() {
+        expand(&before, &inner[begin..], paths);
+    }
 }
 
 /// A path from the root of its crate; `None` if it is of another crate.

@@ -20,9 +20,9 @@ fn a_stream_comes_out_in_order() {
         ("async-mem-brigade", "--transport oneshot"),
         ("async-mem-brigade", "--transport notify"),
         ("async-mem-brigade", "--transport mutex"),
-        ("async-mem-brigade", "--executor minimal --idle 5 --transport slot"),
-        ("async-mem-brigade", "--executor minimal --idle 5 --transport mutex"),
-        ("async-mem-brigade", "--executor minimal --idle 5 --transport mpsc"),
+        ("async-mem-brigade", "--executor minimal --transport slot"),
+        ("async-mem-brigade", "--executor minimal --transport mutex"),
+        ("async-mem-brigade", "--executor minimal --transport mpsc"),
     ] {
         run(program, flags, "--tasks 2 --tokens 5 --iters 3 --feed first-task").expect(0);
     }

@@ -51,23 +51,21 @@ fn a_task_that_is_killed_is_named_as_the_cause() {
 /// Threads that a signal stops were woken, and go to sleep again.
 #[test]
 fn an_idle_thread_that_was_woken_is_an_error() {
-    for program in ["thread-brigade", "thread-mem-brigade"] {
-        let (mut live, pids) = ready(program, &["--idle", "3"]);
-        let threads = threads(pids[0]);
-        assert!(threads.len() > 3, "{threads:?}");
-        let is_stopped = |thread: &PathBuf| {
-            let status = fs::read_to_string(thread.join("status")).unwrap_or_default();
-            status.contains("State:\tT")
-        };
-        live.signal(Signal::SIGSTOP).unwrap();
-        until("all threads are stopped", || threads.iter().all(is_stopped));
-        live.signal(Signal::SIGCONT).unwrap();
-        live.send("end\n").unwrap();
-        let answer = live.answer().unwrap();
-        let Answer::Failed { error } = answer else { panic!("{program}: {answer:?}") };
-        assert!(error.contains("an idle task was woken"), "{error}");
-        live.finish().unwrap().expect(1).unwrap();
-    }
+    let (mut live, pids) = ready("futex-table", &["--idle", "3"]);
+    let threads = threads(pids[0]);
+    assert!(threads.len() > 3, "{threads:?}");
+    let is_stopped = |thread: &PathBuf| {
+        let status = fs::read_to_string(thread.join("status")).unwrap_or_default();
+        status.contains("State:\tT")
+    };
+    live.signal(Signal::SIGSTOP).unwrap();
+    until("all threads are stopped", || threads.iter().all(is_stopped));
+    live.signal(Signal::SIGCONT).unwrap();
+    live.send("end\n").unwrap();
+    let answer = live.answer().unwrap();
+    let Answer::Failed { error } = answer else { panic!("{answer:?}") };
+    assert!(error.contains("an idle task was woken"), "{error}");
+    live.finish().unwrap().expect(1).unwrap();
 }
 
 /// Whoever spins there keeps the CPU from those that it waits for.
@@ -80,14 +78,14 @@ fn programs_that_keep_their_only_cpu_by_a_real_time_policy_end() {
         return skip("no taskset, no chrt, or no right to set a real-time policy");
     }
     for flags in [
-        "async-brigade --idle 3",
+        "async-brigade",
         "async-brigade --chains 2",
-        "async-mem-brigade --flavor multi-thread --idle 3",
+        "async-mem-brigade --flavor multi-thread",
         "async-mem-brigade --executor minimal",
         "async-creation --sleep 1ms --gate",
         "thread-creation --sleep 1ms --gate",
         "thread-brigade --chains 2",
-        "thread-mem-brigade --idle 3",
+        "thread-mem-brigade",
         "process-brigade",
     ] {
         let (program, flags) = flags.split_once(' ').unwrap_or((flags, ""));
