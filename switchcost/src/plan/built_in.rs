@@ -46,7 +46,6 @@ pub const BUILT_IN: &[BuiltIn] = &[
         "links",
         "a hop over TCP, between async tasks on one thread, and in memory on several threads"
     ),
-    built_in!("findings", "the experiments behind docs/FINDINGS.md"),
     built_in!("peers", "threads, processes, async tasks and goroutines side by side"),
     built_in!(
         "languages",
