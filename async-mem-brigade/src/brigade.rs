@@ -17,9 +17,6 @@ use runtime::TaskDriver;
 use crate::links::{Receiver, Sender};
 use crate::{BrigadeFlags, Executor};
 
-/// A brigade over links of one kind, compiled for an executor.
-pub type Brigade<E> = fn(&BrigadeFlags, ChainsFlags, &E, &mut Run) -> Result<()>;
-
 /// Builds all chains, drives them, and takes them down.
 pub fn brigade<R: Receiver, E: Executor>(
     flags: &BrigadeFlags,

@@ -1,4 +1,4 @@
-//! Brigades of async tasks in memory, whatever executor runs the tasks.
+//! Brigades of async tasks in memory.
 
 mod brigade;
 mod executor;
@@ -7,8 +7,8 @@ pub mod links;
 pub mod minimal;
 mod program;
 
-pub use brigade::{Brigade, brigade};
+pub use brigade::brigade;
 pub use chain::ChainsFlags;
 pub use executor::{Executor, Tokio};
-pub use flags::{BrigadeFlags, Transport};
+pub use flags::BrigadeFlags;
 pub use program::main;

@@ -6,25 +6,22 @@
 //! With `--feed first-task` the driver sends one token, and the first task the others: a stream.
 //!
 //! Timed: those operations, and the executor's work to run the next task. Left out: creating and awaiting
-//! the tasks, and the check of the tokens. The loop is in `brigade.rs`, and `smol-mem-brigade` has it too.
+//! the tasks, and the check of the tokens. The loop is in `brigade.rs`.
 //!
 //! With `--chains C` there are C such chains, each with a driver of its own, and with `--trips R` each makes R
 //! round trips per iteration. One multi-thread scheduler runs all chains; with current-thread schedulers, each chain has
 //! its own scheduler on its own thread. The drivers start together, and the time runs from the first one's start to the
 //! last one's end.
 //!
-//! `--executor minimal --transport slot` is a lower bound: an executor and a link that do only what they must.
+//! `--executor minimal` is a lower bound: an executor and a link that do only what they must.
 //!
 //! Not to be taken for a switch alone: a hop contains the work of a channel. On the multi-thread
 //! scheduler tasks may move between CPUs, and the time per hop contains that.
 
 use std::process::ExitCode;
 
-use crate::links::{
-    AsyncChannelReceiver, MpscReceiver, MutexEnd, NotifyReceiver, OneshotReceiver, SlotEnd,
-    UnboundedReceiver,
-};
-use crate::{Brigade, BrigadeFlags, ChainsFlags, Tokio, Transport, brigade, minimal};
+use crate::links::{MpscReceiver, SlotEnd};
+use crate::{BrigadeFlags, ChainsFlags, Tokio, brigade, minimal};
 use clap::{Parser, ValueEnum};
 use contract::message::{Description, Runtime};
 use contract::{BadUsage, Flags, Program, Run};
@@ -38,9 +35,6 @@ use threads::Placement;
 struct Cli {
     #[command(flatten)]
     brigade: BrigadeFlags,
-    /// Kind of link between tasks
-    #[arg(long, value_enum, default_value = "mpsc")]
-    transport: Transport,
     #[command(flatten)]
     chains: ChainsFlags,
     /// Executor that runs the tasks
@@ -53,33 +47,16 @@ struct Cli {
 /// Executor of the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ExecutorKind {
-    /// Tokio, with the scheduler of --flavor
+    /// Tokio, with the scheduler of --flavor; the links are tokio::sync::mpsc channels
     Tokio,
-    /// a lower bound: one thread, first in, first out, without locks and atomic operations; needs --transport slot,
-    /// mutex or mpsc
+    /// a lower bound: one thread, first in, first out, without locks and atomic operations; a link holds one token and a
+    /// waker
     Minimal,
 }
 
 impl Cli {
-    /// The brigade on Tokio.
-    fn on_tokio<'a>(&self) -> anyhow::Result<Brigade<Tokio<'a>>> {
-        Ok(match self.transport {
-            Transport::Mpsc => brigade::<MpscReceiver, _>,
-            Transport::Unbounded => brigade::<UnboundedReceiver, _>,
-            Transport::AsyncChannel => brigade::<AsyncChannelReceiver, _>,
-            Transport::Oneshot => brigade::<OneshotReceiver, _>,
-            Transport::Notify => brigade::<NotifyReceiver, _>,
-            Transport::Mutex => brigade::<MutexEnd, _>,
-            Transport::Slot => {
-                return Err(BadUsage::new(
-                    "--transport slot: it has no lock, so only one thread may use it: add --executor minimal, or use --transport mutex",
-                ));
-            }
-        })
-    }
-
-    /// The brigade on the minimal executor.
-    fn on_minimal(&self) -> anyhow::Result<Brigade<minimal::Executor>> {
+    /// Checks that no flag is given that the minimal executor has not.
+    fn ensure_minimal(&self) -> anyhow::Result<()> {
         let TokioFlags { runtime, driver } = self.tokio;
         for (flag, is_given) in [
             ("--flavor", runtime.flavor != Flavor::CurrentThread),
@@ -87,23 +64,15 @@ impl Cli {
             ("--placement", runtime.placement != Placement::Free),
             ("--driver", driver != DriverKind::Spawned),
             ("--chains and --trips", !self.chains.is_one()),
+            ("--capacity", self.brigade.capacity.is_some()),
         ] {
             if is_given {
                 return Err(BadUsage::new(format!(
-                    "{flag}: the minimal executor has one thread: drop it, or use --executor tokio"
+                    "{flag}: the minimal executor has one thread, and links that hold one token: drop it, or use --executor tokio"
                 )));
             }
         }
-        Ok(match self.transport {
-            Transport::Slot => brigade::<SlotEnd, _>,
-            Transport::Mutex => brigade::<MutexEnd, _>,
-            Transport::Mpsc => brigade::<MpscReceiver, _>,
-            _ => {
-                return Err(BadUsage::new(
-                    "--executor minimal: it needs --transport slot, mutex or mpsc: use one of these, or --executor tokio",
-                ));
-            }
-        })
+        Ok(())
     }
 }
 
@@ -113,13 +82,12 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let chain = self.brigade.describe("async-mem-brigade", self.transport, self.chains)?;
+        let chain = self.brigade.describe("async-mem-brigade", self.chains)?;
         if self.executor == ExecutorKind::Minimal {
-            self.on_minimal()?;
+            self.ensure_minimal()?;
             let runtime = Runtime::one_thread("minimal", Some(env!("CARGO_PKG_VERSION")));
             return Ok(Description { runtime: Some(runtime), ..chain });
         }
-        self.on_tokio()?;
         let drivers = runtime::chains_needs(&self.tokio, self.chains);
         self.tokio.runtime.describe(Description { needs: chain.needs + drivers, ..chain })
     }
@@ -133,9 +101,9 @@ pub fn main() -> ExitCode {
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     if cli.executor == ExecutorKind::Minimal {
         let executor = minimal::Executor::new();
-        return cli.on_minimal()?(&cli.brigade, cli.chains, &executor, run);
+        return brigade::<SlotEnd, _>(&cli.brigade, cli.chains, &executor, run);
     }
     let runtimes = cli.tokio.build_for(cli.chains, false)?;
     let tokio = Tokio { runtimes: &runtimes, driver: cli.tokio.driver };
-    cli.on_tokio()?(&cli.brigade, cli.chains, &tokio, run)
+    brigade::<MpscReceiver, _>(&cli.brigade, cli.chains, &tokio, run)
 }

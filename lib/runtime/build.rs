@@ -5,8 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// Crates, and the variables that their versions are compiled in by.
-const RUNTIMES: [(&str, &str); 2] =
-    [("async-executor", "EXECUTOR_VERSION"), ("tokio", "TOKIO_VERSION")];
+const RUNTIMES: [(&str, &str); 1] = [("tokio", "TOKIO_VERSION")];
 
 fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());

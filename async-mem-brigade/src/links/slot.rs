@@ -1,4 +1,4 @@
-//! A token and the waker of the end that waits: the least that a link needs, with a lock and without.
+//! A token and the waker of the end that waits: the least that a link needs.
 //!
 //! One waker is enough, since at most one of the two ends waits: the receiver while there is no token,
 //! the sender while there is one.
@@ -7,24 +7,18 @@
 
 use std::cell::Cell;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::{Receiver, Sender};
 
-/// Either end of a slot behind a mutex, for any executor.
-pub type MutexEnd = End<Mutex<Slot>>;
-
 /// Either end of a slot that one thread uses, for the minimal executor: no lock, no atomic operation.
-pub type SlotEnd = End<OneThread>;
-
-/// Either end of a link.
-pub struct End<S: Shared>(Arc<S>);
+pub struct SlotEnd(Arc<OneThread>);
 
 /// A slot for one token.
 #[derive(Default)]
-pub struct Slot {
+struct Slot {
     token: Cell<Option<usize>>,
     is_closed: Cell<bool>,
     is_awaited: Cell<bool>,
@@ -33,21 +27,8 @@ pub struct Slot {
     waker: Cell<Option<Waker>>,
 }
 
-/// A slot that both ends have.
-pub trait Shared: Default + Send + Sync + 'static {
-    /// Uses the slot.
-    fn access<R>(&self, act: impl FnOnce(&Slot) -> R) -> R;
-}
-
-impl Shared for Mutex<Slot> {
-    fn access<R>(&self, act: impl FnOnce(&Slot) -> R) -> R {
-        // A panic leaves nothing half done.
-        act(&self.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
 /// A slot that the thread that made it uses without a lock, and no other thread.
-pub struct OneThread {
+struct OneThread {
     thread: u64,
     slot: Slot,
 }
@@ -69,7 +50,7 @@ impl Default for OneThread {
     }
 }
 
-impl Shared for OneThread {
+impl OneThread {
     fn access<R>(&self, act: impl FnOnce(&Slot) -> R) -> R {
         let is_here = THREAD.with(|&thread| thread == self.thread);
         assert!(is_here, "a slot is used by one thread");
@@ -123,12 +104,12 @@ impl Slot {
     }
 }
 
-impl<S: Shared> Receiver for End<S> {
+impl Receiver for SlotEnd {
     type Sender = Self;
 
     fn link(_: u32) -> (Self, Self) {
-        let shared = Arc::default();
-        (End(Arc::clone(&shared)), End(shared))
+        let shared = Arc::<OneThread>::default();
+        (SlotEnd(Arc::clone(&shared)), SlotEnd(shared))
     }
 
     fn take(&mut self) -> impl Future<Output = Option<usize>> {
@@ -136,14 +117,14 @@ impl<S: Shared> Receiver for End<S> {
     }
 }
 
-impl<S: Shared> Sender for End<S> {
+impl Sender for SlotEnd {
     fn put(&mut self, token: usize) -> impl Future<Output = Result<(), impl Send>> {
         let mut token = Some(token);
         poll_fn(move |context| self.0.access(|slot| slot.put(&mut token, context)))
     }
 }
 
-impl<S: Shared> Drop for End<S> {
+impl Drop for SlotEnd {
     fn drop(&mut self) {
         self.0.access(|slot| {
             slot.is_closed.set(true);

@@ -57,7 +57,6 @@ programs! {
     async_mem_brigade_of_chains: "async-mem-brigade", "--chains 2 --trips 3 --flavor multi-thread", "";
     async_mem_brigade_of_chains_on_a_cpu_each: "async-mem-brigade", "--chains 3 --trips 2 --placement chain", "";
     async_mem_brigade_outside_the_pool: "async-mem-brigade", "--driver block-on --flavor multi-thread", "";
-    smol_mem_brigade: "smol-mem-brigade", "", "";
     uring_brigade: "uring-brigade", "", LINK;
     uring_brigade_with_several_tokens: "uring-brigade", "--transport socketpair --tokens 2", "";
     blocking_strategies: "blocking-strategies", "", "";
