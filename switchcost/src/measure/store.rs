@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 
+use crate::system::console::BadUsage;
 use crate::system::{lock, replace, write};
 
 mod read;
@@ -60,6 +61,7 @@ impl Store {
         let path = if is_given { Path::new("/dev/stdout") } else { path };
         let mut store = Store { path: path.to_owned(), file, made, end: 0 }.locked()?;
         if !is_given {
+            ensure_lines(&mut store.file, path)?;
             end_last_line(&mut store.file).with_context(|| cannot_write(path))?;
         }
         Ok(store)
@@ -160,6 +162,21 @@ impl Drop for Store {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Checks that lines can be appended: neither the name nor the beginning is that of a compressed file.
+fn ensure_lines(file: &mut File, path: &Path) -> anyhow::Result<()> {
+    let mut begin = [0; 2];
+    let is_packed = path.extension().is_some_and(|ending| ending == "gz")
+        || file.rewind().and_then(|()| file.read_exact(&mut begin)).is_ok() && begin == read::GZIP;
+    if is_packed {
+        return Err(BadUsage::new(format!(
+            "--out {}: a run appends lines, and cannot append to a compressed file: name another file, and compress that by \
+             gzip afterwards",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Ends a line that a full disk or a stopped machine has cut short, so that the next record does

@@ -3,7 +3,8 @@
 use std::fs;
 
 use crate::support::house::House;
-use crate::support::switchcost;
+use crate::support::process::Run;
+use crate::support::{is_installed, skip, switchcost};
 
 const TWO: [&str; 2] = ["one-thread-brigade", "async-brigade"];
 
@@ -68,6 +69,27 @@ fn results_are_appended() {
         house.run("").finish().expect(0);
         assert_eq!(house.processes().len(), lines);
     }
+}
+
+/// They can be read, but nothing can be appended to them.
+#[test]
+fn compressed_results_are_read_and_not_written() {
+    let house = House::new(1, &TWO);
+    house.run("").finish().expect(0);
+    let report =
+        |name: &str| house.switchcost("report --format json").arg(house.path(name)).finish();
+    let plain = report("out.jsonl").expect(0).stdout;
+    if !is_installed("gzip") {
+        return skip("no gzip");
+    }
+    Run::of("gzip").arg(house.out()).finish().expect(0);
+    assert_eq!(report("out.jsonl.gz").expect(0).stdout, plain);
+    fs::copy(house.path("out.jsonl.gz"), house.out()).unwrap();
+    for name in ["out.jsonl", "out.jsonl.gz", "new.jsonl.gz"] {
+        let run = house.switchcost("run --plan plan.toml --out").arg(house.path(name)).finish();
+        run.expect_refusal(2, &["--out", name, "gzip"]);
+    }
+    assert!(!house.path("new.jsonl.gz").exists());
 }
 
 #[test]

@@ -1,20 +1,22 @@
-//! Reads a results file line by line; a line that is not a record is reported with its number and skipped.
+//! Reads a results file line by line, compressed by gzip or not; a line that is not a record is reported with its number
+//! and skipped.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::system::console;
 use anyhow::{Context, bail};
 use facts::{Kind, Process, Record, Run, SCHEMA};
+use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
 
 /// No line is longer than this, in bytes: a record with as many samples as it may keep is shorter. A file that is not a
 /// results file must not fill the memory with one line.
 pub(super) const LONGEST_LINE: u64 = 16 << 20;
 
-/// No file is longer than this, in bytes.
+/// No file is longer than this, in bytes, unpacked.
 const LONGEST_FILE: u64 = 1 << 30;
 
 /// No file has more lines; most lines hold one process.
@@ -34,15 +36,19 @@ pub struct Contents {
     pub faults: Vec<(usize, String)>,
 }
 
-/// Reads a file of records; `-` is standard input.
+/// What a gzip file begins with (RFC 1952, 2.3.1).
+pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Reads a file of records, compressed by gzip or not; `-` is standard input.
 ///
 /// # Errors
-/// When it cannot be read, or holds no record at all. A faulty line is skipped.
+/// When it cannot be read, or holds no record at all. A faulty line is skipped, and so is what is left of a compressed
+/// file that is damaged or cut short.
 pub fn read(path: &Path) -> anyhow::Result<Contents> {
     let contents = if path == Path::new("-") {
-        parse(io::stdin().lock())
+        unpacked(io::stdin().lock())
     } else {
-        File::open(path).and_then(|file| parse(BufReader::new(file)))
+        File::open(path).and_then(|file| unpacked(BufReader::new(file)))
     };
     let contents = contents.with_context(|| format!("cannot read {}", path.display()))?;
     if !contents.records.is_empty() {
@@ -56,14 +62,33 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
     bail!("{path} {what}: its run ended before the first one")
 }
 
+fn unpacked(mut file: impl BufRead) -> io::Result<Contents> {
+    if file.fill_buf()?.starts_with(&GZIP) {
+        parse(BufReader::new(MultiGzDecoder::new(file)))
+    } else {
+        parse(file)
+    }
+}
+
 /// Reads lines of records.
+///
+/// # Errors
+/// When they cannot be read, or are none of a results file.
 pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
     let mut contents = Contents::default();
     let mut line = Vec::new();
     let mut bytes = 0;
     for number in 1.. {
         line.clear();
-        lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+        let read = lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+        if let Err(e) = &read
+            && [ErrorKind::UnexpectedEof, ErrorKind::InvalidData, ErrorKind::InvalidInput]
+                .contains(&e.kind())
+        {
+            contents.faults.push((number, format!("from here on its gzip data is damaged: {e}")));
+            break;
+        }
+        read?;
         if line.is_empty() {
             break;
         }
@@ -160,7 +185,11 @@ pub fn tell(path: &Path, contents: &Contents) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use facts::Ending;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
 
     use super::*;
     use crate::testing;
@@ -174,6 +203,61 @@ mod tests {
         for (place, words) in [(0, "missing field"), (1, "(column 2)"), (3, "cut short")] {
             assert!(faults[place].1.contains(words), "{faults:?}");
         }
+    }
+
+    /// What gzip makes of a text.
+    fn packed(text: &[u8]) -> Vec<u8> {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(text).unwrap();
+        gzip.finish().unwrap()
+    }
+
+    /// A header and its processes, a line each.
+    fn lines(processes: usize) -> String {
+        let record = testing::record("p", 1, &[10; 9]);
+        let run = serde_json::to_string(&*record.header).unwrap();
+        let process = Process { run: record.header.id, ..record.process };
+        let process = serde_json::to_string(&process).unwrap() + "\n";
+        format!("{run}\n{}", process.repeat(processes))
+    }
+
+    #[test]
+    fn a_compressed_file_reads_as_its_lines_do_and_several_in_one_too() {
+        let text = lines(3);
+        let plain = unpacked(text.as_bytes()).unwrap().records;
+        assert_eq!(
+            (plain.len(), &unpacked(&*packed(text.as_bytes())).unwrap().records),
+            (3, &plain)
+        );
+        let (first, second) = text.split_at(text.len() / 2);
+        let two = [packed(first.as_bytes()), packed(second.as_bytes())].concat();
+        assert_eq!(unpacked(&*two).unwrap().records, plain);
+    }
+
+    /// What is whole counts, and the rest is told.
+    #[test]
+    fn a_compressed_file_that_is_damaged_anywhere_loses_no_record_before_that() {
+        let whole = packed(lines(20).as_bytes());
+        for at in 2..whole.len() {
+            let cut = unpacked(&whole[..at]).unwrap();
+            assert!(cut.faults.len() == 1 && cut.records.len() <= 20, "{at}: {:?}", cut.faults);
+        }
+        let nearly = unpacked(&whole[..whole.len() - 1]).unwrap();
+        assert_eq!(nearly.records.len(), 20, "only the check sum is cut");
+        for at in (2..whole.len()).step_by(7) {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 0x55;
+            // No panic, and no endless loop; a bit of the header, such as the time, may change nothing.
+            let _ = unpacked(&*flipped);
+        }
+    }
+
+    #[test]
+    fn a_small_file_that_unpacks_to_gigabytes_is_refused() {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+        io::copy(&mut io::repeat(b'x').take(2 * LONGEST_LINE), &mut gzip).unwrap();
+        let error = unpacked(&*gzip.finish().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("longer than 16 MiB"), "{error}");
     }
 
     #[test]
