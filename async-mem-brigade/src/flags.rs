@@ -25,12 +25,13 @@ impl BrigadeFlags {
         self.capacity.unwrap_or(1)
     }
 
-    /// Description of the brigade, without its runtime; a [`BadUsage`](contract::BadUsage) error if flags do not go together.
-    pub fn describe(&self, program: &str, chains: ChainsFlags) -> anyhow::Result<Description> {
+    /// Description of the brigade, without its runtime; a [`BadUsage`](contract::BadUsage) error if flags do not go
+    /// together. `remedy` is what makes room for more tokens.
+    pub fn describe(&self, chains: ChainsFlags, remedy: &str) -> anyhow::Result<Description> {
         // A driver that sends all tokens first would wait for ever if the links had no room for them.
         let most = (u64::from(self.chain.tasks()) + 1) * u64::from(self.capacity());
-        self.chain.check_room(most, "raise --capacity or --tasks")?;
+        self.chain.check_room(most, remedy)?;
         let needs = self.chain.needs(TASK_BYTES);
-        self.chain.describe(program, chains, Claim::UserSwitch, needs)
+        self.chain.describe("async-mem-brigade", chains, Claim::UserSwitch, needs)
     }
 }

@@ -55,7 +55,7 @@ enum ExecutorKind {
 }
 
 impl Cli {
-    /// Checks that no flag is given that the minimal executor has not.
+    /// Refuses flags that the minimal executor does not have.
     fn ensure_minimal(&self) -> anyhow::Result<()> {
         let TokioFlags { runtime, driver } = self.tokio;
         for (flag, is_given) in [
@@ -82,12 +82,13 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let chain = self.brigade.describe("async-mem-brigade", self.chains)?;
         if self.executor == ExecutorKind::Minimal {
             self.ensure_minimal()?;
+            let chain = self.brigade.describe(self.chains, "raise --tasks")?;
             let runtime = Runtime::one_thread("minimal", Some(env!("CARGO_PKG_VERSION")));
             return Ok(Description { runtime: Some(runtime), ..chain });
         }
+        let chain = self.brigade.describe(self.chains, "raise --capacity or --tasks")?;
         let drivers = runtime::chains_needs(&self.tokio, self.chains);
         self.tokio.runtime.describe(Description { needs: chain.needs + drivers, ..chain })
     }

@@ -66,7 +66,7 @@ const SHOWN: usize = 40;
 #[test]
 fn every_figure_of_the_committed_records_is_as_it_was() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.txt");
-    let new = all();
+    let new = figures_of_all_files();
     if env::var_os("GOLDEN").is_some_and(|mode| mode == "write") {
         fs::write(path, new).unwrap();
         return;
@@ -96,7 +96,7 @@ fn a_digit_a_missing_figure_and_a_new_one_are_named() {
 }
 
 /// All figures of all committed records: a line each, below its place.
-fn all() -> String {
+fn figures_of_all_files() -> String {
     let results = results();
     let folders = results.read_dir().unwrap().map(|entry| entry.unwrap().path());
     let files = folders.filter(|path| path.is_dir()).flat_map(|folder| folder.read_dir().unwrap());
@@ -107,8 +107,8 @@ fn all() -> String {
     let (mut names, next): (Vec<String>, AtomicUsize) = (names.collect(), AtomicUsize::new(0));
     names.sort_unstable();
     let work = || {
-        let own = iter::from_fn(|| names.get(next.fetch_add(1, Ordering::Relaxed)));
-        own.map(|name| format!("{name}\n{}", of_file(name))).collect::<Vec<String>>()
+        let taken = iter::from_fn(|| names.get(next.fetch_add(1, Ordering::Relaxed)));
+        taken.map(|name| format!("{name}\n{}", of_file(name))).collect::<Vec<String>>()
     };
     let mut parts = thread::scope(|scope| {
         let threads = [scope.spawn(work), scope.spawn(work)];
@@ -200,7 +200,7 @@ fn write_figure(place: &str, figure: &Map<String, Value>, out: &mut String) {
     }
 }
 
-/// What stands behind a name: an estimate as one line, all else leaf by leaf.
+/// Writes the value of a name: an estimate in one line, anything else leaf by leaf.
 fn write_value(name: &str, value: &Value, out: &mut String) {
     let last = name.rsplit('.').next().unwrap();
     // Most figures have no failed process and no outlier.
@@ -254,7 +254,7 @@ fn word(value: &Value) -> String {
             let rounded: f64 = format!("{:.9e}", number.as_f64().unwrap()).parse().unwrap();
             rounded.to_string()
         }
-        Value::Array(all) => all.iter().map(word).collect::<Vec<_>>().join(" "),
+        Value::Array(items) => items.iter().map(word).collect::<Vec<_>>().join(" "),
         other => other.to_string(),
     }
 }
@@ -278,13 +278,13 @@ fn values(text: &str) -> BTreeMap<String, String> {
     let mut places = ["", "", ""];
     let mut values = BTreeMap::new();
     for line in text.lines() {
-        let own = line.trim_start_matches('\t');
-        let depth = line.len() - own.len();
+        let entry = line.trim_start_matches('\t');
+        let depth = line.len() - entry.len();
         if depth < 3 {
-            places[depth] = own;
+            places[depth] = entry;
             continue;
         }
-        let (name, value) = own.split_once(' ').unwrap_or((own, ""));
+        let (name, value) = entry.split_once(' ').unwrap_or((entry, ""));
         let place = format!("{}: {name}", places.join(": "));
         let mut numbered = place.clone();
         let mut number = 2;
@@ -297,8 +297,8 @@ fn values(text: &str) -> BTreeMap<String, String> {
     values
 }
 
-/// True if two lines have the same words and, to nine digits, the same numbers: the last one depends on the CPU, for
-/// which the C library chooses its logarithm.
+/// True if two lines have the same words and, to nine digits, the same numbers. The tenth may depend on the CPU, since the
+/// C library has several logarithms, and chooses one by the CPU.
 fn are_alike(old: &str, new: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         text.split([' ', '[', ']', ',', '=']).map(str::to_owned).collect()

@@ -43,7 +43,7 @@ impl<R, W, F: FnMut() -> io::Result<(R, W)>> ChainBuilder<R, W, F> {
         })
     }
 
-    /// Station of the next task to be created; `None` after the last one.
+    /// Station of the next task to be created; `None` after the last one, and after [`ChainBuilder::close`].
     pub fn next_station(&mut self) -> anyhow::Result<Option<Station<R, W>>> {
         if signals::received().is_some() {
             return Err(Interrupted.into());
