@@ -16,8 +16,7 @@ use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::verbs::gate::End;
 use crate::verbs::{
-    check, compare, duel, estimate, limits, machine, memory, report, run, scale, share, shell,
-    stat, sweep,
+    check, compare, duel, estimate, limits, memory, report, run, scale, share, shell, stat, sweep,
 };
 
 /// Measure what an OS thread and an async (Tokio) task cost here: to switch to, to create, to keep in memory
@@ -86,12 +85,6 @@ enum Verb {
     /// Asks the programs what they need; nothing is measured or changed. Options of limits go before PROGRAM. Everything
     /// after it belongs to the program.
     Limits(limits::Args),
-    /// Print how the CPUs are arranged, and how long a cache line's round trip between them takes
-    ///
-    /// Shows sockets, NUMA nodes, caches and SMT siblings as the kernel reports them. The round trip is measured between
-    /// the CPUs that this process may use, in a few seconds at most. `run --plan placement` measures a hop between CPUs
-    /// of each relation.
-    Machine(machine::Args),
     /// Check that a program, in any language, follows the contract (docs/CONTRACT.md)
     ///
     /// Examples: `switchcost check ./my-brigade`, `switchcost check python3 skeleton.py`.
@@ -207,7 +200,6 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Verb::Estimate(args) => estimate::main(&args),
         Verb::Stat(args) => stat::main(&args),
         Verb::Limits(args) => limits::main(&args),
-        Verb::Machine(args) => machine::main(&args),
         Verb::Check(args) => check::main(&args),
         Verb::Report(args) => report::main(&args),
         Verb::Share(args) => share::main(&args),

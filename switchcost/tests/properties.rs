@@ -177,8 +177,7 @@ proptest! {
         reads_as_it_prints(&machine);
         assert!(!machine.summary().is_empty() && machine.same_machine(&machine).is_empty());
         let map = CpuMap::read_under(root.path());
-        for &cpu in &map.representatives(&map.online) {
-            assert!(map.online.contains(&cpu));
+        for &cpu in map.online.iter().take(16) {
             assert_eq!(map.relation(cpu, map.online[0]), map.relation(map.online[0], cpu));
         }
         enough_is_the_tightest(root.path());

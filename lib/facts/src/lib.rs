@@ -3,7 +3,6 @@
 //! never 0. Times are in ns and sizes in bytes.
 
 pub mod build;
-pub mod cache_line;
 pub mod counters;
 mod figure;
 #[cfg(test)]
@@ -27,7 +26,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use build::Build;
-pub use cache_line::CacheLine;
 pub use contract::units::Quantity;
 pub use counters::{Absent, Counters};
 pub use interference::Interference;

@@ -8,8 +8,8 @@ use contract::message::{Claim, Extra, Runtime, Usage, is_one, one, positive, pos
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Account, Build, CacheLine, Case, Counters, Interference, Machine, MemoryChange, Plan, Samples,
-    Section, Slice,
+    Account, Build, Case, Counters, Interference, Machine, MemoryChange, Plan, Samples, Section,
+    Slice,
 };
 
 /// Version of the layout of a results file.
@@ -182,9 +182,6 @@ pub struct Process {
     /// Events of a further, untimed run (`--counters`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
-    /// Round trip of a cache line between two of its CPUs; absent if it had one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_line: Option<CacheLine>,
     /// From the start of building until all tasks ran.
     pub setup_ns: Option<u64>,
     /// The very first iteration.

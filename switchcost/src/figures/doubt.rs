@@ -35,7 +35,6 @@ pub(crate) enum Kind {
     HostTook,
     Throttled,
     HugePages,
-    CacheLineMoved,
     LeftBehind,
     Unvalidated,
     Unreadable,

@@ -28,16 +28,8 @@ const UNCERTAIN: f64 = 0.05;
 const LOADED: (f64, f64) = (2.0, 0.5);
 
 pub(crate) fn of_process(record: &Record) -> Vec<Doubt> {
-    let all: [fn(&Record) -> Option<Doubt>; 8] = [
-        not_steady,
-        short_samples,
-        host_took,
-        throttled,
-        huge_pages,
-        cache_line_moved,
-        left_behind,
-        unvalidated,
-    ];
+    let all: [fn(&Record) -> Option<Doubt>; 7] =
+        [not_steady, short_samples, host_took, throttled, huge_pages, left_behind, unvalidated];
     all.iter().filter_map(|find| find(record)).chain(unreadable(record)).collect()
 }
 
@@ -82,17 +74,6 @@ fn huge_pages(record: &Record) -> Option<Doubt> {
     let text =
         format!("{} are in transparent huge pages, so memory per task means little.", Bytes(bytes));
     Some(Doubt::new(Kind::HugePages, bytes as f64, text))
-}
-
-fn cache_line_moved(record: &Record) -> Option<Doubt> {
-    let line = record.cache_line.filter(|line| line.ratio().is_some_and(|ratio| ratio > 2.0))?;
-    let (before, after) = (line.before?, line.after?);
-    let text = format!(
-        "The host moves virtual CPUs: a cache line's round trip took {} before and {} after.",
-        Nanos(before),
-        Nanos(after)
-    );
-    Some(Doubt::new(Kind::CacheLineMoved, (before / after).ln().abs(), text))
 }
 
 fn left_behind(record: &Record) -> Option<Doubt> {

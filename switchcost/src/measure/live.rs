@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use contract::message::Usage;
 use contract::units::counted;
-use facts::{
-    Account, CacheLine, Interference, MemoryChange, Process, Samples, Side, Slice, memory,
-};
+use facts::{Account, Interference, MemoryChange, Process, Samples, Side, Slice, memory};
 use nix::sys::signal::Signal;
 
 use super::alive::{Alive, merge};
@@ -47,8 +45,6 @@ pub(super) struct Turns {
     pub(super) interference: Interference,
     /// CPU time of that while.
     pub(super) account: Option<Account>,
-    /// Round trips of cache lines before and after.
-    pub(super) lines: Vec<CacheLine>,
 }
 
 impl<'a> Live<'a> {
@@ -207,8 +203,6 @@ impl<'a> Live<'a> {
             ..turns.interference
         });
         process.account = turns.account;
-        let pair = self.cpus.get(..2);
-        process.cache_line = turns.lines.iter().find(|line| Some(&line.cpus[..]) == pair).copied();
         let Some(alive) = &self.alive else { return };
         // Settling is not timed, and these count it too.
         let timed = Duration::from_nanos(self.samples.iter().sum()).as_secs_f64();

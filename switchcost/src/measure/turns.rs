@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use facts::{CacheLine, Side, cache_line, interference};
+use facts::{Side, interference};
 use nix::sched::sched_setaffinity;
 use nix::unistd::Pid;
 
@@ -35,7 +35,6 @@ pub fn measure(
     let allowed = ensure_same_cpus();
     let mut lives: Vec<Live<'_>> =
         seats.iter().map(|seat| Live::new(seat, allowed.as_ref().ok())).collect();
-    let mut lines = cache_lines(&lives);
     let mut within = Within::none(&options.around, options.limit());
     let mut order: Vec<usize> = (0..lives.len()).collect();
     rng.shuffle(&mut order);
@@ -61,8 +60,7 @@ pub fn measure(
         take_turns(&mut lives, blocks, options.deadline, &mut watch, &mut within, rng, &mut tell);
     drop(within);
     let interference = interference::waits().since(before);
-    lines.iter_mut().for_each(cache_line::measure_again);
-    let turns = Turns { are_short, interference, account: watch.account(), lines };
+    let turns = Turns { are_short, interference, account: watch.account() };
     lives.into_iter().map(|live| live.end(options, &turns)).collect()
 }
 
@@ -99,19 +97,6 @@ fn enter(
     let own = lives.iter_mut().filter(|live| live.side() == Some(Side::B));
     own.for_each(|live| live.fail(why));
     if is_second { entered } else { Ok(true) }
-}
-
-/// Round trips of a cache line between CPUs in use, measured once for programs with the same CPUs.
-fn cache_lines(lives: &[Live<'_>]) -> Vec<CacheLine> {
-    let mut pairs: Vec<[usize; 2]> = Vec::new();
-    for live in lives {
-        if let [one, other, ..] = live.cpus[..]
-            && !pairs.contains(&[one as usize, other as usize])
-        {
-            pairs.push([one as usize, other as usize]);
-        }
-    }
-    pairs.iter().filter_map(|pair| cache_line::measure(pair)).collect()
 }
 
 /// Runs all slices, or those that begin before `end`, which makes it true; the first turn is over in any case, unless

@@ -12,7 +12,6 @@ mod grid;
 mod html;
 pub mod layout;
 pub mod limits;
-pub mod machine;
 mod machines;
 mod markdown;
 pub mod plot;

@@ -8,7 +8,6 @@ pub(crate) mod estimate;
 pub(crate) mod gate;
 mod kept;
 pub(crate) mod limits;
-pub(crate) mod machine;
 pub(crate) mod memory;
 pub(crate) mod output;
 pub(crate) mod report;

@@ -6,8 +6,8 @@ use anyhow::{Context, ensure};
 use contract::message::{Distribution, Runtime, Usage};
 use facts::machine::{CpuCache, Rlimit, Rlimits, StartPressure, Topology};
 use facts::{
-    Account, Also, Build, CacheLine, Case, Ending, Interference, Kind, Machine, Memory,
-    MemoryChange, Plan, Process, Run, Samples, Section, Thirds,
+    Account, Also, Build, Case, Ending, Interference, Kind, Machine, Memory, MemoryChange, Plan,
+    Process, Run, Samples, Section, Thirds,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -67,7 +67,7 @@ fn publish_run(run: &mut Run) {
 fn publish_process(process: &mut Process) {
     publish!(&mut *process, Process {
         schema kind run case round twin x started program args cpus tasks tokens chains trips hops
-        arrivals bytes claim runtime samples usage slices account migrations interference memory cache_line setup_ns
+        arrivals bytes claim runtime samples usage slices account migrations interference memory setup_ns
         first_ns teardown_ns extra partial
     } private { side policy setting counters left_behind error not_run stderr });
     if let Some(samples) = &mut process.samples {
@@ -87,7 +87,6 @@ fn publish_process(process: &mut Process) {
             resident anonymous huge pipe_pages peak_resident peak_virtual system_kernel_stacks system_page_tables
             system_slab
         }
-        CacheLine { cpus before after }
     }
 }
 
@@ -95,7 +94,10 @@ fn publish_process(process: &mut Process) {
 const MAPS: [&str; 2] = ["machine.mitigations", "extra"];
 
 /// Where older files hold what is not read any more.
-const RETIRED: [&str; 16] = [
+const RETIRED: [&str; 19] = [
+    "cache_line.cpus",
+    "cache_line.before",
+    "cache_line.after",
     "order",
     "version",
     "interference.idle",

@@ -2,7 +2,7 @@
 
 mod alone;
 mod ends;
-mod machine;
+mod placement;
 mod plans;
 mod real;
 mod slices;

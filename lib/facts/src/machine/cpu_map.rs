@@ -1,4 +1,4 @@
-//! CPUs online, and which of them share a core, a cache, a socket or a NUMA node. A hypervisor may show
+//! CPUs online, and which of them share a core, a cache or a socket. A hypervisor may show
 //! a topology that is not the real one.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::source::Source;
 
 pub(super) const CPUS: &str = "/sys/devices/system/cpu";
-
-const NODES: &str = "/sys/devices/system/node";
 
 /// No CPU describes more caches.
 const MOST_CACHES: u32 = 16;
@@ -25,8 +23,6 @@ pub struct CpuMap {
     pub online: Vec<u32>,
     /// Sockets.
     pub sockets: Groups,
-    /// NUMA nodes that have CPUs.
-    pub numa_nodes: Groups,
     /// Cores. CPUs of one are SMT siblings.
     pub cores: Groups,
     /// Caches, those nearest to a core first.
@@ -143,8 +139,6 @@ impl CpuMap {
         if packages.keys().any(|id| *id < 0) {
             packages.clear();
         }
-        let node = |node| list(&format!("{NODES}/node{node}/cpulist"));
-        let nodes = list(&format!("{NODES}/has_cpu")).unwrap_or_default();
         let caches = caches.into_iter().map(|((level, kind, size_bytes), groups)| Cache {
             level,
             kind,
@@ -153,7 +147,6 @@ impl CpuMap {
         });
         CpuMap {
             sockets: packages.into_values().collect(),
-            numa_nodes: nodes.into_iter().filter_map(node).collect(),
             cores,
             caches: caches.collect(),
             online,
@@ -240,20 +233,6 @@ impl CpuMap {
         }
         pairs
     }
-
-    /// The first of these CPUs, and the first one in each relation to it, ascending.
-    pub fn representatives(&self, cpus: &[u32]) -> Vec<u32> {
-        let Some((&first, others)) = cpus.split_first() else {
-            return Vec::new();
-        };
-        let mut found = vec![first];
-        found.extend(Relation::ALL.iter().filter_map(|relation| {
-            let mut others = others.iter().copied();
-            others.find(|&cpu| self.relation(first, cpu) == Some(*relation))
-        }));
-        found.sort_unstable();
-        found
-    }
 }
 
 /// Number of the group that a CPU is in.
@@ -321,11 +300,7 @@ mod tests {
 
     /// Two sockets, in each two caches of two cores of two threads: CPU k and CPU k + 8 are of one core.
     fn two_sockets() -> Root {
-        let nodes = "/sys/devices/system/node";
-        let root = Root::new(&format!(
-            "{CPUS}/online: 0-15\n{nodes}/has_cpu: 0-1\n{nodes}/node0/cpulist: 0-3,8-11\n\
-             {nodes}/node1/cpulist: 4-7,12-15"
-        ));
+        let root = Root::new(&format!("{CPUS}/online: 0-15"));
         for cpu in 0..16 {
             let (core, folder) = (cpu % 8, format!("{CPUS}/cpu{cpu}"));
             let (first, last) = (core / 2 * 2, core / 2 * 2 + 1);
@@ -348,7 +323,7 @@ mod tests {
     #[test]
     fn each_pair_has_its_relation() {
         let map = CpuMap::read_under(two_sockets().path());
-        assert_eq!((map.online.len(), map.sockets.len(), map.numa_nodes.len()), (16, 2, 2));
+        assert_eq!((map.online.len(), map.sockets.len()), (16, 2));
         assert_eq!((map.cores.len(), &*map.caches[1].groups[3]), (8, &[6, 7, 14, 15][..]));
         for (one, other, relation) in [
             (0, 8, Relation::SmtSibling),
@@ -359,7 +334,6 @@ mod tests {
         ] {
             assert_eq!(map.relation(one, other), Some(relation), "{one} {other}");
         }
-        assert_eq!(map.representatives(&map.online), [0, 1, 2, 4, 8]);
     }
 
     #[test]
