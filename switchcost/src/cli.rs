@@ -16,7 +16,7 @@ use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::verbs::gate::End;
 use crate::verbs::{
-    check, compare, duel, estimate, limits, memory, report, run, scale, share, shell, stat, sweep,
+    check, compare, duel, estimate, limits, memory, report, run, scale, shell, stat, sweep,
 };
 
 /// Measure what an OS thread and an async (Tokio) task cost here: to switch to, to create, to keep in memory
@@ -99,16 +99,6 @@ enum Verb {
     /// Examples: `switchcost report FILE --full`, `switchcost report FILE --html PAGE`,
     /// `switchcost report results/*/answer.jsonl`.
     Report(report::Args),
-    /// Prepare an answer for the page of machines, without sending it
-    ///
-    /// Examples: `switchcost share NAME answer.jsonl`, `switchcost share --check results/NAME/answer.jsonl`.
-    ///
-    /// Writes results/NAME/answer.jsonl without private fields, prints everything in it, and says how to open a pull
-    /// request.
-    ///
-    /// Exit status: 0 the answer was written, or all files pass --check; 1 a file does not pass; 2 the answer cannot be
-    /// shared.
-    Share(share::Args),
     /// Compare two results files
     ///
     /// Examples: `switchcost compare OLD NEW --fail-above 5%`.
@@ -202,7 +192,6 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Verb::Limits(args) => limits::main(&args),
         Verb::Check(args) => check::main(&args),
         Verb::Report(args) => report::main(&args),
-        Verb::Share(args) => share::main(&args),
         Verb::Compare(args) => compare::main(&args),
         Verb::Duel(args) => duel::main(&args),
         Verb::Completions(args) => with_room(|| shell::completions(&args, Cli::command())),

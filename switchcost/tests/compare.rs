@@ -4,6 +4,8 @@ mod honesty;
 mod synthetic;
 mod yardsticks;
 
+use std::sync::Arc;
+
 use std::path::PathBuf;
 
 use contract::message::Usage;
@@ -103,7 +105,7 @@ fn another_machine_build_or_flag_is_marked() {
             run.machine.kernel_release = Some("6.1.0".to_owned());
             run.build.git_revision = Some("abc".to_owned());
         });
-        record.process.cpus = Some("0".to_owned());
+        Arc::make_mut(&mut record.row).cpus = Some("0".to_owned());
     }
     assert!(!text(&pair(&old, &old)).contains("DIFFERENT"));
     let mut new = old.clone();
@@ -112,8 +114,8 @@ fn another_machine_build_or_flag_is_marked() {
             run.machine.kernel_release = Some("6.12.0".to_owned());
             run.build.git_revision = Some("def".to_owned());
         });
-        record.process.args = ["--bytes=25".to_owned()].into();
-        record.process.policy = Some("fifo".to_owned());
+        Arc::make_mut(&mut record.row).args = ["--bytes=25".to_owned()].into();
+        Arc::make_mut(&mut record.row).policy = Some("fifo".to_owned());
     }
     let text = text(&pair(&old, &new));
     for said in [
@@ -128,8 +130,9 @@ fn another_machine_build_or_flag_is_marked() {
 fn write(path: PathBuf, records: &[Record]) -> PathBuf {
     let mut store = Store::append_to(&path).unwrap();
     store.append(&*records[0].header).unwrap();
-    for record in records {
-        store.append(&record.process).unwrap();
+    for (number, record) in (0..).zip(records) {
+        store.append(&facts::Row { row: number, ..(*record.row).clone() }).unwrap();
+        store.append(&facts::Process { row: number, ..record.process.clone() }).unwrap();
     }
     path
 }

@@ -96,6 +96,19 @@ fn of_counts(run: Run) -> Outcome {
     run
 }
 
+/// The setting that is measured is kept.
+#[test]
+fn a_results_file_does_not_say_where_the_sides_are() {
+    let (sides, away) = (Sides::of_equals(), tempfile::tempdir().unwrap());
+    let run = Run::of(RUNNER).arg("duel").arg(sides.path("a")).arg(sides.path("b"));
+    let run = run.arg("--plan").arg(sides.path("plan.toml"));
+    of_counts(run.flags("--pairs 8 --b MEASURED=7 --out out.jsonl").folder(away.path()));
+    let text = fs::read_to_string(away.path().join("out.jsonl")).unwrap();
+    let place = sides.0.path().to_str().unwrap();
+    assert!(!text.contains(place) && text.contains("MEASURED=7"), "{text}");
+    assert!(text.contains("…/a") && text.contains("…/b") && text.contains("…/plan.toml"), "{text}");
+}
+
 #[test]
 fn two_folders_are_told_apart_by_exact_counts() {
     let sides = Sides::of_equals();

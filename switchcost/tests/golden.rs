@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use serde_json::{Map, Value};
 use switchcost::figures::Figures;
 use switchcost::figures::verdict::MARGIN;
-use switchcost::measure::store;
+use switchcost::measure::store::{self, Contents};
 use switchcost::render::{Format, Found};
 use switchcost::views::answer::Answer;
 use switchcost::views::comparison::Comparison;
@@ -102,9 +102,11 @@ fn figures_of_all_files() -> String {
     let files = folders.filter(|path| path.is_dir()).flat_map(|folder| folder.read_dir().unwrap());
     let names = files.map(|file| {
         let path = file.unwrap().path();
-        path.strip_prefix(&results).unwrap().to_str().unwrap().to_owned()
+        let name = path.strip_prefix(&results).unwrap().to_str().unwrap();
+        name.strip_suffix(".gz").map(str::to_owned)
     });
-    let (mut names, next): (Vec<String>, AtomicUsize) = (names.collect(), AtomicUsize::new(0));
+    let (mut names, next): (Vec<String>, AtomicUsize) =
+        (names.flatten().collect(), AtomicUsize::new(0));
     names.sort_unstable();
     let work = || {
         let taken = iter::from_fn(|| names.get(next.fetch_add(1, Ordering::Relaxed)));
@@ -123,13 +125,17 @@ fn results() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../results")
 }
 
-/// Figures of a file, or that it holds none of the runner's records.
+/// A file without a fault; its name lacks the `.gz`.
+fn read(name: &str) -> Contents {
+    let contents = store::read(&results().join(format!("{name}.gz"))).unwrap();
+    assert!(contents.faults.is_empty(), "{name}: {:?}", contents.faults);
+    contents
+}
+
+/// Figures of a file.
 fn of_file(name: &str) -> String {
-    let Ok(contents) = store::read(&results().join(name)) else {
-        return "\tno records of the runner\n".to_owned();
-    };
-    assert!(!contents.records.is_empty(), "{name}");
-    if contents.records.iter().any(|record| record.side.is_some()) {
+    let contents = read(name);
+    if contents.records.iter().any(|record| record.row.side.is_some()) {
         let runs = contents.records.chunk_by(|one, next| one.header.id == next.header.id);
         let duels: Vec<Comparison> = runs.map(Comparison::of_duel).collect();
         return text(&Found::Comparisons(&duels));
@@ -141,8 +147,7 @@ fn of_file(name: &str) -> String {
 
 /// What has changed from one file to the other.
 fn of_two(old: &str, new: &str) -> String {
-    let read = |name: &str| store::read(&results().join(name)).unwrap().records;
-    let (older, newer) = (read(old), read(new));
+    let (older, newer) = (read(old).records, read(new).records);
     let figures = [Figures::of(&older), Figures::of(&newer)];
     let comparison = Comparison::of_files([old, new], figures.each_ref(), MARGIN);
     text(&Found::Comparisons(slice::from_ref(&comparison)))

@@ -31,8 +31,6 @@ mod render;
 mod runner;
 /// The shell scripts.
 mod scripts;
-/// `switchcost share`: what may be published.
-mod share;
 /// What the tests share.
 mod support;
 /// What is no command line.

@@ -203,7 +203,7 @@ fn several_files_stand_side_by_side() {
 #[test]
 fn machines_are_told_apart_in_words() {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
-    let file = |machine: &str| results.join(machine).join("answer.jsonl").display().to_string();
+    let file = |machine: &str| results.join(machine).join("answer.jsonl.gz").display().to_string();
     let (cheap, expensive) = (file("xeon6-2vcpu-6.18"), file("xeon6b-2vcpu-6.18"));
     let (_, text, _) = report(&[&cheap, &expensive]);
     let line = |name: &str, word: &str| {

@@ -14,7 +14,7 @@ fn each_command_line_ends_as_it_should() {
         let (status, words) = expected.split_once(' ').unwrap_or((expected, ""));
         let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts");
         let other =
-            concat!(env!("CARGO_MANIFEST_DIR"), "/../results/epyc5-2vcpu-6.18/answer.jsonl");
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../results/epyc5-2vcpu-6.18/answer.jsonl.gz");
         let command = command.replace("{answer}", ANSWER).replace("{other}", other);
         // By their paths: what a name stands for is built first.
         let programs = build().display().to_string();

@@ -23,6 +23,12 @@ pub(crate) enum File {
     Lines(Vec<Value>),
 }
 
+/// Folder of a machine's files that are no records of the runner.
+const OTHERS: &str = "others";
+
+/// A machine's answer.
+const ANSWER: &str = "answer.jsonl.gz";
+
 /// All files of `results`.
 pub(crate) struct Records {
     folder: PathBuf,
@@ -62,9 +68,11 @@ impl Records {
                 folders.len()
             )
         };
-        let path = self.folder.join(folder).join(format!("{file}.jsonl"));
-        ensure!(path.is_file(), "there are no records results/{folder}/{file}.jsonl");
-        Ok(path)
+        let folder = self.folder.join(folder);
+        let records = folder.join(format!("{file}.jsonl.gz"));
+        let others = folder.join(OTHERS).join(format!("{file}.jsonl"));
+        let path = [records, others].into_iter().find(|path| path.is_file());
+        path.with_context(|| format!("{} has no file called {file}", folder.display()))
     }
 
     /// The answers of all machines by their paths from the root.
@@ -73,8 +81,8 @@ impl Records {
         for entry in self.folder.read_dir().context("cannot read results")? {
             let folder = entry?.file_name().into_string().unwrap_or_default();
             let machine = folder.split('-').next().unwrap_or_default();
-            if self.folder.join(&folder).join("answer.jsonl").is_file() {
-                let path = Path::new("results").join(&folder).join("answer.jsonl");
+            if self.folder.join(&folder).join(ANSWER).is_file() {
+                let path = Path::new("results").join(&folder).join(ANSWER);
                 answers.insert(path, self.get(&format!("{machine}/answer"))?);
             }
         }
@@ -95,10 +103,8 @@ impl File {
 
     fn read(path: &Path) -> anyhow::Result<Self> {
         let named = || format!("cannot read {}", path.display());
-        let text = fs::read_to_string(path).with_context(named)?;
-        let first = serde_json::from_str(text.lines().next().unwrap_or_default());
-        let first: Value = first.with_context(named)?;
-        if first.get("schema").is_none() {
+        if path.parent().is_some_and(|folder| folder.ends_with(OTHERS)) {
+            let text = fs::read_to_string(path).with_context(named)?;
             let lines: Result<_, _> = text.lines().map(serde_json::from_str).collect();
             return Ok(File::Lines(lines.with_context(named)?));
         }
@@ -107,7 +113,7 @@ impl File {
             bail!("{} line {line}: {fault}", path.display());
         }
         let records: &'static [Record] = contents.records.leak();
-        if records.iter().any(|record| record.side.is_some()) {
+        if records.iter().any(|record| record.row.side.is_some()) {
             let is_one = records.iter().all(|record| record.run == records[0].run);
             ensure!(is_one, "{} holds several duels", path.display());
             return Ok(File::Duel { records, comparison: Comparison::of_duel(records) });

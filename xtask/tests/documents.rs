@@ -92,7 +92,7 @@ fn repository() -> TempDir {
     let root = folder.path();
     fs::create_dir_all(root.join("docs/findings")).unwrap();
     fs::create_dir_all(root.join("results/example-8cpu")).unwrap();
-    fs::copy(RECORDS, root.join("results/example-8cpu/answer.jsonl")).unwrap();
+    fs::copy(RECORDS, root.join("results/example-8cpu/answer.jsonl.gz")).unwrap();
     for (path, text) in [
         ("README.md", README),
         ("docs/MORE.md", MORE),

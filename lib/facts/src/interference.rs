@@ -1,4 +1,4 @@
-//! Totals of what the rest of the system does.
+//! What the rest of the system does: times of CPUs, waits and interrupts.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -9,60 +9,34 @@ use crate::cgroup::ControlGroups;
 use crate::source::{Source, word_after};
 use crate::stat::tick_ns;
 
-/// Totals of the system since it booted, or what was added to them in a span of time.
+/// What keeps processes waiting, since the system booted or in a span of time, in ns; what the system does not tell is
+/// absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Interference {
-    /// Time that the hypervisor gave to others, summed over all CPUs, in ns; counted in ticks.
-    pub steal: Option<u64>,
-    /// Time for which a CPU quota stopped the runner's control group, in ns.
+pub struct Waits {
+    /// Time for which a CPU quota stopped the runner's control group.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled: Option<u64>,
-    /// Rescheduling interrupts of the whole system (RES on x86).
-    pub rescheduling: Option<u64>,
-    /// Function call interrupts of the whole system (CAL on x86).
-    pub function_calls: Option<u64>,
-    /// Time in which some task of the system waited for a CPU, in ns.
+    /// Time in which some task of the system waited for a CPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_pressure: Option<u64>,
-    /// Time in which some task of the system waited for memory, in ns.
+    /// Time in which some task of the system waited for memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_pressure: Option<u64>,
-    /// Time in which some task of the system waited for a disk, in ns.
+    /// Time in which some task of the system waited for a disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub io_pressure: Option<u64>,
 }
 
-impl Interference {
-    /// Growth of each total since `before`. A total that fell has none: a CPU went offline.
+impl Waits {
+    /// Growth of each total since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
-        self.with(before, |now, then| now?.checked_sub(then?))
-    }
-
-    /// Both together, as far as they are known.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        self.with(other, |one, other| match (one, other) {
-            (Some(one), Some(other)) => Some(one.saturating_add(other)),
-            (one, other) => one.or(other),
-        })
-    }
-
-    fn with(self, other: Self, both: fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
-        Interference {
-            steal: both(self.steal, other.steal),
-            throttled: both(self.throttled, other.throttled),
-            rescheduling: both(self.rescheduling, other.rescheduling),
-            function_calls: both(self.function_calls, other.function_calls),
-            cpu_pressure: both(self.cpu_pressure, other.cpu_pressure),
-            memory_pressure: both(self.memory_pressure, other.memory_pressure),
-            io_pressure: both(self.io_pressure, other.io_pressure),
-        }
-    }
-
-    /// Interrupts from one CPU to another. The wake-up of a thread on an idle CPU is one of them,
-    /// under either name.
-    pub fn wakeup_interrupts(&self) -> Option<u64> {
-        match (self.rescheduling, self.function_calls) {
-            (Some(one), Some(other)) => one.checked_add(other),
-            (one, other) => one.or(other),
+        let since = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
+        Waits {
+            throttled: since(self.throttled, before.throttled),
+            cpu_pressure: since(self.cpu_pressure, before.cpu_pressure),
+            memory_pressure: since(self.memory_pressure, before.memory_pressure),
+            io_pressure: since(self.io_pressure, before.io_pressure),
         }
     }
 }
@@ -99,33 +73,32 @@ fn times(text: &str, tick: u64) -> BTreeMap<u32, CpuTime> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// Time since the system booted in which the runner was stopped by a quota, and in which some task waited.
-pub fn waits() -> Interference {
+/// Waits since the system booted.
+pub fn waits() -> Waits {
     waits_of(&Source::system())
 }
 
-fn waits_of(source: &Source) -> Interference {
+fn waits_of(source: &Source) -> Waits {
     let waited = |resource| pressure::<u64>(source, resource, "total=")?.checked_mul(1000);
-    Interference {
+    Waits {
         throttled: throttled(source),
         cpu_pressure: waited("cpu"),
         memory_pressure: waited("memory"),
         io_pressure: waited("io"),
-        ..Interference::default()
     }
 }
 
-/// Interrupts between CPUs since the system booted.
-pub fn interrupts() -> Interference {
-    let interrupts = Source::system().read("/proc/interrupts").unwrap_or_default();
-    Interference {
-        // By their description: RES and CAL on x86, IPI0 and IPI1 on arm64 and RISC-V. A wake-up on
-        // an idle CPU counts under the second if the scheduler queues it there (ttwu_queue_wakelist,
-        // kernel/sched/core.c).
-        rescheduling: interrupt(&interrupts, "Rescheduling interrupts"),
-        function_calls: interrupt(&interrupts, "Function call interrupts"),
-        ..Interference::default()
-    }
+/// Interrupts from one CPU to another since the system booted; `None` if the system does not tell.
+pub fn interrupts() -> Option<u64> {
+    interrupts_of(&Source::system().read("/proc/interrupts").unwrap_or_default())
+}
+
+fn interrupts_of(interrupts: &str) -> Option<u64> {
+    // By their description: RES and CAL on x86, IPI0 and IPI1 on arm64 and RISC-V. A wake-up on an idle CPU counts under
+    // the second if the scheduler queues it there (ttwu_queue_wakelist, kernel/sched/core.c).
+    let names = ["Rescheduling interrupts", "Function call interrupts"];
+    let counts = names.iter().filter_map(|name| interrupt(interrupts, name));
+    counts.reduce(u64::saturating_add)
 }
 
 /// Sum over all CPUs of an interrupt's line.
@@ -178,14 +151,14 @@ IPI1:         1          2          3          4       Function call interrupts
 
     #[test]
     fn interrupts_are_known_by_their_description() {
-        for (text, rescheduling, function_calls) in [
-            (X86, Some(41572 + 36206), Some(145_879 + 128_572)),
-            (ARM64, Some(1000), Some(10)),
-            ("RES: Rescheduling interrupts", None, None),
-            ("CAL: x 3 Function call interrupts\n", None, None),
+        for (text, expected) in [
+            (X86, Some(41572 + 36206 + 145_879 + 128_572)),
+            (ARM64, Some(1010)),
+            ("IPI0: 1 2 Rescheduling interrupts", Some(3)),
+            ("RES: Rescheduling interrupts", None),
+            ("CAL: x 3 Function call interrupts\n", None),
         ] {
-            assert_eq!(interrupt(text, "Rescheduling interrupts"), rescheduling);
-            assert_eq!(interrupt(text, "Function call interrupts"), function_calls);
+            assert_eq!(interrupts_of(text), expected);
         }
     }
 
@@ -212,7 +185,7 @@ IPI1:         1          2          3          4       Function call interrupts
         let root = Root::new(&format!(
             "/proc/pressure/cpu: some avg10=0.00 total={most}\n/proc/pressure/io: some total=-1"
         ));
-        assert_eq!(waits_of(&root.source()), Interference::default());
+        assert_eq!(waits_of(&root.source()), Waits::default());
         let cpu = times(&format!("cpu0 1 2 3 {most} {most} 6 7 {most} 0 0"), 10)[&0];
         assert_eq!(cpu, CpuTime { busy: 190, idle: most, stolen: most });
         assert_eq!(interrupt(&format!("RES: {most} 1 x"), "x"), None);

@@ -28,12 +28,14 @@ use serde_json::{Map, Value};
 pub use build::Build;
 pub use contract::units::Quantity;
 pub use counters::{Absent, Counters};
-pub use interference::Interference;
+pub use interference::Waits;
 pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
 pub use metric::{Metric, Stat};
 pub use plan::{Also, Case, Plan, Section, Yardstick};
-pub use record::{Ending, Kind, Place, Process, Record, Run, SCHEMA, Side};
+pub use record::{
+    Ending, Group, Kind, Place, Process, Record, Row, Run, SCHEMA, Side, milliseconds,
+};
 pub use samples::{Samples, Thirds, distribution};
 pub use slice::{Account, Probe, Slice};
 

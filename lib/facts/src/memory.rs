@@ -14,22 +14,31 @@ use crate::source::{Source, word_after};
 #[serde(default)]
 pub struct Memory {
     /// Resident set; of several processes with shared pages divided by their users.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resident: Option<u64>,
     /// Resident anonymous memory: heap and stacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub anonymous: Option<u64>,
     /// Transparent huge pages in the anonymous memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub huge: Option<u64>,
     /// Pages that used pipes keep. No counter of the kernel shows them outside of a control group.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pipe_pages: Option<u64>,
     /// Largest resident set so far (VmHWM).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_resident: Option<u64>,
     /// Largest address space so far (VmPeak).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_virtual: Option<u64>,
     /// Kernel stacks of the whole system.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_kernel_stacks: Option<u64>,
     /// Page tables of the whole system.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_page_tables: Option<u64>,
     /// Slab memory of the whole system that cannot be reclaimed (SUnreclaim).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_slab: Option<u64>,
 }
 
@@ -52,6 +61,7 @@ pub struct MemoryChange {
     /// Before anything was built: the system's alone.
     pub before: Memory,
     /// With every task alive and at rest. If a plan asked for no such rest, the peak alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<Memory>,
 }
 

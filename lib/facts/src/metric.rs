@@ -244,6 +244,17 @@ impl Metric {
         }
     }
 
+    /// True if it is a size with every task at rest.
+    pub fn is_held(&self) -> bool {
+        matches!(self, Metric::Memory | Metric::SystemPerTask)
+    }
+
+    /// True if it is a size.
+    pub fn is_memory(&self) -> bool {
+        let is_peak = matches!(self, Metric::Peak | Metric::PeakPerTask | Metric::VirtualPerTask);
+        is_peak || self.is_held()
+    }
+
     /// True if it is done in a second: the reverse of a time.
     pub fn is_per_second(&self) -> bool {
         matches!(self.quantity(), Quantity::Rate | Quantity::Throughput)

@@ -98,6 +98,13 @@ pub fn case_name(row: &str, column: &str) -> String {
     if column.is_empty() { row.to_owned() } else { format!("{row}, {column}") }
 }
 
+impl Section {
+    /// All figures that it shows of each process.
+    pub fn metrics(&self) -> impl Iterator<Item = &Metric> {
+        [&self.metric].into_iter().chain(self.also.iter().map(|also| &also.metric))
+    }
+}
+
 impl Case {
     /// Name for people.
     pub fn name(&self) -> String {

@@ -1,19 +1,20 @@
-//! A results file: one header line for a run, one line for each of its processes.
+//! A results file: a line for each run, and below it a line for each of its rows, groups and processes.
 
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use contract::message::{Claim, Extra, Runtime, Usage, is_one, one, positive, positive_if_known};
-use serde::{Deserialize, Serialize};
+use serde::ser::Error;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::{
-    Account, Build, Case, Counters, Interference, Machine, MemoryChange, Plan, Samples, Section,
-    Slice,
+    Account, Build, Case, Counters, Machine, MemoryChange, Plan, Samples, Section, Slice, Waits,
 };
 
 /// Version of the layout of a results file.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// End of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,10 @@ pub enum Ending<'a> {
 pub enum Kind {
     /// A [`Run`].
     Run,
+    /// A [`Row`].
+    Row,
+    /// A [`Group`].
+    Group,
     /// A [`Process`].
     #[default]
     Process,
@@ -44,7 +49,7 @@ pub struct Run {
     pub schema: u32,
     /// [`Kind::Run`].
     pub kind: Kind,
-    /// Identity of the run, which each of its processes repeats.
+    /// Identity of the run, which each of its lines repeats.
     pub id: u64,
     /// Start of the run, in ms since 1970.
     pub started: u64,
@@ -53,8 +58,10 @@ pub struct Run {
     /// Seed that the rounds were shuffled by.
     pub seed: u64,
     /// Machine that it ran on.
+    #[serde(serialize_with = "without_nulls")]
     pub machine: Machine,
     /// Build of the programs.
+    #[serde(serialize_with = "without_nulls")]
     pub build: Build,
     /// Cases that it was made of.
     pub plan: Plan,
@@ -95,19 +102,18 @@ impl Run {
     }
 }
 
-/// One process of a run. Times are in ns and sizes in bytes, unrounded; what is unknown is absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Process {
-    /// [`SCHEMA`].
-    pub schema: u32,
-    /// [`Kind::Process`].
+/// A command of a run, and what its program says of it: what all processes of it share. A command that was not started,
+/// or failed before it described itself, says less.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// [`Kind::Row`].
     pub kind: Kind,
     /// Identity of its run.
     pub run: u64,
+    /// Its number in the run, by which processes name it.
+    pub row: u32,
     /// Place of its case in the plan.
     pub case: u32,
-    /// Round, from 0.
-    pub round: u32,
     /// It is the second of two equal processes of a round, made to learn the noise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub twin: bool,
@@ -117,8 +123,6 @@ pub struct Process {
     /// Value of the flag that is swept; times in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x: Option<u64>,
-    /// Start, in ms since 1970.
-    pub started: u64,
     /// Name of the program.
     pub program: String,
     /// Its flags.
@@ -129,14 +133,18 @@ pub struct Process {
     /// Scheduling policy that it was started with, if that is not the runner's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// What else it was started with: environment, wrapper, timer slack, filter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What else it was started with: environment, wrapper, timer slack.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub setting: Option<String>,
     /// Number of tasks.
-    #[serde(default, deserialize_with = "positive_if_known")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "positive_if_known"
+    )]
     pub tasks: Option<u64>,
     /// Tokens in flight, in each chain.
-    #[serde(default = "one", deserialize_with = "positive")]
+    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "positive")]
     pub tokens: u64,
     /// Chains of so many tasks that work at the same time.
     #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "positive")]
@@ -145,7 +153,11 @@ pub struct Process {
     #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "positive")]
     pub trips: u64,
     /// Hops per iteration; absent if nothing is handed over.
-    #[serde(default, deserialize_with = "positive_if_known")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "positive_if_known"
+    )]
     pub hops: Option<u64>,
     /// Arrivals in an iteration, each of all tasks, if a sample is a latency of theirs.
     #[serde(
@@ -158,85 +170,39 @@ pub struct Process {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Nature of a hop.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
     /// Async runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
-    /// Timed iterations.
-    pub samples: Option<Samples>,
-    /// CPU time, switches and faults of the timed iterations.
-    pub usage: Option<Usage>,
-    /// Its turns.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub slices: Vec<Slice>,
-    /// CPU time of the CPUs in use over the window in which it took turns with others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub account: Option<Account>,
-    /// Moves of its threads between CPUs meanwhile; absent if nothing is handed over.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub migrations: Option<u64>,
-    /// What the rest of the system did meanwhile.
-    pub interference: Option<Interference>,
-    /// Memory before the process and with all tasks at rest.
-    pub memory: Option<MemoryChange>,
-    /// Events of a further, untimed run (`--counters`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub counters: Option<Counters>,
-    /// From the start of building until all tasks ran.
-    pub setup_ns: Option<u64>,
-    /// The very first iteration.
-    pub first_ns: Option<u64>,
-    /// From the start of taking down until the last task was joined.
-    pub teardown_ns: Option<u64>,
-    /// Other distributions that the program measured.
-    #[serde(default, skip_serializing_if = "Extra::is_empty")]
-    pub extra: Extra,
-    /// It was interrupted.
-    #[serde(default)]
-    pub partial: bool,
-    /// Names of processes that it, or one alive beside it, left running; the runner ended them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub left_behind: Option<String>,
-    /// Cause of its failure.
-    pub error: Option<String>,
-    /// Reason for which it was not tried.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_run: Option<String>,
-    /// End of its standard error, if it failed and said more than one line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stderr: Option<String>,
 }
 
-impl Process {
-    /// A process of which nothing is known yet.
+impl Row {
+    /// A row of which the command alone is known.
     pub fn of(program: &str, args: Vec<String>) -> Self {
-        Process {
-            schema: SCHEMA,
-            kind: Kind::Process,
-            started: milliseconds(SystemTime::now()),
+        Row {
+            kind: Kind::Row,
+            run: 0,
+            row: 0,
+            case: 0,
+            twin: false,
+            side: None,
+            x: None,
             program: program.to_owned(),
             args,
+            cpus: None,
+            policy: None,
+            setting: None,
+            tasks: None,
             tokens: 1,
             chains: 1,
             trips: 1,
-            ..Process::default()
+            hops: None,
+            arrivals: None,
+            bytes: None,
+            claim: None,
+            runtime: None,
         }
-    }
-
-    /// How it ended. Old files tell by a prefix of the error that it was not tried.
-    pub fn outcome(&self) -> Ending<'_> {
-        match (&self.not_run, &self.error) {
-            (Some(reason), _) => Ending::NotRun(reason),
-            (None, Some(error)) => {
-                error.strip_prefix("not run: ").map_or(Ending::Failed(error), Ending::NotRun)
-            }
-            (None, None) => Ending::Measured,
-        }
-    }
-
-    /// True if it measured all that it should, and is a sample.
-    pub fn is_whole(&self) -> bool {
-        self.outcome() == Ending::Measured && !self.partial
     }
 
     /// Tokens that come out in an iteration: of all chains, each as often as it makes a round trip.
@@ -253,34 +219,129 @@ impl Process {
         }
     }
 
-    /// The same for all timed iterations together, with all of their requests.
-    pub fn timed(&self) -> Option<(u64, &'static str)> {
-        self.all_of(self.samples.as_ref()?.count)
-    }
-
-    /// The same for the iterations in which events were counted.
-    pub fn counted(&self) -> Option<(u64, &'static str)> {
-        self.all_of(self.counters.as_ref()?.iterations)
-    }
-
+    /// The same for so many iterations together, with all of their requests.
     fn all_of(&self, iterations: u64) -> Option<(u64, &'static str)> {
         let (repeats, unit) = self.repeats()?;
         let all = repeats.checked_mul(self.arrivals.unwrap_or(1))?.checked_mul(iterations)?;
         (all > 0).then_some((all, unit))
     }
+}
 
-    /// Interrupts between CPUs per hop or task; of the whole system.
-    pub fn wakeup_interrupts(&self) -> Option<f64> {
-        let interrupts = self.interference?.wakeup_interrupts()?;
-        Some(interrupts as f64 / self.timed()?.0 as f64)
+/// Processes that were alive together and took turns, and the time in which they did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// [`Kind::Group`].
+    pub kind: Kind,
+    /// Identity of its run.
+    pub run: u64,
+    /// Its number in the run, by which processes name it.
+    pub group: u32,
+    /// End of the last turn, in ms since 1970.
+    pub ended: u64,
+    /// CPU time of the CPUs in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
+    /// What kept the group waiting.
+    pub waits: Waits,
+}
+
+/// One process of a run. Times are in ns and sizes in bytes, unrounded; what is unknown is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Process {
+    /// [`Kind::Process`].
+    pub kind: Kind,
+    /// Identity of its run.
+    pub run: u64,
+    /// Number of its row.
+    pub row: u32,
+    /// Number of its group; absent if it took no turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<u32>,
+    /// Round, from 0.
+    pub round: u32,
+    /// Start, in ms since 1970.
+    pub started: u64,
+    /// Timed iterations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
+    /// CPU time, switches and faults of the timed iterations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Its turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<Slice>,
+    /// Moves of its threads between CPUs meanwhile; absent if nothing is handed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub migrations: Option<u64>,
+    /// Interrupts from one CPU to another during its turns, of the whole system; absent if it had one CPU. The wake-up of
+    /// a thread on an idle CPU is one of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<u64>,
+    /// Memory before the process and with all tasks at rest, if its section shows memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryChange>,
+    /// Events of a further, untimed run (`--counters`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counters>,
+    /// From the start of building until all tasks ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup_ns: Option<u64>,
+    /// The very first iteration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_ns: Option<u64>,
+    /// From the start of taking down until the last task was joined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub teardown_ns: Option<u64>,
+    /// Other distributions that the program measured.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+    /// It was interrupted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
+    /// Names of processes that it, or one alive beside it, left running; the runner ended them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_behind: Option<String>,
+    /// Cause of its failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Reason for which it was not tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_run: Option<String>,
+    /// End of its standard error, if it failed and said more than one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
+}
+
+impl Process {
+    /// A process that starts now.
+    pub fn begin() -> Self {
+        Process { started: milliseconds(SystemTime::now()), ..Process::default() }
+    }
+
+    /// How it ended.
+    pub fn outcome(&self) -> Ending<'_> {
+        match (&self.not_run, &self.error) {
+            (Some(reason), _) => Ending::NotRun(reason),
+            (None, Some(error)) => Ending::Failed(error),
+            (None, None) => Ending::Measured,
+        }
+    }
+
+    /// True if it measured all that it should, and is a sample.
+    pub fn is_whole(&self) -> bool {
+        self.outcome() == Ending::Measured && !self.partial
     }
 }
 
-/// A process together with the header of its run.
+/// A process together with what it shares with others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Header, shared by all processes of the run.
+    /// Header of its run.
     pub header: Arc<Run>,
+    /// Its command.
+    pub row: Arc<Row>,
+    /// The group in which it took turns.
+    pub group: Option<Arc<Group>>,
     /// The process itself.
     pub process: Process,
 }
@@ -294,26 +355,12 @@ impl Deref for Record {
 }
 
 impl Record {
-    /// Joins a process to its run; an error if the plan has no such case.
-    pub fn new(header: Arc<Run>, process: Process) -> Result<Self, String> {
-        if header.plan.get(process.case).is_none() {
-            return Err(format!("case {}: the plan of its run has none", process.case));
-        }
-        Ok(Record { header, process })
-    }
-
     /// CPUs that the process could use; those online if nothing tells.
     pub fn cpu_count(&self) -> Option<usize> {
         let machine = self.machine();
-        let lists = [&self.cpus, &machine.affinity, &machine.cpus_online];
+        let lists = [&self.row.cpus, &machine.affinity, &machine.cpus_online];
         let list = lists.into_iter().find_map(Option::as_ref)?;
         Some(crate::machine::cpu_list(list)?.len())
-    }
-
-    /// CPU time that the hypervisor gave to others, as a share of that of the CPUs that the process could use.
-    pub fn stolen(&self) -> Option<f64> {
-        let wall = self.samples.as_ref()?.mean * self.samples.as_ref()?.count as f64;
-        Some(self.interference?.steal? as f64 / (wall * self.cpu_count()? as f64))
     }
 
     /// Machine of its run.
@@ -323,8 +370,23 @@ impl Record {
 
     /// Its place in the plan; `None` if the plan has no such case.
     pub fn place(&self) -> Option<Place<'_>> {
-        let (section, case) = self.header.plan.get(self.case)?;
-        Some(Place { section, case, index: self.case })
+        let (section, case) = self.header.plan.get(self.row.case)?;
+        Some(Place { section, case, index: self.row.case })
+    }
+
+    /// Number and name of what all timed iterations are of: see [`Row::repeats`].
+    pub fn timed(&self) -> Option<(u64, &'static str)> {
+        self.row.all_of(self.samples.as_ref()?.count)
+    }
+
+    /// The same for the iterations in which events were counted.
+    pub fn counted(&self) -> Option<(u64, &'static str)> {
+        self.row.all_of(self.counters.as_ref()?.iterations)
+    }
+
+    /// Interrupts between CPUs per hop or task; of the whole system.
+    pub fn wakeup_interrupts(&self) -> Option<f64> {
+        Some(self.interrupts? as f64 / self.timed()?.0 as f64)
     }
 }
 
@@ -337,6 +399,18 @@ pub struct Place<'a> {
     pub case: &'a Case,
     /// Number of the cell, from 0.
     pub index: u32,
+}
+
+/// Writes facts without those that are unknown.
+fn without_nulls<S: Serializer>(facts: &impl Serialize, to: S) -> Result<S::Ok, S::Error> {
+    fn drop_nulls(value: &mut Value) {
+        let Value::Object(fields) = value else { return };
+        fields.retain(|_, field| !field.is_null());
+        fields.values_mut().for_each(drop_nulls);
+    }
+    let mut value = serde_json::to_value(facts).map_err(S::Error::custom)?;
+    drop_nulls(&mut value);
+    value.serialize(to)
 }
 
 /// A point of time in ms since 1970.

@@ -10,9 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 pub struct Slice {
     /// Turn of the round, from 0: slices of one turn lie next to each other.
     pub turn: u32,
-    /// Look before it, in µs since the run began.
-    pub at: u64,
-    /// From that look to the next one, in µs.
+    /// From the look before it to the next one, in µs.
     #[serde(deserialize_with = "positive")]
     pub window: u64,
     /// Timed iterations.
@@ -20,8 +18,6 @@ pub struct Slice {
     pub iterations: u64,
     /// Their time, in ns.
     pub total: u64,
-    /// Median iteration, in ns.
-    pub median: u64,
     /// Time that the host took from the CPUs that it may use, in µs; counted in ticks.
     pub stolen: Option<u64>,
     /// Share of the CPUs that other programs used around it, in parts per thousand.
@@ -50,8 +46,8 @@ impl Slice {
 
 impl Serialize for Slice {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Slice { turn, at, window, iterations, total, median, stolen, others, probes } = self;
-        (turn, at, window, iterations, total, median, stolen, others, probes).serialize(to)
+        let Slice { turn, window, iterations, total, stolen, others, probes } = self;
+        (turn, window, iterations, total, stolen, others, probes).serialize(to)
     }
 }
 
@@ -64,8 +60,6 @@ impl Serialize for Probe {
 /// CPU time of some CPUs over one window, all of it: what was measured, the host, other programs, and none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Start of the window, in µs since the run began; one window may be that of several processes.
-    pub at: u64,
     /// Wall time of the window times the number of CPUs, in ns.
     pub all: u64,
     /// Time in which the CPUs were idle or waited for a disk, in ns.
@@ -86,7 +80,6 @@ impl Account {
     #[must_use]
     pub fn plus(self, other: Account) -> Account {
         Account {
-            at: self.at,
             all: self.all.saturating_add(other.all),
             idle: self.idle.saturating_add(other.idle),
             busy: self.busy.saturating_add(other.busy),

@@ -43,21 +43,16 @@ pub(crate) struct Conditions {
 impl Conditions {
     pub(crate) fn of(figures: &Figures<'_>) -> Self {
         let records = figures.records;
-        // Programs that took turns have one account together.
-        let accounts: BTreeMap<(u64, u32, u64), Account> = records
-            .iter()
-            .filter_map(|r| r.account.map(|account| ((r.run, r.round, account.at), account)))
-            .collect();
+        let groups = || records.iter().filter_map(|record| record.group.as_ref());
+        let accounts: BTreeMap<(u64, u32), Account> =
+            groups().filter_map(|group| Some(((group.run, group.group), group.account?))).collect();
         let apart: Vec<f64> = figures.iter().flat_map(|figure| figure.runs.apart()).collect();
-        // A case that was not tried has no time; what ran last ended with its last slice.
+        // A case that was not tried has no time; what ran last ended with its group.
         let is_tried = |record: &&Record| !matches!(record.outcome(), Ending::NotRun(_));
         let tried = || records.iter().filter(is_tried);
         let first = tried().map(|record| record.started).min().unwrap_or(0);
-        let end = |record: &Record| {
-            let slice = record.slices.last().map_or(0, |slice| (slice.at + slice.window) / 1000);
-            record.started.max(record.header.started.saturating_add(slice))
-        };
-        let last = tried().map(end).max().unwrap_or(0);
+        let ends = groups().map(|group| group.ended).chain(tried().map(|record| record.started));
+        let last = ends.max().unwrap_or(0);
         Conditions {
             slices: figures.slices,
             account: accounts.into_values().reduce(Account::plus),

@@ -37,7 +37,7 @@ impl<'a> Figures<'a> {
     pub fn of(records: &'a [Record]) -> Self {
         let mut figures = Figures::of_processes(records);
         let sessions = sessions::of(records);
-        if sessions.len() > 1 && records.iter().all(|record| record.side.is_none()) {
+        if sessions.len() > 1 && records.iter().all(|record| record.row.side.is_none()) {
             let sessions: Vec<_> = sessions.into_iter().map(Figures::of_processes).collect();
             for figure in &mut figures.all {
                 let tried = sessions.iter().filter_map(|session| session.get(&figure.key));

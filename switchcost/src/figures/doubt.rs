@@ -32,7 +32,6 @@ pub(crate) enum Kind {
     FewRounds,
     NotSteady,
     ShortSamples,
-    HostTook,
     Throttled,
     HugePages,
     LeftBehind,
@@ -43,10 +42,10 @@ pub(crate) enum Kind {
 impl Kind {
     /// Grade of a figure with this doubt.
     pub(crate) fn grade(self) -> Grade {
-        use Kind::{Contradicted, FewSlices, HostTook, HugePages, Slowed, Uncertain};
+        use Kind::{Contradicted, FewSlices, HugePages, Slowed, Uncertain};
         match self {
             Contradicted => Grade::Contradicted,
-            Slowed | Uncertain | FewSlices | HostTook | HugePages => Grade::Disturbed,
+            Slowed | Uncertain | FewSlices | HugePages => Grade::Disturbed,
             _ => Grade::Sure,
         }
     }
@@ -59,7 +58,7 @@ impl Kind {
             Kind::Uncertain => Some("times uncertain by {}"),
             Kind::FewSlices => Some("other work in {} of the rounds"),
             Kind::Busy => Some("other programs used {} of the CPU time"),
-            Kind::Stolen | Kind::HostTook => Some("the host took {} of the CPU time"),
+            Kind::Stolen => Some("the host took {} of the CPU time"),
             Kind::Unsteady => Some("equal runs {} apart"),
             Kind::Drift => Some("a yardstick moved by {}"),
             _ => None,

@@ -28,8 +28,8 @@ const UNCERTAIN: f64 = 0.05;
 const LOADED: (f64, f64) = (2.0, 0.5);
 
 pub(crate) fn of_process(record: &Record) -> Vec<Doubt> {
-    let all: [fn(&Record) -> Option<Doubt>; 7] =
-        [not_steady, short_samples, host_took, throttled, huge_pages, left_behind, unvalidated];
+    let all: [fn(&Record) -> Option<Doubt>; 6] =
+        [not_steady, short_samples, throttled, huge_pages, left_behind, unvalidated];
     all.iter().filter_map(|find| find(record)).chain(unreadable(record)).collect()
 }
 
@@ -46,7 +46,7 @@ fn not_steady(record: &Record) -> Option<Doubt> {
 
 fn short_samples(record: &Record) -> Option<Doubt> {
     let (shortest, step) = (record.samples.as_ref()?.min, record.machine().clock_step_ns?);
-    if record.arrivals.is_some() || shortest >= step.saturating_mul(1000) {
+    if record.row.arrivals.is_some() || shortest >= step.saturating_mul(1000) {
         return None;
     }
     let text = format!(
@@ -57,14 +57,8 @@ fn short_samples(record: &Record) -> Option<Doubt> {
     Some(Doubt::new(Kind::ShortSamples, step as f64 / shortest.max(1) as f64, text))
 }
 
-/// For a process that took no turns; others have an account.
-fn host_took(record: &Record) -> Option<Doubt> {
-    let share = record.stolen().filter(|_| record.slices.is_empty())?;
-    Doubt::above(0.01, Kind::HostTook, share, "The host gave {} of the measured time to others.")
-}
-
 fn throttled(record: &Record) -> Option<Doubt> {
-    let ns = record.interference?.throttled.filter(|&ns| ns > 0)? as f64;
+    let ns = record.group.as_ref()?.waits.throttled.filter(|&ns| ns > 0)? as f64;
     let text = format!("A CPU quota (cpu.max) stopped the process for {}.", Nanos(ns));
     Some(Doubt::new(Kind::Throttled, ns, text))
 }
@@ -84,7 +78,7 @@ fn left_behind(record: &Record) -> Option<Doubt> {
 }
 
 fn unvalidated(record: &Record) -> Option<Doubt> {
-    let cpus = record.cpu_count().filter(|&cpus| cpus > VALIDATED && record.chains > 1)?;
+    let cpus = record.cpu_count().filter(|&cpus| cpus > VALIDATED && record.row.chains > 1)?;
     let text = format!(
         "Several chains at once were only validated on {VALIDATED} CPUs, but this process had {cpus}."
     );
@@ -98,7 +92,7 @@ fn unreadable(record: &Record) -> impl Iterator<Item = Doubt> {
     let files = [
         ("/proc/PID/smaps_rollup", held.is_some_and(|memory| memory.resident.is_none())),
         ("/proc/meminfo", held.is_some_and(|memory| memory.system_slab.is_none())),
-        ("/proc/stat", record.interference.is_some_and(|i| i.steal.is_none())),
+        ("/proc/stat", record.slices.iter().any(|slice| slice.stolen.is_none())),
     ];
     files.into_iter().filter(|(_, is_missing)| *is_missing).map(|(file, _)| {
         let text = format!("{file} cannot be read, so its figures are missing.");
@@ -274,6 +268,8 @@ pub(crate) fn names(figures: &[&Figure<'_>]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::testing;
 
@@ -284,9 +280,9 @@ mod tests {
     #[test]
     fn samples_are_short_by_the_clock_that_took_them() {
         let mut record = testing::record("p", 1, &[10_000; 9]);
-        std::sync::Arc::make_mut(&mut record.header).machine.clock_step_ns = Some(20);
+        Arc::make_mut(&mut record.header).machine.clock_step_ns = Some(20);
         assert_eq!(kinds(&record), [Kind::ShortSamples]);
-        record.process.arrivals = Some(250);
+        Arc::make_mut(&mut record.row).arrivals = Some(250);
         assert_eq!(kinds(&record), []);
     }
 
@@ -294,8 +290,8 @@ mod tests {
     fn chains_on_more_cpus_than_were_checked_are_a_doubt() {
         for (chains, cpus, is_doubt) in [(4, "0-1", false), (1, "0-7", false), (2, "0-7", true)] {
             let mut record = testing::record("p", 1, &[10_000; 9]);
-            record.process.chains = chains;
-            record.process.cpus = Some(cpus.to_owned());
+            let row = Arc::make_mut(&mut record.row);
+            (row.chains, row.cpus) = (chains, Some(cpus.to_owned()));
             assert_eq!(kinds(&record) == [Kind::Unvalidated], is_doubt);
         }
     }

@@ -60,7 +60,7 @@ fn row(sides: [Option<&Figure<'_>>; 2]) -> Option<Row> {
     let timed: Vec<&Timed<'_>> =
         [&a, &twin, &b].into_iter().flat_map(BTreeMap::values).flatten().copied().collect();
     let metric = any.metric().clone();
-    let repeats = timed.iter().find_map(|timed| timed.record.repeats());
+    let repeats = timed.iter().find_map(|timed| timed.record.row.repeats());
     let repeats = repeats.filter(|_| metric.quantity() == Quantity::Time);
     let kind = if metric == Metric::Memory { Kind::Memory } else { Kind::Time };
     let mut faults = sides.iter().zip(["A", "B"]).filter_map(|(of, side)| fault((*of)?, side));
@@ -114,7 +114,7 @@ fn pair(first: &[&Timed<'_>], second: &[&Timed<'_>]) -> Option<Pair> {
 /// others' work would hide a change.
 fn slope(side: &[&Timed<'_>]) -> Option<f64> {
     let point =
-        |timed: &&Timed<'_>| Some((timed.record.x? as f64, timed.record.resident()? as f64));
+        |timed: &&Timed<'_>| Some((timed.record.row.x? as f64, timed.record.resident()? as f64));
     let (tasks, bytes): (Vec<f64>, Vec<f64>) = side.iter().filter_map(point).unzip();
     Some(stats::fit_line(&tasks, &bytes, basis::CONFIDENCE)?.slope.estimate)
 }

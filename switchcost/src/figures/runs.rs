@@ -64,8 +64,8 @@ pub(crate) fn places(record: &Record) -> Vec<(Key, Metric, usize)> {
         section: section.title.clone(),
         row: case.row.clone(),
         column: case.column.clone(),
-        x: record.x.filter(|_| case.over.is_some()),
-        side: record.side.unwrap_or(Side::A),
+        x: record.row.x.filter(|_| case.over.is_some()),
+        side: record.row.side.unwrap_or(Side::A),
     };
     let further = section.also.iter().map(|also| {
         // A point of a curve has one height: another figure is another curve.
@@ -101,7 +101,7 @@ impl<'a> Runs<'a> {
     /// is followed by a failure.
     pub(crate) fn add(&mut self, timed: &Timed<'a>) {
         let record = timed.record;
-        let slot = (round(record), record.tasks, record.twin);
+        let slot = (round(record), record.row.tasks, record.row.twin);
         let is_worse = |earlier: &Timed<'_>| earlier.record.is_whole() && !record.is_whole();
         if !self.slots.get(&slot).is_some_and(is_worse) {
             self.slots.insert(slot, timed.clone());
@@ -145,7 +145,7 @@ impl<'a> Runs<'a> {
 
     /// True if its processes were restricted to CPUs.
     pub(crate) fn is_pinned(&self) -> bool {
-        self.whole.first().is_some_and(|record| record.cpus.is_some())
+        self.whole.first().is_some_and(|record| record.row.cpus.is_some())
     }
 
     /// True if they depend on the machine alone, and on no scheduler's placement.

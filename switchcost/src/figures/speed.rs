@@ -237,8 +237,8 @@ fn process<'a>(
     }
     Some(Process {
         index,
-        case: (&place.section.title, &place.case.row, &place.case.column, record.x),
-        group: (record.twin, record.side == Some(facts::Side::B)),
+        case: (&place.section.title, &place.case.row, &place.case.column, record.row.x),
+        group: (record.row.twin, record.row.side == Some(facts::Side::B)),
         round: round(record),
         cpus: record.slices[0].probes.len(),
         is_short: if is_tail { looks.len() < all.len() } else { 2 * looks.len() < all.len() },

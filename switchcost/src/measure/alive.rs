@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use contract::message::{Distribution, Extra, MOST_SAMPLES, Usage};
-use facts::{Counters, Memory, Process, distribution};
+use facts::{Counters, Memory, Process, Row, distribution};
 use facts::{counters, memory, usage};
 
 use super::seat::{Options, SLICE, Seat};
@@ -70,6 +70,7 @@ impl Alive {
     pub(super) fn get_ready(
         &mut self,
         seat: &Seat<'_>,
+        row: &mut Row,
         process: &mut Process,
     ) -> anyhow::Result<()> {
         let Ready { pids, setup_ns, first_ns, description } = self.session.ready(seat.described)?;
@@ -79,21 +80,21 @@ impl Alive {
         self.threads = description.needs.threads.of(description.tasks);
         self.has_hops = description.hops.is_some();
         (process.setup_ns, process.first_ns) = (setup_ns, first_ns);
-        process.tasks = Some(description.tasks);
-        process.tokens = description.tokens;
-        (process.chains, process.trips) = (description.chains, description.trips);
-        process.hops = description.hops;
-        process.bytes = description.bytes;
-        process.arrivals = description.arrivals;
-        process.claim = Some(description.claim);
-        process.runtime = description.runtime;
+        row.tasks = Some(description.tasks);
+        row.tokens = description.tokens;
+        (row.chains, row.trips) = (description.chains, description.trips);
+        row.hops = description.hops;
+        row.bytes = description.bytes;
+        row.arrivals = description.arrivals;
+        row.claim = Some(description.claim);
+        row.runtime = description.runtime;
         // Of a slope nothing is timed. Its tasks must have worked once, if they do not do so in a hold.
         let is_slope = seat.case.section.metric.is_slope();
         if is_slope && self.has_hops {
             self.session.run(1, None)?;
         }
         // Before others start: the kernel's memory is that of the whole system.
-        if !seat.case.skip_hold {
+        if seat.case.is_held() {
             let held = self.session.hold()?;
             if let Some(change) = &mut process.memory {
                 change.held = Some(memory::of(&held));
@@ -106,7 +107,7 @@ impl Alive {
         // A few that are not kept: how long one takes, and whether the program counts its own usage. An open loop has
         // windows of a length of their own.
         let few = if seat.iterations.is_some() { 1 } else { 3 };
-        if iters > 1 && !description.alone && process.arrivals.is_none() {
+        if iters > 1 && !description.alone && row.arrivals.is_none() {
             let ran = self.session.run(few.min(iters), None)?;
             self.counts_usage = ran.usage.is_some();
             let shortest = ran.samples.iter().min().copied().unwrap_or(1).max(1);
@@ -174,8 +175,8 @@ impl Alive {
             merge(&mut process.extra, ran.extra);
             process.extra.extend(distribution(&ran.samples).map(|d| (pass.clone(), d)));
         }
-        let [peak_resident, peak_virtual] = memory::peaks(&self.pids);
         if let Some(change) = &mut process.memory {
+            let [peak_resident, peak_virtual] = memory::peaks(&self.pids);
             let held = change.held.unwrap_or_default();
             change.held = Some(Memory { peak_resident, peak_virtual, ..held });
         }

@@ -9,14 +9,14 @@ use nix::sys::resource::{Resource, getrlimit};
 use crate::plan::{Case, Point};
 
 /// Programs that are alive together: places of cases, those that are compared side by side.
-pub(crate) type Group = Vec<Vec<usize>>;
+pub(crate) type Blocks = Vec<Vec<usize>>;
 
 /// Groups of the cases that are due: each alone that must be, the others with all that fit.
 pub(crate) fn groups_of<'a>(
     cases: &[Case],
     due: &[usize],
     description: impl Fn(usize) -> Option<&'a Description>,
-) -> Vec<Group> {
+) -> Vec<Blocks> {
     let (shared, alone): (Vec<usize>, Vec<usize>) =
         due.iter().partition(|&&k| description(k).is_some_and(|d| !d.alone));
     let blocks = blocks(&shared.iter().map(|&k| &cases[k]).collect::<Vec<_>>());
@@ -71,8 +71,8 @@ fn fitting(
     needs: impl Fn(usize) -> Needs,
     limits: &Limits,
     most: usize,
-) -> Vec<Group> {
-    let mut groups: Vec<(Needs, Group)> = Vec::new();
+) -> Vec<Blocks> {
+    let mut groups: Vec<(Needs, Blocks)> = Vec::new();
     for block in blocks {
         let own = block.iter().map(|&case| needs(case)).fold(Needs::default(), together);
         let room = groups.iter_mut().find(|(all, blocks)| {

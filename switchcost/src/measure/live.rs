@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use contract::message::Usage;
 use contract::units::counted;
-use facts::{Account, Interference, MemoryChange, Process, Samples, Side, Slice, memory};
+use facts::{MemoryChange, Process, Row, Samples, Side, Slice, memory};
 use nix::sys::signal::Signal;
 
 use super::alive::{Alive, merge};
@@ -24,47 +24,40 @@ pub(super) struct Live<'a> {
     setting: Setting,
     /// CPUs that it may use.
     pub(super) cpus: Vec<u32>,
-    /// Its record; `memory` is there once it was started.
+    /// What is known of its command and of itself.
+    row: Row,
     process: Process,
+    has_begun: bool,
     /// `None` before its start and after its end.
     alive: Option<Alive>,
     samples: Vec<u64>,
     used: Option<Usage>,
-    interrupts: Interference,
     /// Time of all its requests, settling and answers included.
     asked: Duration,
     /// Time that it took until it was ended, if it took longer than it may.
     lost: Option<Duration>,
 }
 
-/// What is known of the turns of a group when they are over.
-pub(super) struct Turns {
-    /// True if its time was up before all slices had run.
-    pub(super) are_short: bool,
-    /// Interference while they lasted.
-    pub(super) interference: Interference,
-    /// CPU time of that while.
-    pub(super) account: Option<Account>,
-}
-
 impl<'a> Live<'a> {
     /// A program that is to be started among the CPUs that the runner may use.
     pub(super) fn new(seat: &'a Seat<'a>, allowed: Option<&Cpus>) -> Self {
-        let mut process = Process::of(&seat.case.program, seat.case.args());
-        let setting = seat.case.setting_among(allowed);
-        process.cpus = setting.cpus.as_ref().map(ToString::to_string);
-        process.policy = setting.policy.map(|policy| policy.name().to_owned());
-        process.setting = Some(setting.to_string()).filter(|text| !text.is_empty());
+        let case = seat.case;
+        let mut row = case.row();
+        let setting = case.setting_among(allowed);
+        row.cpus = setting.cpus.as_ref().map(ToString::to_string);
+        row.policy = setting.policy.map(|policy| policy.name().to_owned());
+        row.setting = Some(setting.to_string()).filter(|text| !text.is_empty());
         let cpus = setting.cpus.as_ref().or(allowed);
         Live {
             seat,
             cpus: cpus.map_or(Vec::new(), |cpus| cpus.list().to_vec()),
             setting,
-            process,
+            row,
+            process: Process::begin(),
+            has_begun: false,
             alive: None,
             samples: Vec::new(),
             used: None,
-            interrupts: Interference::default(),
             asked: Duration::ZERO,
             lost: None,
         }
@@ -72,13 +65,16 @@ impl<'a> Live<'a> {
 
     /// Starts it, and looks at its memory before anybody else starts.
     pub(super) fn start(&mut self, options: &Options) {
-        self.process.memory = Some(MemoryChange { before: memory::system(), held: None });
-        let args = [&self.process.args[..], &["--controlled".to_owned()]].concat();
+        self.has_begun = true;
+        if self.seat.case.shows_memory() {
+            self.process.memory = Some(MemoryChange { before: memory::system(), held: None });
+        }
+        let args = [&self.row.args[..], &["--controlled".to_owned()]].concat();
         match Session::start(self.seat.program, &args, &self.setting, options.limit()) {
             Ok(session) => {
                 self.alive = Some(Alive::new(session));
                 let seat = self.seat;
-                self.attempt(|alive, process| alive.get_ready(seat, process));
+                self.attempt(|alive, row, process| alive.get_ready(seat, row, process));
             }
             Err(e) => self.process.error = Some(format!("{e:#}")),
         }
@@ -91,7 +87,7 @@ impl<'a> Live<'a> {
 
     /// Ends it for a reason that is not its own, or does not start it.
     pub(super) fn fail(&mut self, why: &str) {
-        self.attempt::<()>(|_, _| bail!(why.to_owned()));
+        self.attempt::<()>(|_, _, _| bail!(why.to_owned()));
         self.process.error.get_or_insert_with(|| why.to_owned());
     }
 
@@ -117,10 +113,15 @@ impl<'a> Live<'a> {
     /// Does something with it if it is alive; a fault ends it, with the cause in the record.
     fn attempt<T>(
         &mut self,
-        work: impl FnOnce(&mut Alive, &mut Process) -> anyhow::Result<T>,
+        work: impl FnOnce(&mut Alive, &mut Row, &mut Process) -> anyhow::Result<T>,
     ) -> Option<T> {
         let begun = Instant::now();
-        let done = work(self.alive.as_mut()?, &mut self.process);
+        let alive = self.alive.as_mut()?;
+        let mut done = work(alive, &mut self.row, &mut self.process);
+        if done.is_ok() && alive.session.group.is_overdue() {
+            // It answered when it was asked to end.
+            done = Err(HasEnded.into());
+        }
         done.map_err(|fault| self.end_session(Some(fault), begun)).ok()
     }
 
@@ -134,7 +135,7 @@ impl<'a> Live<'a> {
         watch: &mut Watch,
     ) -> Option<Look> {
         let left = self.seat.case.iters.saturating_sub(self.samples.len() as u64);
-        let done = self.attempt(|alive, _| alive.run(left))?;
+        let done = self.attempt(|alive, _, _| alive.run(left))?;
         self.asked += done.took;
         let ran = done.ran;
         // Fewer, or none, if it was asked to end.
@@ -145,15 +146,13 @@ impl<'a> Live<'a> {
         let after = watch.look(probed, self.cpus.len() > 1);
         let at = (place, self.process.slices.len());
         let (slice, interrupts) = watch.slice(turn, (&before, &after), &self.cpus, done.used, at);
-        let mut sorted = ran.samples.clone();
-        sorted.sort_unstable();
         self.process.slices.push(Slice {
-            iterations: sorted.len() as u64,
-            total: sorted.iter().sum(),
-            median: sorted[sorted.len() / 2],
+            iterations: ran.samples.len() as u64,
+            total: ran.samples.iter().sum(),
             ..slice
         });
-        self.interrupts = self.interrupts.plus(interrupts);
+        let interrupts = [self.process.interrupts, interrupts].into_iter().flatten();
+        self.process.interrupts = interrupts.reduce(u64::saturating_add);
         self.used = if self.samples.is_empty() {
             ran.usage
         } else {
@@ -170,43 +169,36 @@ impl<'a> Live<'a> {
     }
 
     /// Sums up the slices, asks for what is not timed, and ends it: its record, or `None` if no time was left for it.
-    pub(super) fn end(mut self, options: &Options, turns: &Turns) -> Option<Measured> {
-        self.attempt(|alive, _| alive.session.ensure_placed());
+    /// `are_short` if the time was up before all slices had run.
+    pub(super) fn end(mut self, options: &Options, are_short: bool) -> Option<Measured> {
+        self.attempt(|alive, _, _| alive.session.ensure_placed());
         let count = self.process.slices.len() as u32;
-        let has_begun = self.process.memory.is_some() || self.has_failed() || self.process.partial;
-        if !has_begun || turns.are_short && count == 0 && self.slices() > 0 {
+        let is_told = self.has_begun || self.has_failed() || self.process.partial;
+        if !is_told || are_short && count == 0 && self.slices() > 0 {
             return None;
         }
-        self.process.partial |= !turns.are_short && count < self.slices();
+        self.process.partial |= !are_short && count < self.slices();
         if count > 0 {
-            self.sum_up(turns);
+            self.sum_up();
             self.process.samples = Samples::of(&self.samples);
         }
         if !self.process.partial && signals::received().is_none() {
             let case = self.seat.case;
-            self.attempt(|alive, process| alive.ask_further(case, options, process));
+            self.attempt(|alive, _, process| alive.ask_further(case, options, process));
         }
         self.end_session(None, Instant::now());
         if let (Some(error), Some(samples)) = (&mut self.process.error, &self.process.samples) {
             *error += &format!("; timed before: {}", counted(samples.count, "iteration"));
         }
-        Some(Measured { process: self.process, lost: self.lost })
+        Some(Measured { row: self.row, process: self.process, lost: self.lost })
     }
 
-    fn sum_up(&mut self, turns: &Turns) {
+    fn sum_up(&mut self) {
         let process = &mut self.process;
-        let stolen = process.slices.iter().map(|slice| slice.stolen).sum::<Option<u64>>();
-        process.interference = Some(Interference {
-            steal: stolen.map(|us| us * 1000),
-            rescheduling: self.interrupts.rescheduling,
-            function_calls: self.interrupts.function_calls,
-            ..turns.interference
-        });
-        process.account = turns.account;
         let Some(alive) = &self.alive else { return };
         // Settling is not timed, and these count it too.
         let timed = Duration::from_nanos(self.samples.iter().sum()).as_secs_f64();
-        let share = match process.arrivals {
+        let share = match self.row.arrivals {
             // Nothing settles, and a sample is CPU time.
             Some(_) => 1.0,
             None => (timed / self.asked.as_secs_f64().max(1e-9)).min(1.0),

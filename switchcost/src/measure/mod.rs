@@ -9,6 +9,7 @@ pub(crate) mod header;
 pub(crate) mod launch;
 mod live;
 pub mod pacing;
+mod privacy;
 pub mod probe;
 pub(crate) mod process_group;
 pub mod rounds;

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use contract::message::Description;
-use facts::{Process, Record, Run};
+use facts::{Group, Process, Record, Row, Run};
 use humantime::format_duration;
 
 use crate::measure::deadline::Time;
-use crate::measure::groups::{Group, groups_of};
+use crate::measure::groups::{Blocks, groups_of};
 use crate::measure::header;
 use crate::measure::pacing::{Aim, Wall};
+use crate::measure::privacy::Privacy;
 use crate::measure::probe;
 use crate::measure::store::Store;
 use crate::measure::turns::{self, Measured, Options, Seat};
@@ -45,7 +46,11 @@ pub struct Rounds {
     store: Store,
     /// What all records share.
     pub header: Arc<Run>,
-    begun: Instant,
+    is_header_kept: bool,
+    privacy: Privacy,
+    rows: Vec<Arc<Row>>,
+    /// Number of groups so far.
+    groups: u32,
     records: Vec<Record>,
     /// Points that timed out in a limited time: it has no room for more of them.
     given_up: HashSet<Point>,
@@ -78,11 +83,16 @@ impl Rounds {
             cases.iter().chain(absent.iter().map(|(case, _)| case)).cloned().collect();
         let mut header = header::begin(seed, programs.build(), &all);
         tell(&mut header);
+        let privacy = Privacy::of_this_process();
+        privacy.run(&mut header);
         let mut rounds = Rounds {
             programs,
             store,
             header: Arc::new(header),
-            begun: Instant::now(),
+            is_header_kept: false,
+            privacy,
+            rows: Vec::new(),
+            groups: 0,
             records: Vec::new(),
             given_up: HashSet::new(),
             lost: Duration::ZERO,
@@ -190,8 +200,8 @@ impl Rounds {
                 None => cases.push(case),
                 Some(Missing::Unavailable(why)) => self.leave_out(&case, &why)?,
                 Some(Missing::Failed(why)) => {
-                    let process = Process { error: Some(why), ..process_of(&case) };
-                    self.keep(&case, process, 0)?;
+                    let process = Process { error: Some(why), ..Process::begin() };
+                    self.keep(case.row(), process, None)?;
                 }
             }
         }
@@ -205,7 +215,7 @@ impl Rounds {
         time: Duration,
     ) -> anyhow::Result<()> {
         let begun: HashSet<Point> =
-            self.records.iter().map(|record| (record.case, record.x)).collect();
+            self.records.iter().map(|record| (record.row.case, record.row.x)).collect();
         let reason = format!("not started within the --budget of {}", format_duration(time));
         for case in cases.iter().filter(|case| !begun.contains(&case.point())) {
             self.leave_out(case, &reason)?;
@@ -260,15 +270,16 @@ impl Rounds {
             self.has_begun = true;
             let begun = Instant::now();
             let members: Vec<usize> = group.concat();
-            let measured = self.measure(cases, &group, round, progress, &mut rng);
+            let (turns, measured) = self.measure(cases, &group, round, progress, &mut rng);
             let all = || measured.iter().flatten();
             let slices = all().flat_map(|measured| &measured.process.slices);
             let timed = Duration::from_micros(slices.map(|slice| slice.window).sum());
             let lost: Duration = all().filter_map(|measured| measured.lost).sum();
             self.lost += lost;
             let fixed = begun.elapsed().saturating_sub(timed + lost);
+            let turns = if timed.is_zero() { None } else { Some(self.keep_group(turns)?) };
             for (&place, measured) in members.iter().zip(measured) {
-                let Some(Measured { process, lost }) = measured else { continue };
+                let Some(Measured { row, process, lost }) = measured else { continue };
                 let case = &cases[place];
                 if lost.is_none() {
                     walls[place] = Some(Wall::of(&process, fixed / members.len() as u32));
@@ -276,7 +287,8 @@ impl Rounds {
                     self.given_up.insert(case.point());
                 }
                 self.sizes.extend(largest_slice(&process).map(|size| (case.into(), size)));
-                self.keep(case, process, round)?;
+                let turns = turns.as_ref().filter(|_| !process.slices.is_empty());
+                self.keep(row, Process { round, ..process }, turns)?;
                 progress.advance();
             }
         }
@@ -287,11 +299,11 @@ impl Rounds {
     fn measure(
         &self,
         cases: &[Case],
-        group: &Group,
+        group: &Blocks,
         round: u32,
         progress: &Progress,
         rng: &mut fastrand::Rng,
-    ) -> Vec<Option<Measured>> {
+    ) -> (Group, Vec<Option<Measured>>) {
         let seat = |&k: &usize| {
             let case = &cases[k];
             Some(Seat {
@@ -312,27 +324,61 @@ impl Rounds {
         };
         progress.show(round, &name);
         let tell = |turn, turns| progress.show(round, &format!("{name}: turn {turn} of {turns}"));
-        turns::measure(&seats, &blocks, &self.options, self.begun, rng, tell)
+        turns::measure(&seats, &blocks, &self.options, rng, tell)
     }
 
-    /// Puts a process into its place in the run, and stores it.
-    fn keep(&mut self, case: &Case, mut process: Process, round: u32) -> anyhow::Result<()> {
-        if self.records.is_empty() {
-            self.store.append(&*self.header)?;
-        }
-        process.run = self.header.id;
-        (process.case, process.round) = (case.index, round);
-        (process.twin, process.side, process.x) = (case.twin, case.side, case.x);
+    /// Stores a process, and its row if that is new.
+    fn keep(
+        &mut self,
+        mut row: Row,
+        mut process: Process,
+        group: Option<&Arc<Group>>,
+    ) -> anyhow::Result<()> {
+        self.keep_header()?;
+        self.privacy.row(&mut row);
+        self.privacy.process(&mut process);
+        row.run = self.header.id;
+        let known =
+            self.rows.iter().rev().find(|known| Row { row: known.row, ..row.clone() } == ***known);
+        let row = match known {
+            Some(known) => known.clone(),
+            None => {
+                row.row = self.rows.len() as u32;
+                self.store.append(&row)?;
+                self.rows.push(Arc::new(row));
+                self.rows[self.rows.len() - 1].clone()
+            }
+        };
+        (process.run, process.row) = (self.header.id, row.row);
+        process.group = group.map(|group| group.group);
         self.store.append(&process)?;
-        let record = Record::new(self.header.clone(), process).map_err(anyhow::Error::msg)?;
-        self.records.push(record);
+        let header = self.header.clone();
+        self.records.push(Record { header, row, group: group.cloned(), process });
+        Ok(())
+    }
+
+    /// Stores what processes have in common that took turns.
+    fn keep_group(&mut self, mut group: Group) -> anyhow::Result<Arc<Group>> {
+        self.keep_header()?;
+        (group.run, group.group) = (self.header.id, self.groups);
+        self.groups += 1;
+        self.store.append(&group)?;
+        Ok(Arc::new(group))
+    }
+
+    /// Stores the header before anything else.
+    fn keep_header(&mut self) -> anyhow::Result<()> {
+        if !self.is_header_kept {
+            self.store.append(&*self.header)?;
+            self.is_header_kept = true;
+        }
         Ok(())
     }
 
     /// Stores that a case is not run, and why, so that the file tells what is missing.
     fn leave_out(&mut self, case: &Case, reason: &str) -> anyhow::Result<()> {
-        let process = Process { not_run: Some(reason.to_owned()), ..process_of(case) };
-        self.keep(case, process, 0)
+        let process = Process { not_run: Some(reason.to_owned()), ..Process::begin() };
+        self.keep(case.row(), process, None)
     }
 
     /// The file they are in.
@@ -348,8 +394,4 @@ impl Rounds {
 
 fn largest_slice(process: &Process) -> Option<u64> {
     process.slices.iter().map(|slice| slice.iterations).max()
-}
-
-fn process_of(case: &Case) -> Process {
-    Process::of(&case.program, case.flags.clone())
 }

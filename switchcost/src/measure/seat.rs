@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use contract::message::Description;
-use facts::Process;
+use facts::{Process, Row};
 
 use super::deadline::{Deadline, Time};
 use crate::plan::Case;
@@ -70,7 +70,9 @@ pub struct Seat<'a> {
 /// A process that was measured.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Its record.
+    /// Its command, and what its program said of it.
+    pub row: Row,
+    /// The process itself.
     pub process: Process,
     /// Time that it took until it was ended, if it took longer than it may.
     pub lost: Option<Duration>,

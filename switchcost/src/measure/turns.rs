@@ -4,15 +4,15 @@
 //! to each other. Never two slices at once: the others wait for their standard input.
 
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::SystemTime;
 
-use facts::{Side, interference};
+use facts::{Group, Kind, Side, interference, milliseconds};
 use nix::sched::sched_setaffinity;
 use nix::unistd::Pid;
 
 use super::around::Within;
 use super::deadline::Deadline;
-use super::live::{Live, Turns};
+use super::live::Live;
 pub use super::seat::{Measured, Options, SLICE, Seat};
 use super::watch::{Look, Watch, drawn};
 use crate::plan::scheduling::Cpus;
@@ -28,10 +28,9 @@ pub fn measure(
     seats: &[Seat<'_>],
     blocks: &[Vec<usize>],
     options: &Options,
-    begun: Instant,
     rng: &mut fastrand::Rng,
     mut tell: impl FnMut(u32, u32),
-) -> Vec<Option<Measured>> {
+) -> (Group, Vec<Option<Measured>>) {
     let allowed = ensure_same_cpus();
     let mut lives: Vec<Live<'_>> =
         seats.iter().map(|seat| Live::new(seat, allowed.as_ref().ok())).collect();
@@ -54,14 +53,21 @@ pub fn measure(
             }
         }
     }
-    let mut watch = Watch::new(begun, lives.iter().flat_map(|live| live.cpus.clone()));
+    let mut watch = Watch::new(lives.iter().flat_map(|live| live.cpus.clone()));
     let before = interference::waits();
     let are_short =
         take_turns(&mut lives, blocks, options.deadline, &mut watch, &mut within, rng, &mut tell);
     drop(within);
-    let interference = interference::waits().since(before);
-    let turns = Turns { are_short, interference, account: watch.account() };
-    lives.into_iter().map(|live| live.end(options, &turns)).collect()
+    let group = Group {
+        kind: Kind::Group,
+        run: 0,
+        group: 0,
+        ended: milliseconds(SystemTime::now()),
+        account: watch.account(),
+        waits: interference::waits().since(before),
+    };
+    let measured = lives.into_iter().map(|live| live.end(options, are_short)).collect();
+    (group, measured)
 }
 
 /// True if programs that timed out have brought a group to the end of its time.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use facts::interference::{self, CpuTime};
 use facts::speed;
-use facts::{Account, Interference, Probe, Slice};
+use facts::{Account, Probe, Slice};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
@@ -24,12 +24,13 @@ pub(crate) struct Look {
     /// CPU time of the runner, in ns.
     own: u64,
     probes: BTreeMap<u32, u32>,
-    interrupts: Option<Interference>,
+    /// Interrupts between CPUs so far, if they are wanted and known.
+    interrupts: Option<u64>,
+    counts_interrupts: bool,
 }
 
 /// Observer of a group of sessions.
 pub(crate) struct Watch {
-    begun: Instant,
     home: Option<CpuSet>,
     /// CPUs in use.
     cpus: BTreeSet<u32>,
@@ -47,7 +48,7 @@ impl Look {
     /// True if these CPUs were probed, and the interrupts between CPUs counted if they are wanted.
     pub(crate) fn covers(&self, cpus: &[u32], interrupts: bool) -> bool {
         cpus.iter().all(|cpu| self.probes.contains_key(cpu))
-            && (self.interrupts.is_some() || !interrupts)
+            && (self.counts_interrupts || !interrupts)
     }
 }
 
@@ -62,10 +63,9 @@ pub(crate) fn drawn(cpus: &[u32], rng: &mut fastrand::Rng) -> Vec<u32> {
 }
 
 impl Watch {
-    /// An observer of these CPUs; `begun` is the start of the run.
-    pub(crate) fn new(begun: Instant, cpus: impl IntoIterator<Item = u32>) -> Self {
+    /// An observer of these CPUs.
+    pub(crate) fn new(cpus: impl IntoIterator<Item = u32>) -> Self {
         Watch {
-            begun,
             home: sched_getaffinity(Pid::from_raw(0)).ok(),
             cpus: cpus.into_iter().collect(),
             window: None,
@@ -88,7 +88,8 @@ impl Watch {
             times: interference::cpu_times(),
             own: own.map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64),
             probes,
-            interrupts: interrupts.then(interference::interrupts),
+            interrupts: interrupts.then(interference::interrupts).flatten(),
+            counts_interrupts: interrupts,
         }
     }
 
@@ -101,7 +102,7 @@ impl Watch {
         cpus: &[u32],
         used: Option<u64>,
         place: (usize, usize),
-    ) -> (Slice, Interference) {
+    ) -> (Slice, Option<u64>) {
         let window = after.at.duration_since(before.at);
         let stolen = |cpu: &u32| {
             let [then, now] = [before, after].map(|look| look.times.get(cpu));
@@ -113,7 +114,6 @@ impl Watch {
         };
         let slice = Slice {
             turn,
-            at: micros(before.at.duration_since(self.begun)),
             window: micros(window),
             stolen: cpus.iter().map(stolen).sum::<Option<u64>>().map(|ns| ns / 1000),
             probes: after.probes.iter().filter_map(probe).collect(),
@@ -127,11 +127,8 @@ impl Watch {
         let rest = all.saturating_sub(own) * 1000 / all.max(1);
         self.open.push((place, if used.is_some() { rest as u32 } else { 1000 }));
         self.window.get_or_insert_with(|| before.clone());
-        let interrupts = match (before.interrupts, after.interrupts) {
-            (Some(then), Some(now)) => now.since(then),
-            _ => Interference::default(),
-        };
-        (slice, interrupts)
+        let both = before.interrupts.zip(after.interrupts);
+        (slice, both.and_then(|(then, now)| now.checked_sub(then)))
     }
 
     /// Closes the window that is open if it is long enough: each slice of it with the share of the CPU time that
@@ -150,7 +147,6 @@ impl Watch {
                 both.iter().map(|(then, now)| of(now).saturating_sub(of(then))).sum::<u64>()
             };
             let account = Account {
-                at: micros(then.at.duration_since(self.begun)),
                 all: wall.as_nanos() as u64 * both.len() as u64,
                 idle: sum(|cpu| cpu.idle),
                 busy: sum(|cpu| cpu.busy),

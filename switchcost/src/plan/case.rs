@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contract::units::counted;
 use facts::machine::cpu_map::Relation;
-use facts::{Process, Side};
+use facts::{Metric, Row, Side};
 
 use super::scheduling::Cpus;
 use super::setting::Setting;
@@ -71,9 +71,9 @@ impl From<&Case> for Identity {
     }
 }
 
-impl From<&Process> for Identity {
-    fn from(process: &Process) -> Self {
-        Identity { point: (process.case, process.x), twin: process.twin, side: process.side }
+impl From<&Row> for Identity {
+    fn from(row: &Row) -> Self {
+        Identity { point: (row.case, row.x), twin: row.twin, side: row.side }
     }
 }
 
@@ -112,6 +112,27 @@ impl Case {
             setting.cpus = allowed.map(Cpus::first);
         }
         setting
+    }
+
+    /// What is known of its processes before they start.
+    pub(crate) fn row(&self) -> Row {
+        Row {
+            case: self.index,
+            twin: self.twin,
+            side: self.side,
+            x: self.x,
+            ..Row::of(&self.program, self.args())
+        }
+    }
+
+    /// True if its section shows memory.
+    pub(crate) fn shows_memory(&self) -> bool {
+        self.section.metrics().any(Metric::is_memory)
+    }
+
+    /// True if its memory is read with all tasks at rest.
+    pub(crate) fn is_held(&self) -> bool {
+        !self.skip_hold && self.section.metrics().any(Metric::is_held)
     }
 
     /// True if it runs alone.

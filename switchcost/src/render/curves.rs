@@ -136,7 +136,7 @@ fn end(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use facts::{Case, Metric, Process, Record, Samples};
+    use facts::{Case, Metric, Process, Record, Row, Samples};
 
     use super::*;
     use crate::figures::Figures;
@@ -147,17 +147,17 @@ mod tests {
     fn records(metric: Metric, points: &[(u64, u32, u64)]) -> Vec<Record> {
         let case = Case { row: "a".to_owned(), over: Some("chains".to_owned()), ..Case::default() };
         let records = points.iter().map(|&(x, round, ns)| {
-            let process = Process {
+            let row = Row {
                 x: Some(x),
-                round,
                 chains: x,
                 hops: Some(if metric == Metric::Hop { 1 } else { 2 * x }),
                 tasks: Some(1),
                 cpus: Some("0-1".to_owned()),
-                samples: Samples::of(&[ns; 9]),
-                ..Process::of("p", Vec::new())
+                ..Row::of("p", Vec::new())
             };
-            testing::in_case(metric.clone(), case.clone(), process)
+            let samples = Samples::of(&[ns; 9]);
+            let process = Process { round, samples, ..Process::begin() };
+            testing::in_case(metric.clone(), case.clone(), row, process)
         });
         let mut records: Vec<Record> = records.collect();
         let header = records[0].header.clone();
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(shown(&records).lines, [end]);
         // Nothing is said without an interval. Without the last point, the reason for that is given instead.
         assert_eq!(shown(&records[..12]).lines, [""; 0]);
-        records.iter_mut().filter(|record| record.x == Some(4)).for_each(|record| {
+        records.iter_mut().filter(|record| record.row.x == Some(4)).for_each(|record| {
             record.process.not_run = Some("at most 3\nand more".to_owned());
             record.process.samples = None;
         });

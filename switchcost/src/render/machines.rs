@@ -11,8 +11,10 @@ use super::plot::{self, Plot};
 use crate::views::fleet::Fleet;
 
 /// Commands that add a machine, in a clone.
-const GET: &str = "cargo run --release -- --out answer.jsonl
-cargo run --release -- share NAME answer.jsonl";
+const GET: &str = "mkdir results/NAME
+cargo run --release -- --out results/NAME/answer.jsonl
+gzip -9 results/NAME/answer.jsonl
+cargo run -p xtask -- documents";
 
 /// Writes machines side by side as a page. `project` is the way from the page to the project's root, if the page is one
 /// of the project's own: then it has links to documents, and says how to add a machine.
@@ -49,8 +51,8 @@ pub fn machines(fleet: &Fleet, project: Option<&str>, out: &mut impl Write) -> i
         }
         @if project.is_some() {
             h2 { "Add yours" }
-            p { "Measure on a quiet machine, in a clone, and open a pull request with the file that this writes; it \
-                 holds no host name, user, path or command. Nothing is sent by itself." }
+            p { "Measure on a quiet machine, in a clone, and open a pull request with what these commands write. A results \
+                 file does not hold the names of the host and the user, or paths that lead out of the clone." }
             pre { (GET) }
         }
     } };

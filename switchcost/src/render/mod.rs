@@ -15,7 +15,6 @@ pub mod limits;
 mod machines;
 mod markdown;
 pub mod plot;
-pub(crate) mod published;
 pub mod stat;
 mod tables;
 pub mod verdicts;

@@ -28,7 +28,7 @@ pub(crate) fn text(
         ("life", life(record)),
         ("memory", memory(record)),
         ("per task", per_task(record)),
-        ("the system", interference(record)),
+        ("the system", waits(record)),
         ("events", events(record)),
     ];
     let known = known.into_iter().filter_map(|(name, line)| Some((name, line?)));
@@ -48,17 +48,17 @@ pub(crate) fn text(
 }
 
 fn title(record: &Record) -> String {
-    let mut title = shell_line([&record.program].into_iter().chain(&record.args));
+    let mut title = shell_line([&record.row.program].into_iter().chain(&record.row.args));
     if let Some(samples) = &record.samples {
         title += &format!(": {}", counted(samples.count, "iteration"));
     }
-    if let Some(cpus) = &record.cpus {
+    if let Some(cpus) = &record.row.cpus {
         title += &format!(", CPUs {cpus}");
     }
-    if let Some(policy) = &record.policy {
+    if let Some(policy) = &record.row.policy {
         title += &format!(", policy {policy}");
     }
-    if let Some(runtime) = &record.runtime {
+    if let Some(runtime) = &record.row.runtime {
         title += &format!(", {} of {}", counted(runtime.workers, "worker"), runtime.name);
     }
     title
@@ -68,7 +68,7 @@ fn time(record: &Record) -> Option<String> {
     let samples = record.samples.as_ref()?;
     let mut line =
         format!("{} per iteration, stddev {}", Nanos(samples.mean), Nanos(samples.stddev));
-    if let Some((repeats, unit)) = record.repeats() {
+    if let Some((repeats, unit)) = record.row.repeats() {
         line += &format!("; {} per {unit}", Nanos(samples.mean / repeats as f64));
     }
     Some(line)
@@ -87,7 +87,7 @@ fn cpu(record: &Record) -> Option<String> {
     let [user, kernel] = [usage.user_ns, usage.system_ns].map(|ns| Nanos(ns as f64 / all as f64));
     let mut line = format!("per {unit}: {user} user, {kernel} kernel");
     // How long an iteration of an open loop took is not known.
-    if record.arrivals.is_none() {
+    if record.row.arrivals.is_none() {
         let wall = samples.mean * samples.count as f64;
         line += &format!("; {:.2} CPUs busy", (usage.user_ns + usage.system_ns) as f64 / wall);
     }
@@ -148,7 +148,7 @@ fn memory(record: &Record) -> Option<String> {
 }
 
 fn per_task(record: &Record) -> Option<String> {
-    let tasks = record.tasks? as f64;
+    let tasks = record.row.tasks? as f64;
     let user = record.resident()? as f64;
     let mut line = format!("{} in the process", Quantity::Bytes.show(user / tasks));
     if let Some(kernel) = record.kernel_gain() {
@@ -161,14 +161,15 @@ fn per_task(record: &Record) -> Option<String> {
     Some(line)
 }
 
-fn interference(record: &Record) -> Option<String> {
-    let i = record.interference?;
+fn waits(record: &Record) -> Option<String> {
+    let waits = record.group.as_ref()?.waits;
+    let stolen: Option<u64> = record.slices.iter().map(|slice| slice.stolen).sum();
     times(&[
-        ("steal", i.steal),
-        ("throttled", i.throttled),
-        ("waiting for CPU", i.cpu_pressure),
-        ("for memory", i.memory_pressure),
-        ("for disks", i.io_pressure),
+        ("steal", stolen.map(|us| us * 1000)),
+        ("throttled", waits.throttled),
+        ("waiting for CPU", waits.cpu_pressure),
+        ("for memory", waits.memory_pressure),
+        ("for disks", waits.io_pressure),
     ])
 }
 

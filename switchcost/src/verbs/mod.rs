@@ -13,7 +13,6 @@ pub(crate) mod output;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod scale;
-pub(crate) mod share;
 pub(crate) mod shell;
 pub(crate) mod stat;
 pub(crate) mod sweep;

@@ -126,7 +126,7 @@ fn side_by_side(
 }
 
 fn is_of_duel(record: &Record) -> bool {
-    record.side.is_some()
+    record.row.side.is_some()
 }
 
 /// Prints the verdicts of each duel of a file.

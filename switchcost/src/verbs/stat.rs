@@ -1,18 +1,17 @@
 //! `switchcost stat`: one run of one program, with everything that can be observed.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::{Context, bail};
 use contract::message::MOST_SAMPLES;
 use contract::units::Span;
-use facts::{Metric, Process, Record, Run, Section};
+use facts::{Also, Group, Metric, Process, Record, Row, Run, Section};
 use serde::Serialize;
 
 use crate::figures::doubts;
 use crate::figures::evidence::{Evidence, Verdict};
 use crate::measure::header;
-use crate::measure::turns::{self, Seat};
+use crate::measure::turns::{self, Measured, Seat};
 use crate::plan::programs::Programs;
 use crate::plan::scheduling::{self, Cpus, Policy};
 use crate::plan::setting::Setting;
@@ -60,6 +59,8 @@ const ITERATIONS: u64 = 1000;
 #[derive(Serialize)]
 struct Report<'a> {
     run: &'a Run,
+    row: &'a Row,
+    group: Option<&'a Group>,
     process: &'a Process,
     verdict: Option<Verdict>,
     notes: Vec<String>,
@@ -86,10 +87,10 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         slices: None,
     };
     let mut rng = fastrand::Rng::with_seed(0);
-    let (options, begun) = (args.measure.options(), Instant::now());
-    let measured = turns::measure(&[seat], &[vec![0]], &options, begun, &mut rng, |_, _| {});
-    let mut process =
-        measured.into_iter().flatten().next().context("nothing was measured")?.process;
+    let options = args.measure.options();
+    let (group, measured) = turns::measure(&[seat], &[vec![0]], &options, &mut rng, |_, _| {});
+    let Measured { row, process, .. } =
+        measured.into_iter().flatten().next().context("nothing was measured")?;
     if let (Some(flag), Some(error)) = (own_option(&case.flags), &process.error)
         && error.contains("unexpected argument")
     {
@@ -98,8 +99,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         )));
     }
     let run = header::begin(Some(0), programs.build(), std::slice::from_ref(&case));
-    process.run = run.id;
-    let record = Record::new(Arc::new(run), process).map_err(anyhow::Error::msg)?;
+    let group = Some(Arc::new(group)).filter(|_| !process.slices.is_empty());
+    let record = Record { header: Arc::new(run), row: Arc::new(row), group, process };
     print(&record, args.format)?;
     let Some(error) = &record.error else { return Ok(()) };
     match record.stderr.as_ref().filter(|_| args.format == TextOrJson::Text) {
@@ -131,7 +132,12 @@ impl Args {
         let warmup = take(&mut flags, "--warmup")?.unwrap_or(iters.div_ceil(10));
         ensure_no_runner_flags(&flags).map_err(|e| BadUsage::new(e.to_string()))?;
         let program = program.rsplit('/').next().unwrap_or(program).to_owned();
-        let section = Section { title: program.clone(), ..Section::default() };
+        // All that it can show.
+        let also = [Metric::SystemPerTask, Metric::Peak].map(|metric| {
+            let name = metric.label();
+            Also { name, metric }
+        });
+        let section = Section { title: program.clone(), also: also.to_vec(), ..Section::default() };
         let [title, row] = [(); 2].map(|()| program.clone());
         let cell = facts::Case { section: title, row, ..facts::Case::default() };
         let setting = Setting {
@@ -163,6 +169,13 @@ fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
 fn print(record: &Record, format: TextOrJson) -> anyhow::Result<()> {
     let verdict = Evidence::of(&[record], &Metric::Hop).map(|evidence| evidence.verdict);
     let notes = doubts::of_process(record).iter().map(ToString::to_string).collect();
-    let report = Report { run: &record.header, process: &record.process, verdict, notes };
+    let report = Report {
+        run: &record.header,
+        row: &record.row,
+        group: record.group.as_deref(),
+        process: &record.process,
+        verdict,
+        notes,
+    };
     output::print_as(format, &report, |out| render::stat::text(record, verdict, out))
 }

@@ -222,7 +222,7 @@ fn schedulers<'a>(
     let used = threads.filter_map(|figure| {
         let row = figure.runs.place.case.answer.as_deref()?;
         let tasks = &figures.versus(figure)?.runs.whole;
-        let runtimes = tasks.iter().filter_map(|record| record.runtime.as_ref());
+        let runtimes = tasks.iter().filter_map(|record| record.row.runtime.as_ref());
         Some(runtimes.map(move |runtime| (&*runtime.flavor, row)))
     });
     let mut kinds = grouped(used.flatten());
@@ -238,7 +238,7 @@ fn schedulers<'a>(
 /// What a switch and a bare task are, in a sentence. A row of chains with another length has that in its name.
 fn chains(figures: &[&Figure<'_>]) -> Option<String> {
     let hops = figures.iter().filter(|figure| *figure.metric() == Metric::Hop);
-    let lengths = hops.filter_map(|hop| Some((hop.runs.whole.first()?.tasks?, ())));
+    let lengths = hops.filter_map(|hop| Some((hop.runs.whole.first()?.row.tasks?, ())));
     let (length, _) = grouped(lengths).into_iter().max_by_key(|(_, rows)| rows.len())?;
     let is_bare = |figure: &&Figure<'_>| {
         figure.runs.place.case.answer.as_ref().is_some_and(|name| name.ends_with(", bare"))
@@ -300,7 +300,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
 fn sides(figure: &Figure<'_>, versus: &Figure<'_>) -> Option<[String; 2]> {
     let is_only = |of: &Figure<'_>, claim| {
         // Old records hold none.
-        of.runs.whole.iter().all(|record| record.claim.is_none_or(|own| own == claim))
+        of.runs.whole.iter().all(|record| record.row.claim.is_none_or(|own| own == claim))
     };
     let are_usual = is_only(figure, Claim::KernelSwitch) && is_only(versus, Claim::UserSwitch);
     (!are_usual).then(|| [figure, versus].map(|of| of.key.row.clone()))

@@ -301,14 +301,14 @@ fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Fact> {
 /// Command line of a case, its CPUs and its scheduling policy. The same name promises the same question.
 fn command(figure: &Figure<'_>) -> Option<String> {
     let record = figure.runs.whole.first()?;
-    let mut args = record.args.clone();
+    let mut args = record.row.args.clone();
     let tasks = args.iter().position(|arg| arg == "--tasks");
     if let Some(at) = tasks.filter(|_| figure.metric().is_slope()) {
         // A slope is made of processes with different counts.
         args.drain(at..args.len().min(at + 2));
     }
-    let command = shell_line([&record.program].into_iter().chain(&args));
-    let cpus = record.cpus.iter().map(|cpus| format!(", CPUs {cpus}"));
-    let policy = record.policy.iter().map(|policy| format!(", policy {policy}"));
+    let command = shell_line([&record.row.program].into_iter().chain(&args));
+    let cpus = record.row.cpus.iter().map(|cpus| format!(", CPUs {cpus}"));
+    let policy = record.row.policy.iter().map(|policy| format!(", policy {policy}"));
     Some(command + &cpus.chain(policy).collect::<String>())
 }

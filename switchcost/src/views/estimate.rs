@@ -268,7 +268,7 @@ impl Compared {
 
 #[cfg(test)]
 mod tests {
-    use facts::{Case, Process, Samples};
+    use facts::{Case, Process, Row, Samples};
 
     use super::*;
     use crate::plan::Plan;
@@ -277,15 +277,18 @@ mod tests {
     /// A server's record on two CPUs: its CPU time per request, or why it has none.
     fn record(server: &str, cpu_ns: Result<u64, &str>) -> Record {
         let case = Case { row: server.to_owned(), ..Case::default() };
-        let process = Process {
+        let row = Row {
             tasks: Some(5),
             arrivals: Some(10),
-            samples: cpu_ns.ok().and_then(|ns| Samples::of(&[ns; 9])),
             cpus: Some("0-1".to_owned()),
-            error: cpu_ns.err().map(str::to_owned),
-            ..Process::of("arrivals", Vec::new())
+            ..Row::of("arrivals", Vec::new())
         };
-        testing::in_case(Metric::Request, case, process)
+        let process = Process {
+            samples: cpu_ns.ok().and_then(|ns| Samples::of(&[ns; 9])),
+            error: cpu_ns.err().map(str::to_owned),
+            ..Process::begin()
+        };
+        testing::in_case(Metric::Request, case, row, process)
     }
 
     #[test]

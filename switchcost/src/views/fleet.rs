@@ -135,14 +135,20 @@ fn compared(unpinned: Cost, on_one_cpu: Cost) -> String {
     unpinned.grade.max(on_one_cpu.grade).mark(&words)
 }
 
+/// Name of a results file without what tells its format.
+fn without_ending(name: &str) -> &str {
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    name.strip_suffix(".jsonl").unwrap_or(name)
+}
+
 /// Names of files: their own without the ending; if some are equal, their folders', as in
 /// `results/NAME/answer.jsonl`, or else the whole paths.
 fn names(paths: &[&Path]) -> Vec<String> {
-    let own = paths.iter().map(|path| path.file_stem());
-    let folders = paths.iter().map(|path| path.parent()?.file_name());
+    let own = paths.iter().map(|path| Some(without_ending(path.file_name()?.to_str()?)));
+    let folders = paths.iter().map(|path| path.parent()?.file_name()?.to_str());
     for names in [own.collect::<Option<Vec<_>>>(), folders.collect()].into_iter().flatten() {
         if names.iter().collect::<BTreeSet<_>>().len() == paths.len() {
-            return names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+            return names.into_iter().map(str::to_owned).collect();
         }
     }
     paths.iter().map(|path| path.display().to_string()).collect()

@@ -6,7 +6,6 @@ pub(crate) mod conclusion;
 pub(crate) mod estimate;
 pub mod fleet;
 pub mod limits;
-pub(crate) mod published;
 pub(crate) mod service;
 pub(crate) mod sessions;
 pub(crate) mod tables;

@@ -64,19 +64,22 @@ impl Prices {
 /// True if a thread gave way to another one.
 fn yields(record: &Record) -> bool {
     let is_one_cpu = record.cpu_count() == Some(1);
-    record.program == "everyday-work" && is_one_cpu && record.args.iter().any(|arg| arg == "yield")
+    record.row.program == "everyday-work"
+        && is_one_cpu
+        && record.row.args.iter().any(|arg| arg == "yield")
 }
 
 /// True of hops between threads through pipes, with the program's usual flags.
 fn is_plain_hop(record: &Record, is_pinned: bool) -> bool {
-    record.program == "thread-brigade"
+    record.row.program == "thread-brigade"
         && record
+            .row
             .args
             .iter()
             .all(|arg| !arg.starts_with("--") || ["--tasks", "--warmup"].contains(&&**arg))
-        && record.policy.is_none()
-        && record.x.is_none()
-        && if is_pinned { record.cpu_count() == Some(1) } else { record.cpus.is_none() }
+        && record.row.policy.is_none()
+        && record.row.x.is_none()
+        && if is_pinned { record.cpu_count() == Some(1) } else { record.row.cpus.is_none() }
 }
 
 /// CPU time per switch at the machine's quiet speed, by the first figure that is wanted: the ends of its interval, and
@@ -213,7 +216,7 @@ fn remarks(service: &Service) -> Vec<Remark> {
 #[cfg(test)]
 mod tests {
     use facts::service::{Counts, ThreadGroup, Throttling};
-    use facts::{Case, Process, Samples};
+    use facts::{Case, Process, Row, Samples};
 
     use super::*;
     use crate::testing;
@@ -244,16 +247,19 @@ mod tests {
     #[test]
     fn prices_are_those_of_three_rows() {
         let record = |row: &str, program, args: &[&str], cpus: Option<&str>, user_ns| {
-            let process = Process {
+            let recorded = Row {
                 tasks: Some(100),
                 hops: (program == "thread-brigade").then_some(100),
-                samples: Samples::of(&[1000; 9]),
                 cpus: cpus.map(str::to_owned),
+                ..Row::of(program, args.iter().map(|arg| (*arg).to_owned()).collect())
+            };
+            let process = Process {
+                samples: Samples::of(&[1000; 9]),
                 usage: Some(Usage { user_ns, involuntary_switches: 450, ..Usage::default() }),
-                ..Process::of(program, args.iter().map(|arg| (*arg).to_owned()).collect())
+                ..Process::begin()
             };
             let case = Case { row: row.to_owned(), ..Case::default() };
-            testing::in_case(Metric::Task, case, process)
+            testing::in_case(Metric::Task, case, recorded, process)
         };
         let chain = ["--tasks", "100"];
         let records = [

@@ -146,7 +146,7 @@ fn overtakings(figures: &[&Figure<'_>]) -> Vec<Overtaking> {
 
 /// What the processes of a series claim of their hops.
 fn claim(series: &[&Figure<'_>]) -> Option<Claim> {
-    series.iter().flat_map(|figure| &figure.runs.whole).find_map(|run| run.claim)
+    series.iter().flat_map(|figure| &figure.runs.whole).find_map(|run| run.row.claim)
 }
 
 /// Ratios of two series, round by round, at each x at which no process of either failed.

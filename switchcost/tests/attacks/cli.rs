@@ -18,7 +18,7 @@ fn an_output_that_cannot_be_written_is_named() {
     run.finish().expect(1).expect_complaint(&["standard output is closed"]);
     let folder = tempfile::tempdir().unwrap();
     for (flags, name) in [
-        ("limits", "standard output"),
+        ("completions fish", "standard output"),
         ("man --dir pages", "pages"),
         ("report - --html page.html", "page.html"),
         ("report - --svg plots", "plots/"),

@@ -21,7 +21,7 @@ fn records(with: &str) -> String {
         let mut value: Value = serde_json::from_str(line).unwrap();
         match place {
             0 => value["machine"]["cpu_model"] = format!("CPU{with}").into(),
-            3 => value["error"] = format!("no luck{with}").into(),
+            6 => value["error"] = format!("no luck{with}").into(),
             _ => {}
         }
         format!("{value}\n")
@@ -42,7 +42,7 @@ fn results_are_shown_as_plain_text() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("a.jsonl"), records(HOSTILE)).unwrap();
-    fs::write(path("none.jsonl"), "{\"schema\":2,\"kind\":\"\u{9b}\u{202e}\"}\n").unwrap();
+    fs::write(path("none.jsonl"), "{\"schema\":3,\"kind\":\"\u{9b}\u{202e}\"}\n").unwrap();
     let run = |flags: &str| switchcost(flags).folder(folder.path()).finish();
     for flags in [
         "report a.jsonl",
@@ -77,7 +77,7 @@ fn what_programs_say_is_shown_as_plain_text() {
     }
     house.run("--full").finish().expect(1);
     expect_plain(&switchcost("report").arg(house.out()).finish().expect(0));
-    for flags in ["duel", "run --plan", "machine --cpus", "estimate --switches"] {
+    for flags in ["duel", "run --plan", "stat --cpus", "estimate --switches"] {
         let run = house.switchcost(flags).arg(HOSTILE).finish();
         assert!(run.code > 0, "{run}");
         expect_plain(&run);

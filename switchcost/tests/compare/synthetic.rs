@@ -67,14 +67,9 @@ pub(crate) fn header(cases: u32) -> Run {
 
 /// A process of one hop in one case of a plan.
 pub(crate) fn process(header: &Arc<Run>, case: u32, round: u32, hop: f64) -> Record {
-    let process = Process {
-        case,
-        round,
-        hops: Some(1),
-        samples: Some(samples(hop)),
-        ..Process::of("synthetic", Vec::new())
-    };
-    Record::new(header.clone(), process).unwrap()
+    let row = facts::Row { case, hops: Some(1), ..facts::Row::of("synthetic", Vec::new()) };
+    let process = Process { round, samples: Some(samples(hop)), ..Process::begin() };
+    Record { header: header.clone(), row: Arc::new(row), group: None, process }
 }
 
 /// The same in a run of a dozen cases.
@@ -85,7 +80,7 @@ pub(crate) fn record(case: u32, round: u32, hop: f64) -> Record {
 /// Changes the header of one record, with its section and its case.
 pub(crate) fn edit(record: &mut Record, change: impl FnOnce(&mut Run, usize)) {
     let mut run = Run::clone(&record.header);
-    change(&mut run, record.case as usize);
+    change(&mut run, record.row.case as usize);
     record.header = Arc::new(run);
 }
 
@@ -106,7 +101,7 @@ pub(crate) fn centre(case: u32) -> f64 {
 /// Gives each run of a file a mean of its own.
 pub(crate) fn draw(file: &mut [Record], mut mean: impl FnMut(u32) -> f64) {
     for record in file {
-        record.process.samples = Some(samples(mean(record.case)));
+        record.process.samples = Some(samples(mean(record.row.case)));
     }
 }
 

@@ -1,6 +1,8 @@
 //! That a machine which has changed is not taken for a program that has, on files of which the truth is
 //! known.
 
+use std::sync::Arc;
+
 use facts::{Also, Metric, Quantity, Record};
 use switchcost::figures::verdict::{MARGIN, Reason, Verdict};
 use switchcost::views::comparison::Comparison;
@@ -21,7 +23,7 @@ fn with_yardstick(own: f64, yardstick: f64) -> Vec<Record> {
             run.plan.cases[case].yardstick = case == 1;
             run.plan.sections[0].also = vec![rate];
         });
-        record.process.cpus = Some("0".to_owned());
+        Arc::make_mut(&mut record.row).cpus = Some("0".to_owned());
     }
     records
 }
@@ -86,7 +88,7 @@ fn drifting(noise: &mut Noise, own: f64, drift: f64, other: f64) -> Vec<Record> 
     }
     for record in &mut records {
         edit(record, |run, case| run.plan.cases[case].yardstick = case > 0);
-        record.process.cpus = Some("0".to_owned());
+        Arc::make_mut(&mut record.row).cpus = Some("0".to_owned());
     }
     records
 }

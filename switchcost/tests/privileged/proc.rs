@@ -40,7 +40,7 @@ const OF_PROC: [&str; 7] = [
     "/process/usage",
     "/process/memory/held/resident",
     "/process/memory/before/system_slab",
-    "/process/interference/steal",
+    "/process/slices/0/4",
     "/process/counters/reads",
 ];
 

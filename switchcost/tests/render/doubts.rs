@@ -15,7 +15,7 @@ use crate::support::house::House;
 /// A committed answer by its machine.
 fn committed(machine: &str) -> Vec<Record> {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
-    store::read(&results.join(machine).join("answer.jsonl")).unwrap().records
+    store::read(&results.join(machine).join("answer.jsonl.gz")).unwrap().records
 }
 
 /// The answer as a terminal shows it.
@@ -55,7 +55,9 @@ fn an_answer_names_the_schedulers_of_its_tasks() {
     for view in views(&records) {
         assert!(view.replace("&#39;", "'").contains(two), "{view}");
     }
-    for runtime in records.iter_mut().filter_map(|record| record.process.runtime.as_mut()) {
+    for runtime in
+        records.iter_mut().filter_map(|record| Arc::make_mut(&mut record.row).runtime.as_mut())
+    {
         runtime.flavor = "one-page".to_owned();
     }
     for view in views(&records) {
@@ -84,7 +86,7 @@ fn what_should_not_have_been_measured_or_pooled_comes_first() {
 #[test]
 fn a_figure_that_its_counters_contradict_is_marked_in_the_answer() {
     let mut records = committed(QUIET);
-    for record in records.iter_mut().filter(|record| record.program == "thread-brigade") {
+    for record in records.iter_mut().filter(|record| record.row.program == "thread-brigade") {
         if let Some(usage) = &mut record.process.usage {
             (usage.voluntary_switches, usage.involuntary_switches) = (0, 0);
         }
@@ -117,7 +119,7 @@ fn several_sessions_of_a_machine_are_its_samples() {
         let session = |id: u64| {
             let mut records = with_header(QUIET, |run| run.id = id);
             records.iter_mut().for_each(|record| record.process.run = id);
-            for record in records.iter_mut().filter(|r| r.program.starts_with("thread")) {
+            for record in records.iter_mut().filter(|r| r.row.program.starts_with("thread")) {
                 for slice in &mut record.process.slices {
                     slice.total += slice.total * id / 50;
                 }
@@ -155,7 +157,7 @@ fn a_new_answer_names_earlier_ones_of_its_folder() {
 fn a_row_without_figures_is_named_with_its_reason() {
     let mut records = committed(QUIET);
     let whole = answer(&records);
-    for record in records.iter_mut().filter(|record| record.program == "thread-brigade") {
+    for record in records.iter_mut().filter(|record| record.row.program == "thread-brigade") {
         record.process.samples = None;
         record.process.error = Some("no descriptor is left".to_owned());
     }
@@ -176,7 +178,7 @@ fn a_row_without_figures_is_named_with_its_reason() {
 fn each_committed_answer_fits_a_terminal() {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
     let machines = std::fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
-    let answers = machines.filter(|machine| machine.join("answer.jsonl").is_file());
+    let answers = machines.filter(|machine| machine.join("answer.jsonl.gz").is_file());
     let names: Vec<_> = answers.map(|path| path.file_name().unwrap().to_owned()).collect();
     for name in &names {
         let text = answer(&committed(name.to_str().unwrap()));
@@ -200,7 +202,7 @@ fn sentences_have_the_marks_of_their_figures() {
 /// Records of which some rows lack one round more than others have no interval.
 fn without_intervals() -> Vec<Record> {
     let mut records = committed(QUIET);
-    records.retain(|record| record.round < 3 + u32::from(record.program.starts_with("thread")));
+    records.retain(|record| record.round < 3 + u32::from(record.row.program.starts_with("thread")));
     records
 }
 

@@ -24,7 +24,7 @@ fn programs_that_it_carries_are_run_under_their_names() {
     for program in ["thread-brigade", "async-creation"] {
         let run = run(&format!("stat --format json --iters 4 {program} --tasks 2")).expect(0);
         let report: Value = serde_json::from_str(run.line()).unwrap();
-        assert_eq!(report["process"]["program"], program, "{run}");
+        assert_eq!(report["row"]["program"], program, "{run}");
     }
     run("stat thread-brigade --no-such-flag").expect(1).expect_complaint(&["--no-such-flag"]);
 }

@@ -4,6 +4,7 @@ mod alone;
 mod ends;
 mod placement;
 mod plans;
+mod private;
 mod real;
 mod slices;
 mod turns;

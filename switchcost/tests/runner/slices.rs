@@ -21,7 +21,7 @@ fn all_take_part_in_each_turn_and_every_slice_is_kept() {
         let slices = process["slices"].as_array().unwrap();
         let turns: Vec<u64> = slices.iter().map(|slice| slice[0].as_u64().unwrap()).collect();
         assert_eq!(turns, [0, 1, 2, 3, 4], "{process}");
-        let iterations: u64 = slices.iter().map(|slice| slice[3].as_u64().unwrap()).sum();
+        let iterations: u64 = slices.iter().map(|slice| slice[2].as_u64().unwrap()).sum();
         assert_eq!((iterations, process["samples"]["count"].as_u64()), (40_000, Some(40_000)));
     }
 }

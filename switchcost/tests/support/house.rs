@@ -2,13 +2,14 @@
 //! cargo's folders the runner builds nothing, and of names takes the programs that it carries: the plan and the command
 //! lines have paths.
 
+use std::collections::HashMap;
 use std::fs::{self, Permissions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tempfile::TempDir;
 
 use super::RUNNER;
@@ -153,8 +154,7 @@ impl House {
     pub(crate) fn processes(&self) -> Vec<Value> {
         let text = self.text();
         assert!(text.is_empty() || text.ends_with('\n'), "a line is cut: {text}");
-        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        lines.filter(|line: &Value| line["kind"] == "process").collect()
+        processes(&text)
     }
 
     /// What went wrong with the runs of a program, in order.
@@ -162,6 +162,29 @@ impl House {
         let processes = self.processes().into_iter().filter(|p| p["program"] == program);
         processes.filter_map(|p| p["error"].as_str().map(str::to_owned)).collect()
     }
+}
+
+/// Processes of a results file, each with the fields of its row and of its group.
+pub(crate) fn processes(text: &str) -> Vec<Value> {
+    let mut processes = Vec::new();
+    let mut shared: HashMap<String, Map<String, Value>> = HashMap::new();
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let name = |kind: &str, line: &Value| format!("{kind} {} of {}", line[kind], line["run"]);
+        match line["kind"].as_str().unwrap() {
+            "process" => {
+                let mut fields = shared[&name("row", &line)].clone();
+                fields.extend(shared.get(&name("group", &line)).cloned().unwrap_or_default());
+                fields.extend(line.as_object().unwrap().clone());
+                processes.push(Value::Object(fields));
+            }
+            "run" => {}
+            kind => {
+                shared.insert(name(kind, &line), line.as_object().unwrap().clone());
+            }
+        }
+    }
+    processes
 }
 
 /// Makes a script that can be run, in the place of whatever had the name.

@@ -22,7 +22,7 @@ pub(crate) const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fix
 
 /// Committed results that hold an answer.
 pub(crate) const ANSWER: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../results/xeon6-2vcpu-6.18/answer.jsonl");
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../results/xeon6-2vcpu-6.18/answer.jsonl.gz");
 
 /// A run of the runner.
 pub(crate) fn switchcost(flags: &str) -> Run {

@@ -3,12 +3,12 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::{Build, Machine, Plan, Process, Record, Run};
+use crate::{Build, Machine, Plan, Process, Record, Row, Run};
 
-fn of(process: Process) -> Record {
+fn of(row: Row, process: Process) -> Record {
     let machine = Machine { cpus_online: Some("0-3".to_owned()), ..Machine::default() };
     let run = Run::begin(String::new(), 1, machine, Build::default(), Plan::default());
-    Record { header: Arc::new(run), process }
+    Record { header: Arc::new(run), row: Arc::new(row), group: None, process }
 }
 
 /// A process whose every field has a value of its own, so that no figure comes out right by chance.
@@ -20,9 +20,7 @@ fn record(tasks: u64, tokens: u64) -> Record {
         })
     };
     let process = json!({
-        "schema": 2, "kind": "process", "run": 1, "case": 0, "round": 0, "started": 0,
-        "program": "p", "args": [], "tasks": tasks, "tokens": tokens,
-        "hops": (tasks + 1) * tokens, "bytes": 3 << 20,
+        "kind": "process", "run": 1, "row": 0, "round": 0, "started": 0,
         "samples": {
             "count": 40, "mean": 12_000.0, "stddev": 10.0, "min": 11_000, "p50": 11_900,
             "p90": 12_100, "p99": 12_500, "max": 13_000,
@@ -39,7 +37,14 @@ fn record(tasks: u64, tokens: u64) -> Record {
                 "p99": 102, "max": 104},
         },
     });
-    of(serde_json::from_value(process).unwrap())
+    let row = Row {
+        tasks: Some(tasks),
+        tokens,
+        hops: Some((tasks + 1) * tokens),
+        bytes: Some(3 << 20),
+        ..Row::of("p", Vec::new())
+    };
+    of(row, serde_json::from_value(process).unwrap())
 }
 
 /// The figure of a process that took no turns.
@@ -105,7 +110,8 @@ fn each_metric_has_its_figure() {
             assert!((figure * divisor - 12_000.0).abs() < 1e-9, "{name}");
         }
         // What a process does not have is no figure.
-        assert_eq!(self::figure(&metric, &of(Process::of("p", Vec::new()))), None, "{name}");
+        let nothing = of(Row::of("p", Vec::new()), Process::default());
+        assert_eq!(self::figure(&metric, &nothing), None, "{name}");
     }
     for text in ["", "hops", "extra.echo", "extra..p99", "extra.echo.p99.9", "samples.p1"] {
         assert!(text.parse::<Metric>().is_err(), "{text}");
@@ -115,7 +121,8 @@ fn each_metric_has_its_figure() {
 #[test]
 fn chains_and_round_trips_are_counted_with_the_tokens() {
     let mut record = record(4, 2);
-    (record.process.chains, record.process.trips, record.process.hops) = (6, 5, Some(300));
+    let row = Arc::make_mut(&mut record.row);
+    (row.chains, row.trips, row.hops) = (6, 5, Some(300));
     for (metric, expected) in [
         (Metric::Hop, 12_000.0 / 300.0),
         (Metric::Message, 12_000.0 / 60.0),
@@ -129,12 +136,12 @@ fn chains_and_round_trips_are_counted_with_the_tokens() {
         let figure = figure(&metric, &record).unwrap();
         assert!((figure / expected - 1.0).abs() < 1e-12, "{metric}: {figure}");
     }
-    record.process.hops = None;
+    Arc::make_mut(&mut record.row).hops = None;
     // Without hops, of the tasks.
     assert_eq!(figure(&Metric::Switches, &record), Some(960.0 / 160.0));
     let mut one = self::record(1, 1);
     assert_eq!(figure(&Metric::RoundTrip, &one), Some(12_000.0));
-    one.process.chains = 3;
+    Arc::make_mut(&mut one.row).chains = 3;
     assert_eq!(figure(&Metric::RoundTrip, &one), None);
 }
 

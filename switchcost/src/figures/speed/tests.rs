@@ -39,7 +39,7 @@ fn slices_whose_time_others_had_do_not_count() {
     }
     // A twin does not count as a round of the row itself.
     let mut twin = quiet;
-    twin.process.twin = true;
+    std::sync::Arc::make_mut(&mut twin.row).twin = true;
     let records = [of(vec![stolen]), twin];
     assert!(correct(&records).timed.iter().all(|timed| timed.iteration().is_some()));
 }
@@ -59,7 +59,8 @@ fn simulated(rng: &mut fastrand::Rng, flips: [f64; 2]) -> Vec<Record> {
     };
     let models = ROWS.map(|(row, _)| {
         let case = facts::Case { row: row.to_owned(), ..facts::Case::default() };
-        testing::in_case(facts::Metric::Hop, case, of(Vec::new()).process)
+        let Record { row, process, .. } = of(Vec::new());
+        testing::in_case(facts::Metric::Hop, case, (*row).clone(), process)
     });
     let mut records = Vec::new();
     for round in 0..12 {

@@ -24,7 +24,7 @@ impl Rounds {
         let mut has_failed = BTreeMap::new();
         for record in &self.records {
             let fails = matches!(record.outcome(), Ending::Failed(_));
-            *has_failed.entry((record.case, record.x)).or_insert(true) &= fails;
+            *has_failed.entry((record.row.case, record.row.x)).or_insert(true) &= fails;
         }
         let failed: Vec<String> = has_failed
             .iter()

@@ -1,6 +1,7 @@
 //! Reads a results file line by line, compressed by gzip or not; a line that is not a record is reported with its number
 //! and skipped.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 use crate::system::console;
 use anyhow::{Context, bail};
-use facts::{Kind, Process, Record, Run, SCHEMA};
+use facts::{Group, Kind, Process, Record, Row, Run, SCHEMA};
 use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
 
@@ -75,7 +76,7 @@ fn unpacked(mut file: impl BufRead) -> io::Result<Contents> {
 /// # Errors
 /// When they cannot be read, or are none of a results file.
 pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
-    let mut contents = Contents::default();
+    let (mut contents, mut shared) = (Contents::default(), Shared::default());
     let mut line = Vec::new();
     let mut bytes = 0;
     for number in 1.. {
@@ -101,7 +102,7 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        if let Err(fault) = take(line.trim_ascii(), is_whole, &mut contents) {
+        if let Err(fault) = take(line.trim_ascii(), is_whole, &mut contents, &mut shared) {
             // It may quote the line.
             contents.faults.push((number, console::shortened(&fault)));
         }
@@ -128,36 +129,81 @@ fn excess(
     })
 }
 
+/// Lines of a run that processes name by their numbers.
+#[derive(Default)]
+struct Shared {
+    rows: HashMap<(u64, u32), Arc<Row>>,
+    groups: HashMap<(u64, u32), Arc<Group>>,
+    /// True if a run of another schema was told: its lines are passed over.
+    has_others: bool,
+}
+
 /// Takes a line, or says what is wrong with it.
-fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), String> {
+fn take(
+    line: &[u8],
+    is_whole: bool,
+    contents: &mut Contents,
+    shared: &mut Shared,
+) -> Result<(), String> {
     let head: Head = parsed(line, is_whole)?;
-    match (head.schema, head.kind) {
-        (SCHEMA, Kind::Run) => contents.runs.push(Arc::new(parsed(line, is_whole)?)),
-        (SCHEMA, Kind::Process) => {
-            let process = parsed::<Process>(line, is_whole)?;
-            let run = contents.runs.iter().rfind(|run| run.id == process.run);
-            let run = run.ok_or("the header of its run is missing above it")?;
-            contents.records.push(Record::new(run.clone(), process)?);
+    let Some(kind) = head.kind else {
+        return Err("it is not a record: name the file that a run wrote by --out".to_owned());
+    };
+    if let Some(other) = head.schema.filter(|&schema| schema != SCHEMA) {
+        let is_told = shared.has_others && kind != Kind::Run;
+        shared.has_others = true;
+        return if is_told { Ok(()) } else { Err(another_schema(other)) };
+    }
+    if kind == Kind::Run {
+        contents.runs.push(Arc::new(parsed(line, is_whole)?));
+        return Ok(());
+    }
+    let run = contents.runs.iter().rfind(|run| Some(run.id) == head.run);
+    let run = run.ok_or("the header of its run is missing above it")?;
+    match kind {
+        Kind::Run => {}
+        Kind::Row => {
+            let row: Row = parsed(line, is_whole)?;
+            if run.plan.get(row.case).is_none() {
+                return Err(format!("case {}: the plan of its run has none", row.case));
+            }
+            shared.rows.insert((row.run, row.row), Arc::new(row));
         }
-        (0, _) => {
-            return Err("it has no schema: it is no record if --format json wrote it; name the file of --out"
-                .to_owned());
+        Kind::Group => {
+            let group: Group = parsed(line, is_whole)?;
+            shared.groups.insert((group.run, group.group), Arc::new(group));
         }
-        (other, _) => {
-            return Err(format!("it has schema {other}, but this program reads schema {SCHEMA}"));
+        Kind::Process => {
+            let process: Process = parsed(line, is_whole)?;
+            let row = shared.rows.get(&(process.run, process.row));
+            let row = row.ok_or("the line of its row is missing above it")?;
+            // Without its group, its times are as good.
+            let group = process.group.and_then(|group| shared.groups.get(&(process.run, group)));
+            contents.records.push(Record {
+                header: run.clone(),
+                row: row.clone(),
+                group: group.cloned(),
+                process,
+            });
         }
     }
     Ok(())
 }
 
+fn another_schema(schema: u32) -> String {
+    let when = if schema < SCHEMA { "an earlier" } else { "a later" };
+    format!(
+        "its run has schema {schema}, and this version reads schema {SCHEMA}: read it by {when} version, or measure again"
+    )
+}
+
 /// The part that tells what a line is.
 #[derive(Deserialize)]
 struct Head {
-    /// 0 if it has none.
-    #[serde(default)]
-    schema: u32,
-    #[serde(default)]
-    kind: Kind,
+    kind: Option<Kind>,
+    run: Option<u64>,
+    /// Of a header; in schemas 1 and 2, of each line.
+    schema: Option<u32>,
 }
 
 fn parsed<'a, T: Deserialize<'a>>(line: &'a [u8], is_whole: bool) -> Result<T, String> {
@@ -187,7 +233,6 @@ pub fn tell(path: &Path, contents: &Contents) {
 mod tests {
     use std::io::Write;
 
-    use facts::Ending;
     use flate2::Compression;
     use flate2::write::GzEncoder;
 
@@ -196,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_record_is_told_by_its_number() {
-        let text = b"\n{\"schema\":2,\"kind\":\"process\"}\nnonsense\n\xff\xfe\n \t \n{\"schema\"";
+        let text = b"\n{\"kind\":\"run\",\"schema\":3}\nnonsense\n\xff\xfe\n \t \n{\"schema\"";
         let Contents { records, faults, .. } = parse(&text[..]).unwrap();
         let lines: Vec<_> = faults.iter().map(|(line, _)| *line).collect();
         assert_eq!((records.len(), &lines[..]), (0, &[2, 3, 4, 6][..]));
@@ -215,10 +260,38 @@ mod tests {
     /// A header and its processes, a line each.
     fn lines(processes: usize) -> String {
         let record = testing::record("p", 1, &[10; 9]);
-        let run = serde_json::to_string(&*record.header).unwrap();
-        let process = Process { run: record.header.id, ..record.process };
-        let process = serde_json::to_string(&process).unwrap() + "\n";
-        format!("{run}\n{}", process.repeat(processes))
+        let run = record.header.id;
+        let header = serde_json::to_string(&*record.header).unwrap();
+        let row = serde_json::to_string(&Row { run, ..(*record.row).clone() }).unwrap();
+        let process = serde_json::to_string(&Process { run, ..record.process }).unwrap() + "\n";
+        format!("{header}\n{row}\n{}", process.repeat(processes))
+    }
+
+    /// A process without what it shares, and a file of another version, which is told once.
+    #[test]
+    fn lines_that_lack_others_and_other_versions_are_told() {
+        let text = lines(2);
+        let [header, row, process, _] = text.lines().collect::<Vec<_>>().try_into().unwrap();
+        let old = [
+            "{\"schema\":2,\"kind\":\"run\",\"id\":7}",
+            "{\"schema\":2,\"kind\":\"process\",\"run\":7}",
+            "{\"schema\":2,\"kind\":\"process\",\"run\":7}",
+        ];
+        let whole = [header, row, process];
+        for (lines, records, faults) in [
+            ([&old[..], &whole].concat(), 1, &["line 1: its run has schema 2"][..]),
+            ([&whole[..], &old].concat(), 1, &["line 4: its run has schema 2"]),
+            (vec![header, process], 0, &["line 2: the line of its row is missing"]),
+            (vec![row, process], 0, &["line 1: the header", "line 2: the header"]),
+            (vec!["{\"name\":\"x\"}"], 0, &["line 1: it is not a record"]),
+        ] {
+            let found = parse(lines.join("\n").as_bytes()).unwrap();
+            let told: Vec<String> =
+                found.faults.iter().map(|(line, fault)| format!("line {line}: {fault}")).collect();
+            let are_told = told.iter().zip(faults).all(|(told, fault)| told.starts_with(fault));
+            assert!(told.len() == faults.len() && are_told, "{told:?}");
+            assert_eq!(found.records.len(), records);
+        }
     }
 
     #[test]
@@ -273,22 +346,5 @@ mod tests {
         let error = parse(BufReader::new(io::repeat(b'\n'))).unwrap_err().to_string();
         assert_eq!(error, "line 1000001: a results file has at most 1000000 lines");
         assert!(excess(false, LONGEST_FILE + 1, 1, &[]).is_some());
-    }
-
-    #[test]
-    fn a_case_that_was_not_tried_is_known_in_old_files_too() {
-        let mut record = testing::record("p", 1, &[10; 9]);
-        let run = serde_json::to_string(&*record.header).unwrap();
-        record.process.run = record.header.id;
-        for (error, ending) in [
-            (Some("not run: no room"), Ending::NotRun("no room")),
-            (Some("no room"), Ending::Failed("no room")),
-            (None, Ending::Measured),
-        ] {
-            record.process.error = error.map(str::to_owned);
-            let process = serde_json::to_string(&record.process).unwrap();
-            let contents = parse(format!("{run}\n{process}\n").as_bytes()).unwrap();
-            assert_eq!(contents.records[0].outcome(), ending);
-        }
     }
 }
