@@ -145,7 +145,9 @@ fn report_judges_by_the_margin_of_the_duel() {
     let report = |flags: &str| {
         Run::of(RUNNER).folder(sides.0.path()).flags("report out.jsonl").flags(flags).finish()
     };
-    assert_eq!(report("").expect(0).stdout, run.stdout);
+    for flags in ["", "--full"] {
+        assert_eq!(report(flags).expect(0).stdout, run.stdout);
+    }
 
     // A second one in the same file has a head of its own.
     let second = of_counts(sides.duel("b a --pairs 8 --out out.jsonl"));

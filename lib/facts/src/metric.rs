@@ -255,6 +255,11 @@ impl Metric {
         is_peak || self.is_held()
     }
 
+    /// True if it is a time that a process takes once.
+    pub fn is_life(&self) -> bool {
+        matches!(self, Metric::SetUp | Metric::FirstIteration | Metric::Teardown)
+    }
+
     /// True if it is done in a second: the reverse of a time.
     pub fn is_per_second(&self) -> bool {
         matches!(self.quantity(), Quantity::Rate | Quantity::Throughput)

@@ -283,7 +283,7 @@ pub struct Process {
     /// Events of a further, untimed run (`--counters`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
-    /// From the start of building until all tasks ran.
+    /// From the start of building until all tasks ran; this and the next two only if the section shows one of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup_ns: Option<u64>,
     /// The very first iteration.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use contract::message::{Distribution, Extra, MOST_SAMPLES, Usage};
-use facts::{Counters, Memory, Process, Row, distribution};
+use facts::{Counters, Memory, Metric, Process, Row, distribution};
 use facts::{counters, memory, usage};
 
 use super::seat::{Options, SLICE, Seat};
@@ -94,7 +94,7 @@ impl Alive {
             self.session.run(1, None)?;
         }
         // Before others start: the kernel's memory is that of the whole system.
-        if seat.case.is_held() {
+        if !seat.case.skip_hold && seat.case.shows(Metric::is_held) {
             let held = self.session.hold()?;
             if let Some(change) = &mut process.memory {
                 change.held = Some(memory::of(&held));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use contract::message::Usage;
 use contract::units::counted;
-use facts::{MemoryChange, Process, Row, Samples, Side, Slice, memory};
+use facts::{MemoryChange, Metric, Process, Row, Samples, Side, Slice, memory};
 use nix::sys::signal::Signal;
 
 use super::alive::{Alive, merge};
@@ -66,7 +66,7 @@ impl<'a> Live<'a> {
     /// Starts it, and looks at its memory before anybody else starts.
     pub(super) fn start(&mut self, options: &Options) {
         self.has_begun = true;
-        if self.seat.case.shows_memory() {
+        if self.seat.case.shows(Metric::is_memory) {
             self.process.memory = Some(MemoryChange { before: memory::system(), held: None });
         }
         let args = [&self.row.args[..], &["--controlled".to_owned()]].concat();
@@ -187,6 +187,10 @@ impl<'a> Live<'a> {
             self.attempt(|alive, _, process| alive.ask_further(case, options, process));
         }
         self.end_session(None, Instant::now());
+        if !self.seat.case.shows(Metric::is_life) {
+            let process = &mut self.process;
+            (process.setup_ns, process.first_ns, process.teardown_ns) = (None, None, None);
+        }
         if let (Some(error), Some(samples)) = (&mut self.process.error, &self.process.samples) {
             *error += &format!("; timed before: {}", counted(samples.count, "iteration"));
         }

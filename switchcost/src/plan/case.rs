@@ -125,14 +125,9 @@ impl Case {
         }
     }
 
-    /// True if its section shows memory.
-    pub(crate) fn shows_memory(&self) -> bool {
-        self.section.metrics().any(Metric::is_memory)
-    }
-
-    /// True if its memory is read with all tasks at rest.
-    pub(crate) fn is_held(&self) -> bool {
-        !self.skip_hold && self.section.metrics().any(Metric::is_held)
+    /// True if its section shows a metric of this kind.
+    pub(crate) fn shows(&self, is_of_kind: fn(&Metric) -> bool) -> bool {
+        self.section.metrics().any(is_of_kind)
     }
 
     /// True if it runs alone.

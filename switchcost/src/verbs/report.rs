@@ -132,8 +132,8 @@ fn is_of_duel(record: &Record) -> bool {
 /// Prints the verdicts of each duel of a file.
 fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
     args.refuse(
-        &["--full", "--html", "--svg"],
-        "a duel has verdicts but no tables or plots: drop it, and use --format",
+        &["--html", "--svg"],
+        "a duel has verdicts but no plots: drop it, and use --format",
     )?;
     let runs = || records.chunk_by(|one, next| one.header.id == next.header.id);
     ensure!(

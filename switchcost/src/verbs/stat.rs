@@ -133,7 +133,7 @@ impl Args {
         ensure_no_runner_flags(&flags).map_err(|e| BadUsage::new(e.to_string()))?;
         let program = program.rsplit('/').next().unwrap_or(program).to_owned();
         // All that it can show.
-        let also = [Metric::SystemPerTask, Metric::Peak].map(|metric| {
+        let also = [Metric::SystemPerTask, Metric::SetUp].map(|metric| {
             let name = metric.label();
             Also { name, metric }
         });
