@@ -8,7 +8,7 @@ use facts::Metric;
 use super::over::Over;
 use super::section::{COUNTS_OF_A_SLOPE, Row, Section};
 use super::table::ProgramTable;
-use crate::system::console::is_command;
+use crate::system::console::{NAME, is_command};
 
 /// An error of a TOML file in one line: its own shows lines of the file.
 pub(super) fn in_line(text: &str, error: &toml::de::Error) -> anyhow::Error {
@@ -31,6 +31,8 @@ pub(crate) fn ensure_no_runner_flags(flags: &[String]) -> anyhow::Result<()> {
 /// Checks a name: it becomes a table cell, a line of a file and a word of a message.
 pub(super) fn ensure_printable(what: &str, name: &str) -> anyhow::Result<()> {
     ensure!(!name.contains(is_command), "{what} has a control character: '{name}'");
+    let length = name.chars().count();
+    ensure!(length <= NAME, "{what} has {length} characters, and {NAME} are allowed: shorten it");
     Ok(())
 }
 

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::markdown::escaped;
-use crate::system::console::brief;
 
 /// A cell with nothing in it.
 pub(super) const ABSENT: &str = "-";
@@ -33,9 +32,7 @@ impl Grid {
         head: impl IntoIterator<Item = impl Into<String>>,
         body: Vec<Vec<String>>,
     ) -> Self {
-        let head = head.into_iter().map(|cell| brief(&cell.into())).collect();
-        let line = |cells: Vec<String>| cells.iter().map(|cell| brief(cell)).collect();
-        Grid { head, body: body.into_iter().map(line).collect() }
+        Grid { head: head.into_iter().map(Into::into).collect(), body }
     }
 
     /// Writes it in aligned columns of at most `width` characters: those that do not fit come

@@ -15,7 +15,6 @@ use super::{curves, tables};
 use crate::figures::conditions::all_doubts;
 use crate::figures::doubt;
 use crate::figures::{Figures, provenance};
-use crate::system::console::{brief, paragraph};
 use crate::views::answer::Answer;
 use crate::views::conclusion;
 use crate::views::tables::Tables;
@@ -154,7 +153,7 @@ fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
     let curves = shown.curves.iter().map(|curve| (curves::section(curve), plot::curve(curve)));
     let mut sections = Vec::new();
     for (section, plot) in tables.chain(curves) {
-        sections.push((brief(&section.title), part(section, plot)));
+        sections.push((section.title.clone(), part(section, plot)));
     }
     let rest = [
         ("Notes", list(foot(figures))),
@@ -216,8 +215,8 @@ fn list(lines: Vec<String>) -> Markup {
     html! {
         @match &lines[..] {
             [] => {}
-            [line] => p { (paragraph(line)) }
-            lines => ul { @for line in lines { li { (paragraph(line)) } } }
+            [line] => p { (line) }
+            lines => ul { @for line in lines { li { (line) } } }
         }
     }
 }

@@ -4,8 +4,6 @@ use std::io::{self, Write};
 
 use terminal_size::{Width, terminal_size_of};
 
-use crate::system::console::{brief, paragraph};
-
 /// Widest text, and the width of what is no terminal.
 const WIDEST: usize = 120;
 
@@ -21,7 +19,6 @@ pub fn width() -> usize {
 /// Lines of a text of at most `width` columns as far as its words allow; all but the first are indented. A number keeps
 /// its per cent sign.
 pub(super) fn lines(text: &str, indent: usize, width: usize) -> Vec<String> {
-    let text = paragraph(text);
     let mut lines = Vec::new();
     let mut line = " ".repeat(text.len() - text.trim_start().len());
     let mut is_empty = true;
@@ -61,7 +58,7 @@ pub(crate) fn named(
     (indent, width): (usize, usize),
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut name = brief(name);
+    let mut name = name.to_owned();
     for line in lines(text, 0, width.saturating_sub(indent)) {
         // A name that is too long still stands apart.
         let apart = if name.len() < indent { "" } else { " " };

@@ -1,11 +1,8 @@
 //! Text as Markdown: names and messages from plans and records are never markup.
 
-use crate::system::console::paragraph;
-
 /// One line of text with the characters escaped that begin a table cell, a link, emphasis, code, HTML, or a block. An
 /// interval such as `[1, 2]` stays as it is.
 pub(super) fn escaped(text: &str) -> String {
-    let text = paragraph(text);
     let text = text.trim();
     let mut escaped = String::with_capacity(text.len());
     let block = block(text);
@@ -51,7 +48,7 @@ mod tests {
             ("thread, 2.0x [1.0, 3.0] (noise)", "thread, 2.0x [1.0, 3.0] (noise)"),
             ("a|b\\c <img src=x>", "a\\|b\\\\c &lt;img src=x>"),
             ("[a](javascript:b)", "[a]\\(javascript:b)"),
-            ("**a** `b`\n# c", "\\*\\*a\\*\\* \\`b\\`\\\\n# c"),
+            ("**a** `b`", "\\*\\*a\\*\\* \\`b\\`"),
             ("_a_ b_c ~1 ~~d~~", "\\_a\\_ b_c ~1 \\~\\~d\\~\\~"),
             ("  # a", "\\# a"),
             ("- a", "\\- a"),

@@ -8,7 +8,7 @@ use facts::{Metric, Quantity, Record, Stat};
 use super::layout::{named, width};
 use crate::figures::doubts;
 use crate::figures::evidence::Verdict;
-use crate::system::console::{plain_line, shell_line, shortened};
+use crate::system::console::{shell_line, shortened};
 
 /// Width of the names before the lines.
 const INDENT: usize = 13;
@@ -43,7 +43,7 @@ pub(crate) fn text(
     lines.extend(absent.map(|absent| ("not counted", absent.to_string())));
     lines.extend(doubts::of_process(record).iter().map(|doubt| ("note", doubt.to_string())));
     lines.extend(verdict.map(|verdict| ("evidence", verdict.to_string())));
-    writeln!(out, "{}", shortened(&plain_line(&title(record))))?;
+    writeln!(out, "{}", shortened(&title(record)))?;
     lines.iter().try_for_each(|(name, line)| named(name, line, (INDENT, width()), out))
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::R
 
 /// Writes a line to standard error, as [`plain_line`] text: messages quote files and other programs, at any length.
 pub(crate) fn say(text: fmt::Arguments<'_>) {
-    let text = format!("{}\n", shortened(&plain_line(&text.to_string())));
+    let text = format!("{}\n", shortened(&text.to_string()));
     // If nobody listens, nothing is left to be done.
     let _ = write::all(io::stderr(), text.as_bytes());
 }
@@ -51,7 +51,7 @@ pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
 }
 
 /// Most characters of a name or a value, of a message, and of a paragraph.
-const NAME: usize = 200;
+pub(crate) const NAME: usize = 200;
 const MESSAGE: usize = 500;
 const PARAGRAPH: usize = 4000;
 
@@ -67,9 +67,14 @@ pub(crate) fn paragraph(text: &str) -> String {
     cut(&words.join(" "), PARAGRAPH).into_owned()
 }
 
-/// A message: it may quote an argument of any length.
+/// What a program or a file reports, in its own lines.
+pub(crate) fn report(text: &str) -> String {
+    cut(&plain(text), PARAGRAPH).into_owned()
+}
+
+/// A message as people read it, on one line: it may quote an argument of any length.
 pub(crate) fn shortened(message: &str) -> String {
-    cut(message, MESSAGE).into_owned()
+    cut(&plain_line(message), MESSAGE).into_owned()
 }
 
 /// A text with its middle left out if it has more than so many characters.

@@ -11,7 +11,7 @@ use crate::check::{self, Candidate, Checked, Conformity};
 use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
-use crate::system::console::{self, BadUsage, plain_line, shortened};
+use crate::system::console::{self, BadUsage, shortened};
 use crate::system::lock;
 use crate::system::{progress, signals};
 use crate::verbs::args::{ProgramArgs, TextOrJson};
@@ -104,7 +104,7 @@ fn line(Checked { check, result }: &Checked) -> String {
         Conformity::Failed(why) => format!("failed   {check}: {why}"),
         Conformity::Skipped(why) => format!("skipped  {check}: {why}"),
     };
-    shortened(&plain_line(&text))
+    shortened(&text)
 }
 
 fn print(text: &str) -> anyhow::Result<()> {

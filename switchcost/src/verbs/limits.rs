@@ -11,6 +11,7 @@ use crate::plan::setting::Setting;
 use crate::plan::values;
 use crate::plan::{BUILT_IN, built_in_tables};
 use crate::render;
+use crate::system::console::brief;
 use crate::system::executable::Executable;
 use crate::verbs::args::{TextOrJson, shows_help};
 use crate::verbs::output;
@@ -44,7 +45,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
                 return Ok(());
             }
             let description = describe(executable, flags, args.tasks)?;
-            let asked = (description.program, Ok(description.needs));
+            let asked = (brief(&description.program), Ok(description.needs));
             (vec![asked], Some(description.tasks))
         }
     };

@@ -10,7 +10,7 @@ use crate::measure::campaign::Campaign;
 use crate::measure::deadline::Time;
 use crate::plan::programs::{self, Programs};
 use crate::plan::{Case, Plan};
-use crate::system::console::{self, plain_line};
+use crate::system::console::{self};
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("budget", |it| it.help(
@@ -84,7 +84,7 @@ fn list(cases: &[Case]) -> anyhow::Result<()> {
                 rounds => format!("{rounds} x "),
             };
             let line = format!("{name}{twin}: {times}{}", case.command());
-            writeln!(out, "{}", plain_line(&line))?;
+            writeln!(out, "{line}")?;
         }
         Ok(())
     })

@@ -17,7 +17,7 @@ use crate::plan::scheduling::{self, Cpus, Policy};
 use crate::plan::setting::Setting;
 use crate::plan::{Case, built_in_tables, ensure_no_runner_flags};
 use crate::render;
-use crate::system::console::{BadUsage, brief};
+use crate::system::console::BadUsage;
 use crate::system::lock;
 use crate::system::signals;
 use crate::verbs::args::{Measure, ProgramArgs, TextOrJson, shows_help};
@@ -162,7 +162,7 @@ fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
         None if at < flags.len() => flags.remove(at),
         None => String::new(),
     };
-    let bad = |_| BadUsage::new(format!("{name}: '{}' is not a number", brief(&value)));
+    let bad = |_| BadUsage::new(format!("{name}: '{}' is not a number", value));
     value.parse().map(Some).map_err(bad)
 }
 

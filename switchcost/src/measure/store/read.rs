@@ -12,6 +12,8 @@ use anyhow::{Context, bail};
 use facts::{Group, Kind, Process, Record, Row, Run, SCHEMA};
 use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// No line is longer than this, in bytes: a record with as many samples as it may keep is shorter. A file that is not a
 /// results file must not fill the memory with one line.
@@ -155,7 +157,7 @@ fn take(
         return if is_told { Ok(()) } else { Err(another_schema(other)) };
     }
     if kind == Kind::Run {
-        contents.runs.push(Arc::new(parsed(line, is_whole)?));
+        contents.runs.push(Arc::new(plain(line)?));
         return Ok(());
     }
     let run = contents.runs.iter().rfind(|run| Some(run.id) == head.run);
@@ -163,7 +165,7 @@ fn take(
     match kind {
         Kind::Run => {}
         Kind::Row => {
-            let row: Row = parsed(line, is_whole)?;
+            let row: Row = plain(line)?;
             if run.plan.get(row.case).is_none() {
                 return Err(format!("case {}: the plan of its run has none", row.case));
             }
@@ -174,7 +176,10 @@ fn take(
             shared.groups.insert((group.run, group.group), Arc::new(group));
         }
         Kind::Process => {
-            let process: Process = parsed(line, is_whole)?;
+            let mut process: Process = parsed(line, is_whole)?;
+            let Process { left_behind, error, not_run, .. } = &mut process;
+            let texts = [left_behind, error, not_run].into_iter().flatten();
+            texts.for_each(|text| *text = console::report(text));
             let row = shared.rows.get(&(process.run, process.row));
             let row = row.ok_or("the line of its row is missing above it")?;
             // Without its group, its times are as good.
@@ -204,6 +209,21 @@ struct Head {
     run: Option<u64>,
     /// Of a header; in schemas 1 and 2, of each line.
     schema: Option<u32>,
+}
+
+/// A whole line whose texts become names in tables: each is plain and short, whoever wrote the file.
+fn plain<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
+    fn shorten(value: &mut Value) {
+        match value {
+            Value::String(text) => *text = console::paragraph(text),
+            Value::Array(values) => values.iter_mut().for_each(shorten),
+            Value::Object(fields) => fields.values_mut().for_each(shorten),
+            _ => {}
+        }
+    }
+    let mut value: Value = parsed(line, true)?;
+    shorten(&mut value);
+    T::deserialize(value).map_err(|e| e.to_string())
 }
 
 fn parsed<'a, T: Deserialize<'a>>(line: &'a [u8], is_whole: bool) -> Result<T, String> {

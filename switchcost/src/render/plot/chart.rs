@@ -6,7 +6,6 @@ use super::axis::{Axis, extremes};
 use super::drawing::{MOST_SERIES, Plot, color};
 use crate::figures::grade::Graded;
 use crate::figures::number::{range, shown};
-use crate::system::console::brief;
 use crate::views::tables::{self, Curve};
 
 /// Height of the area between the axes, in pixels.
@@ -132,7 +131,7 @@ impl Series {
     /// Its name with its least and its greatest figure.
     fn range(&self, quantity: Quantity) -> String {
         let figures = extremes(self.points.iter().map(|(_, figure)| figure.value));
-        format!("{} {}", brief(&self.name), range(figures, |figure| shown(quantity, figure)))
+        format!("{} {}", self.name, range(figures, |figure| shown(quantity, figure)))
     }
 }
 
@@ -149,7 +148,7 @@ impl Scatter {
         let mut plot = Plot::new(&self.title, &self.caption);
         plot.note.clone_from(&self.note);
         plot.legend(self.series.iter().map(|series| series.name.as_str()));
-        let [over, label] = self.axes.each_ref().map(|title| brief(title));
+        let [over, label] = &self.axes;
         let series: Vec<String> = self.series.iter().map(|series| series.range(quantity)).collect();
         plot.description = format!("{label} by {over}: {}.", series.join("; "));
         let mut frame = Frame::new(plot, [x_axis, y_axis], &self.axes);

@@ -6,7 +6,6 @@ use maud::{Markup, PreEscaped, html};
 use super::axis::Axis;
 use crate::figures::grade::Grade;
 use crate::render::layout::lines;
-use crate::system::console::brief;
 
 /// Colours of a page and its plots: the light ones first, then the dark ones.
 pub(crate) const THEME: &str = include_str!("theme.css");
@@ -64,7 +63,7 @@ const BARS: &str = "Bars: 95 % intervals.";
 
 impl Plot {
     pub(super) fn new(title: &str, caption: &str) -> Self {
-        Plot { title: brief(title), caption: caption.to_owned(), ..Plot::default() }
+        Plot { title: title.to_owned(), caption: caption.to_owned(), ..Plot::default() }
     }
 
     /// Adds a sentence to the caption, once.
@@ -86,7 +85,7 @@ impl Plot {
     ) {
         self.body += &html! {
             text x=(percent(x)) dx=(dx) y=(y) dy=".35em" text-anchor=(anchor) class=(class) {
-                (brief(text))
+                (text)
             }
         }
         .0;

@@ -1,7 +1,6 @@
 //! Plots, in a page and as files.
 
 use crate::figures::{Figures, provenance};
-use crate::system::console::brief;
 use crate::views::answer::Answer;
 use crate::views::tables::Tables;
 
@@ -19,7 +18,7 @@ pub(super) use rows::{answer, of_machines, strip};
 
 /// The picture of the answer as a file.
 pub fn answer_file(of: &Answer) -> String {
-    let mut plot = Plot { note: brief(&of.machine), ..answer(of) };
+    let mut plot = Plot { note: of.machine.clone(), ..answer(of) };
     of.chains.iter().for_each(|sentence| plot.note += &format!(". {sentence}"));
     of.schedulers.iter().for_each(|sentence| plot.caption += &format!(" {sentence}"));
     plot.file()
@@ -31,7 +30,7 @@ pub fn files(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<(String, Str
     let plots = tables.iter().filter_map(strip).chain(curves.iter().filter_map(curve));
     let machine = provenance::machine(figures.records);
     let named = plots.map(|plot| {
-        let plot = Plot { note: brief(&machine), ..plot };
+        let plot = Plot { note: machine.clone(), ..plot };
         (slug(&plot.title), plot.file())
     });
     let answer = answer.map(|answer| ("answer".to_owned(), answer_file(answer)));

@@ -10,7 +10,6 @@ use crate::figures::Reading;
 use crate::figures::grade::{Grade, Graded};
 use crate::figures::number::{number, short, thousands};
 use crate::render::answer::{name, quotient, sides};
-use crate::system::console::brief;
 use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
 use crate::views::fleet::Machine;
 use crate::views::tables::Table;
@@ -34,11 +33,11 @@ impl Plot {
         let y = self.height;
         self.body += &html! {
             text x="0" y=(y + 10) dy=".35em" {
-                tspan class="bold" { (brief(name)) } tspan dx="10" { (brief(figure)) }
+                tspan class="bold" { (name) } tspan dx="10" { (figure) }
             }
         }
         .0;
-        self.description += &format!("{} {}. ", brief(name), brief(figure));
+        self.description += &format!("{name} {figure}. ");
         self.height += ROW;
         y + TRACK
     }
