@@ -59,24 +59,9 @@ impl FutexFlags {
 /// include/uapi/linux/futex.h.
 pub const PRIVATE_WORD: u32 = 2 | 128;
 
-/// Who may sleep on a word: which table of the kernel has its sleepers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Threads of this process: its own table, if it has one.
-    Private,
-    /// Threads of all processes that map the word: the table of the whole system.
-    Shared,
-}
-
-impl Kind {
-    fn flag(self) -> libc::c_int {
-        if self == Kind::Private { libc::FUTEX_PRIVATE_FLAG } else { 0 }
-    }
-}
-
 /// Puts the calling thread to sleep if the word still is `expected`. It may return spuriously.
-pub fn wait(word: &AtomicU32, expected: u32, kind: Kind) {
-    let operation = libc::FUTEX_WAIT | kind.flag();
+pub fn wait(word: &AtomicU32, expected: u32) {
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
     let no_timeout = ptr::null::<libc::timespec>();
     // SAFETY: the kernel only reads the word, which outlives the call. Whatever the call returns, the
     // caller looks at the word again.
@@ -84,8 +69,8 @@ pub fn wait(word: &AtomicU32, expected: u32, kind: Kind) {
 }
 
 /// Wakes one thread that sleeps on the word, if one does, and returns the number woken.
-pub fn wake(word: &AtomicU32, kind: Kind) -> libc::c_long {
-    let operation = libc::FUTEX_WAKE | kind.flag();
+pub fn wake(word: &AtomicU32) -> libc::c_long {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     let sleepers = 1;
     // SAFETY: the kernel touches no memory but the word's, and that not for writing.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, sleepers) }
@@ -102,10 +87,10 @@ pub fn has_own_tables() -> bool {
     own_slots() >= 0
 }
 
-/// Slots of the table that has this process's sleepers on words of the kind; `None` if that cannot be found out.
-pub fn table_slots(kind: Kind) -> Option<u64> {
+/// Slots of the table that has this process's sleepers; `None` if that cannot be found out.
+pub fn table_slots() -> Option<u64> {
     let own = own_slots();
-    if kind == Kind::Private && own > 0 {
+    if own > 0 {
         return own.try_into().ok();
     }
     // 256 for each CPU that there may be (`futex_init`, kernel/futex/core.c), in all memory nodes.

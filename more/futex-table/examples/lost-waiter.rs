@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use contract::console;
 use io_uring::{IoUring, Probe, opcode};
-use threads::futex::{self, Kind};
+use threads::futex;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -61,7 +61,7 @@ fn begin_wait(ring: &mut IoUring, word: &'static AtomicU32) -> anyhow::Result<()
 /// Wakes the waiter, and waits for it.
 fn is_woken_on(ring: &mut IoUring, word: &AtomicU32) -> anyhow::Result<bool> {
     word.store(1, Ordering::Release);
-    futex::wake(word, Kind::Private);
+    futex::wake(word);
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         ring.submit().context("io_uring_enter(2)")?;

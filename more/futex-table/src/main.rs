@@ -32,7 +32,7 @@ use contract::message::{Claim, Description, Need, Needs};
 use contract::samples::Recorder;
 use contract::units::Bytes;
 use contract::{Defaults, Flags, Program, Run};
-use threads::futex::{self, FutexFlags, Kind};
+use threads::futex::{self, FutexFlags};
 use threads::rest;
 use words::Words;
 
@@ -48,12 +48,6 @@ struct Cli {
     /// Number of extra threads that sleep all the time
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=4_000_000))]
     idle: u32,
-    /// Use futexes that processes can share: they are in the system-wide table
-    #[arg(long)]
-    shared: bool,
-    /// Put 1,024 words on one page, half of them for idle threads, instead of one word on each cache line
-    #[arg(long)]
-    one_page: bool,
     /// Write this many bytes before each iteration; twice the size of the L2 cache empties it
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "0B")]
     evict: Bytes,
@@ -87,7 +81,7 @@ impl Program for Cli {
         Ok(Description {
             hops,
             // Sleepers of other programs in the system-wide table would be in the way.
-            alone: self.shared || self.futex.futex_slots == Some(0) || !futex::has_own_tables(),
+            alone: self.futex.futex_slots == Some(0) || !futex::has_own_tables(),
             needs: Needs {
                 descriptors: Need::new(10, 0),
                 threads: Need::new(threads, 0),
@@ -102,13 +96,12 @@ impl Program for Cli {
 
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run: &mut Run| {
-        let kind = if cli.shared { Kind::Shared } else { Kind::Private };
         let before = kernel_memory();
         cli.futex.set()?;
         let grown = kernel_memory().zip(before).and_then(|(now, before)| now.checked_sub(before));
-        let words = Words::new(cli.one_page, cli.idle, kind)?;
+        let words = Words::new(cli.idle)?;
         words.start_sleepers(cli.idle)?;
-        let slots = futex::table_slots(kind).map(|slots| ("slot_count", slots));
+        let slots = futex::table_slots().map(|slots| ("slot_count", slots));
         let table = grown.filter(|_| cli.futex.futex_slots.is_some());
         let table = table.map(|grown| ("table_bytes", grown));
         let found: Vec<Found> = slots.into_iter().chain(table).collect();

@@ -13,7 +13,7 @@ use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Context;
-use threads::futex::{self, Kind};
+use threads::futex;
 
 /// Stack of a thread that only sleeps: the least that the C library takes on all architectures. It has no guard page, so that the kernel has one memory map for all.
 pub(crate) const STACK: usize = 128 << 10;
@@ -26,18 +26,18 @@ pub(crate) const SLEEPER_BYTES: u64 = 40 << 10;
 pub(crate) struct Words {
     /// Those of the operations, then those of idle threads.
     all: &'static [AtomicU32],
-    /// Distance between words, in words.
-    stride: usize,
-    operations: usize,
-    kind: Kind,
 }
 
+/// Words of operations: a sample of the slots.
+const OPERATIONS: usize = 4096;
+
+/// Distance between words, in words: each is alone in its cache line.
+const STRIDE: usize = 16;
+
 impl Words {
-    /// Words in memory that processes could share, as most that use shared futexes do.
-    pub(crate) fn new(one_page: bool, idle: u32, kind: Kind) -> anyhow::Result<Self> {
-        let (stride, operations, idle) =
-            if one_page { (1, 512, 512) } else { (16, 4096, idle as usize) };
-        let count = (operations + idle) * stride;
+    /// Words for operations and so many idle threads.
+    pub(crate) fn new(idle: u32) -> anyhow::Result<Self> {
+        let count = (OPERATIONS + idle as usize) * STRIDE;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
         // SAFETY: new memory at an address of the kernel's choice, which nothing else uses.
@@ -47,17 +47,17 @@ impl Words {
         }
         // SAFETY: the mapping holds so many, all zero, and it is never unmapped.
         let all = unsafe { slice::from_raw_parts(base.cast(), count) };
-        Ok(Words { all, stride, operations, kind })
+        Ok(Words { all })
     }
 
     /// The word of an operation.
     fn at(&self, place: usize) -> &'static AtomicU32 {
-        &self.all[place % self.operations * self.stride]
+        &self.all[place % OPERATIONS * STRIDE]
     }
 
     /// Wakes a thread that sleeps on a word, and returns the number woken.
     pub(crate) fn wake(&self, place: usize) -> i64 {
-        futex::wake(self.at(place), self.kind)
+        futex::wake(self.at(place))
     }
 
     /// Wakes the word's sleeper; one that has yet to sleep does not.
@@ -70,16 +70,12 @@ impl Words {
     pub(crate) fn sleep(&self, place: usize) {
         let word = self.at(place);
         while word.swap(0, Ordering::Acquire) == 0 {
-            futex::wait(word, 0, self.kind);
+            futex::wait(word, 0);
         }
     }
 
     /// Starts the idle threads, which end with the process.
     pub(crate) fn start_sleepers(&self, idle: u32) -> anyhow::Result<()> {
-        let body = match self.kind {
-            Kind::Private => sleep_private,
-            Kind::Shared => sleep_shared,
-        };
         let (mut attributes, mut id) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         // SAFETY: the first call makes the attributes, which the next ones change; they are valid sizes.
         unsafe {
@@ -87,12 +83,11 @@ impl Words {
             libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
             libc::pthread_attr_setguardsize(attributes.as_mut_ptr(), 0);
         }
-        let own = self.all[self.operations * self.stride..].iter().step_by(self.stride);
-        for word in own.cycle().take(idle as usize) {
+        for word in self.all[OPERATIONS * STRIDE..].iter().step_by(STRIDE).take(idle as usize) {
             let word = ptr::from_ref(word).cast_mut().cast();
             // SAFETY: the body takes the word, which is there for ever.
             let code =
-                unsafe { libc::pthread_create(id.as_mut_ptr(), attributes.as_ptr(), body, word) };
+                unsafe { libc::pthread_create(id.as_mut_ptr(), attributes.as_ptr(), sleep, word) };
             if code != 0 {
                 let error = io::Error::from_raw_os_error(code);
                 return Err(error).context("cannot create an idle thread: lower --idle");
@@ -102,19 +97,11 @@ impl Words {
     }
 }
 
-extern "C" fn sleep_private(word: *mut c_void) -> *mut c_void {
-    sleep(word, Kind::Private)
-}
-
-extern "C" fn sleep_shared(word: *mut c_void) -> *mut c_void {
-    sleep(word, Kind::Shared)
-}
-
 /// The life of an idle thread.
-fn sleep(word: *mut c_void, kind: Kind) -> ! {
+extern "C" fn sleep(word: *mut c_void) -> *mut c_void {
     // SAFETY: `start_sleepers` has passed it.
     let word = unsafe { &*word.cast::<AtomicU32>() };
     loop {
-        futex::wait(word, 0, kind);
+        futex::wait(word, 0);
     }
 }

@@ -4,8 +4,7 @@
 //!
 //! A sample is the time from the first contender's start to the last one's end. They start together, as far as
 //! the kernel or the runtime lets them: take operations enough. With `--oversubscribe` a process computes on each
-//! CPU, and may take it from who holds the lock. Nobody waits at rest: a thread at a lock sleeps as in `futex`, a task
-//! as in `semaphore`.
+//! CPU, and may take it from who holds the lock. Nobody waits at rest: a thread at a lock sleeps as in `futex`.
 
 use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

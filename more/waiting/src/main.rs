@@ -90,32 +90,16 @@ fn held(text: &str) -> Result<Span, String> {
 enum On {
     /// timer: poll a tokio::time::sleep of a week once and drop it: into the timer wheel and out again
     TokioTimer,
-    /// timer: the same with smol's async_io::Timer; its reactor has a thread of its own
-    SmolTimer,
     /// timer: set and clear a timer with timerfd_settime(2)
     Timerfd,
-    /// timer: set and clear a timer with timer_settime(2)
-    PosixTimer,
     /// timer: await a ready future in a tokio::time::timeout of a week: no timer gets into the wheel
     TimeoutReady,
-    /// choice: select! over two channels that hold a message each; the message is put back
-    #[value(name = "select-2-ready")]
-    Select2Ready,
     /// choice: poll a select! over two empty channels once and drop it: what a loop pays before it sleeps
     #[value(name = "select-2-pending")]
     Select2Pending,
-    /// choice: like select-2-ready, over eight channels
-    #[value(name = "select-8-ready")]
-    Select8Ready,
     /// choice: like select-2-pending, over eight channels
     #[value(name = "select-8-pending")]
     Select8Pending,
-    /// choice: join! over two channels that hold a message each; both are put back
-    #[value(name = "join-2")]
-    Join2,
-    /// choice: one of 100 boxed futures in a FuturesUnordered gets its message, and a new one takes its place
-    #[value(name = "unordered-100")]
-    Unordered100,
     /// signal: notify_one, then notified().await
     Notify,
     /// signal: like notify, with each wait in a tokio::time::timeout of a week
@@ -126,8 +110,6 @@ enum On {
     Mpsc,
     /// signal: send_modify on a tokio::sync::watch, then changed().await
     Watch,
-    /// signal: add_permits(1) to a Semaphore, then acquire().await; the permit is not given back
-    Semaphore,
     /// signal: Handle::spawn on the other side's runtime, then await the JoinHandle
     Spawn,
     /// lock: std::sync::Mutex, among threads
@@ -142,14 +124,8 @@ enum On {
     Condvar,
     /// wake: write a byte to a pipe; the other side sleeps in epoll_wait(2), then reads
     Pipe,
-    /// wake: like pipe, through an eventfd
-    Eventfd,
-    /// wake: write to an eventfd that the other side's io_uring reads
-    UringEventfd,
     /// wake: IORING_OP_MSG_RING from one side's io_uring to the other's (Linux 5.18)
     UringMsgRing,
-    /// wake: like futex, but the other side waits with IORING_OP_FUTEX_WAIT (Linux 6.7)
-    UringFutex,
     /// blocking: await one empty spawn_blocking after the other: the thread exists already
     SpawnBlocking,
     /// blocking: N spawn_blocking at once; none returns before all run, so all threads but one are new
@@ -172,11 +148,9 @@ enum Family {
 impl On {
     fn family(self) -> Family {
         match self {
-            On::TokioTimer | On::SmolTimer | On::Timerfd | On::PosixTimer => Family::Timer,
-            On::TimeoutReady => Family::Timer,
-            On::Select2Ready | On::Select2Pending | On::Select8Ready => Family::Choice,
-            On::Select8Pending | On::Join2 | On::Unordered100 => Family::Choice,
-            On::Notify | On::Oneshot | On::Mpsc | On::Watch | On::Semaphore => Family::Signal,
+            On::TokioTimer | On::Timerfd | On::TimeoutReady => Family::Timer,
+            On::Select2Pending | On::Select8Pending => Family::Choice,
+            On::Notify | On::Oneshot | On::Mpsc | On::Watch => Family::Signal,
             On::TimeoutHandOver | On::Spawn => Family::Signal,
             On::StdMutex | On::ParkingLot | On::TokioMutex => Family::Lock,
             On::SpawnBlocking | On::SpawnBlockingCold | On::BlockInPlace => Family::Blocking,
@@ -185,8 +159,7 @@ impl On {
     }
 
     fn is_of_tokio(self) -> bool {
-        use On::{ParkingLot, PosixTimer, SmolTimer, StdMutex, Timerfd};
-        let is_other = matches!(self, SmolTimer | Timerfd | PosixTimer | StdMutex | ParkingLot);
+        let is_other = matches!(self, On::Timerfd | On::StdMutex | On::ParkingLot);
         !is_other && self.family() != Family::Wake
     }
 }
@@ -288,13 +261,13 @@ impl Cli {
     fn needs(&self) -> Needs {
         let (descriptors, maps) = match self.on {
             On::Timerfd => (1, 0),
-            On::Pipe | On::Eventfd | On::UringEventfd | On::UringFutex => (3, 4),
+            On::Pipe => (3, 4),
             On::UringMsgRing => (3, 8),
             _ => (0, 0),
         };
         let armed = u64::from(self.armed);
         let cpus = allowed_cpus().map_or(1, |cpus| cpus.len() as u64);
-        // Two runtimes, processes that compute, smol's reactor.
+        // Two runtimes, and processes that compute.
         let threads = u64::from(self.contenders.max(self.spawners)) + 3 * cpus + 16;
         let is_of_threads = matches!(self.on.family(), Family::Wake | Family::Blocking);
         let needs = Needs {
@@ -313,15 +286,12 @@ impl Cli {
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run: &mut Run| match cli.on {
         On::TokioTimer | On::TimeoutReady => timers::in_tokio(cli, run),
-        On::SmolTimer => timers::in_smol(cli, run),
         On::Timerfd => timers::by_timerfd(cli, run),
-        On::PosixTimer => timers::by_timer(cli, run),
         On::TimeoutHandOver => signals::measure::<signals::InTime>(cli, run),
         On::Notify => signals::measure::<signals::Notified>(cli, run),
         On::Oneshot => signals::measure::<signals::Once>(cli, run),
         On::Mpsc => signals::measure::<signals::Received>(cli, run),
         On::Watch => signals::measure::<signals::Watched>(cli, run),
-        On::Semaphore => signals::measure::<signals::Permitted>(cli, run),
         On::Spawn => signals::measure::<signals::Spawned>(cli, run),
         On::StdMutex => locks::among_threads::<std::sync::Mutex<u64>>(cli, run),
         On::ParkingLot => locks::among_threads::<parking_lot::Mutex<u64>>(cli, run),
@@ -329,12 +299,9 @@ fn main() -> ExitCode {
         On::Futex => wakes::measure::<wakes::Futex>(cli, run),
         On::Condvar => wakes::measure::<wakes::Condvar>(cli, run),
         On::Pipe => wakes::measure::<wakes::Pipe>(cli, run),
-        On::Eventfd => wakes::measure::<wakes::Event>(cli, run),
-        On::UringEventfd => wakes::measure::<wakes::UringEventfd>(cli, run),
         On::UringMsgRing => wakes::measure::<wakes::UringMsgRing>(cli, run),
-        On::UringFutex => wakes::measure::<wakes::UringFutex>(cli, run),
         On::SpawnBlocking | On::BlockInPlace => blocking::warm(cli, run),
         On::SpawnBlockingCold => blocking::cold(cli, run),
-        _ => choice::measure(cli, run),
+        On::Select2Pending | On::Select8Pending => choice::measure(cli, run),
     })
 }

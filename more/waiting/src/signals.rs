@@ -13,7 +13,7 @@ use contract::Run;
 use runtime::{TaskDriver, beside_timers, join, wait_for};
 use threads::restrict;
 use tokio::runtime::{Handle, Runtime};
-use tokio::sync::{Mutex, Notify, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Mutex, Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -64,8 +64,6 @@ side!(Notified: shared(Notify::new()), Arc<Notify>, Arc<Notify>,
     |to| to.notify_one(), |from| from.notified().await);
 side!(InTime: shared(Notify::new()), Arc<Notify>, Arc<Notify>,
     |to| to.notify_one(), |from| timeout(WEEK, from.notified()).await?);
-side!(Permitted: shared(Semaphore::new(0)), Arc<Semaphore>, Arc<Semaphore>,
-    |to| to.add_permits(1), |from| from.acquire().await?.forget());
 side!(Received: mpsc::channel(1), mpsc::Sender<()>, mpsc::Receiver<()>,
     |to| to.try_send(())?, |from| from.recv().await.context("the other side has ended")?);
 side!(Watched: watch::channel(0), watch::Sender<u64>, watch::Receiver<u64>,

@@ -1,24 +1,20 @@
 //! Timers that never fire, and timeouts.
 //!
-//! With `--armed` so many others, of a day, stay in the same wheel, reactor or kernel. Without, each is the next one
+//! With `--armed` so many others, of a day, stay in the same wheel or in the kernel. Without, each is the next one
 //! to fire: Tokio then wakes its driver, by a write to an eventfd. A timer that fires, and what a sleeping runtime
 //! does to look for the next one, are not in here.
 
 use std::future::{poll_fn, ready};
 use std::hint::black_box;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use async_io::{Timer as SmolTimer, block_on};
 use chain::Times;
 use contract::Run;
-use nix::sys::signal::{SigEvent, SigevNotify};
-use nix::sys::timer::{Expiration, Timer, TimerSetTimeFlags};
-use nix::sys::timerfd::{self, ClockId, TimerFd, TimerFlags};
-use nix::time::ClockId as Clock;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use runtime::{TaskDriver, beside_timers};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
@@ -68,77 +64,26 @@ impl TaskDriver for Timers {
     }
 }
 
-/// `smol-timer`.
-pub(crate) fn in_smol(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let (n, place) = (cli.flags.tasks, Place::new(cli)?);
-    let _armed = block_on(arm(cli.armed));
-    let rest = |run: &mut Run| {
-        let _waiters = block_on(arm(n));
-        run.held()
-    };
-    place.serve_thread(run, rest, || {
-        block_on(async {
-            let mut count = 0;
-            let begun = Instant::now();
-            for _ in 0..n {
-                count += u32::from(is_pending(SmolTimer::after(WEEK)).await);
-            }
-            let ended = Instant::now();
-            ensure!(count == n, "a timer of a week has fired");
-            Ok((begun, ended))
-        })
-    })
-}
-
-/// So many timers that are in the reactor.
-async fn arm(count: u32) -> Vec<Pin<Box<SmolTimer>>> {
-    let mut timers: Vec<_> = (0..count).map(|_| Box::pin(SmolTimer::after(DAY))).collect();
-    for timer in &mut timers {
-        is_pending(timer).await;
-    }
-    timers
-}
-
-/// `timerfd`.
+/// `timerfd`: a time of zero clears the timer.
 pub(crate) fn by_timerfd(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let set = |timer: &mut TimerFd, time: Duration| {
-        timer.set(timerfd::Expiration::OneShot(time.into()), timerfd::TimerSetTimeFlags::empty())
-    };
+    let (n, place) = (cli.flags.tasks, Place::new(cli)?);
     let make = || TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC);
-    by_calls(cli, run, make, set)
-}
-
-/// `posix-timer`.
-pub(crate) fn by_timer(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let set = |timer: &mut Timer, time: Duration| {
+    let set = |timer: &TimerFd, time: Duration| {
         timer.set(Expiration::OneShot(time.into()), TimerSetTimeFlags::empty())
     };
-    let make = || Timer::new(Clock::CLOCK_MONOTONIC, SigEvent::new(SigevNotify::SigevNone));
-    by_calls(cli, run, make, set)
-}
-
-/// A timer of the kernel, which a time of zero clears.
-fn by_calls<T>(
-    cli: &Cli,
-    run: &mut Run,
-    make: impl Fn() -> nix::Result<T>,
-    set: impl Fn(&mut T, Duration) -> nix::Result<()>,
-) -> anyhow::Result<()> {
-    let (n, place) = (cli.flags.tasks, Place::new(cli)?);
     let arm = |count| {
-        let made = |_| make().and_then(|mut timer| set(&mut timer, DAY).map(|()| timer));
-        let timers: nix::Result<Vec<T>> = (0..count).map(made).collect();
-        // timer_create(2) counts as a pending signal.
-        let more = "raise ulimit -n (timerfd) or -i (timer_create), or lower --armed or --tasks";
+        let made = |_| make().and_then(|timer| set(&timer, DAY).map(|()| timer));
+        let timers: nix::Result<Vec<TimerFd>> = (0..count).map(made).collect();
+        let more = "raise ulimit -n, or lower --armed or --tasks";
         timers.with_context(|| format!("cannot make {count} timers: {more}"))
     };
-    let (mut timer, _armed) = (make().context("cannot make a timer")?, arm(cli.armed)?);
+    let (timer, _armed) = (make().context("cannot make a timer")?, arm(cli.armed)?);
     let rest = |run: &mut Run| arm(n).and_then(|_waiters| run.held());
     place.serve_thread(run, rest, || {
         let begun = Instant::now();
         for _ in 0..n {
-            set(&mut timer, WEEK)?;
-            set(&mut timer, Duration::ZERO)?;
+            set(&timer, WEEK)?;
+            set(&timer, Duration::ZERO)?;
         }
         Ok((begun, Instant::now()))
     })

@@ -12,11 +12,10 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use chain::StartLatch;
 use contract::Run;
-use io_uring::{IoUring, Probe, opcode, squeue, types};
+use io_uring::{IoUring, Probe, opcode, types};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::eventfd::EventFd;
-use threads::futex::{self, Kind};
+use threads::futex;
 use threads::{rest, restrict};
 
 use crate::Cli;
@@ -128,11 +127,11 @@ macro_rules! wake {
 
 wake!(Futex: shared(AtomicU32::new(0)), Arc<AtomicU32>, Arc<AtomicU32>, |word| {
     word.store(1, Ordering::Release);
-    futex::wake(word, Kind::Private);
+    futex::wake(word);
     Ok(())
 }, |word| {
     while word.swap(0, Ordering::Acquire) == 0 {
-        futex::wait(word, 0, Kind::Private);
+        futex::wait(word, 0);
     }
     Ok(())
 });
@@ -159,14 +158,6 @@ wake!(Pipe: {
     from.read_exact(&mut [0])
 });
 
-wake!(Event: {
-    let (to, from) = shared(EventFd::new().context("cannot make an eventfd")?);
-    (to, (event_loop(&from)?, from))
-}, Arc<EventFd>, (Epoll, Arc<EventFd>), |to| Ok(to.write(1).map(drop)?), |(epoll, from)| {
-    sleep(epoll)?;
-    Ok(from.read().map(drop)?)
-});
-
 /// An event loop that waits for a descriptor.
 fn event_loop(fd: impl AsFd) -> anyhow::Result<Epoll> {
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).context("cannot make an epoll")?;
@@ -183,56 +174,34 @@ fn sleep(epoll: &Epoll) -> io::Result<()> {
     }
 }
 
-/// A ring, if it has the operation.
-fn ring(operation: u8, name: &str) -> anyhow::Result<IoUring> {
+/// A ring, if it has IORING_OP_MSG_RING.
+fn ring() -> anyhow::Result<IoUring> {
     let ring = IoUring::new(4).context("io_uring is not available: io_uring_setup(2)")?;
     let mut probe = Probe::new();
     ring.submitter().register_probe(&mut probe).context("io_uring is not available: no probe")?;
-    ensure!(probe.is_supported(operation), "io_uring is not available: this kernel has no {name}");
+    let is_there = probe.is_supported(opcode::MsgRingData::CODE);
+    ensure!(is_there, "io_uring is not available: this kernel has no IORING_OP_MSG_RING");
     Ok(ring)
 }
 
-/// Submits an operation, waits for a completion of the ring, and returns its result: a negative one is an errno.
-///
-/// # Safety
-/// What the entry points to is there until it completes.
-unsafe fn complete(ring: &mut IoUring, entry: &squeue::Entry) -> io::Result<i32> {
-    // SAFETY: as the caller promises.
-    unsafe { ring.submission().push(entry) }.map_err(io::Error::other)?;
-    loop {
-        match ring.submit_and_wait(1) {
-            Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
-            _ => {}
-        }
-        if let Some(completion) = ring.completion().next() {
-            return Ok(completion.result());
-        }
-    }
-}
-
-fn errno(result: i32) -> io::Result<()> {
-    if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) }
-}
-
-wake!(UringEventfd: {
-    let (to, from) = shared(EventFd::new().context("cannot make an eventfd")?);
-    (to, (ring(opcode::Read::CODE, "IORING_OP_READ")?, from, Box::leak(Box::default())))
-}, Arc<EventFd>, (IoUring, Arc<EventFd>, &'static mut u64), |to| Ok(to.write(1).map(drop)?), |(ring, from, count)| {
-    let fd = types::Fd(from.as_fd().as_raw_fd());
-    let read = opcode::Read::new(fd, (&raw mut **count).cast(), 8).build();
-    // SAFETY: the number is there for ever; nobody looks at it.
-    errno(unsafe { complete(ring, &read) }?)
-});
-
 wake!(UringMsgRing: {
-    let name = "IORING_OP_MSG_RING";
-    let here = ring(opcode::MsgRingData::CODE, name)?;
-    let (to, from) = shared(ring(opcode::MsgRingData::CODE, name)?);
+    let (here, (to, from)) = (ring()?, shared(ring()?));
     ((here, to), from)
 }, (IoUring, Arc<IoUring>), Arc<IoUring>, |(here, there)| {
     let message = opcode::MsgRingData::new(types::Fd(there.as_raw_fd()), 1, 0, None).build();
     // SAFETY: it points to no memory.
-    errno(unsafe { complete(here, &message) }?)
+    unsafe { here.submission().push(&message) }.map_err(io::Error::other)?;
+    let completion = loop {
+        match here.submit_and_wait(1) {
+            Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
+            _ => {}
+        }
+        if let Some(completion) = here.completion().next() {
+            break completion.result();
+        }
+    };
+    // A negative one is an errno.
+    if completion < 0 { Err(io::Error::from_raw_os_error(-completion)) } else { Ok(()) }
 }, |from| {
     // SAFETY: this side alone takes the completions of its ring: the other one has its number.
     let is_taken = || unsafe { from.completion_shared() }.next().is_some();
@@ -240,23 +209,6 @@ wake!(UringMsgRing: {
         match from.submitter().submit_and_wait(1) {
             Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
             _ => {}
-        }
-    }
-    Ok(())
-});
-
-wake!(UringFutex: {
-    let (to, from) = Futex::new()?;
-    (to, (ring(opcode::FutexWait::CODE, "IORING_OP_FUTEX_WAIT")?, from))
-}, Arc<AtomicU32>, (IoUring, Arc<AtomicU32>), |to| Futex::signal(to), |(ring, word)| {
-    while word.swap(0, Ordering::Acquire) == 0 {
-        let any = u64::from(u32::MAX);
-        let wait = opcode::FutexWait::new(word.as_ptr(), 0, any, futex::PRIVATE_WORD).build();
-        // SAFETY: the word is there until the wait has completed, in this call.
-        match unsafe { complete(ring, &wait) }? {
-            // The word was set before the kernel looked.
-            result if result == -libc::EAGAIN => {}
-            result => errno(result)?,
         }
     }
     Ok(())

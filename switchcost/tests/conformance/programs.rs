@@ -74,13 +74,13 @@ programs! {
     arrivals_at_threads: "arrivals", "--rate 1000 --on thread", "";
     arrivals_at_a_task_each: "arrivals", "--rate 1000 --on tokio-spawn", "";
     futex_table: "futex-table", "--idle 5 --futex-slots 4", "";
-    futex_table_of_the_system: "futex-table", "--on wake --idle 5 --shared --one-page --evict 64KiB", "";
+    futex_table_of_the_system: "futex-table", "--on wake --idle 5 --futex-slots 0 --evict 64KiB", "";
     waiting_for_a_task: "waiting", "--other-side same-cpu", "";
     waiting_for_a_task_on_a_busy_cpu: "waiting", "--on oneshot --other-side busy-cpu", "";
     waiting_for_a_thread: "waiting", "--on futex --other-side idle-cpu", "";
     waiting_on_a_ring: "waiting", "--on uring-msg-ring", "";
-    waiting_for_timers: "waiting", "--on smol-timer --armed 5", "";
-    waiting_for_one_of_many: "waiting", "--on unordered-100", "";
+    waiting_for_timers: "waiting", "--on timerfd --armed 5", "";
+    waiting_for_one_of_many: "waiting", "--on select-8-pending", "";
     waiting_for_a_lock: "waiting", "--on std-mutex --contenders 3 --oversubscribe", "";
     waiting_for_new_threads: "waiting", "--on spawn-blocking-cold", "";
 }
@@ -153,8 +153,6 @@ fn go() {
         ("{programs}/arrivals --on $bin/goroutine-server", "--rate 1000"),
         ("$bin/goroutine-mem-brigade", "--chains 3 --trips 2 --tokens 2"),
         ("$bin/goroutine-creation", ""),
-        ("$bin/goroutine-waiting", "--threads"),
-        ("$bin/goroutine-waiting", "--on mutex --contenders 3"),
     ];
     peers(&["go"], "cd go && go build -o $bin ./goroutine-...", &kinds);
 }

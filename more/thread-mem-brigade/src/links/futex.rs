@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use threads::futex::{self, Kind};
+use threads::futex;
 
 use super::{Receiver, Sender, receiver_gone};
 
@@ -85,7 +85,7 @@ impl Slot {
     fn change(&self, state: u32, next: u32) -> Result<(), u32> {
         self.word.compare_exchange(state, next, Ordering::AcqRel, Ordering::Acquire)?;
         if state & AWAITED != 0 {
-            futex::wake(&self.word, Kind::Private);
+            futex::wake(&self.word);
         }
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Slot {
             return now;
         }
         loop {
-            futex::wait(&self.word, asleep, Kind::Private);
+            futex::wait(&self.word, asleep);
             let now = self.word.load(Ordering::Acquire);
             if now != asleep {
                 return now;
@@ -110,7 +110,7 @@ impl Slot {
         let before = self.word.fetch_or(CLOSED, Ordering::AcqRel);
         // If the other end is gone already, the word may still say that this one slept.
         if before & (AWAITED | CLOSED) == AWAITED {
-            futex::wake(&self.word, Kind::Private);
+            futex::wake(&self.word);
         }
     }
 }
