@@ -26,7 +26,7 @@ use chain::{
 use clap::Parser;
 use contract::message::{Claim, Description};
 use contract::{Flags, Program, Run};
-use runtime::{Ends, TaskDriver, TokioFlags};
+use runtime::{DriverKind, Ends, RuntimeFlags, TaskDriver};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -42,7 +42,7 @@ struct Cli {
     #[command(flatten)]
     read_buffer: ReadBuffer,
     #[command(flatten)]
-    tokio: TokioFlags,
+    runtime: RuntimeFlags,
 }
 
 impl Program for Cli {
@@ -53,8 +53,8 @@ impl Program for Cli {
     fn describe(&self) -> Result<Description> {
         let needs = self.chain.needs(self.read_buffer.size()) + runtime::io_needs();
         let tasks = self.chain.describe("async-brigade", self.chains, Claim::UserSwitch, needs)?;
-        let needs = tasks.needs + runtime::chains_needs(&self.tokio, self.chains);
-        self.tokio.runtime.describe(Description { needs, ..tasks })
+        let needs = tasks.needs + runtime::chains_needs(&self.runtime, self.chains);
+        self.runtime.describe(Description { needs, ..tasks })
     }
 }
 
@@ -68,7 +68,7 @@ pub fn main() -> ExitCode {
 
 /// Builds all chains, drives them, and takes them down.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    let runtimes = cli.tokio.build_for(cli.chains, true)?;
+    let runtimes = cli.runtime.build_for(cli.chains, true)?;
     let mut chains = Vec::new();
     let drivers = (0..cli.chains.chains).map(|chain| {
         let mut tasks = Tasks::new();
@@ -78,7 +78,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
         Ok(Driver { ends: built?, tokens, tasks: cli.chain.tasks() })
     });
     let drivers = drivers.collect::<Result<Vec<Driver>>>();
-    let driven = drivers.and_then(|drivers| runtimes.drive(cli.tokio.driver, run, drivers));
+    let driven = drivers.and_then(|drivers| runtimes.drive(DriverKind::Spawned, run, drivers));
     // The drivers' ends are closed now, and the end of file runs along each chain.
     let results = chains.into_iter().map(|(runtime, tasks)| join(runtime, tasks));
     conclude(results.collect(), driven, run.sent())

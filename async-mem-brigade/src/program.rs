@@ -25,7 +25,7 @@ use crate::{BrigadeFlags, ChainsFlags, Tokio, brigade, minimal};
 use clap::{Parser, ValueEnum};
 use contract::message::{Description, Runtime};
 use contract::{BadUsage, Flags, Program, Run};
-use runtime::{DriverKind, Flavor, TokioFlags};
+use runtime::{DriverKind, Flavor, RuntimeFlags};
 use threads::Placement;
 
 /// Time switching between async tasks without I/O: pass a number along a chain of tasks joined in memory
@@ -41,7 +41,10 @@ struct Cli {
     #[arg(long, value_enum, default_value_t = ExecutorKind::Tokio)]
     executor: ExecutorKind,
     #[command(flatten)]
-    tokio: TokioFlags,
+    runtime: RuntimeFlags,
+    /// Where the driver, which sends the tokens and takes them back, runs
+    #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
+    driver: DriverKind,
 }
 
 /// Executor of the tasks.
@@ -57,12 +60,12 @@ enum ExecutorKind {
 impl Cli {
     /// Refuses flags that the minimal executor does not have.
     fn ensure_minimal(&self) -> anyhow::Result<()> {
-        let TokioFlags { runtime, driver } = self.tokio;
+        let runtime = self.runtime;
         for (flag, is_given) in [
             ("--flavor", runtime.flavor != Flavor::CurrentThread),
             ("--workers", runtime.workers.is_some()),
             ("--placement", runtime.placement != Placement::Free),
-            ("--driver", driver != DriverKind::Spawned),
+            ("--driver", self.driver != DriverKind::Spawned),
             ("--chains and --trips", !self.chains.is_one()),
             ("--capacity", self.brigade.capacity.is_some()),
         ] {
@@ -89,8 +92,8 @@ impl Program for Cli {
             return Ok(Description { runtime: Some(runtime), ..chain });
         }
         let chain = self.brigade.describe(self.chains, "raise --capacity or --tasks")?;
-        let drivers = runtime::chains_needs(&self.tokio, self.chains);
-        self.tokio.runtime.describe(Description { needs: chain.needs + drivers, ..chain })
+        let drivers = runtime::chains_needs(&self.runtime, self.chains);
+        self.runtime.describe(Description { needs: chain.needs + drivers, ..chain })
     }
 }
 
@@ -104,7 +107,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         let executor = minimal::Executor::new();
         return brigade::<SlotEnd, _>(&cli.brigade, cli.chains, &executor, run);
     }
-    let runtimes = cli.tokio.build_for(cli.chains, false)?;
-    let tokio = Tokio { runtimes: &runtimes, driver: cli.tokio.driver };
+    let runtimes = cli.runtime.build_for(cli.chains, false)?;
+    let tokio = Tokio { runtimes: &runtimes, driver: cli.driver };
     brigade::<MpscReceiver, _>(&cli.brigade, cli.chains, &tokio, run)
 }

@@ -21,7 +21,7 @@ use tokio::task::{JoinHandle, yield_now};
 
 pub use link::{AsyncReader, AsyncWriter, Ends, link};
 pub use runtimes::{
-    Driven, DriverKind, Runtimes, TaskDriver, TokioFlags, chains_needs, drive_pass, run_driver,
+    Driven, DriverKind, Runtimes, TaskDriver, chains_needs, drive_pass, run_driver,
 };
 pub use timers::{beside_timers, timer_needs};
 

@@ -15,18 +15,6 @@ use tokio::sync::Mutex;
 
 use crate::{Flavor, RuntimeFlags};
 
-/// Runtime of a chain of tasks, and the place of its driver.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub struct TokioFlags {
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "flags with docs of their own")]
-    pub runtime: RuntimeFlags,
-
-    /// Where the driver, which sends the tokens and takes them back, runs
-    #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
-    pub driver: DriverKind,
-}
-
 /// Place of the driver in its runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DriverKind {
@@ -50,14 +38,14 @@ pub struct Runtimes {
     is_each: bool,
 }
 
-impl TokioFlags {
-    /// Builds them, with I/O if `io` is set.
+impl RuntimeFlags {
+    /// Builds the runtimes of chains, with I/O if `io` is set.
     pub fn build_for(self, chains: ChainsFlags, io: bool) -> anyhow::Result<Runtimes> {
-        let (_, cpus) = self.runtime.count()?;
-        let is_each = self.runtime.flavor == Flavor::CurrentThread;
+        let (_, cpus) = self.count()?;
+        let is_each = self.flavor == Flavor::CurrentThread;
         let count = if is_each { chains.chains } else { 1 };
         let build = |_| {
-            self.runtime.build_with(|builder| {
+            self.build_with(|builder| {
                 if io {
                     builder.enable_io();
                 }
@@ -185,9 +173,9 @@ pub fn run_driver<T: Send + 'static>(
 }
 
 /// Needs of so many chains beside those of their tasks: the drivers' threads, and runtimes if each has one.
-pub fn chains_needs(flags: &TokioFlags, chains: ChainsFlags) -> Needs {
+pub fn chains_needs(flags: &RuntimeFlags, chains: ChainsFlags) -> Needs {
     let more = chains.chains - 1;
-    let is_each = flags.runtime.flavor == Flavor::CurrentThread;
+    let is_each = flags.flavor == Flavor::CurrentThread;
     let descriptors = u64::from(more) * DESCRIPTORS * u64::from(is_each);
     worker_needs(more) + Needs { descriptors: Need::new(descriptors, 0), ..Needs::default() }
 }
