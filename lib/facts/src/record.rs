@@ -104,7 +104,7 @@ impl Run {
 
 /// A command of a run, and what its program says of it: what all processes of it share. A command that was not started,
 /// or failed before it described itself, says less.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// [`Kind::Row`].
     pub kind: Kind,
@@ -180,29 +180,8 @@ pub struct Row {
 impl Row {
     /// A row of which the command alone is known.
     pub fn of(program: &str, args: Vec<String>) -> Self {
-        Row {
-            kind: Kind::Row,
-            run: 0,
-            row: 0,
-            case: 0,
-            twin: false,
-            side: None,
-            x: None,
-            program: program.to_owned(),
-            args,
-            cpus: None,
-            policy: None,
-            setting: None,
-            tasks: None,
-            tokens: 1,
-            chains: 1,
-            trips: 1,
-            hops: None,
-            arrivals: None,
-            bytes: None,
-            claim: None,
-            runtime: None,
-        }
+        let program = program.to_owned();
+        Row { kind: Kind::Row, program, args, tokens: 1, chains: 1, trips: 1, ..Row::default() }
     }
 
     /// Tokens that come out in an iteration: of all chains, each as often as it makes a round trip.

@@ -103,12 +103,7 @@ fn beside(figure: &Figure<'_>) -> Option<Beside> {
     if !is_time || !is_on_one || runs.is_further() || figure.key.x.is_some() {
         return None;
     }
-    let what = runs.place.case.known.or(match (&*figure.key.row, &*record.row.program) {
-        // In a file that is older than the marks.
-        ("getpid(2)", "everyday-work") => Some(Yardstick::Getpid),
-        ("thread over futexes", "thread-mem-brigade") => Some(Yardstick::Futex),
-        _ => None,
-    })?;
+    let what = runs.place.case.known?;
     let (_, _, range) = reference(what);
     let value = figure.reading()?.mean.value;
     Some(Beside { what, value, range, cause: cause(what, record.machine()) })

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use contract::message::Distribution;
 pub(crate) use facts::plan::case_name;
-use facts::{Ending, Metric, Place, Record, Section, Side};
+use facts::{Ending, Metric, Place, Record, Side};
 use serde::Serialize;
 use stats::Estimate;
 
-use super::basis::{CONFIDENCE, flag};
+use super::basis::CONFIDENCE;
 use super::number::capitalised;
 use super::speed::{Round, Timed, round};
 
@@ -69,8 +69,8 @@ pub(crate) fn places(record: &Record) -> Vec<(Key, Metric, usize)> {
     };
     let further = section.also.iter().map(|also| {
         // A point of a curve has one height: another figure is another curve.
-        if let Some(over) = &case.over {
-            let title = match swept(section, over) {
+        if case.over.is_some() {
+            let title = match &section.swept {
                 Some(swept) => format!("{} over {swept}", capitalised(&also.name)),
                 None => format!("{}: {}", section.title, also.name),
             };
@@ -81,14 +81,6 @@ pub(crate) fn places(record: &Record) -> Vec<(Key, Metric, usize)> {
     });
     let all = [(key.clone(), section.metric.clone())].into_iter().chain(further);
     all.enumerate().map(|(position, (key, metric))| (key, metric, position)).collect()
-}
-
-/// What the curves of a sweep run over. Old records do not hold it: it is the flag alone, if the title names no more.
-fn swept(section: &Section, over: &str) -> Option<String> {
-    section.swept.clone().or_else(|| {
-        let flag = flag(over);
-        (section.title == section.metric.title_over(&flag)).then_some(flag)
-    })
 }
 
 impl<'a> Runs<'a> {

@@ -338,9 +338,11 @@ impl Rounds {
         self.privacy.row(&mut row);
         self.privacy.process(&mut process);
         row.run = self.header.id;
-        let known =
-            self.rows.iter().rev().find(|known| Row { row: known.row, ..row.clone() } == ***known);
-        let row = match known {
+        let is_known = |known: &&Arc<Row>| {
+            row.row = known.row;
+            row == ***known
+        };
+        let row = match self.rows.iter().rev().find(is_known) {
             Some(known) => known.clone(),
             None => {
                 row.row = self.rows.len() as u32;

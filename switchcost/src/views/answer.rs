@@ -298,10 +298,8 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
 
 /// Rows of the plan, unless the one claims the kernel's switches and the other a runtime's.
 fn sides(figure: &Figure<'_>, versus: &Figure<'_>) -> Option<[String; 2]> {
-    let is_only = |of: &Figure<'_>, claim| {
-        // Old records hold none.
-        of.runs.whole.iter().all(|record| record.row.claim.is_none_or(|own| own == claim))
-    };
+    let is_only =
+        |of: &Figure<'_>, claim| of.runs.whole.iter().all(|record| record.row.claim == Some(claim));
     let are_usual = is_only(figure, Claim::KernelSwitch) && is_only(versus, Claim::UserSwitch);
     (!are_usual).then(|| [figure, versus].map(|of| of.key.row.clone()))
 }
