@@ -99,7 +99,7 @@ pub fn case_name(row: &str, column: &str) -> String {
 }
 
 impl Section {
-    /// All figures that it shows of each process.
+    /// All metrics that it shows.
     pub fn metrics(&self) -> impl Iterator<Item = &Metric> {
         [&self.metric].into_iter().chain(self.also.iter().map(|also| &also.metric))
     }

@@ -1,4 +1,4 @@
-//! A results file: a line for each run, and below it a line for each of its rows, groups and processes.
+//! A results file: one line per run, and below it one line per row, group and process.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -102,22 +102,22 @@ impl Run {
     }
 }
 
-/// A command of a run, and what its program says of it: what all processes of it share. A command that was not started,
-/// or failed before it described itself, says less.
+/// A command, and what its program says about it: what all its processes share. If the command was not started, or failed
+/// before it described itself, less is known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// [`Kind::Row`].
     pub kind: Kind,
     /// Identity of its run.
     pub run: u64,
-    /// Its number in the run, by which processes name it.
+    /// Its number in the run; processes refer to it.
     pub row: u32,
     /// Place of its case in the plan.
     pub case: u32,
-    /// It is the second of two equal processes of a round, made to learn the noise.
+    /// True for the second of two equal processes per round, which show how large the noise is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub twin: bool,
-    /// Side of a duel that it is of; the twin of a duel is another process of the first side.
+    /// Side of a duel; a twin belongs to the first side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub side: Option<Side>,
     /// Value of the flag that is swept; times in ns.
@@ -178,7 +178,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row of which the command alone is known.
+    /// A row before its program has described itself.
     pub fn of(program: &str, args: Vec<String>) -> Self {
         let program = program.to_owned();
         Row { kind: Kind::Row, program, args, tokens: 1, chains: 1, trips: 1, ..Row::default() }
@@ -206,14 +206,14 @@ impl Row {
     }
 }
 
-/// Processes that were alive together and took turns, and the time in which they did.
+/// Processes that took turns, and what happened to their CPUs meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// [`Kind::Group`].
     pub kind: Kind,
     /// Identity of its run.
     pub run: u64,
-    /// Its number in the run, by which processes name it.
+    /// Its number in the run; processes refer to it.
     pub group: u32,
     /// End of the last turn, in ms since 1970.
     pub ended: u64,
@@ -380,7 +380,7 @@ pub struct Place<'a> {
     pub index: u32,
 }
 
-/// Writes facts without those that are unknown.
+/// Leaves out what is unknown.
 fn without_nulls<S: Serializer>(facts: &impl Serialize, to: S) -> Result<S::Ok, S::Error> {
     fn drop_nulls(value: &mut Value) {
         let Value::Object(fields) = value else { return };

@@ -24,7 +24,7 @@ pub(super) struct Live<'a> {
     setting: Setting,
     /// CPUs that it may use.
     pub(super) cpus: Vec<u32>,
-    /// What is known of its command and of itself.
+    /// What is known about its command and about itself.
     row: Row,
     process: Process,
     has_begun: bool,
@@ -119,7 +119,7 @@ impl<'a> Live<'a> {
         let alive = self.alive.as_mut()?;
         let mut done = work(alive, &mut self.row, &mut self.process);
         if done.is_ok() && alive.session.group.is_overdue() {
-            // It answered when it was asked to end.
+            // It answered only when a signal asked it to end.
             done = Err(HasEnded.into());
         }
         done.map_err(|fault| self.end_session(Some(fault), begun)).ok()

@@ -1,4 +1,4 @@
-//! What a results file does not hold: names of the user and the host, and paths outside of the checkout.
+//! Keeps private texts out of results files: the names of the user and the host, and paths outside the working folder.
 
 use std::borrow::Cow;
 use std::env;
@@ -15,10 +15,10 @@ const PUBLIC: [&str; 8] = ["/bin", "/dev", "/lib", "/lib64", "/proc", "/sbin", "
 const COMMON: [&str; 9] =
     ["admin", "build", "debian", "localhost", "root", "runner", "ubuntu", "user", "vm"];
 
-/// Puts something public in the place of what is private.
+/// Replaces private texts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Privacy {
-    /// Folders that are replaced as a whole, even where their names hold blanks, and by what.
+    /// Folders and their replacements; the name of a folder may hold blanks.
     folders: Vec<(String, &'static str)>,
     /// Names of the user and the host.
     names: Vec<String>,
@@ -52,7 +52,7 @@ impl Privacy {
         Privacy { folders, names }
     }
 
-    /// Every text of a header that may hold something private.
+    /// Hides what is private in a header: every text that a user may have typed.
     pub(super) fn run(&self, run: &mut Run) {
         let Run { command, sides, build, .. } = run;
         let Build { rustflags, .. } = build;
@@ -60,14 +60,14 @@ impl Privacy {
         texts.for_each(|text| self.hide(text));
     }
 
-    /// Every text of a row that may hold something private.
+    /// Hides what is private in a row.
     pub(super) fn row(&self, row: &mut Row) {
         let Row { program, args, setting, .. } = row;
         let texts = [program].into_iter().chain(args).chain(setting);
         texts.for_each(|text| self.hide(text));
     }
 
-    /// Every text of a process that may hold something private.
+    /// Hides what is private in a process: every text that a program or the system may have said.
     pub(super) fn process(&self, process: &mut Process) {
         let Process { left_behind, error, not_run, stderr, .. } = process;
         let texts = [left_behind, error, not_run, stderr];
@@ -81,8 +81,8 @@ impl Privacy {
         *text = self.without_paths_and_names(&without_logins(text));
     }
 
-    /// Shortens each path that leads out of the working folder to its last name, and leaves names out. A path that is the
-    /// same on all machines stays.
+    /// Shortens each path outside the working folder to its last name, and hides names. Paths that are the same on all
+    /// machines stay.
     fn without_paths_and_names(&self, text: &str) -> String {
         let is_gap = |c: char| c.is_whitespace() || "'\"`()[]{}<>|,;:=".contains(c);
         let mut result = String::new();
@@ -90,7 +90,7 @@ impl Privacy {
         while let Some(length) = rest.find(|c| !is_gap(c)) {
             result += &rest[..length];
             rest = &rest[length..];
-            // A path in quotes ends with them, though it may hold blanks.
+            // A quoted path may hold blanks.
             let quote = result.chars().last();
             let quote = quote.filter(|c| rest.starts_with('/') && "'\"`".contains(*c));
             let end = quote.map_or_else(|| rest.find(is_gap), |quote| rest.find(quote));
@@ -113,7 +113,7 @@ impl Privacy {
     }
 }
 
-/// Replaces a word or a folder wherever it stands by itself.
+/// Replaces a word or a folder, unless it is part of a longer word.
 fn replaced(text: &str, word: &str, instead: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut result = String::new();
@@ -128,7 +128,7 @@ fn replaced(text: &str, word: &str, instead: &str) -> String {
     result + rest
 }
 
-/// Leaves out of each URL who logs in.
+/// Removes user names and passwords from URLs.
 fn without_logins(text: &str) -> String {
     let mut parts = text.split("://");
     let first = parts.next().unwrap_or_default().to_owned();

@@ -327,7 +327,7 @@ impl Rounds {
         turns::measure(&seats, &blocks, &self.options, rng, tell)
     }
 
-    /// Stores a process, and its row if that is new.
+    /// Stores a process, after its row if that is new.
     fn keep(
         &mut self,
         mut row: Row,
@@ -359,7 +359,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// Stores what processes have in common that took turns.
+    /// Stores a group, before its processes.
     fn keep_group(&mut self, mut group: Group) -> anyhow::Result<Arc<Group>> {
         self.keep_header()?;
         (group.run, group.group) = (self.header.id, self.groups);
@@ -368,7 +368,7 @@ impl Rounds {
         Ok(Arc::new(group))
     }
 
-    /// Stores the header before anything else.
+    /// Stores the header, before anything else.
     fn keep_header(&mut self) -> anyhow::Result<()> {
         if !self.is_header_kept {
             self.store.append(&*self.header)?;

@@ -114,7 +114,7 @@ impl Case {
         setting
     }
 
-    /// What is known of its processes before they start.
+    /// What is known about its processes before they start.
     pub(crate) fn row(&self) -> Row {
         Row {
             case: self.index,

@@ -131,12 +131,12 @@ fn excess(
     })
 }
 
-/// Lines of a run that processes name by their numbers.
+/// Lines that processes refer to by the numbers of their run and of the line.
 #[derive(Default)]
 struct Shared {
     rows: HashMap<(u64, u32), Arc<Row>>,
     groups: HashMap<(u64, u32), Arc<Group>>,
-    /// True if a run of another schema was told: its lines are passed over.
+    /// True if a run of another schema was reported; its lines are skipped.
     has_others: bool,
 }
 
@@ -182,7 +182,7 @@ fn take(
             texts.for_each(|text| *text = console::report(text));
             let row = shared.rows.get(&(process.run, process.row));
             let row = row.ok_or("the line of its row is missing above it")?;
-            // Without its group, its times are as good.
+            // Its times do not depend on its group.
             let group = process.group.and_then(|group| shared.groups.get(&(process.run, group)));
             contents.records.push(Record {
                 header: run.clone(),
@@ -211,7 +211,7 @@ struct Head {
     schema: Option<u32>,
 }
 
-/// A whole line whose texts become names in tables: each is plain and short, whoever wrote the file.
+/// Reads a line, and makes its texts plain and short, since they become names in tables.
 fn plain<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
     fn shorten(value: &mut Value) {
         match value {
