@@ -32,7 +32,7 @@ const EARLY: f64 = 0.4;
 const LOOKS: [usize; 6] = [MIN_PAIRS, 12, 18, 27, 40, 60];
 
 /// Standard deviation of the pairs of a pinned row, as logarithms, on a steady machine and on an unsteady one:
-/// the medians of 24 rows in results/epyc5-2vcpu-6.18/knobs.jsonl and of 25 in results/epyc-2vcpu-6.18/knobs.jsonl.
+/// the medians of 24 rows in results/epyc5-2vcpu-6.18/knobs.jsonl.gz, and of 25 rows on a busier machine.
 const SPREADS: [f64; 2] = [0.022, 0.040];
 
 /// Figures of a pair, the time first.
