@@ -42,8 +42,8 @@ pub const DUEL: Aim =
 /// Share of the budget that a single case may take.
 const LARGEST_SHARE: f64 = 0.5;
 
-/// Usual time of a process: with six slices it took 0.13 and 0.18 s in results/epyc5-2vcpu-6.18/knobs.jsonl.gz and
-/// results/epyc-2vcpu-6.18/knobs.jsonl.gz, with eleven 0.24 s in the latter.
+/// Usual time of a process: with six slices it took 0.13 s in results/epyc5-2vcpu-6.18/knobs.jsonl.gz and 0.18 s on
+/// another machine, with eleven slices 0.24 s there.
 const USUAL: Wall = Wall { fixed: 0.07, slice: 0.015, slices: DUEL.first };
 
 /// Time of a case in one round.

@@ -168,7 +168,8 @@ pub(crate) fn newest_first(folder: &Path) -> Vec<PathBuf> {
         .filter_map(|file| {
             let name = file.file_name();
             let name = name.to_str()?;
-            let is_ours = name.starts_with("switchcost-") && name.ends_with(".jsonl");
+            let ending = name.strip_suffix(".gz").unwrap_or(name);
+            let is_ours = name.starts_with("switchcost-") && ending.ends_with(".jsonl");
             let facts =
                 fs::metadata(file.path()).ok().filter(|facts| is_ours && facts.is_file())?;
             Some((facts.modified().ok()?, file.path()))
@@ -196,6 +197,8 @@ mod tests {
         fs::create_dir(path("switchcost-b.jsonl")).unwrap();
         mkfifo(&path("switchcost-c.jsonl"), Mode::S_IRWXU).unwrap();
         symlink("nowhere", path("switchcost-d.jsonl")).unwrap();
-        assert_eq!(newest_first(folder.path()), [path("switchcost-a.jsonl")]);
+        fs::write(path("switchcost-e.jsonl.gz"), "").unwrap();
+        let plain = ["switchcost-e.jsonl.gz", "switchcost-a.jsonl"].map(path);
+        assert_eq!(newest_first(folder.path()), plain);
     }
 }
