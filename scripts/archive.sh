@@ -59,6 +59,7 @@ RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static -C strip=debuginfo" \
     --manifest-path "$root/Cargo.toml" --message-format json-render-diagnostics >"$work/messages" ||
     fail "cargo could not build the programs; where it could not link them, libc.a is missing (see --help)"
 sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' "$work/messages" | xargs -d '\n' cp -t "$folder" --
+progress
 # The programs in Go are static as they are. Where nothing can build them, the archive is without.
 if go=$(command -v "${GO:-go}" || command -v /usr/local/go/bin/go); then
     CGO_ENABLED=0 GOTOOLCHAIN=local "$go" build -C "$root/peers/go" -trimpath -ldflags='-s -w' -o "$folder/" ./... ||
@@ -71,15 +72,16 @@ cp -- "$root/LICENSE" "$folder"
 cp -- "$root/scripts/lib/archive-readme.md" "$folder/README.md"
 cargo tree --manifest-path "$root/Cargo.toml" --workspace --exclude xtask --locked --edges normal --target "$target" \
     --prefix none --format '{p}: {l}' | sed 's/ (\*)$//' | grep -v -e '(/' -e '^$' | sort -u >"$folder/LICENSES.txt" ||
-    fail "cargo does not tell the licences of what is linked in"
+    fail "cargo cannot list the licences of the crates linked in"
 # The texts: of all crates, of Rust's library and of the C libraries.
 cargo metadata --manifest-path "$root/Cargo.toml" --locked --format-version 1 --filter-platform "$target" |
     grep -o '"manifest_path":"[^"]*/registry/[^"]*"' | cut -d '"' -f 4 | while read -r manifest; do
     texts=$folder/licenses/$(basename -- "${manifest%/*}")
     mkdir -p -- "$texts"
     find "${manifest%/*}" -maxdepth 1 -iregex '.*/\(licen[cs]e\|copying\|notice\|copyright\).*' -type f -exec cp -t "$texts" -- {} +
-done
-mkdir -- "$folder"/licenses/{rust,glibc,libgcc}
+done || fail "cargo cannot tell where the crates are"
+mkdir -p -- "$folder"/licenses/{rust,glibc,libgcc,go}
+[[ -z $go ]] || cp -- "$("$go" env GOROOT)"/{LICENSE,PATENTS} "$folder/licenses/go" 2>/dev/null || true
 cp -- "$(rustc --print sysroot)"/share/doc/rust/{COPYRIGHT*,licenses/*} "$folder/licenses/rust" 2>/dev/null || true
 cp -- /usr/share/{doc/libc6-dev/copyright,common-licenses/LGPL-2.1,licenses/glibc/*} "$folder/licenses/glibc" 2>/dev/null || true
 cp -- /usr/share/{doc/libgcc-*-dev/copyright,licenses/libgcc/*} "$folder/licenses/libgcc" 2>/dev/null || true
@@ -94,21 +96,25 @@ mv -- "$archive.new" "$archive"
 (cd -- "$out" && sha256sum "$name.tar.gz" >"$name.tar.gz.sha256")
 
 if [[ -n $check ]]; then
-    into=(chroot)
-    [[ $(id -u) == 0 ]] || into=(unshare --user --map-root-user chroot)
-    "${into[@]}" "$work" "/$name/switchcost" --version >/dev/null ||
-        fail "--check: it takes root, or a user who may make user namespaces; $archive is made and not checked"
+    empty=$work/empty into=(chroot)
+    if [[ $(id -u) != 0 ]]; then
+        unshare --user --map-root-user true 2>/dev/null ||
+            fail "--check: only root, or a user who may make user namespaces, can enter an empty root; $archive is made and not checked"
+        into=(unshare --user --map-root-user chroot)
+    fi
+    mkdir -- "$empty"
+    tar -C "$empty" -xzf "$archive"
     for program in "${programs[@]##*/}"; do
         # The runner comes below. arrivals starts the other.
         [[ $program != switchcost && $program != goroutine-server ]] || continue
         progress "checking $program ..."
         # It builds its tasks, warms up, and finds that there is no request.
-        "${into[@]}" "$work" "/$name/$program" --tasks 3 --controlled </dev/null >/dev/null ||
+        "${into[@]}" "$empty" "/$name/$program" --tasks 3 --controlled </dev/null >/dev/null ||
             fail "--check: $program does not run in an empty root"
     done
     progress "checking the runner ..."
     # What a task holds in memory, only /proc tells.
-    "${into[@]}" "$work" "/$name/switchcost" --quick --rounds 1 --full --filter 'time per' --out /records.jsonl \
+    "${into[@]}" "$empty" "/$name/switchcost" --quick --rounds 1 --full --filter 'time per' --out /records.jsonl \
         </dev/null >"$work/tables" || fail "--check: the runner does not run in an empty root"
     ! grep 'failed' "$work/tables" >&2 || fail "--check: a case of its plan fails in an empty root"
     progress

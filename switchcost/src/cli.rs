@@ -97,7 +97,7 @@ enum Verb {
     /// Print results files again, as an answer, tables, a page or data
     ///
     /// Examples: `switchcost report FILE --full`, `switchcost report FILE --html PAGE`,
-    /// `switchcost report results/*/answer.jsonl`.
+    /// `switchcost report results/*/answer.jsonl.gz`.
     Report(report::Args),
     /// Compare two results files
     ///

@@ -39,6 +39,7 @@ impl Words {
     pub(crate) fn new(idle: u32) -> anyhow::Result<Self> {
         let count = (OPERATIONS + idle as usize) * STRIDE;
         let access = libc::PROT_READ | libc::PROT_WRITE;
+        // As when the records were made: a private mapping would be other memory.
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
         // SAFETY: new memory at an address of the kernel's choice, which nothing else uses.
         let base = unsafe { libc::mmap(ptr::null_mut(), count * 4, access, flags, -1, 0) };

@@ -1,4 +1,4 @@
-//! Waiting for one of several: channels of one place (tokio::sync::mpsc), which are empty.
+//! Waiting for one of several empty channels (tokio::sync::mpsc, capacity 1).
 
 use std::future::poll_fn;
 use std::pin::pin;

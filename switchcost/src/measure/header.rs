@@ -1,4 +1,4 @@
-//! Header of a run: what it says of its cases, and who may go on with it.
+//! The header of a run, and what it says about the cases.
 
 use std::time::SystemTime;
 
@@ -9,7 +9,7 @@ use crate::system::console::shell_line;
 
 /// Header of a run of these cases that begins now. A seed that is drawn is short enough to be typed again.
 pub(crate) fn begin(seed: Option<u64>, build: Build, cases: &[Case]) -> Run {
-    let drawn = || facts::record::milliseconds(SystemTime::now()) % 1_000_000;
+    let drawn = || facts::milliseconds(SystemTime::now()) % 1_000_000;
     let seed = seed.unwrap_or_else(drawn);
     Run::begin(command_line(), seed, facts::machine::read(), build, plan(cases))
 }

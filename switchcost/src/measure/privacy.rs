@@ -1,19 +1,21 @@
 //! Keeps private texts out of results files: the names of the user and the host, and paths outside the working folder.
 
-use std::borrow::Cow;
 use std::env;
 use std::fs;
-use std::path::PathBuf;
 
 use facts::{Build, Process, Row, Run};
-use nix::unistd::{User, getuid};
+use nix::unistd::getuid;
 
 /// Folders whose paths are the same on all machines.
-const PUBLIC: [&str; 8] = ["/bin", "/dev", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr"];
+const PUBLIC: [&str; 9] =
+    ["/bin", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr/bin", "/usr/lib", "/usr/sbin"];
 
 /// Names of users and hosts that tell nothing.
 const COMMON: [&str; 9] =
     ["admin", "build", "debian", "localhost", "root", "runner", "ubuntu", "user", "vm"];
+
+/// Variables that hold the name of the user.
+const USERS: [&str; 3] = ["USER", "LOGNAME", "SUDO_USER"];
 
 /// Replaces private texts.
 #[derive(Clone, Debug, Default)]
@@ -26,103 +28,108 @@ pub(super) struct Privacy {
 
 impl Privacy {
     pub(super) fn of_this_process() -> Self {
-        let user = User::from_uid(getuid()).ok().flatten();
-        let home = user.as_ref().map(|user| user.dir.clone());
-        let name = user.map(|user| user.name).into_iter().chain(env::var("USER").ok());
-        let host = fs::read_to_string("/proc/sys/kernel/hostname").ok();
-        let host = host.map(|host| host.trim().to_owned());
+        let text = |file| fs::read_to_string(file).unwrap_or_default();
+        let (users, uid) = (text("/etc/passwd"), getuid().to_string());
+        // name:password:uid:gid:comment:home:shell, as passwd(5) has it.
+        let mut users = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+        let user = users.find(|fields| fields.get(2) == Some(&&*uid)).unwrap_or_default();
+        let [name, home] = [0, 5].map(|field| user.get(field).map(|text| (*text).to_owned()));
+        let here =
+            env::current_dir().ok().and_then(|path| path.into_os_string().into_string().ok());
+        let host = text("/proc/sys/kernel/hostname").trim().to_owned();
+        let label = host.split('.').next().unwrap_or_default().to_owned();
+        let users = USERS.iter().filter_map(|variable| env::var(variable).ok());
         Privacy::new(
-            env::current_dir().ok(),
-            home.into_iter().chain(env::var_os("HOME").map(PathBuf::from)),
-            name.chain(host),
+            here,
+            home.into_iter().chain(env::var("HOME").ok()),
+            name.into_iter().chain(users).chain([host, label]),
         )
     }
 
     fn new(
-        here: Option<PathBuf>,
-        homes: impl Iterator<Item = PathBuf>,
+        here: Option<String>,
+        homes: impl Iterator<Item = String>,
         names: impl Iterator<Item = String>,
     ) -> Self {
-        let folder = |path: PathBuf, instead| Some((path.to_str()?.to_owned(), instead));
-        let here = here.into_iter().filter_map(|path| folder(path, "."));
-        let folders = here.chain(homes.filter_map(|path| folder(path, "/~")));
+        let homes = homes.map(|path| (path, "~"));
+        let folders = here.into_iter().map(|path| (path, ".")).chain(homes);
         // `/` is the home of some users, and the working folder of some services.
         let folders = folders.filter(|(path, _)| path.len() > 1).collect();
         let names = names.filter(|name| name.len() > 1 && !COMMON.contains(&&**name)).collect();
         Privacy { folders, names }
     }
 
-    /// Hides what is private in a header: every text that a user may have typed.
+    /// Hides what is private in a header, except in the titles of the plan.
     pub(super) fn run(&self, run: &mut Run) {
         let Run { command, sides, build, .. } = run;
         let Build { rustflags, .. } = build;
         let texts = [command].into_iter().chain(sides.iter_mut().flatten()).chain(rustflags);
-        texts.for_each(|text| self.hide(text));
+        texts.for_each(|text| *text = self.hidden(text));
     }
 
-    /// Hides what is private in a row.
+    /// Hides what is private in a row. A name may be the word by which a program or a flag is known.
     pub(super) fn row(&self, row: &mut Row) {
         let Row { program, args, setting, .. } = row;
-        let texts = [program].into_iter().chain(args).chain(setting);
-        texts.for_each(|text| self.hide(text));
+        let texts = [program].into_iter().chain(args);
+        texts.for_each(|text| *text = self.without_paths(text));
+        setting.iter_mut().for_each(|text| *text = self.hidden(text));
     }
 
-    /// Hides what is private in a process: every text that a program or the system may have said.
+    /// Hides what is private in a process.
     pub(super) fn process(&self, process: &mut Process) {
         let Process { left_behind, error, not_run, stderr, .. } = process;
-        let texts = [left_behind, error, not_run, stderr];
-        texts.into_iter().flatten().for_each(|text| self.hide(text));
+        let texts = [left_behind, error, not_run, stderr].into_iter().flatten();
+        texts.for_each(|text| *text = self.hidden(text));
     }
 
-    fn hide(&self, text: &mut String) {
-        for (folder, instead) in &self.folders {
-            *text = replaced(text, folder, instead);
-        }
-        *text = self.without_paths_and_names(&without_logins(text));
+    fn hidden(&self, text: &str) -> String {
+        let text = self.without_paths(&without_logins(text));
+        self.names.iter().fold(text, |text, name| {
+            let is_part = |c: char| c.is_alphanumeric() || c == '_';
+            replaced(&text, name, "…", |before, after| {
+                !before.ends_with(is_part) && !after.starts_with(is_part)
+            })
+        })
     }
 
-    /// Shortens each path outside the working folder to its last name, and hides names. Paths that are the same on all
-    /// machines stay.
-    fn without_paths_and_names(&self, text: &str) -> String {
-        let is_gap = |c: char| c.is_whitespace() || "'\"`()[]{}<>|,;:=".contains(c);
+    /// Shortens each path that leads out of the working folder to its last name. Paths that are the same on all machines
+    /// stay.
+    fn without_paths(&self, text: &str) -> String {
+        let text = self.folders.iter().fold(text.to_owned(), |text, (folder, instead)| {
+            replaced(&text, folder, instead, |_, after| {
+                after.is_empty() || after.starts_with(|c| c == '/' || is_gap(c))
+            })
+        });
         let mut result = String::new();
-        let mut rest = text;
+        let mut rest = &*text;
         while let Some(length) = rest.find(|c| !is_gap(c)) {
             result += &rest[..length];
             rest = &rest[length..];
             // A quoted path may hold blanks.
-            let quote = result.chars().last();
-            let quote = quote.filter(|c| rest.starts_with('/') && "'\"`".contains(*c));
-            let end = quote.map_or_else(|| rest.find(is_gap), |quote| rest.find(quote));
+            let quote = result.chars().last().filter(|c| "'\"`".contains(*c) && leads_out(rest));
+            let end = quote.and_then(|quote| rest.find(quote)).or_else(|| rest.find(is_gap));
             let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
-            let is_url = result.ends_with(':') && word.starts_with("//");
-            let mut word = match word.trim_end_matches('/').rsplit_once('/') {
-                _ if is_public(word) => Cow::Borrowed(word),
-                Some((_, name)) if leads_out(word) && !is_url => format!("…/{name}").into(),
-                _ => Cow::Borrowed(word),
-            };
-            if !is_public(&word) {
-                for name in &self.names {
-                    word = replaced(&word, name, "…").into();
-                }
-            }
-            result += &word;
+            let is_url =
+                result.ends_with(':') && word.starts_with("//") && !word.starts_with("///");
+            result += &if is_url { word.to_owned() } else { shortened(word) };
             rest = after;
         }
         result + rest
     }
 }
 
-/// Replaces a word or a folder, unless it is part of a longer word.
-fn replaced(text: &str, word: &str, instead: &str) -> String {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+fn is_gap(c: char) -> bool {
+    c.is_whitespace() || "'\"`()[]{}<>|,;:=".contains(c)
+}
+
+/// Replaces a text where what is before and after allows it.
+fn replaced(text: &str, old: &str, new: &str, allows: impl Fn(&str, &str) -> bool) -> String {
     let mut result = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find(word) {
-        let (before, after) = (&rest[..at], &rest[at + word.len()..]);
-        let is_alone = !before.ends_with(is_part) && !after.starts_with(is_part);
+    while let Some(at) = rest.find(old) {
+        let (before, after) = (&rest[..at], &rest[at + old.len()..]);
         result += before;
-        result += if is_alone { instead } else { word };
+        result += if allows(before, after) { new } else { old };
         rest = after;
     }
     result + rest
@@ -139,52 +146,78 @@ fn without_logins(text: &str) -> String {
     })
 }
 
-/// True for a path outside of the working folder.
-fn leads_out(path: &str) -> bool {
-    path.starts_with("../") || path.starts_with('/')
+/// A word with its path shortened; a flag such as `-L` may precede the path.
+fn shortened(word: &str) -> String {
+    let path = match word.find('/') {
+        Some(at) if word.starts_with(['-', '@']) => at,
+        _ => 0,
+    };
+    let (flag, path) = word.split_at(path);
+    match path.trim_end_matches('/').rsplit_once('/') {
+        Some((_, name)) if leads_out(path) => format!("{flag}…/{name}"),
+        _ => word.to_owned(),
+    }
 }
 
-/// True for a path that is the same on all machines.
-fn is_public(path: &str) -> bool {
-    PUBLIC.iter().any(|folder| {
+/// True for a path that leads out of the working folder, unless it is the same on all machines.
+fn leads_out(path: &str) -> bool {
+    let end = path.find(is_gap).unwrap_or(path.len());
+    let climbs = path[..end].split('/').any(|name| name == "..");
+    let is_public = |folder: &str| {
         path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
+    };
+    climbs
+        || path.starts_with('~')
+        || path.starts_with('/') && !PUBLIC.iter().any(|folder| is_public(folder))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn privacy() -> Privacy {
+        Privacy::new(
+            Some("/home/alice smith/work".to_owned()),
+            ["/home/alice smith".to_owned()].into_iter(),
+            ["alice", "root", "tower"].map(str::to_owned).into_iter(),
+        )
+    }
+
     #[test]
     fn what_is_private_is_not_kept_and_what_was_measured_is() {
-        let privacy = Privacy::new(
-            Some("/home/alice smith/work".into()),
-            ["/home/alice smith".into()].into_iter(),
-            ["alice", "root", "tower"].map(str::to_owned).into_iter(),
-        );
         for (text, expected) in [
             ("run --plan peers --budget 4m", "run --plan peers --budget 4m"),
             ("--plan '/home/alice smith/x/mine.toml' -q", "--plan '…/mine.toml' -q"),
             ("--a /srv/deep/tokio --b .", "--a …/tokio --b ."),
             ("/home/alice smith/work/target/p: No such file", "./target/p: No such file"),
+            ("/home/alice smith/work-old/secret/x", "…/x"),
             ("--plan=../other/mine.toml", "--plan=…/mine.toml"),
+            ("./../a/b target/../../c/d ~/e/f ~bob/g/h", "…/b …/d …/f …/h"),
             ("\"/data/my things/x\" is a folder", "\"…/x\" is a folder"),
             ("LD_PRELOAD=/opt/a/b.so:/opt/c/", "LD_PRELOAD=…/b.so:…/c"),
+            ("-L/srv/deep/lib -I ../x/y @/srv/deep/args", "-L…/lib -I …/y @…/args"),
             ("echo 0 > /sys/kernel/mm/x; /usr/bin/env", "echo 0 > /sys/kernel/mm/x; /usr/bin/env"),
-            ("/system", "…/system"),
-            (
-                "tokio@git:https://bob:pass@example.org/t#main",
-                "tokio@git:https://example.org/t#main",
-            ),
+            ("'/usr/bin/env X=/srv/deep/x alice'", "'/usr/bin/env X=…/x …'"),
+            ("/usr/../home/bob/x /system", "…/x …/system"),
+            ("git:https://bob:pass@example.org/t#main", "git:https://example.org/t#main"),
+            ("file:///srv/deep/x", "file:…/x"),
             ("tokio@1.50.0 (tokio 1.50.0)", "tokio@1.50.0 (tokio 1.50.0)"),
             ("alice at tower: malice needs root", "… at …: malice needs root"),
-            ("/sys/tower/x of tower/y", "/sys/tower/x of …/y"),
             ("3 / 4 = 0.75, a/b, //", "3 / 4 = 0.75, a/b, //"),
             ("", ""),
         ] {
-            let mut hidden = text.to_owned();
-            privacy.hide(&mut hidden);
-            assert_eq!(hidden, expected, "{text}");
+            assert_eq!(privacy().hidden(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_program_and_its_flags_keep_their_names() {
+        let args = ["--tower", "tower", "--on=/srv/alice/tower"].map(str::to_owned);
+        let mut row = Row::of("alice-brigade", args.into());
+        privacy().row(&mut row);
+        assert_eq!(
+            (&*row.program, &row.args[..]),
+            ("alice-brigade", &["--tower", "tower", "--on=…/tower"].map(str::to_owned)[..])
+        );
     }
 }

@@ -224,7 +224,7 @@ impl Session {
             return HasEnded.into();
         }
         let found = serde_json::to_string(found).unwrap_or_default();
-        anyhow!("it answered {}, but '{wanted}' was expected", found)
+        anyhow!("it answered {}, but '{wanted}' was expected", brief(&found))
     }
 
     /// What is impossible about timed iterations that took no longer than that, if anything is.

@@ -112,7 +112,7 @@ impl Store {
         &self.path
     }
 
-    /// Appends a process, or the header of a run, in one write, so that a reader never sees a part of it unless the
+    /// Appends a line in one write, so that a reader never sees a part of it unless the
     /// machine stops. Where the disk is full, what fitted is taken back.
     pub fn append(&mut self, content: &impl Serialize) -> anyhow::Result<()> {
         let mut line = serde_json::to_vec(content)?;

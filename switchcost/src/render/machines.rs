@@ -52,7 +52,7 @@ pub fn machines(fleet: &Fleet, project: Option<&str>, out: &mut impl Write) -> i
         @if project.is_some() {
             h2 { "Add yours" }
             p { "Measure on a quiet machine, in a clone, and open a pull request with what these commands write. A results \
-                 file does not hold the names of the host and the user, or paths that lead out of the clone." }
+                 file holds neither the host's name nor the user's; of a path outside the clone, it holds only the last part." }
             pre { (GET) }
         }
     } };

@@ -8,7 +8,7 @@ use facts::{Metric, Quantity, Record, Stat};
 use super::layout::{named, width};
 use crate::figures::doubts;
 use crate::figures::evidence::Verdict;
-use crate::system::console::{shell_line, shortened};
+use crate::system::console::{brief, shell_line, shortened};
 
 /// Width of the names before the lines.
 const INDENT: usize = 13;
@@ -31,18 +31,20 @@ pub(crate) fn text(
         ("the system", waits(record)),
         ("events", events(record)),
     ];
-    let known = known.into_iter().filter_map(|(name, line)| Some((name, line?)));
-    let mut lines: Vec<(&str, String)> = known.collect();
+    let known = known.into_iter().filter_map(|(name, line)| Some((name.to_owned(), line?)));
+    let mut lines: Vec<(String, String)> = known.collect();
     for (name, values) in record.extra.iter() {
         let quantity = Metric::Extra { name: name.clone(), stat: Stat::P50 }.quantity();
         let [p50, p99, max] =
             [values.p50, values.p99, values.max].map(|value| quantity.show(value as f64));
-        lines.push((name, format!("p50 {p50}, p99 {p99}, max {max} (of {})", values.count)));
+        lines.push((brief(name), format!("p50 {p50}, p99 {p99}, max {max} (of {})", values.count)));
     }
     let absent = record.counters.iter().flat_map(|counters| &counters.absent);
-    lines.extend(absent.map(|absent| ("not counted", absent.to_string())));
-    lines.extend(doubts::of_process(record).iter().map(|doubt| ("note", doubt.to_string())));
-    lines.extend(verdict.map(|verdict| ("evidence", verdict.to_string())));
+    lines.extend(absent.map(|absent| ("not counted".to_owned(), absent.to_string())));
+    lines.extend(
+        doubts::of_process(record).iter().map(|doubt| ("note".to_owned(), doubt.to_string())),
+    );
+    lines.extend(verdict.map(|verdict| ("evidence".to_owned(), verdict.to_string())));
     writeln!(out, "{}", shortened(&title(record)))?;
     lines.iter().try_for_each(|(name, line)| named(name, line, (INDENT, width()), out))
 }

@@ -67,7 +67,7 @@ pub(crate) fn paragraph(text: &str) -> String {
     cut(&words.join(" "), PARAGRAPH).into_owned()
 }
 
-/// What a program or a file reports, in its own lines.
+/// What a program or a file reports; its line breaks stay.
 pub(crate) fn report(text: &str) -> String {
     cut(&plain(text), PARAGRAPH).into_owned()
 }

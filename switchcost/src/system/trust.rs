@@ -1,85 +1,133 @@
 //! Trust in a file that is started without the user naming it: who else may have put it there.
 //!
-//! Trusted are root, this user, and whoever owns this executable or a folder above it, who has decided already what
-//! runs: a developer's checkout serves in `sudo` and in a container. Paths on a command line and folders of PATH are the
-//! user's own decision, as in a shell.
+//! Root, this user, and the owners of this executable and of the folders above it are trusted: they already decide what
+//! runs. So a developer's checkout also works under `sudo` and in a container. Paths on a command line and folders of
+//! PATH are the user's own decision, as in a shell.
 
 use std::env;
 use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use nix::unistd::geteuid;
+
+/// Most links on a path, as path_resolution(7) has it.
+const MOST_LINKS: u32 = 40;
+
+/// User that stands for all that a user namespace does not map.
+const UNMAPPED: u32 = 65534;
 
 /// Bits of a mode: the group and others may write, and only owners may replace what is in a folder.
 const GROUP: u32 = 0o020;
 const OTHERS: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
-/// Checks that no stranger may decide what is at a path: that it and each folder above it, where it is named and where it
-/// really is, belong to somebody trusted, and that nobody else may write to them. A sticky folder of all, such as /tmp,
-/// may hold the next folder, but not the file.
+/// Who may decide what runs.
+struct Trusted {
+    users: Vec<u32>,
+    /// This executable, if it can be looked at.
+    runner: Option<Metadata>,
+    /// True in a user namespace: folders may be of a user that it does not know.
+    is_mapped: bool,
+}
+
+/// Checks that no stranger may decide what is at a path: that it, each folder above it and each link on the way belong to
+/// somebody trusted, and that nobody else may write to them. A sticky folder of all, such as /tmp, may hold the next
+/// folder, but not the file.
 ///
 /// # Errors
 /// The first place that a stranger may change, its owner and mode, and the remedy.
 pub(crate) fn ensure_own(path: &Path) -> Result<(), String> {
-    let unknown = |e| format!("{}: {e}", path.display());
-    let runner = env::current_exe().unwrap_or_default();
-    let known: Vec<Metadata> =
-        runner.ancestors().filter_map(|place| fs::metadata(place).ok()).collect();
-    for path in [std::path::absolute(path).map_err(unknown)?, path.canonicalize().map_err(unknown)?]
-    {
-        let mut holds_folder = path.is_dir();
+    let trusted = Trusted::now();
+    let mut path = std::path::absolute(path).map_err(|e| of(path, &e))?;
+    for _ in 0..=MOST_LINKS {
+        trusted.ensure_ancestors(&path)?;
+        let mut places: Vec<&Path> = path.ancestors().collect();
+        places.reverse();
+        let Some(link) = places.into_iter().find(|place| place.is_symlink()) else {
+            return Ok(());
+        };
+        let target = fs::read_link(link).map_err(|e| of(link, &e))?;
+        let rest = path.strip_prefix(link).unwrap_or(Path::new(""));
+        let mut next = link.parent().unwrap_or(Path::new("/")).to_owned();
+        for part in target.join(rest).components() {
+            // What a further link has above it is not known yet.
+            if part == Component::ParentDir && !next.is_symlink() {
+                next.pop();
+            } else {
+                next.push(part);
+            }
+        }
+        path = next;
+    }
+    Err(format!("{}: too many links", path.display()))
+}
+
+impl Trusted {
+    fn now() -> Self {
+        let path = env::current_exe().unwrap_or_default();
+        let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+        let is_mapped = map.split_whitespace().ne(["0", "0", "4294967295"]);
+        let owners = path.ancestors().filter_map(|place| Some(fs::metadata(place).ok()?.uid()));
+        // Behind the user that is not mapped stands everybody else.
+        let owners = owners.filter(|&uid| !is_mapped || uid != UNMAPPED);
+        let users = [0, geteuid().as_raw()].into_iter().chain(owners).collect();
+        Trusted { users, runner: fs::metadata(&path).ok(), is_mapped }
+    }
+
+    /// Checks a path and the folders above it; links are not followed.
+    fn ensure_ancestors(&self, path: &Path) -> Result<(), String> {
+        let mut holds_folder = false;
         for place in path.ancestors() {
-            let facts =
-                place.symlink_metadata().map_err(|e| format!("{}: {e}", place.display()))?;
-            ensure_owner(place, &facts, &known)?;
-            if !facts.is_symlink() {
-                ensure_closed(place, &facts, holds_folder, known.first())?;
+            let facts = place.symlink_metadata().map_err(|e| of(place, &e))?;
+            let is_unmapped = self.is_mapped && facts.is_dir() && facts.uid() == UNMAPPED;
+            if !is_unmapped && !self.users.contains(&facts.uid()) {
+                return Err(strange(place, &facts));
+            }
+            if !facts.is_symlink()
+                && self.is_open(&facts)
+                && !(facts.mode() & STICKY != 0 && holds_folder)
+            {
+                return Err(open(place, &facts));
             }
             holds_folder = facts.is_dir();
         }
+        Ok(())
     }
-    Ok(())
+
+    /// True if somebody may write to it who may not write to the runner.
+    fn is_open(&self, facts: &Metadata) -> bool {
+        let runner = self.runner.as_ref().map_or(0, Metadata::mode);
+        let is_of_group = self.runner.as_ref().is_some_and(|runner| runner.gid() == facts.gid());
+        let is_known = is_of_group && runner & GROUP != 0;
+        facts.mode() & OTHERS & !runner != 0 || facts.mode() & GROUP != 0 && !is_known
+    }
 }
 
-fn ensure_owner(place: &Path, facts: &Metadata, known: &[Metadata]) -> Result<(), String> {
-    let (uid, mode) = (facts.uid(), facts.mode() & 0o7777);
-    if [0, geteuid().as_raw()].contains(&uid) || known.iter().any(|known| known.uid() == uid) {
-        return Ok(());
-    }
-    Err(format!(
-        "{} belongs to another user ({uid}, mode {mode:o}), who decides what it does: remove it, or take it over by \
-         chown if you know what it is",
-        place.display()
-    ))
+fn of(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
 }
 
-/// Checks that only whoever may write to the runner, too, may write to a place.
-fn ensure_closed(
-    place: &Path,
-    facts: &Metadata,
-    holds_folder: bool,
-    runner: Option<&Metadata>,
-) -> Result<(), String> {
-    let (mode, gid) = (facts.mode() & 0o7777, facts.gid());
-    let of_runner = runner.map_or(0, Metadata::mode);
-    let is_group_known = runner.is_some_and(|runner| runner.gid() == gid) && of_runner & GROUP != 0;
-    let is_open = mode & OTHERS & !of_runner != 0 || mode & GROUP != 0 && !is_group_known;
-    if !is_open || mode & STICKY != 0 && holds_folder {
-        return Ok(());
-    }
-    let name = place.display();
+fn strange(place: &Path, facts: &Metadata) -> String {
+    let (name, uid, mode) = (place.display(), facts.uid(), facts.mode() & 0o7777);
+    format!(
+        "{name} belongs to another user ({uid}, mode {mode:o}), who decides what it does: remove it, or take it over by \
+         chown if you know what it is"
+    )
+}
+
+fn open(place: &Path, facts: &Metadata) -> String {
+    let (name, mode) = (place.display(), facts.mode() & 0o7777);
+    let (uid, gid) = (facts.uid(), facts.gid());
     // /tmp is what it is.
-    let remedy = if mode & STICKY == 0 {
-        format!("look at what is there, then run `chmod go-w {name}`, or use another folder")
-    } else {
-        "use a folder of your own".to_owned()
+    let remedy = match mode & STICKY {
+        0 => format!("look at what is there, then run `chmod go-w {name}`, or use another folder"),
+        _ => "use a folder of your own".to_owned(),
     };
-    Err(format!(
-        "others may write to {name} (user {}, group {gid}, mode {mode:o}), so they can decide what runs: {remedy}",
-        facts.uid()
-    ))
+    format!(
+        "others may write to {name} (user {uid}, group {gid}, mode {mode:o}), so they can decide what runs: {remedy}"
+    )
 }
 
 #[cfg(test)]
@@ -119,7 +167,17 @@ mod tests {
         assert_eq!(refused("a/b/file"), "");
         assert_ne!(refused("a/link"), "");
         assert_ne!(refused("a/b/none"), "");
+        assert_ne!(refused("a"), "");
         mode("a", 0o755);
+        // Each link on the way counts.
+        fs::create_dir(path("c")).unwrap();
+        symlink("../a/b/file", path("c/second")).unwrap();
+        symlink("../c/second", path("a/first")).unwrap();
+        assert_eq!(refused("a/first"), "");
+        mode("c", 0o777);
+        assert!(refused("a/first").contains("mode 777"), "{}", refused("a/first"));
+        symlink("endless", path("a/endless")).unwrap();
+        assert!(refused("a/endless").contains("too many links"));
         if geteuid().is_root() {
             chown(path("a/b/file"), Some(1234), None).unwrap();
             let why = refused("a/link");

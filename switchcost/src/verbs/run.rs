@@ -10,7 +10,7 @@ use crate::measure::campaign::Campaign;
 use crate::measure::deadline::Time;
 use crate::plan::programs::{self, Programs};
 use crate::plan::{Case, Plan};
-use crate::system::console::{self};
+use crate::system::console;
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("budget", |it| it.help(

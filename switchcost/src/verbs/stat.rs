@@ -162,7 +162,7 @@ fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
         None if at < flags.len() => flags.remove(at),
         None => String::new(),
     };
-    let bad = |_| BadUsage::new(format!("{name}: '{}' is not a number", value));
+    let bad = |_| BadUsage::new(format!("{name}: '{value}' is not a number"));
     value.parse().map(Some).map_err(bad)
 }
 

@@ -142,7 +142,7 @@ fn without_ending(name: &str) -> &str {
 }
 
 /// Names of files: their own without the ending; if some are equal, their folders', as in
-/// `results/NAME/answer.jsonl`, or else the whole paths.
+/// `results/NAME/answer.jsonl.gz`, or else the whole paths.
 fn names(paths: &[&Path]) -> Vec<String> {
     let own = paths.iter().map(|path| Some(without_ending(path.file_name()?.to_str()?)));
     let folders = paths.iter().map(|path| path.parent()?.file_name()?.to_str());

@@ -20,7 +20,7 @@ use serde_json::Value;
 pub(super) const LONGEST_LINE: u64 = 16 << 20;
 
 /// No file is longer than this, in bytes, unpacked.
-const LONGEST_FILE: u64 = 1 << 30;
+const LONGEST_FILE: u64 = 1 << 28;
 
 /// No file has more lines; most lines hold one process.
 const MOST_LINES: usize = 1_000_000;
@@ -160,8 +160,11 @@ fn take(
         contents.runs.push(Arc::new(plain(line)?));
         return Ok(());
     }
-    let run = contents.runs.iter().rfind(|run| Some(run.id) == head.run);
-    let run = run.ok_or("the header of its run is missing above it")?;
+    let Some(run) = contents.runs.iter().rfind(|run| Some(run.id) == head.run) else {
+        // The other lines of a later schema need not say so.
+        let why = "the header of its run is missing above it";
+        return if shared.has_others { Ok(()) } else { Err(why.to_owned()) };
+    };
     match kind {
         Kind::Run => {}
         Kind::Row => {
@@ -198,7 +201,7 @@ fn take(
 fn another_schema(schema: u32) -> String {
     let when = if schema < SCHEMA { "an earlier" } else { "a later" };
     format!(
-        "its run has schema {schema}, and this version reads schema {SCHEMA}: read it by {when} version, or measure again"
+        "its run has schema {schema}, but this version reads only schema {SCHEMA}: read it with {when} version, or measure again"
     )
 }
 
@@ -297,10 +300,12 @@ mod tests {
             "{\"schema\":2,\"kind\":\"process\",\"run\":7}",
             "{\"schema\":2,\"kind\":\"process\",\"run\":7}",
         ];
+        let later = ["{\"schema\":4,\"kind\":\"run\",\"id\":8}", "{\"kind\":\"row\",\"run\":8}"];
         let whole = [header, row, process];
         for (lines, records, faults) in [
             ([&old[..], &whole].concat(), 1, &["line 1: its run has schema 2"][..]),
             ([&whole[..], &old].concat(), 1, &["line 4: its run has schema 2"]),
+            ([&later[..], &whole].concat(), 1, &["line 1: its run has schema 4"]),
             (vec![header, process], 0, &["line 2: the line of its row is missing"]),
             (vec![row, process], 0, &["line 1: the header", "line 2: the header"]),
             (vec!["{\"name\":\"x\"}"], 0, &["line 1: it is not a record"]),
