@@ -177,7 +177,7 @@ mod tests {
 
     fn privacy() -> Privacy {
         Privacy::new(
-            Some("/home/alice smith/work".to_owned()),
+            Some("/home/alice smith/clone".to_owned()),
             ["/home/alice smith".to_owned()].into_iter(),
             ["alice", "root", "tower"].map(str::to_owned).into_iter(),
         )
@@ -189,8 +189,8 @@ mod tests {
             ("run --plan peers --budget 4m", "run --plan peers --budget 4m"),
             ("--plan '/home/alice smith/x/mine.toml' -q", "--plan '…/mine.toml' -q"),
             ("--a /srv/deep/tokio --b .", "--a …/tokio --b ."),
-            ("/home/alice smith/work/target/p: No such file", "./target/p: No such file"),
-            ("/home/alice smith/work-old/secret/x", "…/x"),
+            ("/home/alice smith/clone/target/p: No such file", "./target/p: No such file"),
+            ("/home/alice smith/clone-old/secret/x", "…/x"),
             ("--plan=../other/mine.toml", "--plan=…/mine.toml"),
             ("./../a/b target/../../c/d ~/e/f ~bob/g/h", "…/b …/d …/f …/h"),
             ("\"/data/my things/x\" is a folder", "\"…/x\" is a folder"),
