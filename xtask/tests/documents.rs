@@ -92,6 +92,7 @@ fn repository() -> TempDir {
     let root = folder.path();
     fs::create_dir_all(root.join("docs/findings")).unwrap();
     fs::create_dir_all(root.join("results/example-8cpu")).unwrap();
+    // Its first bytes tell that it is not compressed.
     fs::copy(RECORDS, root.join("results/example-8cpu/answer.jsonl.gz")).unwrap();
     for (path, text) in [
         ("README.md", README),

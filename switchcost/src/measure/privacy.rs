@@ -7,8 +7,18 @@ use facts::{Build, Process, Row, Run};
 use nix::unistd::getuid;
 
 /// Folders whose paths are the same on all machines.
-const PUBLIC: [&str; 9] =
-    ["/bin", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr/bin", "/usr/lib", "/usr/sbin"];
+const PUBLIC: [&str; 10] = [
+    "/bin",
+    "/dev/null",
+    "/lib",
+    "/lib64",
+    "/proc",
+    "/sbin",
+    "/sys",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/sbin",
+];
 
 /// Names of users and hosts that tell nothing.
 const COMMON: [&str; 9] =

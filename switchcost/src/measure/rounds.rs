@@ -338,6 +338,7 @@ impl Rounds {
         self.privacy.row(&mut row);
         self.privacy.process(&mut process);
         row.run = self.header.id;
+        // Equal but for its number.
         let is_known = |known: &&Arc<Row>| {
             row.row = known.row;
             row == ***known

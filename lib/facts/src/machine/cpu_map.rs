@@ -44,10 +44,6 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// All, the nearest first.
-    pub const ALL: [Relation; 4] =
-        [Relation::SmtSibling, Relation::SameCache, Relation::OtherCache, Relation::OtherSocket];
-
     /// Name of the second CPU, as seen from the first.
     pub fn name(self) -> &'static str {
         match self {

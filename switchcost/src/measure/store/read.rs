@@ -156,29 +156,24 @@ fn take(
         shared.has_others = true;
         return if is_told { Ok(()) } else { Err(another_schema(other)) };
     }
-    if kind == Kind::Run {
-        contents.runs.push(Arc::new(plain(line)?));
-        return Ok(());
-    }
-    let Some(run) = contents.runs.iter().rfind(|run| Some(run.id) == head.run) else {
-        // The other lines of a later schema need not say so.
-        let why = "the header of its run is missing above it";
-        return if shared.has_others { Ok(()) } else { Err(why.to_owned()) };
-    };
-    match kind {
-        Kind::Run => {}
-        Kind::Row => {
+    let run = contents.runs.iter().rfind(|run| Some(run.id) == head.run);
+    match (kind, run) {
+        (Kind::Run, _) => contents.runs.push(Arc::new(plain(line)?)),
+        // Lines below a header of a later schema need not have one of their own.
+        (_, None) if shared.has_others => {}
+        (_, None) => return Err("the header of its run is missing above it".to_owned()),
+        (Kind::Row, Some(run)) => {
             let row: Row = plain(line)?;
             if run.plan.get(row.case).is_none() {
                 return Err(format!("case {}: the plan of its run has none", row.case));
             }
             shared.rows.insert((row.run, row.row), Arc::new(row));
         }
-        Kind::Group => {
+        (Kind::Group, Some(_)) => {
             let group: Group = parsed(line, is_whole)?;
             shared.groups.insert((group.run, group.group), Arc::new(group));
         }
-        Kind::Process => {
+        (Kind::Process, Some(run)) => {
             let mut process: Process = parsed(line, is_whole)?;
             let Process { left_behind, error, not_run, .. } = &mut process;
             let texts = [left_behind, error, not_run].into_iter().flatten();
