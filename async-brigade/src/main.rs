@@ -1,5 +1,133 @@
-//! The program's executable.
+//! A byte travels through N Tokio tasks chained by pipes.
+//!
+//! One iteration: the driver, an async task too, writes a byte into the first pipe; each task reads it, adds one, and
+//! writes it into the next pipe; the driver reads it from the last pipe. That makes N + 1 hops, or K (N + 1) with
+//! `--tokens K`.
+//!
+//! Timed: per hop one write, two reads (the second finds nothing, and tells the task to wait; see `--read-buffer`), and
+//! the runtime's epoll_wait and own work. Left out: creating and awaiting the tasks, and the check of the bytes.
+//!
+//! Not to be taken for a switch alone, which needs no system call (`async-mem-brigade`);
+//! `one-thread-brigade --nonblocking` makes the same system calls without tasks.
 
-fn main() -> std::process::ExitCode {
-    async_brigade::main()
+use std::{io, mem, process::ExitCode, time::Instant};
+
+use anyhow::{Context, Result};
+use brigade::{ChainFlags, StartGuard, StartLatch, Tokens, Transport, conclude};
+use contract::message::{Claim, Description};
+use contract::{Flags, Pass, Program, Run};
+use runtime::{AsyncReader, AsyncWriter, RuntimeFlags, io_needs, join, link, wait_for};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinHandle;
+
+/// Time switching between async (Tokio) tasks: pass a byte along a chain of tasks joined by pipes
+#[derive(clap::Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of async tasks in the chain")))]
+struct Cli {
+    #[command(flatten)]
+    chain: ChainFlags,
+    /// Kind of link between tasks
+    #[arg(long, value_enum, default_value = "pipe")]
+    transport: Transport,
+    /// Bytes that each read asks for; a read that returns all of them is followed by another one, which finds the link empty
+    #[arg(long, value_name = "BYTES", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1 << 16), help_heading = "Advanced")]
+    read_buffer: u32,
+    #[command(flatten)]
+    runtime: RuntimeFlags,
+}
+
+impl Program for Cli {
+    fn flags(&self) -> &Flags {
+        &self.chain.flags
+    }
+
+    fn describe(&self) -> Result<Description> {
+        let links = self.transport.needs(&self.chain, Claim::UserSwitch)?;
+        let needs = links + io_needs(self.read_buffer as usize);
+        self.runtime.describe(self.chain.describe("async-brigade", Claim::UserSwitch, needs))
+    }
+}
+
+fn main() -> ExitCode {
+    contract::main(measure)
+}
+
+/// Builds the chain, drives it, and takes it down.
+fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
+    let runtime = cli.runtime.build(|builder| builder.enable_io())?;
+    let mut tasks = Vec::new();
+    let driven = runtime.block_on(build(cli, &mut tasks)).and_then(|mut driver| {
+        // Between passes this thread waits outside the runtime for a request, where it holds no worker.
+        while let Some(mut pass) = run.next_pass()? {
+            (driver, pass) = runtime.block_on(join(runtime.spawn(drive(driver, pass))))?;
+            run.finish(pass)?;
+        }
+        Ok(())
+    });
+    // The driver's ends are closed now, and the end of file runs along the chain.
+    conclude(driven, tasks.into_iter().map(|task| runtime.block_on(join(task))), run.sent())
+}
+
+/// Builds the chain, and waits until each task runs. Returns its driver.
+async fn build(cli: &Cli, tasks: &mut Vec<JoinHandle<io::Result<u64>>>) -> Result<Driver> {
+    let n = cli.chain.tasks();
+    let mut latch = StartLatch::new(n);
+    let (mut last, first) = link(cli.transport, n)?;
+    for _ in 0..n {
+        let (reader, to) = link(cli.transport, n)?;
+        let (from, guard) = (mem::replace(&mut last, reader), latch.guard());
+        tasks.push(match cli.read_buffer {
+            1 => tokio::spawn(pass_on(from, to, [0], guard)),
+            // Written, so that it is resident before anything is timed.
+            size => tokio::spawn(pass_on(from, to, vec![u8::MAX; size as usize], guard)),
+        });
+    }
+    wait_for(&mut latch).await?;
+    Ok(Driver { first, last, tokens: Tokens::new(&cli.chain) })
+}
+
+/// A task of the chain: takes what bytes there are, adds one to each, and hands them on, until the end of file.
+async fn pass_on<B: AsMut<[u8]>>(
+    mut from: AsyncReader,
+    mut to: AsyncWriter,
+    mut buffer: B,
+    guard: StartGuard,
+) -> io::Result<u64> {
+    guard.started();
+    let (mut passed, bytes) = (0, buffer.as_mut());
+    while let read @ 1.. = from.read(bytes).await? {
+        for byte in bytes[..read].chunks_mut(1) {
+            byte[0] = byte[0].wrapping_add(1);
+            to.write_all(byte).await?;
+            passed += 1;
+        }
+    }
+    Ok(passed)
+}
+
+/// The driver's ends of the chain, and the bytes that travel.
+struct Driver {
+    first: AsyncWriter,
+    last: AsyncReader,
+    tokens: Tokens<u8>,
+}
+
+/// The driver in one pass: sends the bytes in, takes them out, and times that.
+async fn drive(mut driver: Driver, mut pass: Pass) -> Result<(Driver, Pass)> {
+    let Driver { first, last, tokens } = &mut driver;
+    while let Some(iteration) = pass.next_iteration() {
+        let bytes = tokens.set_out(iteration);
+
+        let clock = Instant::now();
+        for byte in bytes.chunks(1) {
+            first.write_all(byte).await?;
+        }
+        for byte in bytes.chunks_mut(1) {
+            last.read_exact(byte).await.context("the chain ended early")?;
+        }
+        pass.record(clock.elapsed());
+
+        tokens.verify(iteration)?;
+    }
+    Ok((driver, pass))
 }

@@ -1,5 +1,109 @@
-//! The program's executable.
+//! Tokio tasks are created, N in a row.
+//!
+//! One iteration: a task on the same runtime spawns N tasks, each of which returns its own number at once, and awaits
+//! them.
+//!
+//! Timed: the N calls of `tokio::spawn`: allocating each task, and putting it into a queue. Left out: awaiting the tasks,
+//! and the check of their numbers.
+//!
+//! For `hold` N tasks wait for nothing but their end.
+//!
+//! Not to be taken for the cost of a task's whole life, which contains its polls, its join and the release of its memory.
+//! `floors --of boxed-future` creates futures without a runtime.
 
-fn main() -> std::process::ExitCode {
-    async_creation::main()
+use std::{future::pending, process::ExitCode, time::Instant};
+
+use anyhow::{Context, Result, ensure};
+use brigade::StartLatch;
+use contract::message::{Claim, Description, Need, Needs};
+use contract::{Defaults, Flags, Pass, Program, Step};
+use runtime::{RuntimeFlags, join, wait_for};
+use tokio::task::JoinHandle;
+
+/// Time how long it takes to create async (Tokio) tasks
+#[derive(clap::Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of async tasks to create per iteration")))]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    runtime: RuntimeFlags,
+}
+
+impl Program for Cli {
+    const DEFAULTS: Defaults = Defaults { tasks: 10_000, iters: 100, warmup: 10 };
+
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> Result<Description> {
+        // The process without its tasks; each task, with its places in the driver's lists.
+        let needs = Needs { bytes: Need::new(4 << 20, 512), ..Needs::default() };
+        let tasks = Description::new("async-creation", &self.flags, Claim::UserSwitch);
+        self.runtime.describe(Description { needs, ..tasks })
+    }
+}
+
+fn main() -> ExitCode {
+    contract::main(|cli: &Cli, run| {
+        let (n, runtime) = (cli.flags.tasks, cli.runtime.build(|builder| builder)?);
+        while let Some(step) = run.next_step()? {
+            match step {
+                Step::Hold => {
+                    let held = runtime.block_on(hold(n))?;
+                    run.held()?;
+                    runtime.block_on(release(held))?;
+                }
+                // Between passes this thread waits outside the runtime for a request, where it holds no worker.
+                Step::Pass(pass) => {
+                    run.finish(runtime.block_on(join(runtime.spawn(create(n, *pass))))?)?
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Spawns N tasks in each iteration, and times that.
+async fn create(n: u32, mut pass: Pass) -> Result<Pass> {
+    let mut tasks = Vec::with_capacity(n as usize);
+    while pass.next_iteration().is_some() {
+        let clock = Instant::now();
+        for k in 0..n {
+            tasks.push(tokio::spawn(async move { k }));
+        }
+        pass.record(clock.elapsed());
+
+        for (k, task) in (0..).zip(tasks.drain(..)) {
+            let returned = task.await.context("a task died")?;
+            ensure!(returned == k, "task {k} returned {returned}");
+        }
+    }
+    Ok(pass)
+}
+
+/// N tasks, all alive, that wait for ever.
+async fn hold(n: u32) -> Result<Vec<JoinHandle<()>>> {
+    let mut latch = StartLatch::new(n);
+    let mut tasks = Vec::with_capacity(n as usize);
+    for _ in 0..n {
+        let guard = latch.guard();
+        tasks.push(tokio::spawn(async {
+            guard.started();
+            pending().await
+        }));
+    }
+    wait_for(&mut latch).await?;
+    Ok(tasks)
+}
+
+/// Ends tasks that wait.
+async fn release(tasks: Vec<JoinHandle<()>>) -> Result<()> {
+    tasks.iter().for_each(JoinHandle::abort);
+    for task in tasks {
+        let is_cancelled = task.await.is_err_and(|error| error.is_cancelled());
+        ensure!(is_cancelled, "a task ended that should have waited");
+    }
+    Ok(())
 }

@@ -1,5 +1,171 @@
-//! The program's executable.
+//! The reads and writes of a brigade, all done by one thread: the baseline.
+//!
+//! One iteration: the thread writes a byte into the first of N + 1 pipes; for each of the N tasks that it stands in for,
+//! it reads the byte, adds one, and writes it into the next pipe; it reads it from the last pipe. No read ever waits, so
+//! nothing is switched to: what is left is the I/O.
+//!
+//! There are two baselines, for two brigades:
+//! - blocking (the default): one write and one read per hop, as in `thread-brigade`;
+//! - `--nonblocking`: one write, one epoll_wait, one read, and a second read that finds nothing, as in `async-brigade`,
+//!   where the second read tells the task to wait.
+//!
+//! Timed: those system calls. Left out: making the pipes, and the check of the bytes.
+//!
+//! Not to be taken for a floor of the brigades: a thread by itself keeps its caches warm.
 
-fn main() -> std::process::ExitCode {
-    one_thread_brigade::main()
+use std::io::{ErrorKind, Read, Write};
+use std::{fs::File, mem, process::ExitCode, time::Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use brigade::{ChainFlags, Tokens, Transport};
+use contract::message::{Claim, Description};
+use contract::{Flags, Pass, Program};
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+
+/// Time the reads and writes of a brigade without its switches: one thread does them all (the baseline)
+#[derive(clap::Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of tasks that the one thread stands in for")))]
+struct Cli {
+    #[command(flatten)]
+    chain: ChainFlags,
+    /// Kind of link
+    #[arg(long, value_enum, default_value = "pipe")]
+    transport: Transport,
+    /// Use non-blocking links, with an epoll_wait before each read: the baseline of async-brigade
+    #[arg(long)]
+    nonblocking: bool,
+}
+
+impl Program for Cli {
+    fn flags(&self) -> &Flags {
+        &self.chain.flags
+    }
+
+    fn describe(&self) -> Result<Description> {
+        let needs = self.transport.needs(&self.chain, Claim::NoSwitch)?;
+        Ok(self.chain.describe("one-thread-brigade", Claim::NoSwitch, needs))
+    }
+}
+
+/// All links: the first end to write to, the ends of each task, and the last end to read from.
+struct Links {
+    first: File,
+    tasks: Vec<(File, File)>,
+    last: File,
+}
+
+fn main() -> ExitCode {
+    contract::main(|cli: &Cli, run| {
+        let mut links = links(cli)?;
+        let mut tokens = Tokens::new(&cli.chain);
+        let epoll = cli.nonblocking.then(|| watch(&links)).transpose()?;
+        while let Some(mut pass) = run.next_pass()? {
+            match &epoll {
+                None => drive(&mut pass, &mut links, &mut tokens)?,
+                Some(epoll) => drive_nonblocking(&mut pass, &mut links, &mut tokens, epoll)?,
+            }
+            run.finish(pass)?;
+        }
+        Ok(())
+    })
+}
+
+/// Makes the links of a chain.
+fn links(cli: &Cli) -> Result<Links> {
+    let (n, transport) = (cli.chain.tasks(), cli.transport);
+    let link = || if cli.nonblocking { transport.nonblocking_link(n) } else { transport.link(n) };
+    let (mut last, first) = link()?;
+    let mut tasks = Vec::new();
+    for _ in 0..n {
+        let (reader, to) = link()?;
+        tasks.push((mem::replace(&mut last, reader), to));
+    }
+    Ok(Links { first, tasks, last })
+}
+
+/// Carries the bytes along the chain by blocking calls, and times that.
+fn drive(pass: &mut Pass, links: &mut Links, tokens: &mut Tokens<u8>) -> Result<()> {
+    let Links { first, tasks, last } = links;
+    while let Some(iteration) = pass.next_iteration() {
+        let bytes = tokens.set_out(iteration);
+
+        let clock = Instant::now();
+        bytes.chunks(1).try_for_each(|byte| first.write_all(byte))?;
+        for (from, to) in &mut *tasks {
+            for _ in 0..bytes.len() {
+                let mut byte = [0];
+                from.read_exact(&mut byte)?;
+                to.write_all(&[byte[0].wrapping_add(1)])?;
+            }
+        }
+        bytes.chunks_mut(1).try_for_each(|byte| last.read_exact(byte))?;
+        pass.record(clock.elapsed());
+
+        tokens.verify(iteration)?;
+    }
+    Ok(())
+}
+
+/// The same by calls that do not wait, with an epoll_wait before each link is read until nothing is left.
+fn drive_nonblocking(
+    pass: &mut Pass,
+    links: &mut Links,
+    tokens: &mut Tokens<u8>,
+    epoll: &Epoll,
+) -> Result<()> {
+    let Links { first, tasks, last } = links;
+    while let Some(iteration) = pass.next_iteration() {
+        let (bytes, mut byte, mut came) = (tokens.set_out(iteration), [0], 0);
+
+        let clock = Instant::now();
+        bytes.chunks(1).try_for_each(|byte| first.write_all(byte))?;
+        for (place, (from, to)) in (0..).zip(&mut *tasks) {
+            wait_for(epoll, place)?;
+            while read(from, &mut byte)? {
+                to.write_all(&[byte[0].wrapping_add(1)])?;
+            }
+        }
+        wait_for(epoll, tasks.len() as u64)?;
+        while read(last, &mut byte)? {
+            *bytes.get_mut(came).context("more bytes came out than went in")? = byte[0];
+            came += 1;
+        }
+        pass.record(clock.elapsed());
+
+        ensure!(came == bytes.len(), "{came} bytes came out, and {} went in", bytes.len());
+        tokens.verify(iteration)?;
+    }
+    Ok(())
+}
+
+/// Has epoll watch the links, each known by its place: edge-triggered, as Tokio's I/O driver does.
+fn watch(links: &Links) -> Result<Epoll> {
+    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+    let readers = links.tasks.iter().map(|(from, _)| from).chain([&links.last]);
+    for (place, reader) in (0..).zip(readers) {
+        let event = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, place);
+        epoll.add(reader, event).context("cannot watch a link by epoll")?;
+    }
+    Ok(epoll)
+}
+
+/// Waits until a link can be read; no other link may be ready.
+fn wait_for(epoll: &Epoll, place: u64) -> Result<()> {
+    let mut events = [EpollEvent::empty()];
+    while let Err(error) = epoll.wait(&mut events, EpollTimeout::NONE) {
+        ensure!(error == Errno::EINTR, "cannot wait by epoll: {error}");
+    }
+    ensure!(events[0].data() == place, "link {} is ready, expected link {place}", events[0].data());
+    Ok(())
+}
+
+/// Reads a byte; false if nothing is left.
+fn read(from: &mut File, byte: &mut [u8; 1]) -> Result<bool> {
+    match from.read(byte) {
+        Ok(0) => bail!("a link ended early"),
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }

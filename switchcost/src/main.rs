@@ -2,9 +2,6 @@
 
 use std::process::ExitCode;
 
-use switchcost::cli;
-use switchcost::plan::carried;
-
 fn main() -> ExitCode {
-    carried::started().unwrap_or(cli::main)()
+    switchcost::cli::main()
 }

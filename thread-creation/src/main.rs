@@ -1,5 +1,100 @@
-//! The program's executable.
+//! OS threads are created, N in a row.
+//!
+//! One iteration: create N threads, each of which returns its own number at once, and join them.
+//!
+//! Timed: the N calls of `spawn`: allocating and mapping each stack, clone(2), and what the new threads do to their
+//! creator meanwhile. Left out: the joins, and the check of the numbers.
+//!
+//! For `hold` N threads sleep at a gate.
+//!
+//! Not to be taken for the cost of N threads at once, since threads end while others are created (`sleepers` has them all
+//! alive), nor for the cost of a thread's whole life, which contains its join. `floors --of clone` creates them by the
+//! system call alone.
 
-fn main() -> std::process::ExitCode {
-    thread_creation::main()
+use std::{process::ExitCode, time::Instant};
+
+use anyhow::{Result, ensure};
+use brigade::{Gate, StackFlags, StartLatch, join, wait_at};
+use contract::message::{Claim, Description, Need, Needs};
+use contract::{Defaults, Flags, Pass, Program, Run, Step};
+
+/// Time how long it takes to create OS threads
+#[derive(clap::Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of threads to create per iteration")))]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    stack: StackFlags,
+}
+
+impl Program for Cli {
+    const DEFAULTS: Defaults = Defaults { tasks: 1000, iters: 100, warmup: 10 };
+
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> Result<Description> {
+        // The gate, some descriptors to spare, and the lists of threads.
+        let descriptors = Need::new(10, 0);
+        let driver = Needs { descriptors, bytes: Need::new(4 << 20, 128), ..Needs::default() };
+        Ok(Description {
+            needs: self.stack.needs() + driver,
+            ..Description::new("thread-creation", &self.flags, Claim::KernelSwitch)
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    contract::main(|cli: &Cli, run| {
+        while let Some(step) = run.next_step()? {
+            match step {
+                Step::Hold => hold(cli, run)?,
+                Step::Pass(mut pass) => {
+                    create(cli, &mut pass)?;
+                    run.finish(*pass)?;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Creates N threads in each iteration, and times that.
+fn create(cli: &Cli, pass: &mut Pass) -> Result<()> {
+    let n = cli.flags.tasks;
+    let mut threads = Vec::with_capacity(n as usize);
+    while pass.next_iteration().is_some() {
+        let clock = Instant::now();
+        for k in 0..n {
+            threads.push(cli.stack.spawn(n, move || k)?);
+        }
+        pass.record(clock.elapsed());
+
+        for (k, thread) in (0..).zip(threads.drain(..)) {
+            let returned = join(thread)?;
+            ensure!(returned == k, "thread {k} returned {returned}");
+        }
+    }
+    Ok(())
+}
+
+/// Holds N threads, all asleep.
+fn hold(cli: &Cli, run: &mut Run) -> Result<()> {
+    let n = cli.flags.tasks;
+    let mut threads = Vec::with_capacity(n as usize);
+    // Dropped before the threads are joined: they end when the gate is gone.
+    let (gate, mut latch) = (Gate::new()?, StartLatch::new(n));
+    for _ in 0..n {
+        let (guard, gate) = (latch.guard(), gate.reader());
+        threads.push(cli.stack.spawn(n, move || {
+            guard.started();
+            wait_at(&gate);
+        })?);
+    }
+    latch.wait()?;
+    run.held()?;
+    gate.open(n)?;
+    threads.into_iter().try_for_each(join)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, anyhow};
-use chain::{StartGuard, StartLatch};
+use brigade::{StartGuard, StartLatch};
 use clap::ValueEnum;
 use contract::console;
 use crossbeam_channel::{Receiver, Sender};
@@ -55,7 +55,7 @@ impl Pool {
         let mut pool = Pool { queue: Queue { jobs, room }, threads: Vec::new() };
         let mut latch = StartLatch::new(threads);
         for k in 0..threads {
-            let (taken, guard) = (taken.clone(), latch.guard(None));
+            let (taken, guard) = (taken.clone(), latch.guard());
             let thread = thread::Builder::new().spawn(move || serve(&taken, guard));
             let refused = || format!("cannot start thread {k} of the pool: lower --pool");
             pool.threads.push(thread.with_context(refused)?);
@@ -68,15 +68,13 @@ impl Pool {
     /// [`Queue`] is dropped.
     pub fn join(self) -> anyhow::Result<()> {
         drop(self.queue);
-        self.threads.into_iter().try_for_each(threads::join)
+        self.threads.into_iter().try_for_each(brigade::join)
     }
 }
 
 /// A thread of the pool: does one job after the other until nobody can send any more.
 fn serve(jobs: &Receiver<Job>, guard: StartGuard) {
-    if guard.started().is_err() {
-        return;
-    }
+    guard.started();
     for job in jobs {
         drop(job.room);
         (job.run)();

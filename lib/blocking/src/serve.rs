@@ -2,11 +2,20 @@
 
 use std::sync::Arc;
 
+use clap::ValueEnum;
 use contract::{Pass, Run};
-use runtime::{DriverKind, run_driver};
 
 use crate::neighbours::{self, Progress};
 use crate::strategy::{BlockingFlags, Offload};
+
+/// Place of the driver in its runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DriverKind {
+    /// in a task like the others
+    Spawned,
+    /// in block_on: with the multi-thread scheduler that thread is no worker, so the kernel has to wake it each time
+    BlockOn,
+}
 
 /// The driver's state, the pass, and how it went.
 pub type Driven<S> = (S, Pass, anyhow::Result<()>);
@@ -38,7 +47,11 @@ where
                 heard?.iter().for_each(|(name, samples)| pass.add_extra(name, samples));
                 (state, pass, result)
             } else {
-                run_driver(&runtime, kind, drive(state, pass, None))?
+                let driver = drive(state, pass, None);
+                match kind {
+                    DriverKind::Spawned => runtime.block_on(runtime.spawn(driver))?,
+                    DriverKind::BlockOn => runtime.block_on(driver),
+                }
             };
             run.finish(done)?;
             result?;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::ensure;
+use brigade::worker_needs;
 use clap::ValueEnum;
 use contract::BadUsage;
 use contract::message::Description;
 use runtime::RuntimeFlags;
-use threads::worker_needs;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::{block_in_place, spawn_blocking};
@@ -115,11 +115,10 @@ impl BlockingFlags {
     /// Builds the runtime with I/O. Its threads start when they are needed, and end with the runtime.
     pub(crate) fn build(&self) -> anyhow::Result<Runtime> {
         let others = if self.strategy == Strategy::Dispatch { 0 } else { self.others() };
-        self.runtime().build_with(|builder| {
+        self.runtime().build(|builder| {
             // Tokio takes no 0. If there are to be none, nothing asks for one.
-            builder.max_blocking_threads(others.max(1) as usize);
-            builder.thread_keep_alive(KEEP_ALIVE);
-            builder.enable_io();
+            let builder = builder.max_blocking_threads(others.max(1) as usize);
+            builder.thread_keep_alive(KEEP_ALIVE).enable_io()
         })
     }
 

@@ -1,29 +1,21 @@
-//! The Tokio runtime of the async programs: its flags, its links, its driver. A crate of its own,
-//! so that the thread programs do not link Tokio.
+//! The Tokio runtime of the async programs: its flags and its links. A crate of its own, so that the thread programs do
+//! not link Tokio.
 
 mod link;
-mod runtimes;
-mod timers;
 
 use std::env;
 use std::panic;
 use std::process;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Context;
-use chain::StartLatch;
+use brigade::{StartLatch, allowed_cpus, worker_needs};
 use clap::ValueEnum;
 use contract::message::{self, Description, Need, Needs};
 use contract::{BadUsage, console};
-use threads::{CpuAssignment, Placement, worker_needs};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
-pub use link::{AsyncReader, AsyncWriter, Ends, link};
-pub use runtimes::{
-    Driven, DriverKind, Runtimes, TaskDriver, chains_needs, drive_pass, run_driver,
-};
-pub use timers::{beside_timers, timer_needs};
+pub use link::{AsyncReader, AsyncWriter, link};
 
 /// Variable that Tokio reads for the number of workers.
 const WORKERS: &str = "TOKIO_WORKER_THREADS";
@@ -38,17 +30,6 @@ pub struct RuntimeFlags {
     /// Worker threads of the multi-thread scheduler [default: TOKIO_WORKER_THREADS, or one per CPU]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     pub workers: Option<u32>,
-
-    /// CPUs of the worker threads: free, the kernel decides; half, one CPU for the first half and another for the
-    /// rest; spread, neighbours on different CPUs; chain, one CPU per current-thread scheduler; or a list such as 0,4, to
-    /// use in turn
-    #[arg(
-        long,
-        value_name = "free|half|spread|chain|LIST",
-        default_value = "free",
-        help_heading = "Advanced"
-    )]
-    pub placement: Placement,
 }
 
 /// Tokio's schedulers.
@@ -61,9 +42,10 @@ pub enum Flavor {
     CurrentThread,
 }
 
-/// Needs of tasks that wait on links, with their registrations in epoll and the kernel's share: more than was seen.
-pub fn io_needs() -> Needs {
-    Needs { bytes: Need::new(0, 4 << 10), ..Needs::default() }
+/// Needs of tasks that wait on links and read so many bytes at once, with their registrations in epoll and the kernel's
+/// share: more than was seen.
+pub fn io_needs(read_buffer: usize) -> Needs {
+    Needs { bytes: Need::new(0, (4 << 10) + read_buffer as u64), ..Needs::default() }
 }
 
 /// Waits until all tasks have started.
@@ -80,36 +62,24 @@ impl RuntimeFlags {
         RuntimeFlags { workers, ..RuntimeFlags::default() }
     }
 
-    /// Number of threads that will run tasks, and their CPUs.
-    fn count(&self) -> anyhow::Result<(u32, CpuAssignment)> {
-        let is_one_thread = self.flavor == Flavor::CurrentThread;
-        let is_of_workers = !matches!(self.placement, Placement::Free | Placement::Chain);
-        for (flag, is_given) in
-            [("--workers", self.workers.is_some()), ("--placement", is_of_workers)]
-        {
-            if is_one_thread && is_given {
-                return Err(BadUsage::new(format!(
-                    "{flag}: the current-thread scheduler has one thread and no workers: drop it, or use --flavor multi-thread",
-                )));
-            }
+    /// Number of threads that will run tasks.
+    fn count(&self) -> anyhow::Result<u32> {
+        match (self.flavor, self.workers) {
+            (Flavor::CurrentThread, None) => Ok(1),
+            (Flavor::CurrentThread, Some(_)) => Err(BadUsage::new(
+                "--workers: the current-thread scheduler has one thread and no workers: drop it, or use --flavor multi-thread",
+            )),
+            (Flavor::MultiThread, Some(workers)) => Ok(workers),
+            (Flavor::MultiThread, None) => match from_environment()? {
+                Some(workers) => Ok(workers),
+                None => Ok(allowed_cpus()?.len() as u32),
+            },
         }
-        if self.placement == Placement::Chain && !is_one_thread {
-            return Err(BadUsage::new(
-                "--placement chain: the multi-thread scheduler's workers belong to no chain: use spread, or --flavor current-thread",
-            ));
-        }
-        let cpus = CpuAssignment::new(self.placement)?;
-        let workers = match (is_one_thread, self.workers) {
-            (true, _) => 1,
-            (false, Some(workers)) => workers,
-            (false, None) => from_environment()?.unwrap_or(cpus.count() as u32),
-        };
-        Ok((workers, cpus))
     }
 
     /// Adds the runtime and its own needs to the description of tasks.
     pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
-        let (workers, _) = self.count()?;
+        let workers = self.count()?;
         let (flavor, threads) = match self.flavor {
             Flavor::CurrentThread => ("current-thread", 0),
             Flavor::MultiThread => ("multi-thread", workers),
@@ -124,31 +94,18 @@ impl RuntimeFlags {
         Ok(Description { needs, runtime: Some(runtime), ..tasks })
     }
 
-    /// Builds the runtime, with I/O if `io` is set.
-    pub fn build(&self, io: bool) -> anyhow::Result<Runtime> {
-        self.build_with(|builder| {
-            if io {
-                builder.enable_io();
-            }
-        })
-    }
-
-    /// Builds the runtime with what `enable` adds to it.
-    pub fn build_with(&self, enable: impl FnOnce(&mut Builder)) -> anyhow::Result<Runtime> {
-        let (workers, cpus) = self.count()?;
-        let mut builder = Builder::new_current_thread();
-        if self.flavor == Flavor::CurrentThread {
-            cpus.pin(0, 1).context("cannot pin the thread of the runtime")?;
-        } else {
-            let next = AtomicU32::new(0);
-            builder = Builder::new_multi_thread();
-            builder.worker_threads(workers as usize).on_thread_start(move || {
-                let index = next.fetch_add(1, Ordering::Relaxed) % workers;
-                // A CPU can be taken offline between the check and this.
-                if let Err(e) = cpus.pin(index, workers) {
-                    console::say(&format!("cannot pin a worker thread: {e}"));
-                }
-            });
+    /// Builds the runtime, with what `enable` adds to it.
+    pub fn build(
+        &self,
+        enable: impl FnOnce(&mut Builder) -> &mut Builder,
+    ) -> anyhow::Result<Runtime> {
+        let workers = self.count()?;
+        let mut builder = match self.flavor {
+            Flavor::CurrentThread => Builder::new_current_thread(),
+            Flavor::MultiThread => Builder::new_multi_thread(),
+        };
+        if self.flavor == Flavor::MultiThread {
+            builder.worker_threads(workers as usize);
         }
         enable(&mut builder);
         or_end(|| builder.build()).context("cannot build the runtime")

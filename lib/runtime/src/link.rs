@@ -1,10 +1,11 @@
 //! Links between tasks, of Tokio's own types: in an enum they cost nothing that can be seen.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use chain::{Fault, Misbehaviour, Transport};
+use brigade::Transport;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::unix::pipe;
 use tokio::net::{TcpStream, UnixStream};
@@ -18,8 +19,6 @@ pub enum AsyncReader {
     Unix(UnixStream),
     /// A TCP socket.
     Tcp(TcpStream),
-    /// A link with a fault that a test asks for.
-    Faulty(Box<(AsyncReader, Misbehaviour)>),
 }
 
 /// End of a link that a task writes to.
@@ -33,12 +32,9 @@ pub enum AsyncWriter {
     Tcp(TcpStream),
 }
 
-/// Ends of links: the one to read from and the one to write to.
-pub type Ends = (AsyncReader, AsyncWriter);
-
-/// A link between tasks. Call it within a runtime.
-pub fn link(transport: Transport) -> io::Result<Ends> {
-    let (reader, writer) = transport.nonblocking_descriptors()?;
+/// A link of a chain of so many tasks: the end to read from and the end to write to. Call it within a runtime.
+pub fn link(transport: Transport, tasks: u32) -> anyhow::Result<(AsyncReader, AsyncWriter)> {
+    let (reader, writer): (OwnedFd, OwnedFd) = transport.nonblocking_link(tasks)?;
     Ok(match transport {
         Transport::Pipe => (
             AsyncReader::Pipe(pipe::Receiver::from_owned_fd(reader)?),
@@ -55,17 +51,6 @@ pub fn link(transport: Transport) -> io::Result<Ends> {
     })
 }
 
-impl AsyncReader {
-    /// The same end with a fault in it.
-    #[must_use]
-    pub fn with_fault(self, fault: Option<Fault>) -> Self {
-        match fault {
-            None => self,
-            Some(fault) => AsyncReader::Faulty(Box::new((self, Misbehaviour::new(fault)))),
-        }
-    }
-}
-
 impl AsyncRead for AsyncReader {
     #[inline]
     fn poll_read(
@@ -77,19 +62,6 @@ impl AsyncRead for AsyncReader {
             AsyncReader::Pipe(end) => Pin::new(end).poll_read(context, buffer),
             AsyncReader::Unix(end) => Pin::new(end).poll_read(context, buffer),
             AsyncReader::Tcp(end) => Pin::new(end).poll_read(context, buffer),
-            AsyncReader::Faulty(faulty) => {
-                let (end, misbehaviour) = &mut **faulty;
-                if misbehaviour.hangs() {
-                    return Poll::Pending;
-                }
-                misbehaviour.before_read()?;
-                if misbehaviour.closes() {
-                    return Poll::Ready(Ok(()));
-                }
-                ready!(Pin::new(end).poll_read(context, buffer))?;
-                misbehaviour.after_read(buffer.filled_mut());
-                Poll::Ready(Ok(()))
-            }
         }
     }
 }

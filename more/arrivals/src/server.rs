@@ -17,6 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use brigade::process::{self, Forked};
 use contract::message::{Claim, Runtime};
 use contract::{Interrupted, console, signals};
 use nix::errno::Errno;
@@ -25,7 +26,6 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::time::clock_getcpuclockid;
 use nix::unistd::pipe2;
 use runtime::RuntimeFlags;
-use threads::process::{self, Forked};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
@@ -146,7 +146,8 @@ fn live(detached: nix::Result<()>, cli: &Cli, listener: TcpListener, tell: Owned
     let serve = || match &cli.on {
         On::Thread => thread_per_connection(&listener, size, work),
         On::Tokio | On::TokioSpawn => {
-            let runtime = RuntimeFlags::multi_thread(cli.workers).build(true)?;
+            let runtime =
+                RuntimeFlags::multi_thread(cli.workers).build(|builder| builder.enable_io())?;
             runtime.block_on(task_per_connection(listener, size, work, cli.on == On::TokioSpawn))
         }
         On::Program(path) => {

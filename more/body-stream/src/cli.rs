@@ -1,11 +1,11 @@
 //! The command line, and what it needs.
 
 use blocking::{BlockingFlags, neighbours};
+use brigade::allowed_cpus;
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::units::Bytes;
 use contract::{BadUsage, Defaults, Flags, Program};
-use threads::{CpuAssignment, Placement};
 
 use crate::content::CHUNK;
 use crate::folder::{Folder, Huge};
@@ -92,7 +92,7 @@ impl Cli {
             _ => 0,
         };
         let has_map = self.store.has_maps() || self.store == Store::RamGather;
-        let server = CpuAssignment::new(Placement::Free)?.count() as u64 + 1;
+        let server = allowed_cpus()?.len() as u64 + 1;
         Ok(Needs {
             descriptors: Need::new(1, 1 + u64::from(self.store.has_files())),
             threads: Need::new(server, 0),

@@ -29,9 +29,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use blocking::{Driven, Progress};
+use blocking::{Driven, DriverKind, Progress};
 use contract::{Interrupted, Pass, Run, signals};
-use runtime::DriverKind;
 use tokio::task::JoinHandle;
 
 use cli::Cli;

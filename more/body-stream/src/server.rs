@@ -9,6 +9,7 @@ use std::panic;
 use std::sync::Arc;
 
 use anyhow::Context;
+use brigade::process::{self, Forked};
 use bytes::Bytes;
 use contract::console;
 use futures_lite::stream;
@@ -19,7 +20,6 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use runtime::RuntimeFlags;
-use threads::process::{self, Forked};
 
 use crate::content::{CHUNK, Content};
 
@@ -56,7 +56,7 @@ fn live(detached: nix::Result<()>, listener: TcpListener, content: Content) -> i
     let flags = RuntimeFlags::multi_thread(None);
     let served = detached.map_err(anyhow::Error::from).and_then(|()| {
         listener.set_nonblocking(true)?;
-        flags.build(true)?.block_on(serve(listener, content))
+        flags.build(|builder| builder.enable_io())?.block_on(serve(listener, content))
     });
     let Err(error) = served;
     complain(&error);

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, anyhow, ensure};
+use brigade::{allowed_cpus, restrict};
 use contract::{BadUsage, Pass};
-use threads::{allowed_cpus, restrict};
 
 /// Word that ends the answering thread. Questions are odd, answers even, and both are smaller.
 const STOP: u32 = u32::MAX;

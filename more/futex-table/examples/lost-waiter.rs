@@ -14,9 +14,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use brigade::futex;
 use contract::console;
 use io_uring::{IoUring, Probe, opcode};
-use threads::futex;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 

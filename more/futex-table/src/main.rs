@@ -27,13 +27,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use brigade::futex::{self, FutexFlags};
+use brigade::rest;
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
 use contract::samples::Recorder;
 use contract::units::Bytes;
 use contract::{Defaults, Flags, Program, Run};
-use threads::futex::{self, FutexFlags};
-use threads::rest;
 use words::Words;
 
 /// Time how long it takes to wake a thread (futex) while many other threads sleep
@@ -155,7 +155,7 @@ fn hand_overs(cli: &Cli, run: &mut Run, words: Words, found: &[Found]) -> anyhow
     })?;
     IS_OVER.store(true, Ordering::Relaxed);
     words.signal(2 * made);
-    let answered = threads::join(other)?;
+    let answered = brigade::join(other)?;
     ensure!(answered == made, "{answered} signals were answered, expected {made}");
     Ok(())
 }

@@ -13,7 +13,7 @@ use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Context;
-use threads::futex;
+use brigade::futex;
 
 /// Stack of a thread that only sleeps: the least that the C library takes on all architectures. It has no guard page, so that the kernel has one memory map for all.
 pub(crate) const STACK: usize = 128 << 10;

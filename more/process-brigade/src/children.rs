@@ -11,14 +11,13 @@ use std::os::fd::AsFd;
 use std::panic::{self, AssertUnwindSafe};
 
 use anyhow::{Context, anyhow};
-use chain::{Fault, StartGuard, StartLatch};
+use brigade::{StartGuard, StartLatch, process};
 use contract::console;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
-use threads::process;
 
 /// Time between two looks for a signal, in ms.
 const LOOK_MS: u16 = 50;
@@ -28,8 +27,8 @@ const LONGEST: usize = 4000;
 
 #[derive(Debug)]
 pub(crate) struct Children {
-    /// Place of each, in the order in which they were forked.
-    forked: Vec<(u32, Pid)>,
+    /// In the order of the chain.
+    forked: Vec<Pid>,
     latch: StartLatch,
     starts: PipeReader,
     reports: PipeReader,
@@ -46,7 +45,7 @@ pub(crate) struct ChildGuard {
 
 impl ChildGuard {
     pub(crate) fn started(mut self) -> io::Result<()> {
-        self.guard.started()?;
+        self.guard.started();
         self.starts.write_all(&[1])
     }
 }
@@ -64,29 +63,28 @@ impl Children {
         })
     }
 
-    /// Forks the process in a place of the chain, which runs `task`.
+    /// Forks the next process of the chain, which runs `task`.
     pub(crate) fn fork(
         &mut self,
-        place: u32,
-        fault: Option<Fault>,
         task: impl FnOnce(ChildGuard) -> io::Result<u64>,
     ) -> io::Result<()> {
+        let place = self.forked.len();
         let life = |detached: nix::Result<()>| {
             let Some((starts, mut reports)) = self.inherited.take() else { return 1 };
             let result = panic::catch_unwind(AssertUnwindSafe(|| {
                 detached?;
-                task(ChildGuard { guard: self.latch.guard(fault), starts })
+                task(ChildGuard { guard: self.latch.guard(), starts })
             }));
             i32::from(reports.write_all(report(place, result).as_bytes()).is_err())
         };
         // SAFETY: this process has one thread.
         let child = unsafe { process::fork(life) }?;
-        self.forked.push((place, child));
+        self.forked.push(child);
         Ok(())
     }
 
     pub(crate) fn pids(&self) -> Vec<i32> {
-        self.forked.iter().map(|&(_, pid)| pid.as_raw()).collect()
+        self.forked.iter().map(|pid| pid.as_raw()).collect()
     }
 
     pub(crate) fn wait_for_start(&mut self) -> anyhow::Result<()> {
@@ -100,21 +98,20 @@ impl Children {
                 other => other.context("cannot wait for the tasks")?,
             };
             match self.starts.read(&mut started)? {
-                0 => drop(self.latch.guard(None)),
-                count => (0..count).try_for_each(|_| self.latch.guard(None).started())?,
+                0 => drop(self.latch.guard()),
+                count => (0..count).for_each(|_| self.latch.guard().started()),
             }
         }
         Ok(())
     }
 
-    /// Awaits every process. Returns the place of each, and how many tokens it passed on or why it
-    /// failed.
-    pub(crate) fn join(mut self) -> anyhow::Result<Vec<(u32, anyhow::Result<u64>)>> {
+    /// Awaits every process. Returns how many tokens each passed on, or why it failed.
+    pub(crate) fn join(mut self) -> anyhow::Result<Vec<anyhow::Result<u64>>> {
         self.inherited = None;
         let text = io::read_to_string(self.reports).context("cannot read the tasks' reports")?;
-        let mut reports: HashMap<u32, _> = text.lines().filter_map(parse).collect();
-        let forked = self.forked.into_iter();
-        Ok(forked.map(|(place, pid)| (place, end(pid, reports.remove(&place)))).collect())
+        let mut reports: HashMap<usize, _> = text.lines().filter_map(parse).collect();
+        let forked = self.forked.into_iter().enumerate();
+        Ok(forked.map(|(place, pid)| end(pid, reports.remove(&place))).collect())
     }
 }
 
@@ -130,7 +127,7 @@ fn end(pid: Pid, report: Option<anyhow::Result<u64>>) -> anyhow::Result<u64> {
 }
 
 /// Line that a process leaves behind: its place, and the tokens that it passed on, an errno, or a text.
-fn report(place: u32, result: std::thread::Result<io::Result<u64>>) -> String {
+fn report(place: usize, result: std::thread::Result<io::Result<u64>>) -> String {
     let error = match result {
         Ok(Ok(passed)) => return format!("{place} passed {passed}\n"),
         Ok(Err(e)) => match e.raw_os_error() {
@@ -143,7 +140,7 @@ fn report(place: u32, result: std::thread::Result<io::Result<u64>>) -> String {
     format!("{place} failed {}\n", error.replace('\n', " "))
 }
 
-fn parse(line: &str) -> Option<(u32, anyhow::Result<u64>)> {
+fn parse(line: &str) -> Option<(usize, anyhow::Result<u64>)> {
     let mut parts = line.splitn(3, ' ');
     let place = parts.next()?.parse().ok()?;
     let result = match (parts.next()?, parts.next()?) {

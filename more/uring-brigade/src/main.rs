@@ -1,39 +1,38 @@
-//! A token travels through N async tasks chained by pipes, on io_uring.
+//! A byte travels through N async tasks chained by pipes, on io_uring.
 //!
-//! One iteration: the driver writes a byte into the first link; each task reads it, adds one, and writes
-//! it into the next link; the driver reads it from the last link: N + 1 hops. The driver is a task like
-//! the others, and all of them run on one thread. The loop is in `brigade.rs`.
+//! One iteration: the driver, an async task too, writes a byte into the first pipe; each task reads it, adds one, and
+//! writes it into the next pipe; the driver reads it from the last pipe. That makes N + 1 hops, or K (N + 1) with
+//! `--tokens K`. All tasks run on one thread.
 //!
-//! Timed: the executor's and the kernel's work in a hop. A task begins a read or a write and goes on
-//! when that is complete; when no task can go on, one io_uring_enter submits what was begun, a write and
-//! the read of the next task, and waits for a completion. Left out: creating and awaiting the tasks, and
-//! the check of the bytes.
+//! Timed: the executor's and the kernel's work in a hop. A task begins a read or a write and goes on when that is
+//! complete; when no task can go on, one io_uring_enter submits what was begun, a write and the read of the next task,
+//! and waits for a completion. Left out: creating and awaiting the tasks, and the check of the bytes.
 //!
-//! Not to be taken for the price of a runtime that a server could use: the executor (`ring.rs`) is
-//! the least that tasks on io_uring need. Nor for the price of switching tasks, which
-//! `async-mem-brigade` measures.
+//! Not to be taken for the price of a runtime that a server could use: the executor (`ring.rs`) is the least that tasks
+//! on io_uring need. Nor for the price of switching tasks, which `async-mem-brigade` measures.
 
-use std::process::ExitCode;
-
-use chain::{ChainFlags, ChainsFlags};
-use clap::Parser;
-use contract::message::{Claim, Description, Runtime};
-use contract::{Flags, Program};
-
-mod brigade;
 mod ring;
 mod setup;
 
-use brigade::brigade;
-use ring::Ring;
+use std::{mem, process::ExitCode, time::Instant};
+
+use anyhow::{Context, Result};
+use brigade::{ChainFlags, StartGuard, StartLatch, Tokens, Transport, conclude};
+use contract::message::{Claim, Description, Runtime};
+use contract::{Flags, Pass, Program, Run};
+
+use ring::{End, Ring, Task};
 use setup::{Setup, entries};
 
 /// Time switching between async tasks on io_uring: pass a byte along a chain of tasks joined by pipes
-#[derive(Parser)]
+#[derive(clap::Parser)]
 #[command(mut_arg("tasks", |arg| arg.help("Number of async tasks in the chain")))]
 struct Cli {
     #[command(flatten)]
     chain: ChainFlags,
+    /// Kind of link between tasks
+    #[arg(long, value_enum, default_value = "pipe")]
+    transport: Transport,
     /// How the ring is set up
     #[arg(long, value_enum, default_value = "deferred")]
     setup: Setup,
@@ -44,23 +43,86 @@ impl Program for Cli {
         &self.chain.flags
     }
 
-    fn describe(&self) -> anyhow::Result<Description> {
-        let (one, runtime) = (ChainsFlags::default(), Runtime::one_thread("io_uring", None));
-        let needs = self.chain.needs(1) + self.setup.needs(self.entries());
-        let tasks = self.chain.describe("uring-brigade", one, Claim::UserSwitch, needs)?;
-        Ok(Description { runtime: Some(runtime), ..tasks })
-    }
-}
-
-impl Cli {
-    fn entries(&self) -> u32 {
-        entries(self.chain.tasks(), self.chain.tokens)
+    fn describe(&self) -> Result<Description> {
+        let links = self.transport.needs(&self.chain, Claim::UserSwitch)?;
+        let needs = links + self.setup.needs(entries(&self.chain));
+        Ok(Description {
+            runtime: Some(Runtime::one_thread("io_uring", None)),
+            ..self.chain.describe("uring-brigade", Claim::UserSwitch, needs)
+        })
     }
 }
 
 fn main() -> ExitCode {
-    contract::main(|cli: &Cli, run| {
-        let ring = Ring::new(cli.setup.open(cli.entries())?);
-        brigade(&cli.chain, &ring, run)
-    })
+    contract::main(measure)
+}
+
+/// Builds the chain, drives it, and takes it down.
+fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
+    let ring = Ring::new(cli.setup.open(entries(&cli.chain))?);
+    let mut tasks = Vec::new();
+    let driven = build(cli, &ring, &mut tasks).and_then(|mut driver| {
+        while let Some(mut pass) = run.next_pass()? {
+            (driver, pass) = ring.join(ring.spawn(drive(driver, pass)))??;
+            run.finish(pass)?;
+        }
+        Ok(())
+    });
+    // The driver's ends are closed now, and the end of file runs along the chain.
+    conclude(driven, tasks.into_iter().map(|task| ring.join(task)?), run.sent())
+}
+
+/// Builds the chain, and waits until each task runs. Returns its driver.
+fn build(cli: &Cli, ring: &Ring, tasks: &mut Vec<Task<Result<u64>>>) -> Result<Driver> {
+    let n = cli.chain.tasks();
+    let mut latch = StartLatch::new(n);
+    let (last, first) = cli.transport.link(n)?;
+    let mut last = ring.end(last);
+    for _ in 0..n {
+        let (reader, writer) = cli.transport.link(n)?;
+        let from = mem::replace(&mut last, ring.end(reader));
+        tasks.push(ring.spawn(pass_on(from, ring.end(writer), latch.guard())));
+    }
+    while !latch.is_open()? {
+        ring.run_ready();
+    }
+    Ok(Driver { first: ring.end(first), last, tokens: Tokens::new(&cli.chain) })
+}
+
+/// A task of the chain: takes a byte, adds one, and hands it on, until the end of file.
+async fn pass_on(mut from: End, mut to: End, guard: StartGuard) -> Result<u64> {
+    guard.started();
+    let mut passed = 0;
+    while let Some(byte) = from.read().await? {
+        to.write(byte.wrapping_add(1)).await?;
+        passed += 1;
+    }
+    Ok(passed)
+}
+
+/// The driver's ends of the chain, and the bytes that travel.
+struct Driver {
+    first: End,
+    last: End,
+    tokens: Tokens<u8>,
+}
+
+/// The driver in one pass: sends the bytes in, takes them out, and times that.
+async fn drive(mut driver: Driver, mut pass: Pass) -> Result<(Driver, Pass)> {
+    let Driver { first, last, tokens } = &mut driver;
+    while let Some(iteration) = pass.next_iteration() {
+        let bytes = tokens.set_out(iteration);
+
+        let clock = Instant::now();
+        for &byte in &*bytes {
+            first.write(byte).await?;
+        }
+        for byte in bytes {
+            *byte = last.read().await?.context("the chain ended early")?;
+        }
+        pass.record(clock.elapsed());
+
+        tokens.verify(iteration)?;
+    }
+    Ok((driver, pass))
 }

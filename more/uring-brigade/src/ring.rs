@@ -69,10 +69,10 @@ impl Ring {
     }
 
     /// End of a link with this blocking descriptor.
-    pub(crate) fn end(&self, fd: OwnedFd) -> io::Result<End> {
+    pub(crate) fn end(&self, fd: OwnedFd) -> End {
         let (token, result, task) = (Cell::new(u8::MAX), Cell::new(Some(0)), Cell::new(0));
         let operation = Rc::new(Operation { fd, token, result, task });
-        Ok(End { queue: Rc::clone(&self.queue), operation })
+        End { queue: Rc::clone(&self.queue), operation }
     }
 
     /// Starts a task.
@@ -212,7 +212,7 @@ impl Operation {
 mod tests {
     use super::*;
     use crate::setup::poller;
-    use chain::Transport;
+    use brigade::Transport;
 
     /// Runs a test on each kind of ring that this system has, with a submission queue of two entries
     /// and a completion queue of four.
@@ -237,8 +237,8 @@ mod tests {
         on_small_rings(|ring, transport| {
             let mut tasks = Vec::new();
             for _ in 0..100 {
-                let (reader, writer) = transport.descriptors().unwrap();
-                let (mut from, mut to) = (ring.end(reader).unwrap(), ring.end(writer).unwrap());
+                let (reader, writer) = transport.link(100).unwrap();
+                let (mut from, mut to) = (ring.end(reader), ring.end(writer));
                 tasks.push(ring.spawn(async move {
                     let mut sum = 0;
                     while let Some(token) = from.read().await.unwrap() {

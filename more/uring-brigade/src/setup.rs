@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 
 use anyhow::{Context, anyhow};
+use brigade::{ChainFlags, allowed_cpus};
 use clap::ValueEnum;
 use contract::message::{Need, Needs};
 use io_uring::{Builder, IoUring};
 use nix::errno::Errno;
-use threads::allowed_cpus;
 
 /// Modes of a ring: flags of io_uring_setup(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,8 +40,8 @@ pub(crate) fn poller() -> anyhow::Result<(u32, u32)> {
 /// Entries of the submission queue for a chain; there are twice as many for completions. Between two waits
 /// each token begins a write and a read. The ring is small, so that it fits the nearest cache; a full queue
 /// is submitted early.
-pub(crate) fn entries(tasks: u32, tokens: u32) -> u32 {
-    let busy = tokens.min(tasks.saturating_add(1));
+pub(crate) fn entries(chain: &ChainFlags) -> u32 {
+    let busy = chain.tokens.min(chain.tasks().saturating_add(1));
     busy.clamp(32, 2048).next_power_of_two() * 2
 }
 

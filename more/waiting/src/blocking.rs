@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use contract::Run;
-use runtime::{DriverKind, run_driver};
+use runtime::join;
 use tokio::runtime::Runtime;
 use tokio::task::{block_in_place, spawn_blocking};
 
@@ -47,7 +47,7 @@ pub(crate) fn cold(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         run,
         |run| rest(cli, run),
         || {
-            let times = run_driver(&runtime, DriverKind::Spawned, async move {
+            let times = runtime.block_on(join(runtime.spawn(async move {
                 let (all, mut running) = (Arc::new(Barrier::new(n)), Vec::with_capacity(n));
                 spawn_blocking(|| ()).await?;
                 let begun = Instant::now();
@@ -59,22 +59,22 @@ pub(crate) fn cold(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
                     one.await?;
                 }
                 anyhow::Ok((begun, Instant::now()))
-            })?;
+            })))?;
             let begun = Instant::now();
             while thread_count()? > before {
                 ensure!(begun.elapsed() < PATIENCE, "the threads for blocking work did not end");
                 thread::sleep(Duration::from_millis(1));
             }
-            times
+            Ok(times)
         },
     )
 }
 
 /// A runtime with so many threads for blocking work.
 fn with_threads(cli: &Cli) -> anyhow::Result<Runtime> {
-    cli.runtime_flags().build_with(|builder| {
+    cli.runtime_flags().build(|builder| {
         let keep = Duration::from_millis(1);
-        builder.enable_all().max_blocking_threads(cli.flags.tasks as usize).thread_keep_alive(keep);
+        builder.enable_all().max_blocking_threads(cli.flags.tasks as usize).thread_keep_alive(keep)
     })
 }
 

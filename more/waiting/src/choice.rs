@@ -7,13 +7,11 @@ use std::task::Poll;
 use std::time::Instant;
 
 use anyhow::ensure;
-use chain::Times;
 use contract::Run;
-use runtime::TaskDriver;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::place::Place;
+use crate::place::{Place, TaskDriver, Times};
 use crate::signals::{Received, rest};
 use crate::{Cli, On};
 
@@ -48,7 +46,7 @@ macro_rules! poll {
 }
 
 impl TaskDriver for Select {
-    async fn make_trips(&mut self, _: u64) -> anyhow::Result<Times> {
+    async fn iterate(&mut self) -> anyhow::Result<Times> {
         let begun = Instant::now();
         if self.on == On::Select2Pending {
             poll!(self, a b);

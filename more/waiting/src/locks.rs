@@ -12,11 +12,10 @@ use std::sync::{Arc, Barrier, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use chain::Times;
 use contract::Run;
 
 use crate::Cli;
-use crate::place::Place;
+use crate::place::{Place, Times};
 use crate::team::{Team, shares, span};
 
 /// A lock that guards a number.
@@ -92,7 +91,7 @@ pub(crate) fn among_threads<L: Lock>(cli: &Cli, run: &mut Run) -> anyhow::Result
     })?;
     ended.store(true, Relaxed);
     start.wait();
-    all.into_iter().try_for_each(threads::join)?;
+    all.into_iter().try_for_each(brigade::join)?;
     check(lock.with(|number| *number), cli, run)
 }
 

@@ -22,6 +22,7 @@
 //! time, as `#[tokio::main]` has, so that a runtime with nothing to do sleeps in epoll_wait(2). Every 128 events at
 //! most a task yields once (Tokio's budget), which is in the time.
 
+mod beside_timers;
 mod blocking;
 mod choice;
 mod locks;
@@ -33,13 +34,14 @@ mod wakes;
 
 use std::process::ExitCode;
 
+use beside_timers::timer_needs;
+use brigade::{StackFlags, allowed_cpus};
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
 use contract::units::{Bytes, Span};
 use contract::{BadUsage, Defaults, Flags, Program, Run};
 use place::OtherSide;
-use runtime::{Flavor, RuntimeFlags, timer_needs};
-use threads::{StackFlags, allowed_cpus};
+use runtime::{Flavor, RuntimeFlags};
 use tokio::runtime::Runtime;
 
 /// Time what it costs to wait: for a timer, one of several events, a task, a lock, a thread or blocking work
@@ -252,9 +254,7 @@ impl Cli {
 
     /// A runtime with its drivers, on the CPUs of the calling thread.
     fn runtime(&self) -> anyhow::Result<Runtime> {
-        self.runtime_flags().build_with(|builder| {
-            builder.enable_all();
-        })
+        self.runtime_flags().build(|builder| builder.enable_all())
     }
 
     /// Upper bounds: more than was seen.

@@ -5,17 +5,17 @@
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, bail};
-use chain::Times;
+use brigade::{allowed_cpus, process, restrict};
 use clap::ValueEnum;
 use contract::{BadUsage, Pass, Run, Step};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
-use runtime::{Driven, DriverKind, TaskDriver, drive_pass, run_driver};
-use threads::{allowed_cpus, process, restrict};
+use runtime::join;
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
 
@@ -50,6 +50,15 @@ impl OtherSide {
         }
         Ok(())
     }
+}
+
+/// Start and end of an iteration.
+pub(crate) type Times = (Instant, Instant);
+
+/// The task that makes the iterations of a row.
+pub(crate) trait TaskDriver: Send + 'static {
+    /// Makes an iteration.
+    fn iterate(&mut self) -> impl Future<Output = anyhow::Result<Times>> + Send;
 }
 
 /// CPUs of both sides.
@@ -95,7 +104,7 @@ impl Place {
         &self,
         run: &mut Run,
         rest: impl Fn(&mut Run) -> anyhow::Result<()>,
-        mut drive: impl FnMut(Pass) -> anyhow::Result<Driven>,
+        mut drive: impl FnMut(Pass) -> anyhow::Result<Pass>,
     ) -> anyhow::Result<()> {
         while let Some(step) = run.next_step()? {
             match step {
@@ -104,9 +113,7 @@ impl Place {
                     self.tell(Signal::SIGCONT)?;
                     let driven = drive(*pass);
                     self.tell(Signal::SIGSTOP)?;
-                    let (pass, result) = driven?;
-                    run.finish(pass)?;
-                    result?;
+                    run.finish(driven?)?;
                 }
             }
         }
@@ -121,11 +128,11 @@ impl Place {
         mut iterate: impl FnMut() -> anyhow::Result<Times>,
     ) -> anyhow::Result<()> {
         self.serve(run, rest, |mut pass| {
-            let mut result = Ok(());
-            while result.is_ok() && pass.next_iteration().is_some() {
-                result = iterate().map(|(begun, ended)| pass.record(ended - begun));
+            while pass.next_iteration().is_some() {
+                let (begun, ended) = iterate()?;
+                pass.record(ended - begun);
             }
-            Ok((pass, result))
+            Ok(pass)
         })
     }
 
@@ -137,8 +144,16 @@ impl Place {
         rest: impl Fn(&mut Run) -> anyhow::Result<()>,
         driver: &Arc<Mutex<D>>,
     ) -> anyhow::Result<()> {
-        self.serve(run, rest, |pass| {
-            run_driver(runtime, DriverKind::Spawned, drive_pass(Arc::clone(driver), pass))
+        self.serve(run, rest, |mut pass| {
+            let driver = Arc::clone(driver);
+            runtime.block_on(join(runtime.spawn(async move {
+                let driver = &mut *driver.lock().await;
+                while pass.next_iteration().is_some() {
+                    let (begun, ended) = driver.iterate().await?;
+                    pass.record(ended - begun);
+                }
+                anyhow::Ok(pass)
+            })))
         })
     }
 

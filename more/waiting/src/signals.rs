@@ -8,17 +8,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use chain::{StartLatch, Times};
+use brigade::{StartLatch, restrict};
 use contract::Run;
-use runtime::{TaskDriver, beside_timers, join, wait_for};
-use threads::restrict;
+use runtime::{join, wait_for};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::{Mutex, Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::Cli;
-use crate::place::{OtherSide, Place, shared};
+use crate::beside_timers::beside_timers;
+use crate::place::{OtherSide, Place, TaskDriver, Times, shared};
 
 /// Time that no timer waits for: later than those of a day that are armed.
 pub(crate) const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -121,7 +121,7 @@ struct Driver<S> {
 }
 
 impl<S: Side> TaskDriver for Driver<S> {
-    async fn make_trips(&mut self, _: u64) -> anyhow::Result<Times> {
+    async fn iterate(&mut self) -> anyhow::Result<Times> {
         let begun = Instant::now();
         if let Some(theirs) = &mut self.theirs {
             for _ in 0..self.n {
@@ -192,10 +192,10 @@ impl Elsewhere {
         place.back()?;
         let (runtime, (stop, stopped)) = (runtime?, oneshot::channel::<()>());
         let (driven, mut latch) = (Arc::clone(&runtime), StartLatch::new(1));
-        let guard = latch.guard(None);
+        let guard = latch.guard();
         let thread = cli.stack.spawn(1, move || {
             restrict(&[cpu]).context("cannot pin a thread to its CPU")?;
-            guard.started()?;
+            guard.started();
             // It ends when the other end is dropped.
             let _ = driven.block_on(stopped);
             Ok(())
@@ -206,7 +206,7 @@ impl Elsewhere {
 
     fn end(self) -> anyhow::Result<()> {
         drop(self.stop);
-        threads::join(self.thread)?
+        brigade::join(self.thread)?
     }
 }
 
@@ -215,10 +215,10 @@ pub(crate) fn rest<S: Side>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (runtime, mut latch) = (cli.runtime()?, StartLatch::new(cli.flags.tasks));
     let mut kept = Vec::with_capacity(cli.flags.tasks as usize);
     for _ in 0..cli.flags.tasks {
-        let (guard, (ours, theirs)) = (latch.guard(None), S::pair(runtime.handle()));
+        let (guard, (ours, theirs)) = (latch.guard(), S::pair(runtime.handle()));
         kept.push(ours);
         runtime.spawn(async {
-            guard.started()?;
+            guard.started();
             match theirs {
                 Some(mut side) => side.wait().await,
                 None => pending().await,

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use chain::Times;
-use runtime::{TaskDriver, join};
+use runtime::join;
 use tokio::sync::Mutex;
+
+use crate::place::{TaskDriver, Times};
 
 /// Shares of N operations.
 pub(crate) fn shares(n: u32, parts: u32) -> impl Iterator<Item = u32> {
@@ -37,7 +38,7 @@ where
     W: Fn(u32) -> F + Send + Sync + 'static,
     F: Future<Output = anyhow::Result<Times>> + Send + 'static,
 {
-    async fn make_trips(&mut self, _: u64) -> anyhow::Result<Times> {
+    async fn iterate(&mut self) -> anyhow::Result<Times> {
         let tasks: Vec<_> =
             shares(self.n, self.count).map(|share| tokio::spawn((self.work)(share))).collect();
         let mut times = Vec::new();

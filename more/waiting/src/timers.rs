@@ -12,14 +12,13 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use chain::Times;
 use contract::Run;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use runtime::{TaskDriver, beside_timers};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
-use crate::place::Place;
+use crate::beside_timers::beside_timers;
+use crate::place::{Place, TaskDriver, Times};
 use crate::signals::WEEK;
 use crate::{Cli, On};
 
@@ -46,7 +45,7 @@ struct Timers {
 }
 
 impl TaskDriver for Timers {
-    async fn make_trips(&mut self, _: u64) -> anyhow::Result<Times> {
+    async fn iterate(&mut self) -> anyhow::Result<Times> {
         let mut count = 0;
         let begun = Instant::now();
         if self.is_timeout {

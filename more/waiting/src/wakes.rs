@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use chain::StartLatch;
+use brigade::StartLatch;
+use brigade::futex;
+use brigade::{rest, restrict};
 use contract::Run;
 use io_uring::{IoUring, Probe, opcode, types};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use threads::futex;
-use threads::{rest, restrict};
 
 use crate::Cli;
 use crate::place::{OtherSide, Place, shared};
@@ -52,10 +52,10 @@ pub(crate) fn measure<W: Wake>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         });
     }
     let (is_over, there, mut latch) = (Arc::clone(&ended), place.there, StartLatch::new(1));
-    let guard = latch.guard(None);
+    let guard = latch.guard();
     let other = cli.stack.spawn(1, move || {
         there.map_or(Ok(()), |cpu| restrict(&[cpu])).context("cannot pin a thread")?;
-        guard.started()?;
+        guard.started();
         answer::<W>(back, theirs, &is_over)
     })?;
     latch.wait()?;
@@ -69,7 +69,7 @@ pub(crate) fn measure<W: Wake>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     })?;
     ended.store(true, Ordering::Relaxed);
     W::signal(&mut to)?;
-    let (answered, expected) = (threads::join(other)??, cli.operations(run));
+    let (answered, expected) = (brigade::join(other)??, cli.operations(run));
     ensure!(answered == expected, "{answered} signals were answered, expected {expected}");
     Ok(())
 }
@@ -97,7 +97,7 @@ fn beside_waiters<W: Wake>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     }
     let rested = rest::beside(|| run.held());
     ends.iter_mut().try_for_each(W::signal)?;
-    waiters.into_iter().try_for_each(|waiter| anyhow::Ok(threads::join(waiter)??))?;
+    waiters.into_iter().try_for_each(|waiter| anyhow::Ok(brigade::join(waiter)??))?;
     rested
 }
 

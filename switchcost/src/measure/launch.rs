@@ -2,13 +2,12 @@
 
 #![expect(unsafe_code, reason = "a child is prepared between fork and exec")]
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
 use super::process_group::ProcessGroup;
 use crate::plan::setting::Setting;
@@ -21,10 +20,6 @@ pub(super) fn start(
     setting: &Setting,
     limit: Duration,
 ) -> anyhow::Result<ProcessGroup> {
-    ensure!(
-        program.name.is_none() || setting.wrap.is_empty(),
-        "wrap: a built-in program starts only under its own name: use the one that a checkout builds or the archive has"
-    );
     let mut command = command(program, setting);
     command.args(args);
     let applied = setting.clone();
@@ -49,8 +44,7 @@ pub(crate) fn command(program: &Executable, setting: &Setting) -> Command {
         }
         None => Command::new(&program.path),
     };
-    let name = program.name.as_ref().map(OsStr::new).or(program.path.file_name());
-    if let (true, Some(name)) = (setting.wrap.is_empty(), name) {
+    if let (true, Some(name)) = (setting.wrap.is_empty(), program.path.file_name()) {
         // Keeps the path of the build out of argv[0].
         command.arg0(name);
     }

@@ -1,7 +1,6 @@
 //! What to measure: plans, their cases, the sides of a duel, and the programs.
 
 mod built_in;
-pub mod carried;
 mod case;
 pub mod change;
 mod check;

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use facts::{Build, Side};
 
-use crate::plan::carried;
 use crate::plan::checkout::{Checkout, EXECUTABLES, is_crate};
 use crate::plan::{BUILT_IN, Case, ProgramTable, ProgramTables};
 use crate::system::console::BadUsage;
@@ -120,13 +119,6 @@ impl Programs {
     }
 }
 
-/// The program of that name that this executable carries: it can be asked without a build.
-pub(crate) fn carried(name: &str) -> anyhow::Result<Executable> {
-    carried::program(name)
-        .with_context(|| format!("switchcost has no built-in program '{name}'"))?;
-    Ok(Executable { name: Some(name.to_owned()), ..this_executable()?.into() })
-}
-
 /// Checks, without a build, that each program has a table, is a crate of the checkout, or exists. Without a checkout,
 /// one such program is enough: the others are left out.
 pub fn ensure_known<'a>(
@@ -163,12 +155,9 @@ impl Places {
         self.checkout.as_ref().is_some_and(|checkout| is_crate(&checkout.folder, name))
     }
 
-    /// An executable at a path, a built-in program, or an executable beside this one.
+    /// An executable at a path, or beside this one.
     fn of_name(&self, name: &str) -> Result<Executable, Missing> {
         let is_path = name.contains('/');
-        if !is_path && self.checkout.is_none() && carried::program(name).is_some() {
-            return carried(name).map_err(|e| Missing::Failed(format!("{e:#}")));
-        }
         let path = if is_path { PathBuf::from(name) } else { self.beside.join(name) };
         if path.is_file() && name != env!("CARGO_PKG_NAME") {
             // A path was typed, or is a plan's, which has been looked at.
@@ -186,10 +175,9 @@ impl Places {
                 let plans = BUILT_IN.iter().filter_map(|built_in| built_in.plan().ok());
                 let is_of_plans = plans.flat_map(|p| p.cases()).any(|case| case.program == name);
                 let why = format!(
-                    "switchcost has no built-in program '{name}', and {} has none either; built in are {}; \
-                     build the others in a checkout, or take them from the archive",
-                    self.beside.display(),
-                    carried::names()
+                    "there is no program '{name}' in {}: install it there, as switchcost was installed \
+                     (`cargo install --git URL {name}`, or from the archive), or use a checkout",
+                    self.beside.display()
                 );
                 if is_of_plans { Missing::Unavailable(why) } else { Missing::Failed(why) }
             }

@@ -11,12 +11,10 @@ pub struct Executable {
     pub args: Vec<String>,
     /// Folder that it starts in; the runner's own if there is none.
     pub folder: Option<PathBuf>,
-    /// Name that it is started under, if not its file's: of a program that the runner carries.
-    pub name: Option<String>,
 }
 
 impl From<PathBuf> for Executable {
     fn from(path: PathBuf) -> Self {
-        Executable { path, args: Vec::new(), folder: None, name: None }
+        Executable { path, args: Vec::new(), folder: None }
     }
 }

@@ -16,76 +16,75 @@ const OWN: [&str; 5] = [
     "needs what it says",
 ];
 
-/// Faults of programs whose tasks are joined by `chain`'s links.
-const LINK: &str = "fail panic close absent corrupt";
-
-/// Faults where one thread does all the work: no task dies or is absent.
-const ALONE: &str = "fail panic corrupt";
-
-/// A test for each line: its name, the program, flags that keep it small, its faults.
+/// A test for each line: its name, the program, and flags that keep it small.
 macro_rules! programs {
-    ($($test:ident: $program:literal, $flags:literal, $faults:expr;)*) => {
+    ($($test:ident: $program:literal, $flags:literal;)*) => {
         /// Names of all programs.
         pub(crate) const PROGRAMS: &[&str] = &[$($program),*];
 
         $(
             #[test]
             fn $test() {
-                keeps_its_promises(&Program::of($program, $flags), $faults);
+                keeps_its_promises(&Program::of($program, $flags));
             }
         )*
     };
 }
 
 programs! {
-    thread_brigade: "thread-brigade", "", LINK;
-    thread_brigade_with_several_tokens: "thread-brigade", "--transport socketpair --tokens 2", "";
-    thread_brigade_of_chains: "thread-brigade", "--chains 3 --trips 2 --placement chain", "";
-    one_thread_brigade: "one-thread-brigade", "", ALONE;
-    one_thread_brigade_nonblocking: "one-thread-brigade", "--nonblocking", "";
-    async_brigade: "async-brigade", "", "";
-    async_brigade_of_chains: "async-brigade", "--chains 2 --trips 3", "";
-    async_brigade_of_chains_on_a_cpu_each: "async-brigade", "--chains 3 --trips 2 --flavor current-thread --placement chain", "";
-    process_brigade: "process-brigade", "", LINK;
-    thread_mem_brigade: "thread-mem-brigade", "", "";
-    thread_mem_brigade_of_chains: "thread-mem-brigade", "--chains 2 --trips 3 --tokens 2", "";
-    async_creation: "async-creation", "", "";
-    thread_creation: "thread-creation", "", "";
-    thread_creation_by_clone: "thread-creation", "--floor", "";
-    thread_creation_with_used_stacks: "thread-creation", "--stack-depth 65536", "";
-    async_mem_brigade: "async-mem-brigade", "", "";
-    async_mem_brigade_of_chains: "async-mem-brigade", "--chains 2 --trips 3 --flavor multi-thread", "";
-    async_mem_brigade_of_chains_on_a_cpu_each: "async-mem-brigade", "--chains 3 --trips 2 --placement chain", "";
-    async_mem_brigade_outside_the_pool: "async-mem-brigade", "--driver block-on --flavor multi-thread", "";
-    uring_brigade: "uring-brigade", "", LINK;
-    uring_brigade_with_several_tokens: "uring-brigade", "--transport socketpair --tokens 2", "";
-    blocking_strategies: "blocking-strategies", "", "";
-    everyday_work: "everyday-work", "", "";
-    everyday_work_with_records: "everyday-work", "--work tls-record", "";
-    everyday_work_with_pages: "everyday-work", "--work page-read", "";
-    everyday_work_with_calls: "everyday-work", "--work getpid", "";
-    everyday_work_with_page_faults: "everyday-work", "--work page-fault", "";
-    everyday_work_with_yields: "everyday-work", "--work yield", "";
-    everyday_work_between_cpus: "everyday-work", "--work cache-line", "";
-    body_stream: "body-stream", "--size 1KiB", "";
-    body_stream_in_a_tmpfs: "body-stream", "--size 1KiB --store mmap-copy --tmpfs always", "";
-    the_example_of_contributing: "examples/rendezvous-brigade", "", "";
-    arrivals: "arrivals", "--rate 1000", "";
-    arrivals_at_threads: "arrivals", "--rate 1000 --on thread", "";
-    arrivals_at_a_task_each: "arrivals", "--rate 1000 --on tokio-spawn", "";
-    futex_table: "futex-table", "--idle 5 --futex-slots 4", "";
-    futex_table_of_the_system: "futex-table", "--on wake --idle 5 --futex-slots 0 --evict 64KiB", "";
-    waiting_for_a_task: "waiting", "--other-side same-cpu", "";
-    waiting_for_a_task_on_a_busy_cpu: "waiting", "--on oneshot --other-side busy-cpu", "";
-    waiting_for_a_thread: "waiting", "--on futex --other-side idle-cpu", "";
-    waiting_on_a_ring: "waiting", "--on uring-msg-ring", "";
-    waiting_for_timers: "waiting", "--on timerfd --armed 5", "";
-    waiting_for_one_of_many: "waiting", "--on select-8-pending", "";
-    waiting_for_a_lock: "waiting", "--on std-mutex --contenders 3 --oversubscribe", "";
-    waiting_for_new_threads: "waiting", "--on spawn-blocking-cold", "";
+    thread_brigade: "thread-brigade", "";
+    thread_brigade_with_several_tokens: "thread-brigade", "--transport socketpair --tokens 2";
+    one_thread_brigade: "one-thread-brigade", "";
+    one_thread_brigade_nonblocking: "one-thread-brigade", "--nonblocking";
+    async_brigade: "async-brigade", "";
+    process_brigade: "process-brigade", "";
+    thread_mem_brigade: "thread-mem-brigade", "";
+    async_creation: "async-creation", "";
+    thread_creation: "thread-creation", "";
+    async_mem_brigade: "async-mem-brigade", "";
+    floors_of_clone: "floors", "--of clone";
+    floors_of_boxed_futures: "floors", "--of boxed-future";
+    floors_of_an_executor: "floors", "--of executor";
+    pairs_of_threads: "pairs", "--chains 3 --trips 2 --placement chain";
+    pairs_of_threads_in_memory: "pairs", "--chains 2 --trips 3 --over memory";
+    pairs_of_tasks: "pairs", "--chains 2 --trips 3 --on tokio";
+    pairs_of_tasks_on_a_cpu_each: "pairs", "--chains 3 --trips 2 --on tokio --over memory --flavor current-thread --placement chain";
+    stream_of_threads: "stream", "--tokens 10 --capacity 0 --repeater";
+    stream_of_tasks: "stream", "--tokens 10 --on tokio";
+    stream_of_tasks_to_the_main_thread: "stream", "--tokens 10 --on tokio --repeater --consumer block-on";
+    sleepers_that_are_threads: "sleepers", "--sleep 1ms --stack-depth 65536";
+    sleepers_that_are_threads_at_a_gate: "sleepers", "--sleep 1ms --gate";
+    sleepers_that_are_tasks: "sleepers", "--sleep 1ms --on tokio --stack-depth 65536";
+    sleepers_that_are_tasks_at_a_gate: "sleepers", "--sleep 1ms --on tokio --gate";
+    uring_brigade: "uring-brigade", "";
+    uring_brigade_with_several_tokens: "uring-brigade", "--transport socketpair --tokens 2";
+    blocking_strategies: "blocking-strategies", "";
+    everyday_work: "everyday-work", "";
+    everyday_work_with_records: "everyday-work", "--work tls-record";
+    everyday_work_with_pages: "everyday-work", "--work page-read";
+    everyday_work_with_calls: "everyday-work", "--work getpid";
+    everyday_work_with_page_faults: "everyday-work", "--work page-fault";
+    everyday_work_with_yields: "everyday-work", "--work yield";
+    everyday_work_between_cpus: "everyday-work", "--work cache-line";
+    body_stream: "body-stream", "--size 1KiB";
+    body_stream_in_a_tmpfs: "body-stream", "--size 1KiB --store mmap-copy --tmpfs always";
+    the_example_of_contributing: "examples/rendezvous-brigade", "";
+    arrivals: "arrivals", "--rate 1000";
+    arrivals_at_threads: "arrivals", "--rate 1000 --on thread";
+    arrivals_at_a_task_each: "arrivals", "--rate 1000 --on tokio-spawn";
+    futex_table: "futex-table", "--idle 5 --futex-slots 4";
+    futex_table_of_the_system: "futex-table", "--on wake --idle 5 --futex-slots 0 --evict 64KiB";
+    waiting_for_a_task: "waiting", "--other-side same-cpu";
+    waiting_for_a_task_on_a_busy_cpu: "waiting", "--on oneshot --other-side busy-cpu";
+    waiting_for_a_thread: "waiting", "--on futex --other-side idle-cpu";
+    waiting_on_a_ring: "waiting", "--on uring-msg-ring";
+    waiting_for_timers: "waiting", "--on timerfd --armed 5";
+    waiting_for_one_of_many: "waiting", "--on select-8-pending";
+    waiting_for_a_lock: "waiting", "--on std-mutex --contenders 3 --oversubscribe";
+    waiting_for_new_threads: "waiting", "--on spawn-blocking-cold";
 }
 
-fn keeps_its_promises(program: &Program, faults: &str) {
+fn keeps_its_promises(program: &Program) {
     let first = program.run("--iters 5").finish();
     let refusals = ["io_uring is not available", "cannot mount a tmpfs"];
     if first.code == 1 && refusals.iter().any(|refusal| first.stderr.contains(refusal)) {
@@ -95,9 +94,6 @@ fn keeps_its_promises(program: &Program, faults: &str) {
     program.follows_the_contract(|check| OWN.contains(&check));
     program.rests_completely();
     program.ends_at_a_signal();
-    for fault in faults.split_whitespace() {
-        program.names_the_cause(fault);
-    }
 }
 
 /// Programs of `peers` in one language. `build` makes a file in a folder of the test's, and `run` is what starts it

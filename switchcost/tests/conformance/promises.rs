@@ -10,7 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use contract::message::{Answer, Description, Needs};
-use nix::sys::signal::Signal::{SIGINT, SIGTERM};
+use nix::sys::signal::Signal::{SIGINT, SIGKILL, SIGTERM};
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 use switchcost::check::{Candidate, Checked, Conformity, check};
 use switchcost::measure::session::Session;
 
@@ -114,27 +116,6 @@ impl Program {
         assert!(rows.iter().all(|row| row.chars().count() <= 120), "{outcome}");
     }
 
-    /// A fault of a task is reported by its true cause.
-    pub(super) fn names_the_cause(&self, fault: &str) {
-        let words = match fault {
-            "fail" => "task 1: fails as --test-fault asks",
-            // Where one thread does the work of all, it is the program that panics.
-            "panic" => "ends as --test-fault asks (a panic",
-            "absent" => "task 1: absent as --test-fault asks",
-            "close" => "task 1 ended after it had passed on 3 tokens",
-            // The token says what came out, and not who did it.
-            "corrupt" => "expected",
-            other => panic!("unknown fault: {other}"),
-        };
-        let run = Run::of(&self.path).flags("--tasks 3 --warmup 0 --controlled").flags(self.flags);
-        let run = run.flags(&format!("--test-fault {fault}@1")).input("run 50\n");
-        let outcome = run.start().finish_all().expect(1);
-        let Some(Answer::Failed { error }) = answers(&outcome.stdout).pop() else {
-            panic!("{outcome}")
-        };
-        assert!(error.contains(words) && outcome.stderr.is_empty(), "{outcome}");
-    }
-
     /// Too many tasks for a limit are refused with the number that fits, which then does fit.
     fn names_low_limit(&self, limit: &str, script: &str) {
         let run = |tasks: u64, flags: &str| {
@@ -209,24 +190,55 @@ fn a_signal_ends_a_program_that_is_alone() {
     }
 }
 
+/// A fault of a task, or of the driver, is reported by its true cause.
+#[test]
+fn a_fault_is_named() {
+    let program = Program::of("examples/faulty-brigade", "");
+    for (fault, words) in [
+        ("fail", "task 1: fails"),
+        ("panic", "task 1: panics (a panic"),
+        ("absent", "task 1: is absent"),
+        ("close", "task 1 ended after it had passed on 3 tokens"),
+        // The token says what came out, and not which task changed it.
+        ("corrupt", "token 0 came out as"),
+        ("miscount", "tokens, expected"),
+        ("panic --at 9", "panics (a panic"),
+    ] {
+        let run = program.run(&format!("--controlled --fault {fault}"));
+        let outcome = run.input("run 50\nend\n").start().finish_all().expect(1);
+        let Some(Answer::Failed { error }) = answers(&outcome.stdout).pop() else {
+            panic!("{outcome}")
+        };
+        assert!(error.contains(words) && outcome.stderr.is_empty(), "{fault}: {outcome}");
+    }
+}
+
+/// A process of a chain that is killed.
+#[test]
+fn a_killed_process_is_named() {
+    let mut live = Program::of("process-brigade", "").candidate().ready().unwrap();
+    let pids = live.hold().unwrap();
+    kill(Pid::from_raw(pids[2]), SIGKILL).unwrap();
+    let error = live.attempt(|session| session.run(1, None)).unwrap_err();
+    assert!(format!("{error:#}").contains("task 1: killed by SIGKILL"), "{error:#}");
+}
+
 #[test]
 fn a_second_signal_ends_a_program_that_is_stuck() {
-    for (name, flags) in [("thread-brigade", "--controlled"), ("process-brigade", "--iters 1000")] {
-        // The first signal may come before it hangs, and ends it.
-        until("it hung", || {
-            let run = Program::of(name, "").run(flags).flags("--test-fault hang@1");
-            let run = run.input("run 1000\n").start();
-            run.await_handler(SIGINT);
-            thread::sleep(Duration::from_millis(200));
-            // Two within half a second count as one.
-            until("a further signal ends it", || {
-                run.send(SIGINT);
-                thread::sleep(Duration::from_millis(600));
-                run.has_ended()
-            });
-            run.finish_all().expect(130).stderr.contains("interrupted again")
+    // The first signal may come before it hangs, and ends it.
+    until("it hung", || {
+        let run = Program::of("examples/faulty-brigade", "").run("--controlled --fault hang");
+        let run = run.input("run 1000\n").start();
+        run.await_handler(SIGINT);
+        thread::sleep(Duration::from_millis(200));
+        // Two within half a second count as one.
+        until("a further signal ends it", || {
+            run.send(SIGINT);
+            thread::sleep(Duration::from_millis(600));
+            run.has_ended()
         });
-    }
+        run.finish_all().expect(130).stderr.contains("interrupted again")
+    });
 }
 
 /// Standard output that takes nothing is an error. A reader that has seen enough, such as head(1), is none.

@@ -8,16 +8,12 @@ fn run(program: &str, flags: &str, more: &str) -> Outcome {
     Run::of(build().join(program)).flags(flags).flags(more).start().finish_all()
 }
 
-/// The first task takes the tokens from a backlog, and the program checks their order.
+/// The program checks that each message comes once, and those of each producer in order.
 #[test]
-fn a_stream_comes_out_in_order() {
-    for (program, flags) in [
-        ("thread-mem-brigade", "--transport futex"),
-        ("thread-mem-brigade", "--transport mpsc"),
-        ("async-mem-brigade", ""),
-        ("async-mem-brigade", "--executor minimal"),
-    ] {
-        run(program, flags, "--tasks 2 --tokens 5 --iters 3 --feed first-task").expect(0);
+fn messages_of_several_producers_come_out_in_order() {
+    for flags in ["--capacity 0", "--capacity 7 --repeater", "--on tokio", "--on tokio --repeater"]
+    {
+        run("stream", flags, "--tasks 3 --tokens 100 --iters 3").expect(0);
     }
 }
 

@@ -79,12 +79,12 @@ fn programs_that_keep_their_only_cpu_by_a_real_time_policy_end() {
     }
     for flags in [
         "async-brigade",
-        "async-brigade --chains 2",
+        "pairs --on tokio --chains 2",
         "async-mem-brigade --flavor multi-thread",
-        "async-mem-brigade --executor minimal",
-        "async-creation --sleep 1ms --gate",
-        "thread-creation --sleep 1ms --gate",
-        "thread-brigade --chains 2",
+        "floors --of executor",
+        "sleepers --on tokio --sleep 1ms --gate",
+        "sleepers --sleep 1ms --gate",
+        "pairs --chains 2",
         "thread-mem-brigade",
         "process-brigade",
     ] {

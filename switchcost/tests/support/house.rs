@@ -1,6 +1,5 @@
 //! A folder with the runner and programs beside it, which need not be what they are called. Away from
-//! cargo's folders the runner builds nothing, and of names takes the programs that it carries: the plan and the command
-//! lines have paths.
+//! cargo's folders the runner builds nothing.
 
 use std::collections::HashMap;
 use std::fs::{self, Permissions};

@@ -1,0 +1,132 @@
+//! A brigade of threads of which one fails, for tests of the proof and of how a program ends.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::{mem, process::ExitCode, thread, time::Instant};
+
+use anyhow::{Context, Result};
+use brigade::{ChainFlags, StackFlags, StartLatch, Tokens, Transport, conclude, join};
+use clap::ValueEnum;
+use contract::message::{Claim, Description};
+use contract::{Flags, Program, Run};
+
+/// Pass a byte along a chain of threads, of which one fails after three bytes
+#[derive(clap::Parser)]
+struct Cli {
+    #[command(flatten)]
+    chain: ChainFlags,
+    #[command(flatten)]
+    stack: StackFlags,
+    /// What goes wrong
+    #[arg(long, value_enum)]
+    fault: Option<Fault>,
+    /// Place of the thread that fails; past the last one it is the driver
+    #[arg(long, default_value_t = 1)]
+    at: u32,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Fault {
+    /// a read fails
+    Fail,
+    /// a read panics
+    Panic,
+    /// a read finds the end of file
+    Close,
+    /// the thread ends before it has started
+    Absent,
+    /// a read never returns
+    Hang,
+    /// a byte is inverted
+    Corrupt,
+    /// a byte is passed on, and not counted
+    Miscount,
+}
+
+impl Program for Cli {
+    fn flags(&self) -> &Flags {
+        &self.chain.flags
+    }
+
+    fn describe(&self) -> Result<Description> {
+        let needs = Transport::Pipe.needs(&self.chain, Claim::KernelSwitch)? + self.stack.needs();
+        Ok(self.chain.describe("faulty-brigade", Claim::KernelSwitch, needs))
+    }
+}
+
+fn main() -> ExitCode {
+    contract::main(measure)
+}
+
+fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
+    let n = cli.chain.tasks();
+    let mut latch = StartLatch::new(n);
+    let mut threads = Vec::new();
+    let (mut last, first) = Transport::Pipe.link(n)?;
+    for k in 0..n {
+        let (reader, to) = Transport::Pipe.link(n)?;
+        let (from, guard) = (mem::replace(&mut last, reader), latch.guard());
+        let fault = cli.fault.filter(|_| k == cli.at);
+        threads.push(cli.stack.spawn(n, move || {
+            if fault == Some(Fault::Absent) {
+                return Err(io::Error::other("is absent"));
+            }
+            guard.started();
+            pass_on(from, to, fault)
+        })?);
+    }
+    let fault = cli.fault.filter(|_| n <= cli.at);
+    let driven =
+        latch.wait().and_then(|()| drive(run, first, last, Tokens::new(&cli.chain), fault));
+    conclude(driven, threads.into_iter().map(|thread| Ok(join(thread)??)), run.sent())
+}
+
+fn pass_on(mut from: File, mut to: File, fault: Option<Fault>) -> io::Result<u64> {
+    let (mut passed, mut byte) = (0, [0]);
+    while from.read(&mut byte)? == 1 {
+        byte[0] = byte[0].wrapping_add(1);
+        match fault.filter(|_| passed == 3) {
+            Some(Fault::Fail) => return Err(io::Error::other("fails")),
+            Some(Fault::Panic) => panic!("panics"),
+            Some(Fault::Close) => return Ok(passed),
+            Some(Fault::Corrupt) => byte[0] = !byte[0],
+            Some(Fault::Miscount) => passed -= 1,
+            Some(Fault::Hang) => loop {
+                thread::park();
+            },
+            Some(Fault::Absent) | None => {}
+        }
+        to.write_all(&byte)?;
+        passed += 1;
+    }
+    Ok(passed)
+}
+
+fn drive(
+    run: &mut Run,
+    mut first: File,
+    mut last: File,
+    mut tokens: Tokens<u8>,
+    fault: Option<Fault>,
+) -> Result<()> {
+    while let Some(mut pass) = run.next_pass()? {
+        while let Some(iteration) = pass.next_iteration() {
+            let bytes = tokens.set_out(iteration);
+            if iteration == 3 && fault == Some(Fault::Panic) {
+                panic!("panics");
+            }
+
+            let clock = Instant::now();
+            bytes.chunks(1).try_for_each(|byte| first.write_all(byte))?;
+            for byte in bytes.chunks_mut(1) {
+                last.read_exact(byte).context("the chain ended early")?;
+            }
+            pass.record(clock.elapsed());
+
+            tokens.verify(iteration)?;
+        }
+        run.finish(pass)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! Pairs of threads, or of async tasks, hand a number to and fro, all pairs at once: does a hop cost the same when all
+//! CPUs make hops?
+//!
+//! One iteration: each of C pairs (`--chains`) makes R round trips (`--trips`). The pair's driver sends a number, its
+//! partner adds one and sends it back: 2 R C hops. With `--tasks N` a pair has N partners in a row.
+//!
+//! Timed: from the start of the first driver to the end of the last one. The drivers start together, each on a thread of
+//! its own; many trips make an iteration so long that the start hardly counts. Left out: building the pairs.
+//!
+//! The pairs have nothing in common but the machine, the kernel, and, with `--flavor multi-thread`, the runtime. With
+//! `--flavor current-thread` each driver's thread runs a runtime of its own.
+
+mod layout;
+mod tasks;
+mod threads;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use brigade::{ChainFlags, StackFlags, Transport, conclude, pin, worker_needs};
+use clap::ValueEnum;
+use contract::message::{Claim, Description, Need, Needs};
+use contract::{BadUsage, Defaults, Flags, Program, Run, console, limits};
+use runtime::{Flavor, RuntimeFlags, io_needs};
+
+use layout::Layout;
+
+/// Time pairs of threads, or of async tasks, that hand a number to and fro, all pairs at once
+#[derive(clap::Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of partners of each driver")))]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    /// Number of pairs that work at the same time
+    #[arg(long, value_name = "C", allow_negative_numbers = true, default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    chains: u32,
+    /// Round trips that each pair makes in an iteration
+    #[arg(long, value_name = "R", allow_negative_numbers = true, default_value = "100", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    trips: u32,
+    /// Which tasks the pairs are made of
+    #[arg(long, value_enum, default_value = "thread")]
+    on: On,
+    /// What joins a pair
+    #[arg(long, value_enum, default_value = "pipe")]
+    over: Over,
+    /// CPUs of the threads: free, the kernel decides; chain, one CPU per pair; spread, a pair's threads on different
+    /// CPUs; or a list such as 0,4, to use in turn
+    #[arg(long, value_name = "free|chain|spread|LIST", default_value = "free")]
+    placement: Layout,
+    #[command(flatten)]
+    stack: StackFlags,
+    #[command(flatten)]
+    runtime: RuntimeFlags,
+}
+
+/// What a pair is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum On {
+    /// OS threads
+    Thread,
+    /// Tokio tasks
+    Tokio,
+}
+
+/// What joins a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Over {
+    /// pipes
+    Pipe,
+    /// memory: futexes between threads, channels between async tasks
+    Memory,
+}
+
+/// Most bytes of a link in memory with the task that reads it.
+const LINK_BYTES: u64 = 2048;
+
+impl Program for Cli {
+    const DEFAULTS: Defaults = Defaults { tasks: 1, iters: 1000, warmup: 10 };
+
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> Result<Description> {
+        self.ensure_layout()?;
+        let claim = if self.on == On::Thread { Claim::KernelSwitch } else { Claim::UserSwitch };
+        let links = match self.over {
+            Over::Pipe => Transport::Pipe.needs(&self.pair(), claim)?,
+            Over::Memory => Needs { bytes: Need::new(LINK_BYTES, LINK_BYTES), ..Needs::default() },
+        };
+        let tasks = match (self.on, self.over) {
+            (On::Thread, _) => self.stack.needs(),
+            (On::Tokio, Over::Pipe) => io_needs(1),
+            (On::Tokio, Over::Memory) => Needs::default(),
+        };
+        let others = self.chains - 1;
+        let drivers = worker_needs(others)
+            + Needs {
+                // A further runtime has an epoll, the eventfd that wakes it, and two descriptors to spare.
+                descriptors: Need::new(4 * u64::from(others), 0),
+                ..Needs::default()
+            };
+        let pair = self.pair().describe("pairs", claim, links + tasks);
+        let all = u64::from(self.chains) * u64::from(self.trips);
+        let pairs = Description {
+            chains: self.chains.into(),
+            trips: self.trips.into(),
+            hops: pair.hops.map(|hops| hops.saturating_mul(all)),
+            bytes: pair.bytes.map(|bytes| bytes * all),
+            needs: pair.needs.chains(self.chains) + drivers,
+            ..pair
+        };
+        if self.on == On::Thread { Ok(pairs) } else { self.runtime.describe(pairs) }
+    }
+}
+
+impl Cli {
+    /// One pair, as a brigade with one token.
+    fn pair(&self) -> ChainFlags {
+        ChainFlags { flags: self.flags.clone(), tokens: 1 }
+    }
+
+    /// Refuses a layout that does not fit: the threads that have a CPU are those of a pair, or its driver's.
+    fn ensure_layout(&self) -> Result<()> {
+        let fits = match (self.on, self.runtime.flavor) {
+            (On::Thread, _) => true,
+            (On::Tokio, Flavor::CurrentThread) => {
+                matches!(self.placement, Layout::Free | Layout::Chain)
+            }
+            (On::Tokio, Flavor::MultiThread) => self.placement == Layout::Free,
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(BadUsage::new(
+            "--placement: all async tasks of a runtime share its threads: use free, or chain with --flavor current-thread",
+        ))
+    }
+}
+
+/// Start and end of a driver's round trips.
+type Times = (Instant, Instant);
+
+/// Makes the round trips of an iteration, the first with the number of the iteration.
+type Driver = Box<dyn FnMut(u64) -> Result<Times> + Send>;
+
+/// A pair: its driver, and what awaits its partners once the driver is gone, and tells how many numbers each passed on.
+struct Pair {
+    driver: Driver,
+    partners: Box<dyn FnOnce() -> Vec<Result<u64>>>,
+}
+
+fn main() -> ExitCode {
+    contract::main(measure)
+}
+
+/// Builds the pairs, drives them, and takes them down.
+fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
+    let cpus = cli.placement.cpus(cli.chains, cli.flags.tasks + 1)?;
+    let pairs: Vec<Pair> = match cli.on {
+        On::Thread => cpus.iter().map(|cpus| threads::pair(cli, cpus)).collect::<Result<_>>()?,
+        On::Tokio => tasks::pairs(cli)?,
+    };
+    let (drivers, partners): (Vec<_>, Vec<_>) =
+        pairs.into_iter().map(|pair| (pair.driver, pair.partners)).unzip();
+    let drivers = drivers.into_iter().zip(cpus.iter().map(|cpus| cpus[0])).collect();
+    // The drivers' ends are gone when it returns, and the end runs along each pair.
+    for (k, (driven, partners)) in drive(run, drivers)?.into_iter().zip(partners).enumerate() {
+        conclude(driven, partners(), run.sent()).with_context(|| format!("chain {k}"))?;
+    }
+    Ok(())
+}
+
+/// Drives the pairs through all passes, the first one on this thread. Returns how each driver fared.
+fn drive(run: &mut Run, drivers: Vec<(Driver, Option<usize>)>) -> Result<Vec<Result<()>>> {
+    let mut fared: Vec<Result<()>> = drivers.iter().map(|_| Ok(())).collect();
+    let mut drivers = drivers.into_iter();
+    let Some((mut first, cpu)) = drivers.next() else { return Ok(fared) };
+    pin(cpu).context("cannot pin a driver")?;
+    thread::scope(|scope| {
+        // Each is told the iteration and tells its times. It ends when nobody can tell it any more.
+        let mut others = Vec::new();
+        for (driver, cpu) in drivers {
+            let ((start, starts), (tell, told)) = (channel(), channel());
+            let thread = thread::Builder::new()
+                .spawn_scoped(scope, move || follow(driver, cpu, &starts, &tell));
+            thread.with_context(|| {
+                limits::refused("create a driver's thread", run.description().tasks as u32)
+            })?;
+            others.push((start, told));
+        }
+        while let Some(mut pass) = run.next_pass()? {
+            while let Some(iteration) = pass.next_iteration() {
+                for (start, _) in &others {
+                    start.send(iteration)?;
+                }
+                let mut times = vec![first(iteration)];
+                for (_, told) in &others {
+                    times.push(told.recv()?);
+                }
+
+                if let Some(elapsed) = span(&times) {
+                    pass.record(elapsed);
+                } else {
+                    fared = times.into_iter().map(|times| times.map(drop)).collect();
+                    return Ok(());
+                }
+            }
+            run.finish(pass)?;
+        }
+        Ok(())
+    })
+    .map(|()| fared)
+}
+
+/// A further driver's thread. A panic is told like an error.
+fn follow(
+    mut driver: Driver,
+    cpu: Option<usize>,
+    starts: &Receiver<u64>,
+    tell: &Sender<Result<Times>>,
+) {
+    let pinned = pin(cpu);
+    for iteration in starts {
+        let times = pinned.context("cannot pin a driver").and_then(|()| {
+            catch_unwind(AssertUnwindSafe(|| driver(iteration)))
+                .unwrap_or_else(|panic| Err(console::panic_error(&*panic)))
+        });
+        if tell.send(times).is_err() {
+            return;
+        }
+    }
+}
+
+/// Time from the first start to the last end; none if a driver has failed.
+fn span(times: &[Result<Times>]) -> Option<Duration> {
+    let times: Vec<&Times> =
+        times.iter().map(|times| times.as_ref().ok()).collect::<Option<_>>()?;
+    let begun = times.iter().map(|(begun, _)| begun).min()?;
+    let ended = times.iter().map(|(_, ended)| ended).max()?;
+    Some(*ended - *begun)
+}

@@ -1,0 +1,109 @@
+//! A pair of threads.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::mem;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use brigade::{FutexReceiver, FutexSender, StartLatch, Transport, futex_link, join, pin};
+
+use crate::{Cli, Driver, Over, Pair};
+
+type Threads = Vec<JoinHandle<io::Result<u64>>>;
+
+/// Builds a pair on these CPUs, the driver's first, and waits until each partner runs.
+pub(crate) fn pair(cli: &Cli, cpus: &[Option<usize>]) -> Result<Pair> {
+    let n = cli.flags.tasks;
+    let (mut latch, mut threads) = (StartLatch::new(n), Threads::new());
+    let driver = match cli.over {
+        Over::Pipe => {
+            let link = || Transport::Pipe.link(n);
+            let (first, last) = build(cli, cpus, &latch, &mut threads, link, pass_bytes)?;
+            over_pipes(first, last, cli)
+        }
+        Over::Memory => {
+            let link = || Ok(futex_link());
+            let (first, last) = build(cli, cpus, &latch, &mut threads, link, pass_numbers)?;
+            over_futexes(first, last, cli)
+        }
+    };
+    latch.wait()?;
+    let results = threads.into_iter().map(|thread| Ok(join(thread)??));
+    Ok(Pair { driver, partners: Box::new(|| results.collect()) })
+}
+
+/// Joins the partners by links. Returns the driver's ends.
+fn build<R: Send + 'static, W: Send + 'static>(
+    cli: &Cli,
+    cpus: &[Option<usize>],
+    latch: &StartLatch,
+    threads: &mut Threads,
+    link: impl Fn() -> Result<(R, W)>,
+    pass_on: fn(R, W) -> io::Result<u64>,
+) -> Result<(W, R)> {
+    let (mut last, first) = link()?;
+    for &cpu in &cpus[1..] {
+        let (reader, to) = link()?;
+        let (from, guard) = (mem::replace(&mut last, reader), latch.guard());
+        threads.push(cli.stack.spawn(cli.flags.tasks, move || {
+            pin(cpu)?;
+            guard.started();
+            pass_on(from, to)
+        })?);
+    }
+    Ok((first, last))
+}
+
+/// A partner: takes a byte, adds one, and hands it on, until the end of file.
+fn pass_bytes(mut from: File, mut to: File) -> io::Result<u64> {
+    let (mut passed, mut byte) = (0, [0]);
+    while from.read(&mut byte)? == 1 {
+        byte[0] = byte[0].wrapping_add(1);
+        to.write_all(&byte)?;
+        passed += 1;
+    }
+    Ok(passed)
+}
+
+/// The same with a number in memory.
+fn pass_numbers(mut from: FutexReceiver, mut to: FutexSender) -> io::Result<u64> {
+    let mut passed = 0;
+    while let Some(number) = from.take() {
+        to.put(number + 1)?;
+        passed += 1;
+    }
+    Ok(passed)
+}
+
+/// The driver: makes the round trips of an iteration, and checks what came back of each.
+fn over_pipes(mut first: File, mut last: File, cli: &Cli) -> Driver {
+    let (trips, partners) = (u64::from(cli.trips), cli.flags.tasks as u8);
+    Box::new(move |iteration| {
+        let mut byte = [0];
+        let begun = Instant::now();
+        for number in iteration..iteration + trips {
+            first.write_all(&[number as u8])?;
+            last.read_exact(&mut byte).context("the chain ended early")?;
+            let expected = (number as u8).wrapping_add(partners);
+            ensure!(byte[0] == expected, "{} came back, expected {expected}", byte[0]);
+        }
+        Ok((begun, Instant::now()))
+    })
+}
+
+/// The same in memory.
+fn over_futexes(mut first: FutexSender, mut last: FutexReceiver, cli: &Cli) -> Driver {
+    let (trips, partners) = (u64::from(cli.trips), cli.flags.tasks as usize);
+    Box::new(move |iteration| {
+        let begun = Instant::now();
+        for number in iteration..iteration + trips {
+            first.put(number as usize).context("the chain ended early")?;
+            let back = last.take().context("the chain ended early")?;
+            let expected = number as usize + partners;
+            ensure!(back == expected, "{back} came back, expected {expected}");
+        }
+        Ok((begun, Instant::now()))
+    })
+}

@@ -1,0 +1,110 @@
+//! Threads or async tasks that sleep: the comparison that circulates, with ten thousand of them or a million.
+//!
+//! One iteration: create N threads or tasks (`--on`), each of which sleeps for `--sleep` as soon as it runs, and join all
+//! of them, the oldest first. With `--gate` each waits until all are alive before it sleeps.
+//!
+//! Timed: all of that, until the last one is joined. The distribution `late` is by how much each woke late, `alive_count`
+//! the most that were alive at once.
+//!
+//! Without the gate a sleeper may have slept and ended before the last one is created: then N were never alive together.
+//! A thread that has ended keeps its stack until it is joined, which is most of the resident memory of such a run.
+//! Tokio's timers count whole milliseconds and round up: a task is late by half a millisecond on average even if it need
+//! not wait for a CPU. The lists of the driver, a handle and a time of 8 bytes for each sleeper, are part of the memory.
+//!
+//! For `hold` all of them wait at a gate, also without `--gate`, after using `--stack-depth` bytes of their stack.
+
+mod alive;
+mod depth;
+mod tasks;
+mod threads;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use brigade::StackFlags;
+use clap::ValueEnum;
+use contract::message::{Claim, Description, Need, Needs, PassKind};
+use contract::units::{Bytes, Span};
+use contract::{Defaults, Flags, Program};
+use runtime::RuntimeFlags;
+
+/// Time threads, or async tasks, that sleep: from the first spawn to the last join
+#[derive(clap::Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of threads or async tasks")))]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    /// What sleeps
+    #[arg(long, value_enum, default_value = "thread")]
+    on: On,
+    /// Time that each sleeps
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = sleep_time, default_value = "1s")]
+    sleep: Span,
+    /// Let none begin its sleep before all of them exist
+    #[arg(long)]
+    gate: bool,
+    #[command(flatten)]
+    runtime: RuntimeFlags,
+    #[command(flatten)]
+    stack: StackFlags,
+    /// Bytes of its stack that each touches before it is held, by nested calls that return (for --command)
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = depth::parse, help_heading = "Advanced")]
+    stack_depth: Bytes,
+}
+
+/// What sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum On {
+    /// OS threads
+    Thread,
+    /// Tokio tasks
+    Tokio,
+}
+
+/// Longest sleep: a day.
+const LONGEST: Span = Span(86_400 * 1_000_000_000);
+
+fn sleep_time(text: &str) -> Result<Span, String> {
+    match text.parse()? {
+        Span(0) => Err("a sleep takes at least 1ns: raise it".to_owned()),
+        span if span > LONGEST => {
+            Err("a sleep takes at most a day: lower it to 1d or less".to_owned())
+        }
+        span => Ok(span),
+    }
+}
+
+impl Program for Cli {
+    const DEFAULTS: Defaults = Defaults { tasks: 10_000, iters: 1, warmup: 0 };
+
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> Result<Description> {
+        let sleepers = Description {
+            // An iteration takes as long as a sleep: none is spent untimed after a wait, and nothing takes turns with it.
+            passes: vec![PassKind { settle: 0, ..PassKind::main() }],
+            alone: true,
+            ..Description::new("sleepers", &self.flags, Claim::KernelSwitch)
+        };
+        match self.on {
+            On::Thread => Ok(Description { needs: threads::needs(self)?, ..sleepers }),
+            On::Tokio => {
+                // A task with its timer, and its places in the driver's lists.
+                let needs = Needs { bytes: Need::new(4 << 20, 512), ..Needs::default() };
+                self.runtime.describe(Description { needs, claim: Claim::UserSwitch, ..sleepers })
+            }
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    contract::main(|cli: &Cli, run| {
+        depth::set(cli.stack_depth);
+        match cli.on {
+            On::Thread => threads::measure(cli, run),
+            On::Tokio => tasks::measure(cli, run),
+        }
+    })
+}

@@ -1,0 +1,155 @@
+//! Messages stream from producers to a consumer, which are threads or async tasks, through one channel.
+//!
+//! One iteration: the consumer tells each of N producers to start; together they send K messages (`--tokens`), as fast as
+//! the channel takes them; the consumer receives all of them. With `--repeater` the messages go through a second
+//! channel, into which one more thread or task hands what it receives.
+//!
+//! Timed: from before the first start until the last message is there. Left out: creating and joining producers, and the
+//! check that each message came once and in order.
+//!
+//! Not to be taken for the price of a switch: how many messages a producer sends before the consumer has to run depends
+//! on `--capacity` and on the scheduler. The switches beside a figure tell.
+
+mod tasks;
+mod threads;
+
+use std::ops::Range;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use brigade::StackFlags;
+use clap::ValueEnum;
+use contract::message::{Claim, Description, Need, Needs};
+use contract::{BadUsage, Defaults, Flags, Program};
+use runtime::RuntimeFlags;
+
+/// Time messages between producers and a consumer, which are threads or async tasks, through a channel
+#[derive(clap::Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of producers")))]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    /// Number of messages in an iteration
+    #[arg(long, value_name = "K", allow_negative_numbers = true, default_value = "4096", value_parser = clap::value_parser!(u32).range(1..))]
+    tokens: u32,
+    /// Number of messages that a channel can hold; with 0, a thread that sends waits until its message is taken
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "1", value_parser = clap::value_parser!(u32).range(0..=1 << 28))]
+    capacity: u32,
+    /// What produces and consumes
+    #[arg(long, value_enum, default_value = "thread")]
+    on: On,
+    /// Have one more thread or task hand each message on, through a second channel
+    #[arg(long)]
+    repeater: bool,
+    #[command(flatten)]
+    stack: StackFlags,
+    #[command(flatten)]
+    runtime: RuntimeFlags,
+    /// Where a consumer on Tokio runs
+    #[arg(long, value_enum, default_value = "task", help_heading = "Advanced")]
+    consumer: Consumer,
+}
+
+/// What produces and consumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum On {
+    /// OS threads, through std's sync_channel
+    Thread,
+    /// Tokio tasks, through Tokio's mpsc
+    Tokio,
+}
+
+/// Place of a consumer on Tokio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Consumer {
+    /// in a task like the producers
+    Task,
+    /// in block_on: beside the multi-thread scheduler that thread is no worker, so the kernel has to wake it
+    BlockOn,
+}
+
+impl Program for Cli {
+    const DEFAULTS: Defaults = Defaults { tasks: 1, iters: 100, warmup: 10 };
+
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> Result<Description> {
+        self.check()?;
+        let (producers, messages) = (u64::from(self.flags.tasks), u64::from(self.tokens));
+        let channels = 1 + u64::from(self.repeater);
+        let claim = if self.on == On::Thread { Claim::KernelSwitch } else { Claim::UserSwitch };
+        // A place of a channel holds a message and a number; a channel of one has the rest.
+        let channel = channels * u64::from(self.capacity) * 24;
+        let needs = Needs {
+            bytes: Need::new((4 << 20) + channel + messages * 16, 2048),
+            ..Needs::default()
+        };
+        let stream = Description {
+            hops: Some(producers + channels * messages),
+            tokens: messages,
+            bytes: Some(messages),
+            needs,
+            ..Description::new("stream", &self.flags, claim)
+        };
+        match self.on {
+            On::Thread => {
+                let repeater = Needs { threads: Need::new(1, 0), ..Needs::default() };
+                Ok(Description { needs: needs + self.stack.needs() + repeater, ..stream })
+            }
+            On::Tokio => self.runtime.describe(stream),
+        }
+    }
+}
+
+impl Cli {
+    /// Refuses flags that do not go together.
+    fn check(&self) -> Result<()> {
+        let fault = if self.tokens < self.flags.tasks {
+            "--tokens: fewer messages than producers: raise it, or lower --tasks"
+        } else if self.on == On::Tokio && self.capacity == 0 {
+            "--capacity 0: Tokio's channels hold at least one message: raise it, or use --on thread"
+        } else if self.on == On::Thread && self.consumer == Consumer::BlockOn {
+            "--consumer block-on: threads have no block_on: drop it, or use --on tokio"
+        } else {
+            return Ok(());
+        };
+        Err(BadUsage::new(fault))
+    }
+
+    /// Numbers that each producer sends in an iteration, after the first one of all.
+    fn shares(&self) -> Vec<Range<usize>> {
+        let (messages, producers) = (u64::from(self.tokens), u64::from(self.flags.tasks));
+        let bound = |producer: u64| (messages * producer / producers) as usize;
+        (0..producers).map(|k| bound(k)..bound(k + 1)).collect()
+    }
+}
+
+/// Checks that each message of an iteration came once, and those of each producer in order.
+fn verify(iteration: u64, received: &[usize], shares: &[Range<usize>]) -> Result<()> {
+    let mut next: Vec<usize> = shares.iter().map(|share| share.start).collect();
+    for &number in received {
+        let place = number.checked_sub(iteration as usize);
+        let producer =
+            shares.iter().position(|share| place.is_some_and(|place| share.contains(&place)));
+        let producer = producer.with_context(|| format!("nobody sent message {number}"))?;
+        ensure!(place == Some(next[producer]), "message {number} came out of order");
+        next[producer] += 1;
+    }
+    Ok(())
+}
+
+/// Checks that producers and repeater together have passed on all messages.
+fn conclude(passed: impl IntoIterator<Item = Result<u64>>, expected: u64) -> Result<()> {
+    let passed: u64 = passed.into_iter().sum::<Result<u64>>()?;
+    ensure!(passed == expected, "{passed} messages were handed on, expected {expected}");
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    contract::main(|cli: &Cli, run| match cli.on {
+        On::Thread => threads::measure(cli, run),
+        On::Tokio => tasks::measure(cli, run),
+    })
+}
