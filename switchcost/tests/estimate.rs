@@ -76,7 +76,7 @@ fn a_folder_that_takes_no_results_is_named() {
 
 #[test]
 fn a_load_that_the_system_refuses_is_told_with_its_limit() {
-    let house = House::new(1, &[]);
+    let house = House::new(1, &[]).with("arrivals");
     let run = Run::within(r#"ulimit -n 300; exec "$0" "$@""#, &house.path("switchcost"));
     let run = run.flags("estimate --connections 20000").folder(house.folder()).finish().expect(1);
     for part in ["open files, hard", "at most", "switchcost limits arrivals"] {
@@ -86,7 +86,7 @@ fn a_load_that_the_system_refuses_is_told_with_its_limit() {
 
 #[test]
 fn a_load_is_measured_by_two_servers() {
-    let house = House::new(1, &[]);
+    let house = House::new(1, &[]).with("arrivals");
     let run = house.switchcost("estimate --switches 100 --connections 3 --format json");
     let run = run.finish().expect(0);
     let found: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -105,7 +105,7 @@ fn a_load_is_measured_by_two_servers() {
 /// What was measured is kept.
 #[test]
 fn an_interrupted_estimate_keeps_its_part() {
-    let house = House::new(1, &[]);
+    let house = House::new(1, &[]).with("arrivals");
     let running = house.switchcost("estimate --switches 100").start();
     until("a server was measured", || {
         let texts = records(&house).into_iter().map(|name| fs::read_to_string(house.path(&name)));

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::support::house::House;
 use crate::support::process::{NO_FILES, Run, Running};
-use crate::support::{FIXTURE, RUNNER, switchcost, until};
+use crate::support::{FIXTURE, build, switchcost, until};
 
 fn house(rounds: u32) -> House {
     House::new(rounds, &["one-thread-brigade"])
@@ -104,12 +104,9 @@ fn records_that_cannot_be_kept_leave_the_tables() {
 /// Ctrl-\, and what ends a process by default, leave no child of a child.
 #[test]
 fn a_command_and_its_children_end_with_whoever_started_it() {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let program = folder.path().join("async-brigade");
-    fs::hard_link(RUNNER, &program).unwrap();
     for signal in [Signal::SIGQUIT, Signal::SIGALRM] {
         let script = "sleep 1000 & setsid sleep 1001 & exec sleep 1002";
-        let program = Run::of(&program).flags("--tasks 2 --iters 1 --command");
+        let program = Run::of(build().join("async-brigade")).flags("--tasks 2 --iters 1 --command");
         let running = program.arg(script).start();
         until("the command runs", || running.count("sleep") == 3);
         running.signal(signal);

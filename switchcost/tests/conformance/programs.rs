@@ -52,8 +52,7 @@ programs! {
     stream_of_threads: "stream", "--tokens 10 --capacity 0 --repeater";
     stream_of_tasks: "stream", "--tokens 10 --on tokio";
     stream_of_tasks_to_the_main_thread: "stream", "--tokens 10 --on tokio --repeater --consumer block-on";
-    sleepers_that_are_threads: "sleepers", "--sleep 1ms --stack-depth 65536";
-    sleepers_that_are_threads_at_a_gate: "sleepers", "--sleep 1ms --gate";
+    sleepers_that_are_threads: "sleepers", "--sleep 1ms --gate --stack-depth 65536";
     sleepers_that_are_tasks: "sleepers", "--sleep 1ms --on tokio --stack-depth 65536";
     sleepers_that_are_tasks_at_a_gate: "sleepers", "--sleep 1ms --on tokio --gate";
     uring_brigade: "uring-brigade", "";

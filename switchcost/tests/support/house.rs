@@ -11,8 +11,8 @@ use std::process::Command;
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 
-use super::RUNNER;
 use super::process::Run;
+use super::{RUNNER, build};
 
 /// A program that follows the contract and measures nothing: each sample is `$ns`. `$BEFORE` stands for what it does
 /// before it answers a request; it may set the sample and a further field.
@@ -40,9 +40,6 @@ echo '{"at":"ended","teardown_ns":1}'
 
 /// A program and its row of a plan.
 const ROW: &str = r#"
-    [program.$NAME]
-    run = ["$PATH"]
-
     [[section.row]]
     name = "row $NAME"
     program = "$NAME"
@@ -66,12 +63,17 @@ impl House {
         fs::hard_link(RUNNER, house.path("switchcost")).unwrap();
         let mut plan = format!("rounds = {rounds}\n[[section]]\ntitle = 'All'\nmetric = 'hop'\n");
         for program in programs {
-            let path = house.path(program);
-            plan += &ROW.replace("$NAME", program).replace("$PATH", &path.to_string_lossy());
+            plan += &ROW.replace("$NAME", program);
             house.fake(program, ":");
         }
         house.set_plan(&plan);
         house
+    }
+
+    /// With a program of this workspace beside the runner.
+    pub(crate) fn with(self, program: &str) -> Self {
+        fs::hard_link(build().join(program), self.path(program)).unwrap();
+        self
     }
 
     /// A path in it.
@@ -104,13 +106,9 @@ impl House {
         FAKE.replace("one-thread-brigade", program).replace("$BEFORE", before)
     }
 
-    /// A run of the runner. Its own programs are meant, whatever names it carries.
+    /// A run of the runner.
     pub(crate) fn switchcost(&self, flags: &str) -> Run {
-        let is_own = |word: &str| !word.contains(['/', '.']) && self.path(word).is_file();
-        let run = Run::of(self.path("switchcost")).folder(self.folder.path());
-        flags.split_whitespace().fold(run, |run, word| {
-            if is_own(word) { run.arg(format!("./{word}")) } else { run.arg(word) }
-        })
+        Run::of(self.path("switchcost")).folder(self.folder.path()).flags(flags)
     }
 
     /// A run of the plan into `out.jsonl`.
