@@ -55,6 +55,7 @@ programs! {
     sleepers_that_are_threads: "sleepers", "--sleep 1ms --gate --stack-depth 65536";
     sleepers_that_are_tasks: "sleepers", "--sleep 1ms --on tokio --stack-depth 65536";
     sleepers_that_are_tasks_at_a_gate: "sleepers", "--sleep 1ms --on tokio --gate";
+    smol_mem_brigade: "smol-mem-brigade", "";
     uring_brigade: "uring-brigade", "";
     uring_brigade_with_several_tokens: "uring-brigade", "--transport socketpair --tokens 2";
     blocking_strategies: "blocking-strategies", "";
@@ -144,9 +145,12 @@ fn cpp() {
 #[test]
 fn go() {
     let kinds = [
-        ("$bin/goroutine-brigade", ""),
+        ("$bin/goroutine-pairs", "--chains 3 --trips 2"),
         ("{programs}/arrivals --on $bin/goroutine-server", "--rate 1000"),
-        ("$bin/goroutine-mem-brigade", "--chains 3 --trips 2 --tokens 2"),
+        ("$bin/goroutine-mem-brigade", "--tokens 2"),
+        ("$bin/goroutine-pairs", "--chains 2 --over-memory"),
+        ("$bin/goroutine-stream", "--tokens 10"),
+        ("$bin/goroutine-sleepers", "--sleep 1ms --gate --stack-depth 4096"),
         ("$bin/goroutine-creation", ""),
     ];
     peers(&["go"], "cd go && go build -o $bin ./goroutine-...", &kinds);
