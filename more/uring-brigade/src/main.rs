@@ -17,11 +17,11 @@ mod setup;
 use std::{mem, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result};
-use brigade::{ChainFlags, StartGuard, StartLatch, Tokens, Transport, conclude};
+use brigade::{ChainFlags, Tokens, Transport, conclude};
 use contract::message::{Claim, Description, Runtime};
 use contract::{Flags, Pass, Program, Run};
 
-use ring::{End, Ring, Task};
+use ring::{End, Ring};
 use setup::{Setup, entries};
 
 /// Time switching between async tasks on io_uring: pass a byte along a chain of tasks joined by pipes
@@ -59,39 +59,33 @@ fn main() -> ExitCode {
 
 /// Builds the chain, drives it, and takes it down.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    let ring = Ring::new(cli.setup.open(entries(&cli.chain))?);
-    let mut tasks = Vec::new();
-    let driven = build(cli, &ring, &mut tasks).and_then(|mut driver| {
+    let mut ring = Ring::new(cli.setup.open(entries(&cli.chain))?);
+    let driven = build(cli, &mut ring).and_then(|mut driver| {
         while let Some(mut pass) = run.next_pass()? {
-            (driver, pass) = ring.join(ring.spawn(drive(driver, pass)))??;
+            (driver, pass) = ring.block_on(drive(driver, pass))??;
             run.finish(pass)?;
         }
         Ok(())
     });
     // The driver's ends are closed now, and the end of file runs along the chain.
-    conclude(driven, tasks.into_iter().map(|task| ring.join(task)?), run.sent())
+    conclude(driven, ring.join()?, run.sent())
 }
 
-/// Builds the chain, and waits until each task runs. Returns its driver.
-fn build(cli: &Cli, ring: &Ring, tasks: &mut Vec<Task<Result<u64>>>) -> Result<Driver> {
+/// Builds the chain: each task runs until its first read. Returns its driver.
+fn build(cli: &Cli, ring: &mut Ring) -> Result<Driver> {
     let n = cli.chain.tasks();
-    let mut latch = StartLatch::new(n);
     let (last, first) = cli.transport.link(n)?;
     let mut last = ring.end(last);
     for _ in 0..n {
         let (reader, writer) = cli.transport.link(n)?;
-        let from = mem::replace(&mut last, ring.end(reader));
-        tasks.push(ring.spawn(pass_on(from, ring.end(writer), latch.guard())));
-    }
-    while !latch.is_open()? {
-        ring.run_ready();
+        let (from, to) = (mem::replace(&mut last, ring.end(reader)), ring.end(writer));
+        ring.spawn(pass_on(from, to));
     }
     Ok(Driver { first: ring.end(first), last, tokens: Tokens::new(&cli.chain) })
 }
 
 /// A task of the chain: takes a byte, adds one, and hands it on, until the end of file.
-async fn pass_on(mut from: End, mut to: End, guard: StartGuard) -> Result<u64> {
-    guard.started();
+async fn pass_on(mut from: End, mut to: End) -> Result<u64> {
     let mut passed = 0;
     while let Some(byte) = from.read().await? {
         to.write(byte.wrapping_add(1)).await?;

@@ -11,27 +11,26 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::ptr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use anyhow::Context as _;
-use contract::console;
 use io_uring::{IoUring, opcode, squeue, types};
 use nix::errno::Errno;
 
-/// A spawned task: its result, once it has ended. A panic is an error.
-pub(crate) type Task<T> = Rc<Cell<Option<anyhow::Result<T>>>>;
-
-type Body = Pin<Box<dyn Future<Output = ()>>>;
+/// A task, until it has ended, or its result.
+enum Task {
+    Alive(Pin<Box<dyn Future<Output = anyhow::Result<u64>>>>),
+    Ended(anyhow::Result<u64>),
+}
 
 /// The executor.
 pub(crate) struct Ring {
     queue: Rc<Queue>,
-    /// Tasks by their numbers; one that has ended leaves a gap.
-    tasks: RefCell<Vec<Option<Body>>>,
+    /// Tasks by their numbers.
+    tasks: Vec<Task>,
 }
 
 /// The queues that the kernel shares with the program, and the tasks that are ready.
@@ -65,7 +64,7 @@ impl Ring {
     pub(crate) fn new(io: IoUring) -> Self {
         let io = RefCell::new(io);
         let queue = Queue { io, ready: RefCell::default(), current: Cell::new(0) };
-        Ring { queue: Rc::new(queue), tasks: RefCell::default() }
+        Ring { queue: Rc::new(queue), tasks: Vec::new() }
     }
 
     /// End of a link with this blocking descriptor.
@@ -75,51 +74,68 @@ impl Ring {
         End { queue: Rc::clone(&self.queue), operation }
     }
 
-    /// Starts a task.
-    pub(crate) fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
-        let task = Task::default();
-        let result = Rc::clone(&task);
-        let body = async move {
-            let mut future = pin!(future);
-            let caught =
-                poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-                    Ok(poll) => poll.map(Ok),
-                    Err(panic) => Poll::Ready(Err(console::panic_error(&*panic))),
-                });
-            result.set(Some(caught.await));
-        };
-        let mut tasks = self.tasks.borrow_mut();
-        self.queue.ready.borrow_mut().push_back(tasks.len());
-        tasks.push(Some(Box::pin(body)));
-        task
-    }
-
-    /// Runs tasks that are ready.
-    pub(crate) fn run_ready(&self) {
-        let mut context = Context::from_waker(Waker::noop());
-        loop {
-            let Some(number) = self.queue.ready.borrow_mut().pop_front() else { return };
-            let Some(mut task) = self.tasks.borrow_mut()[number].take() else { continue };
-            self.queue.current.set(number);
-            if task.as_mut().poll(&mut context).is_pending() {
-                self.tasks.borrow_mut()[number] = Some(task);
-            }
+    /// Starts a task: it runs until it waits for the first time.
+    pub(crate) fn spawn(&mut self, task: impl Future<Output = anyhow::Result<u64>> + 'static) {
+        self.queue.ready.borrow_mut().push_back(self.tasks.len());
+        self.tasks.push(Task::Alive(Box::pin(task)));
+        while let Some(number) = self.queue.next_ready() {
+            self.poll(number);
         }
     }
 
-    /// Runs tasks until this one has ended; one that panicked is an error.
-    pub(crate) fn join<T: 'static>(&self, task: Task<T>) -> anyhow::Result<T> {
+    /// Runs tasks until `main` is over.
+    pub(crate) fn block_on<T>(&mut self, main: impl Future<Output = T>) -> anyhow::Result<T> {
+        let mut main = pin!(main);
+        self.queue.ready.borrow_mut().push_back(self.tasks.len());
         loop {
-            self.run_ready();
-            if let Some(result) = task.take() {
-                return result;
+            while let Some(number) = self.queue.next_ready() {
+                if number < self.tasks.len() {
+                    self.poll(number);
+                } else if let Poll::Ready(output) = main.as_mut().poll(&mut nobody()) {
+                    return Ok(output);
+                }
             }
             self.queue.enter(1).context("cannot wait for completions (io_uring_enter)")?;
         }
     }
+
+    /// Runs tasks until all have ended, and returns their results.
+    pub(crate) fn join(mut self) -> anyhow::Result<Vec<anyhow::Result<u64>>> {
+        while self.tasks.iter().any(|task| matches!(task, Task::Alive(_))) {
+            self.queue.enter(1).context("cannot wait for completions (io_uring_enter)")?;
+            while let Some(number) = self.queue.next_ready() {
+                self.poll(number);
+            }
+        }
+        let ended = self.tasks.into_iter().filter_map(|task| match task {
+            Task::Ended(result) => Some(result),
+            Task::Alive(_) => None,
+        });
+        Ok(ended.collect())
+    }
+
+    fn poll(&mut self, number: usize) {
+        if let Task::Alive(task) = &mut self.tasks[number]
+            && let Poll::Ready(result) = task.as_mut().poll(&mut nobody())
+        {
+            self.tasks[number] = Task::Ended(result);
+        }
+    }
+}
+
+/// A task's context: nobody wakes it but a completion.
+fn nobody() -> Context<'static> {
+    Context::from_waker(Waker::noop())
 }
 
 impl Queue {
+    /// Number of the next task to poll, which its operations will name.
+    fn next_ready(&self) -> Option<usize> {
+        let number = self.ready.borrow_mut().pop_front()?;
+        self.current.set(number);
+        Some(number)
+    }
+
     /// Submits what was begun, waits for so many completions, and makes the tasks ready that wait for one.
     /// If it is to wait for none, it makes room for further submissions. A signal ends the wait early.
     fn enter(&self, want: usize) -> io::Result<()> {
@@ -216,7 +232,7 @@ mod tests {
 
     /// Runs a test on each kind of ring that this system has, with a submission queue of two entries
     /// and a completion queue of four.
-    fn on_small_rings(test: impl Fn(&Ring, Transport)) {
+    fn on_small_rings(test: impl Fn(Ring, Transport)) {
         for transport in [Transport::Pipe, Transport::Socketpair] {
             for is_polled in [false, true] {
                 let mut builder = IoUring::builder();
@@ -226,7 +242,7 @@ mod tests {
                     builder.setup_single_issuer().setup_defer_taskrun();
                 }
                 if let Ok(io) = builder.setup_cqsize(4).build(2) {
-                    test(&Ring::new(io), transport);
+                    test(Ring::new(io), transport);
                 }
             }
         }
@@ -234,25 +250,25 @@ mod tests {
 
     #[test]
     fn no_completion_is_lost_if_many_find_no_room() {
-        on_small_rings(|ring, transport| {
-            let mut tasks = Vec::new();
+        on_small_rings(|mut ring, transport| {
             for _ in 0..100 {
                 let (reader, writer) = transport.link(100).unwrap();
                 let (mut from, mut to) = (ring.end(reader), ring.end(writer));
-                tasks.push(ring.spawn(async move {
+                ring.spawn(async move {
                     let mut sum = 0;
-                    while let Some(token) = from.read().await.unwrap() {
-                        sum += u32::from(token);
+                    while let Some(token) = from.read().await? {
+                        sum += u64::from(token);
                     }
-                    sum
-                }));
+                    Ok(sum)
+                });
                 ring.spawn(async move {
                     for k in 1..=50 {
-                        to.write(k).await.unwrap();
+                        to.write(k).await?;
                     }
+                    Ok(50 * 51 / 2)
                 });
             }
-            assert!(tasks.into_iter().all(|task| ring.join(task).unwrap() == 50 * 51 / 2));
+            assert!(ring.join().unwrap().into_iter().all(|sum| sum.unwrap() == 50 * 51 / 2));
         });
     }
 }
