@@ -1,7 +1,148 @@
-//! The program's executable.
+//! Requests reach a TCP echo server over loopback, on a schedule that waits for no response.
+//!
+//! The server is a process of its own (`server.rs`): a thread per connection, Tokio with a task per connection, or any
+//! program. This process is the client, in one thread: it keeps `--tasks` connections open, sends `--rate` requests per
+//! second, after exponential gaps, to one connection after the other, and sleeps in between. The server returns each
+//! request as it is, so that a response proves its own work.
+//!
+//! One iteration is a window of 50 ms, or of four requests if these take longer. Its sample is the **CPU time of the
+//! server per request**: the increase of the server's CPU clock over the window, divided by the requests. CPU times,
+//! switches and memory that a runner reads are the server's alone. Left out: what the client does, and the check of
+//! the responses.
+//!
+//! `response` is the time from a request's *scheduled* arrival until the client has its response: a request that is
+//! sent late, or waits behind others, counts in full (no coordinated omission). `sent_late` is the client's own share
+//! of it. A rate that client and server cannot reach on these CPUs is an error.
+//!
+//! This is no model of a network: loopback has no interrupts of a device, and client and server share the CPUs.
 
+mod client;
+mod server;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Parser;
+use contract::message::{Description, Need, Needs, PassKind};
+use contract::units::Bytes;
+use contract::{BadUsage, Defaults, Flags, Program, Run};
+use nix::unistd::{AccessFlags, access};
+use runtime::RuntimeFlags;
+
+use client::Client;
+use server::{On, Server};
+
+/// Measure the CPU time that a TCP echo server takes per request, with a thread or an async task per connection
+#[derive(Parser)]
+#[command(mut_arg("tasks", |arg| arg.help("Number of connections").visible_alias("connections")))]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    /// Server: thread, a thread per connection; tokio, an async task per connection; tokio-spawn, also a task per
+    /// request; or the path of a single-process program that prints one line with the name, flavor and version of its
+    /// runtime, and accepts connections on standard input
+    #[arg(long, value_name = "SERVER", default_value = "tokio")]
+    on: On,
+    /// Requests per second over all connections together
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "5000", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    rate: u32,
+    /// Size of a request and of its response
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "32", value_parser = size)]
+    size: Bytes,
+    /// Multiplications that the server does per request, one after the other
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "0")]
+    work: u32,
+    /// Tokio's worker threads [default: TOKIO_WORKER_THREADS, or one per CPU]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
+    workers: Option<u32>,
+}
+
+fn size(text: &str) -> Result<Bytes, String> {
+    match text.parse()? {
+        // A request begins with its number.
+        size @ Bytes(8..=0x0010_0000) => Ok(size),
+        size => Err(format!("{size}: a request has from 8 B to 1 MiB")),
+    }
+}
+
+impl Program for Cli {
+    const DEFAULTS: Defaults = Defaults { tasks: 200, iters: 60, warmup: 5 };
+
+    fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    fn describe(&self) -> anyhow::Result<Description> {
+        if self.workers.is_some() && !self.on.is_tokio() {
+            return Err(BadUsage::new(
+                "--workers: only Tokio has worker threads: drop it, or use --on tokio",
+            ));
+        }
+        if let On::Program(path) = &self.on
+            && let Err(e) = access(path, AccessFlags::X_OK)
+        {
+            return Err(BadUsage::new(format!("--on {}: {}", path.display(), e.desc())));
+        }
+        if self.work > 0 && matches!(self.on, On::Program(_)) {
+            return Err(BadUsage::new("--work: a program of your own does its own work: drop it"));
+        }
+        let threads = u64::from(self.on == On::Thread);
+        let size = self.size.0;
+        let described = Description {
+            arrivals: Some(client::requests(self.rate)),
+            passes: vec![PassKind { settle: 0, ..PassKind::main() }],
+            needs: Needs {
+                descriptors: Need::new(32, 1),
+                threads: Need::new(16, threads),
+                maps: Need::new(128, 4 * threads),
+                // Two sockets and their queues, the buffers, and a thread with its stack.
+                bytes: Need::new(32 << 20, (16 << 10) + 4 * size + threads * (40 << 10)),
+                space: Need::new(0, threads * (2 << 20)),
+            },
+            ..Description::new("arrivals", &self.flags, self.on.claim())
+        };
+        if self.on.is_tokio() {
+            return RuntimeFlags::multi_thread(self.workers).describe(described);
+        }
+        Ok(described)
+    }
+}
 
 fn main() -> ExitCode {
-    arrivals::main()
+    contract::main(measure)
+}
+
+fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context(
+        "cannot listen on 127.0.0.1: if this is a network namespace, run `ip link set lo up`",
+    )?;
+    let address = listener.local_addr()?;
+    // While there is one thread.
+    let mut server = Server::fork(cli, listener)?;
+    run.set_measured(vec![server.pid()]);
+    let driven = drive(cli, run, &mut server, address);
+    driven.map_err(|e| server.process.explain(e))
+}
+
+fn drive(cli: &Cli, run: &mut Run, server: &mut Server, address: SocketAddr) -> anyhow::Result<()> {
+    run.set_runtime(server.runtime(&cli.on)?);
+    let mut client = Client::connect(cli, address)?;
+    let requests = client::requests(cli.rate);
+    while let Some(mut pass) = run.next_pass()? {
+        while pass.next_iteration().is_some() {
+            let before = server.cpu_time()?;
+            if !client.send_and_receive(requests, pass.is_timed())? {
+                continue;
+            }
+            // The server has yet to go to sleep.
+            thread::sleep(Duration::from_millis(1));
+            pass.record((server.cpu_time()? - before) / requests as u32);
+        }
+        run.finish(pass)?;
+    }
+    client.times().into_iter().for_each(|(name, times)| run.add_extra(name, times));
+    Ok(())
 }

@@ -3,7 +3,7 @@
 //! One iteration: a batch of N operations, each in a Tokio task of its own; a task on the same runtime
 //! spawns them one after the other and awaits them all. With `--driver block-on` the main thread spawns
 //! them, from outside of the runtime, and waits for one more task that awaits them all. `--operation` says
-//! what an operation does (`operation.rs`), `--strategy` where it is done (`lib/blocking`).
+//! what an operation does (`operation.rs`), `--strategy` where it is done (`strategy.rs`).
 //!
 //! Timed: the N calls of `tokio::spawn`, the operations, and the N joins. Left out: drawing the
 //! operations, and the check of what each returned.
