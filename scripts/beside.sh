@@ -115,6 +115,7 @@ original() {
 }
 
 tools() {
+    cargo build --quiet --release --locked --package process-brigade
     checkout https://github.com/antonblanchard/will-it-scale target/will-it-scale 75f66e4
     make --silent -C target/will-it-scale context_switch1_processes >/dev/null
     pairs_of 'perf bench sched pipe' 'one CPU' perf_pipe round_trip
@@ -141,7 +142,6 @@ calls() {
     calls_of 'task over pipes' 5100 target/release/async-brigade $few
     calls_of 'task over channels, one thread' 501000 "${chain[@]}"
     calls_of 'task over channels, several threads' 501000 "${chain[@]}" --flavor multi-thread
-    calls_of 'task over channels, several threads, driver in block_on' 501000 "${chain[@]}" --flavor multi-thread --driver block-on
     their_programs 4a1046c
     calls_of 'original, Tokio 0.2.19, one thread' 5012505 "$theirs/target/release/async-mem-brigade"
 }

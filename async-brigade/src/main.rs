@@ -13,7 +13,7 @@
 use std::{io, mem, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result};
-use brigade::{ChainFlags, StartGuard, StartLatch, Tokens, Transport, conclude};
+use brigade::{LinkFlags, StartGuard, StartLatch, Tokens, conclude};
 use contract::message::{Claim, Description};
 use contract::{Flags, Pass, Program, Run};
 use runtime::{AsyncReader, AsyncWriter, RuntimeFlags, io_needs, join, link, wait_for};
@@ -25,10 +25,7 @@ use tokio::task::JoinHandle;
 #[command(mut_arg("tasks", |arg| arg.help("Number of async tasks in the chain")))]
 struct Cli {
     #[command(flatten)]
-    chain: ChainFlags,
-    /// Kind of link between tasks
-    #[arg(long, value_enum, default_value = "pipe")]
-    transport: Transport,
+    links: LinkFlags,
     /// Bytes that each read asks for; a read that returns all of them is followed by another one, which finds the link empty
     #[arg(long, value_name = "BYTES", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1 << 16), help_heading = "Advanced")]
     read_buffer: u32,
@@ -38,13 +35,12 @@ struct Cli {
 
 impl Program for Cli {
     fn flags(&self) -> &Flags {
-        &self.chain.flags
+        &self.links.chain.flags
     }
 
     fn describe(&self) -> Result<Description> {
-        let links = self.transport.needs(&self.chain, Claim::UserSwitch)?;
-        let needs = links + io_needs(self.read_buffer as usize);
-        self.runtime.describe(self.chain.describe("async-brigade", Claim::UserSwitch, needs))
+        let needs = io_needs(self.read_buffer as usize);
+        self.runtime.describe(self.links.describe("async-brigade", Claim::UserSwitch, needs)?)
     }
 }
 
@@ -70,11 +66,11 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
 
 /// Builds the chain, and waits until each task runs. Returns its driver.
 async fn build(cli: &Cli, tasks: &mut Vec<JoinHandle<io::Result<u64>>>) -> Result<Driver> {
-    let n = cli.chain.tasks();
+    let n = cli.links.tasks();
     let mut latch = StartLatch::new(n);
-    let (mut last, first) = link(cli.transport, n)?;
+    let (mut last, first) = link(&cli.links)?;
     for _ in 0..n {
-        let (reader, to) = link(cli.transport, n)?;
+        let (reader, to) = link(&cli.links)?;
         let (from, guard) = (mem::replace(&mut last, reader), latch.guard());
         tasks.push(match cli.read_buffer {
             1 => tokio::spawn(pass_on(from, to, [0], guard)),
@@ -83,7 +79,7 @@ async fn build(cli: &Cli, tasks: &mut Vec<JoinHandle<io::Result<u64>>>) -> Resul
         });
     }
     wait_for(&mut latch).await?;
-    Ok(Driver { first, last, tokens: Tokens::new(&cli.chain) })
+    Ok(Driver { first, last, tokens: Tokens::new(&cli.links.chain) })
 }
 
 /// A task of the chain: takes what bytes there are, adds one to each, and hands them on, until the end of file.

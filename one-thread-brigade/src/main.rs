@@ -17,8 +17,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::{fs::File, mem, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use brigade::{ChainFlags, Tokens, Transport};
-use contract::message::{Claim, Description};
+use brigade::{LinkFlags, Tokens};
+use contract::message::{Claim, Description, Needs};
 use contract::{Flags, Pass, Program};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -29,10 +29,7 @@ use nix::unistd::{read, write};
 #[command(mut_arg("tasks", |arg| arg.help("Number of tasks that the one thread stands in for")))]
 struct Cli {
     #[command(flatten)]
-    chain: ChainFlags,
-    /// Kind of link
-    #[arg(long, value_enum, default_value = "pipe")]
-    transport: Transport,
+    links: LinkFlags,
     /// Use non-blocking links, with an epoll_wait before each read: the baseline of async-brigade
     #[arg(long)]
     nonblocking: bool,
@@ -40,12 +37,11 @@ struct Cli {
 
 impl Program for Cli {
     fn flags(&self) -> &Flags {
-        &self.chain.flags
+        &self.links.chain.flags
     }
 
     fn describe(&self) -> Result<Description> {
-        let needs = self.transport.needs(&self.chain, Claim::NoSwitch)?;
-        Ok(self.chain.describe("one-thread-brigade", Claim::NoSwitch, needs))
+        self.links.describe("one-thread-brigade", Claim::NoSwitch, Needs::default())
     }
 }
 
@@ -59,7 +55,7 @@ struct Links {
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run| {
         let mut links = links(cli)?;
-        let mut tokens = Tokens::new(&cli.chain);
+        let mut tokens = Tokens::new(&cli.links.chain);
         let epoll = cli.nonblocking.then(|| watch(&links)).transpose()?;
         while let Some(mut pass) = run.next_pass()? {
             match &epoll {
@@ -74,7 +70,7 @@ fn main() -> ExitCode {
 
 /// Makes the links of a chain.
 fn links(cli: &Cli) -> Result<Links> {
-    let (n, transport) = (cli.chain.tasks(), cli.transport);
+    let (n, transport) = (cli.links.tasks(), cli.links.transport);
     let link = || if cli.nonblocking { transport.nonblocking_link(n) } else { transport.link(n) };
     let (mut last, first) = link()?;
     let mut tasks = Vec::new();

@@ -13,9 +13,7 @@ use std::io::{self, Read, Write};
 use std::{fs::File, mem, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result};
-use brigade::{
-    ChainFlags, Placement, StackFlags, StartLatch, Tokens, Transport, conclude, join, pin,
-};
+use brigade::{LinkFlags, StartLatch, ThreadFlags, Tokens, conclude, join, pin};
 use contract::message::{Claim, Description};
 use contract::{Flags, Program, Run};
 
@@ -24,25 +22,18 @@ use contract::{Flags, Program, Run};
 #[command(mut_arg("tasks", |arg| arg.help("Number of threads in the chain")))]
 struct Cli {
     #[command(flatten)]
-    chain: ChainFlags,
-    /// Kind of link between threads
-    #[arg(long, value_enum, default_value = "pipe")]
-    transport: Transport,
-    /// CPUs of the threads
-    #[arg(long, value_enum, default_value = "free")]
-    placement: Placement,
+    links: LinkFlags,
     #[command(flatten)]
-    stack: StackFlags,
+    threads: ThreadFlags,
 }
 
 impl Program for Cli {
     fn flags(&self) -> &Flags {
-        &self.chain.flags
+        &self.links.chain.flags
     }
 
     fn describe(&self) -> Result<Description> {
-        let needs = self.transport.needs(&self.chain, Claim::KernelSwitch)? + self.stack.needs();
-        Ok(self.chain.describe("thread-brigade", Claim::KernelSwitch, needs))
+        self.links.describe("thread-brigade", Claim::KernelSwitch, self.threads.stack.needs())
     }
 }
 
@@ -52,15 +43,15 @@ fn main() -> ExitCode {
 
 /// Builds the chain, drives it, and takes it down.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    let n = cli.chain.tasks();
-    let cpus = cli.placement.cpus(n + 1)?;
+    let n = cli.links.tasks();
+    let cpus = cli.threads.placement.cpus(n + 1)?;
     let mut latch = StartLatch::new(n);
     let mut threads = Vec::new();
-    let (mut last, first) = cli.transport.link(n)?;
+    let (mut last, first) = cli.links.link()?;
     for &cpu in &cpus[1..] {
-        let (reader, to) = cli.transport.link(n)?;
+        let (reader, to) = cli.links.link()?;
         let (from, guard) = (mem::replace(&mut last, reader), latch.guard());
-        threads.push(cli.stack.spawn(n, move || {
+        threads.push(cli.threads.stack.spawn(n, move || {
             pin(cpu)?;
             guard.started();
             pass_on(from, to)
@@ -68,7 +59,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     }
     pin(cpus[0]).context("cannot pin the driver")?;
     // The driver's ends are closed when it returns, and the end of file runs along the chain.
-    let driven = latch.wait().and_then(|()| drive(run, first, last, Tokens::new(&cli.chain)));
+    let driven = latch.wait().and_then(|()| drive(run, first, last, Tokens::new(&cli.links.chain)));
     conclude(driven, threads.into_iter().map(|thread| Ok(join(thread)??)), run.sent())
 }
 

@@ -14,12 +14,12 @@ mod slot;
 mod stack;
 mod token;
 
-pub use flags::ChainFlags;
+pub use flags::{ChainFlags, LinkFlags};
 pub use gate::{Gate, wait_at};
 pub use latch::{StartGuard, StartLatch};
 pub use link::Transport;
 pub use placement::{Placement, allowed_cpus, pin, restrict};
 pub use proof::conclude;
 pub use slot::{FutexReceiver, FutexSender, futex_link};
-pub use stack::{StackFlags, join, worker_needs};
+pub use stack::{StackFlags, ThreadFlags, join, worker_needs};
 pub use token::Tokens;

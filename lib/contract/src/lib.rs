@@ -8,6 +8,7 @@ pub mod console;
 pub mod flags;
 pub mod limits;
 pub mod message;
+mod pass;
 mod request;
 mod run;
 pub mod samples;
@@ -22,10 +23,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::Parser;
+use clap::{ArgMatches, Parser};
 
 pub use flags::{Defaults, Flags};
-pub use run::{Pass, Run, Step};
+pub use pass::Pass;
+pub use run::{Run, Step};
 
 use message::{Answer, Description};
 
@@ -84,17 +86,41 @@ impl std::error::Error for Interrupted {}
 
 /// Parses the command line, and has `measure` build the work, run it and take it down. It returns when
 /// all tasks have ended, with an error if anything was not as it should be.
-pub fn main<P: Program>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> ExitCode {
+pub fn main<P: Program + 'static>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> ExitCode {
+    follow(P::DEFAULTS.apply(P::command()), &|matches| {
+        let program = P::from_arg_matches(matches)?;
+        Ok(Parsed {
+            flags: program.flags().clone(),
+            description: program.describe(),
+            measure: Box::new(move |run| measure(&program, run)),
+        })
+    })
+}
+
+/// A command line that was understood. What follows it is compiled once, and not for each program.
+struct Parsed {
+    flags: Flags,
+    description: anyhow::Result<Description>,
+    measure: Measure,
+}
+
+/// Builds the work, runs it and takes it down.
+type Measure = Box<dyn FnOnce(&mut Run) -> anyhow::Result<()>>;
+
+fn follow(
+    command: clap::Command,
+    parse: &dyn Fn(&ArgMatches) -> Result<Parsed, clap::Error>,
+) -> ExitCode {
     let installed = signals::install_in_program().context("cannot handle signals");
-    let command = P::DEFAULTS.apply(P::command()).version(env!("CARGO_PKG_VERSION"));
     let name = command.get_name().to_owned();
-    let parsed = command.try_get_matches().and_then(|m| P::from_arg_matches(&m));
-    let program = match parsed {
-        Ok(program) => program,
+    let parsed =
+        command.version(env!("CARGO_PKG_VERSION")).try_get_matches().and_then(|m| parse(&m));
+    let parsed = match parsed {
+        Ok(parsed) => parsed,
         Err(e) => return refuse(&name, &e),
     };
     console::catch_panics();
-    match installed.and_then(|()| start(&program, measure)) {
+    match installed.and_then(|()| start(parsed)) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             console::say(&format!("{name}: {error:#}"));
@@ -126,20 +152,16 @@ fn refuse(name: &str, error: &clap::Error) -> ExitCode {
 }
 
 /// Describes the work or measures it. Returns the exit status.
-fn start<P: Program>(
-    program: &P,
-    measure: fn(&P, &mut Run) -> anyhow::Result<()>,
-) -> anyhow::Result<u8> {
-    let description = program.describe()?;
-    let flags = program.flags();
+fn start(Parsed { flags, description, measure }: Parsed) -> anyhow::Result<u8> {
+    let description = description?;
     if flags.describe {
         let line = serde_json::to_string(&description)? + "\n";
         console::show(&line).context("cannot print the description")?;
         return Ok(0);
     }
-    let mut run = Run::new(flags, description);
+    let mut run = Run::new(&flags, description);
     let outcome = limits::check(&run.description).and_then(|()| {
-        catch_unwind(AssertUnwindSafe(|| measure(program, &mut run)))
+        catch_unwind(AssertUnwindSafe(|| measure(&mut run)))
             .unwrap_or_else(|panic| Err(console::panic_error(&*panic)))
     });
     if flags.controlled {

@@ -1,5 +1,4 @@
-//! Phases of a run. All of this module's work is outside the timed spans: a program's loop is that of
-//! examples/rendezvous-brigade.rs.
+//! Phases of a run. All of this module's work is outside the timed spans.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,9 +13,8 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::flags::Flags;
-use crate::message::{
-    Answer, Description, Extra, MOST_SAMPLES, Request, Runtime, SETTLE_MS, Usage,
-};
+use crate::message::{Answer, Description, Extra, Request, Runtime, SETTLE_MS};
+use crate::pass::Pass;
 use crate::samples::Recorder;
 use crate::{command, console, signals};
 
@@ -123,7 +121,9 @@ impl Run {
     /// Next step of a program that creates its tasks for it.
     pub fn next_step(&mut self) -> anyhow::Result<Option<Step>> {
         // The memory of the samples is touched before anybody is told that the program is ready.
-        let mut pass = Box::new(self.new_pass());
+        let has_usage = self.measured == [std::process::id() as i32];
+        let iterations = Arc::clone(&self.iterations);
+        let mut pass = Box::new(Pass::new(iterations, has_usage, self.flags.controlled));
         if self.setup.is_none() {
             self.setup = Some(self.started.elapsed());
             if self.flags.warmup > 0 {
@@ -160,21 +160,6 @@ impl Run {
                 Ok(Some(Step::Pass(pass)))
             }
         }
-    }
-
-    fn new_pass(&self) -> Pass {
-        let mut pass = Pass {
-            iterations: Arc::clone(&self.iterations),
-            has_usage: self.measured == [std::process::id() as i32],
-            ..Pass::default()
-        };
-        if self.flags.controlled {
-            pass.samples_ns = vec![u64::MAX; MOST_SAMPLES as usize];
-            pass.samples_ns.clear();
-        } else {
-            pass.recorder = Some(Box::default());
-        }
-        pass
     }
 
     /// Makes it the pass that a request names, with untimed iterations after the wait for it.
@@ -257,92 +242,6 @@ impl Run {
                 return Ok(Request::End);
             }
             self.received.extend(&bytes[..read]);
-        }
-    }
-}
-
-/// Iterations in a row: untimed ones first, then timed ones.
-#[derive(Debug, Default)]
-pub struct Pass {
-    /// Name that was asked for; `None` for the warm-up, and for a program alone.
-    name: Option<String>,
-    /// Number of iterations begun in the run.
-    iterations: Arc<AtomicU64>,
-    /// Untimed iterations that are left.
-    untimed: u64,
-    /// End of the untimed iterations, if all of them take longer.
-    until: Option<Instant>,
-    /// Timed iterations that are left.
-    timed: u64,
-    is_timed: bool,
-    /// For a runner: each sample, in ns.
-    samples_ns: Vec<u64>,
-    /// For a person: any number of samples, summed up.
-    pub(crate) recorder: Option<Box<Recorder>>,
-    first: Option<Duration>,
-    /// True if this process does all of the work.
-    has_usage: bool,
-    before: Option<Usage>,
-    pub(crate) usage: Option<Usage>,
-    /// Distributions that were measured beside the iterations.
-    pub(crate) extra: Extra,
-}
-
-impl Pass {
-    /// True if it is the pass of this name.
-    pub fn is(&self, name: &str) -> bool {
-        self.name.as_deref() == Some(name)
-    }
-
-    /// Number of the next iteration, counted over all passes; `None` after the last one, or at a
-    /// signal. The usage of the process is read before the first timed one and after the last.
-    #[must_use]
-    pub fn next_iteration(&mut self) -> Option<u64> {
-        let settling = self.untimed > 0 && self.until.is_none_or(|until| Instant::now() < until);
-        if signals::received().is_some() || (!settling && self.timed == 0) {
-            if let (Some(before), Some(now)) = (self.before.take(), Usage::now()) {
-                self.usage = Some(now.since(before));
-            }
-            return None;
-        }
-        if settling {
-            self.untimed -= 1;
-        } else {
-            self.untimed = 0;
-            self.timed -= 1;
-            if !self.is_timed {
-                self.is_timed = true;
-                self.before = self.has_usage.then(Usage::now).flatten();
-            }
-        }
-        Some(self.iterations.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// Iterations that have not begun.
-    pub fn left(&self) -> u64 {
-        self.untimed + self.timed
-    }
-
-    /// Adds a distribution that was measured beside the iterations, if there are samples of it.
-    pub fn add_extra(&mut self, name: &str, samples: &Recorder) {
-        let distribution = samples.distribution();
-        self.extra.extend(distribution.map(|distribution| (name.to_owned(), distribution)));
-    }
-
-    /// True if the iteration begun last is a sample.
-    pub fn is_timed(&self) -> bool {
-        self.is_timed
-    }
-
-    /// Takes the time of the next iteration that has begun; that of an untimed one is dropped.
-    pub fn record(&mut self, elapsed: Duration) {
-        self.first.get_or_insert(elapsed);
-        if self.is_timed {
-            let ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-            match &mut self.recorder {
-                Some(recorder) => recorder.record(ns),
-                None => self.samples_ns.push(ns),
-            }
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use crate::message::{Description, Distribution};
-use crate::run::{Pass, Run};
+use crate::pass::Pass;
+use crate::run::Run;
 use crate::units::Nanos;
 
 /// The original experiment's two lines, then one line for each part of the result.

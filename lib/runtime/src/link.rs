@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use brigade::Transport;
+use brigade::{LinkFlags, Transport};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::unix::pipe;
 use tokio::net::{TcpStream, UnixStream};
@@ -32,10 +32,10 @@ pub enum AsyncWriter {
     Tcp(TcpStream),
 }
 
-/// A link of a chain of so many tasks: the end to read from and the end to write to. Call it within a runtime.
-pub fn link(transport: Transport, tasks: u32) -> anyhow::Result<(AsyncReader, AsyncWriter)> {
-    let (reader, writer): (OwnedFd, OwnedFd) = transport.nonblocking_link(tasks)?;
-    Ok(match transport {
+/// A link of a chain: the end to read from and the end to write to. Call it within a runtime.
+pub fn link(links: &LinkFlags) -> anyhow::Result<(AsyncReader, AsyncWriter)> {
+    let (reader, writer): (OwnedFd, OwnedFd) = links.transport.nonblocking_link(links.tasks())?;
+    Ok(match links.transport {
         Transport::Pipe => (
             AsyncReader::Pipe(pipe::Receiver::from_owned_fd(reader)?),
             AsyncWriter::Pipe(pipe::Sender::from_owned_fd(writer)?),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use brigade::{StartGuard, StartLatch, Transport};
+use brigade::{LinkFlags, StartGuard, StartLatch, Transport};
 use runtime::{AsyncReader, AsyncWriter, Flavor, join, link, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
@@ -29,9 +29,10 @@ pub(crate) fn pairs(cli: &Cli) -> Result<Vec<Pair>> {
 /// Builds a pair, and waits until each partner runs.
 fn pair(cli: &Cli, runtime: Arc<Runtime>) -> Result<Pair> {
     let (n, mut tasks) = (cli.flags.tasks, Tasks::new());
+    let links = LinkFlags { chain: cli.pair(), transport: Transport::Pipe };
     let driver = match cli.over {
         Over::Pipe => {
-            let build = build(n, || link(Transport::Pipe, n), pass_bytes, &mut tasks);
+            let build = build(n, || link(&links), pass_bytes, &mut tasks);
             driver(cli, &runtime, runtime.block_on(build)?, over_pipes)
         }
         Over::Memory => {

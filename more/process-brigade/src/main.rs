@@ -18,7 +18,7 @@ use std::io::{self, Read, Write};
 use std::{fs::File, mem, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result};
-use brigade::{ChainFlags, Placement, Tokens, Transport, conclude, pin};
+use brigade::{LinkFlags, Placement, Tokens, conclude, pin};
 use contract::message::{Claim, Description, Need, Needs};
 use contract::{Flags, Program, Run, limits};
 
@@ -29,10 +29,7 @@ use children::Children;
 #[command(mut_arg("tasks", |arg| arg.help("Number of processes in the chain")))]
 struct Cli {
     #[command(flatten)]
-    chain: ChainFlags,
-    /// Kind of link between processes
-    #[arg(long, value_enum, default_value = "pipe")]
-    transport: Transport,
+    links: LinkFlags,
     /// CPUs of the processes
     #[arg(long, value_enum, default_value = "free")]
     placement: Placement,
@@ -44,11 +41,11 @@ const PROCESS_BYTES: u64 = 160 << 10;
 
 impl Program for Cli {
     fn flags(&self) -> &Flags {
-        &self.chain.flags
+        &self.links.chain.flags
     }
 
     fn describe(&self) -> Result<Description> {
-        let links = self.transport.needs(&self.chain, Claim::KernelSwitch)?;
+        let links = self.links.transport.needs(&self.links.chain, Claim::KernelSwitch)?;
         let needs = Needs {
             // A child takes its ends with it, and the driver closes them.
             descriptors: Need::new(links.descriptors.fixed + 4 * links.descriptors.each, 0),
@@ -56,7 +53,7 @@ impl Program for Cli {
             bytes: links.bytes + Need::new(0, PROCESS_BYTES),
             ..links
         };
-        Ok(self.chain.describe("process-brigade", Claim::KernelSwitch, needs))
+        Ok(self.links.chain.describe("process-brigade", Claim::KernelSwitch, needs))
     }
 }
 
@@ -66,22 +63,23 @@ fn main() -> ExitCode {
 
 /// Builds the chain, drives it, and takes it down.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    let mut children = Children::new(cli.chain.tasks())?;
+    let mut children = Children::new(cli.links.tasks())?;
     let built = build(cli, &mut children);
     run.set_measured([vec![std::process::id() as i32], children.pids()].concat());
-    let driven = built.and_then(|(first, last)| drive(run, first, last, Tokens::new(&cli.chain)));
+    let driven =
+        built.and_then(|(first, last)| drive(run, first, last, Tokens::new(&cli.links.chain)));
     // The driver's ends are closed now, and the end of file runs along the chain.
     conclude(driven, children.join()?, run.sent())
 }
 
 /// Builds the chain, and waits until each process runs. Returns the driver's ends.
 fn build(cli: &Cli, children: &mut Children) -> Result<(File, File)> {
-    let n = cli.chain.tasks();
+    let n = cli.links.tasks();
     let cpus = cli.placement.cpus(n + 1)?;
-    let (last, first) = cli.transport.link(n)?;
+    let (last, first) = cli.links.link()?;
     let mut ends = vec![last, first];
     for &cpu in &cpus[1..] {
-        let (reader, to) = cli.transport.link(n)?;
+        let (reader, to) = cli.links.link()?;
         let from = mem::replace(&mut ends[0], reader);
         let forked = children.fork(|guard| {
             // A process that held the other ends open would keep the end of file from the chain.

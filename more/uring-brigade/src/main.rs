@@ -17,7 +17,7 @@ mod setup;
 use std::{mem, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result};
-use brigade::{ChainFlags, Tokens, Transport, conclude};
+use brigade::{LinkFlags, Tokens, conclude};
 use contract::message::{Claim, Description, Runtime};
 use contract::{Flags, Pass, Program, Run};
 
@@ -29,10 +29,7 @@ use setup::{Setup, entries};
 #[command(mut_arg("tasks", |arg| arg.help("Number of async tasks in the chain")))]
 struct Cli {
     #[command(flatten)]
-    chain: ChainFlags,
-    /// Kind of link between tasks
-    #[arg(long, value_enum, default_value = "pipe")]
-    transport: Transport,
+    links: LinkFlags,
     /// How the ring is set up
     #[arg(long, value_enum, default_value = "deferred")]
     setup: Setup,
@@ -40,15 +37,14 @@ struct Cli {
 
 impl Program for Cli {
     fn flags(&self) -> &Flags {
-        &self.chain.flags
+        &self.links.chain.flags
     }
 
     fn describe(&self) -> Result<Description> {
-        let links = self.transport.needs(&self.chain, Claim::UserSwitch)?;
-        let needs = links + self.setup.needs(entries(&self.chain));
+        let needs = self.setup.needs(entries(&self.links.chain));
         Ok(Description {
             runtime: Some(Runtime::one_thread("io_uring", None)),
-            ..self.chain.describe("uring-brigade", Claim::UserSwitch, needs)
+            ..self.links.describe("uring-brigade", Claim::UserSwitch, needs)?
         })
     }
 }
@@ -59,7 +55,7 @@ fn main() -> ExitCode {
 
 /// Builds the chain, drives it, and takes it down.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    let mut ring = Ring::new(cli.setup.open(entries(&cli.chain))?);
+    let mut ring = Ring::new(cli.setup.open(entries(&cli.links.chain))?);
     let driven = build(cli, &mut ring).and_then(|mut driver| {
         while let Some(mut pass) = run.next_pass()? {
             (driver, pass) = ring.block_on(drive(driver, pass))??;
@@ -73,15 +69,15 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
 
 /// Builds the chain: each task runs until its first read. Returns its driver.
 fn build(cli: &Cli, ring: &mut Ring) -> Result<Driver> {
-    let n = cli.chain.tasks();
-    let (last, first) = cli.transport.link(n)?;
+    let n = cli.links.tasks();
+    let (last, first) = cli.links.link()?;
     let mut last = ring.end(last);
     for _ in 0..n {
-        let (reader, writer) = cli.transport.link(n)?;
+        let (reader, writer) = cli.links.link()?;
         let (from, to) = (mem::replace(&mut last, ring.end(reader)), ring.end(writer));
         ring.spawn(pass_on(from, to));
     }
-    Ok(Driver { first: ring.end(first), last, tokens: Tokens::new(&cli.chain) })
+    Ok(Driver { first: ring.end(first), last, tokens: Tokens::new(&cli.links.chain) })
 }
 
 /// A task of the chain: takes a byte, adds one, and hands it on, until the end of file.

@@ -1,0 +1,108 @@
+//! One pass: what becomes a sample. A program's loop is that of examples/rendezvous-brigade.rs: the program reads the
+//! clock itself, around nothing but its work, and hands the time to [`Pass::record`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::message::{Extra, MOST_SAMPLES, Usage};
+use crate::samples::Recorder;
+use crate::signals;
+
+/// Iterations in a row: untimed ones first, then timed ones.
+#[derive(Debug, Default)]
+pub struct Pass {
+    /// Name that was asked for; `None` for the warm-up, and for a program alone.
+    pub(crate) name: Option<String>,
+    /// Number of iterations begun in the run.
+    iterations: Arc<AtomicU64>,
+    /// Untimed iterations that are left.
+    pub(crate) untimed: u64,
+    /// End of the untimed iterations, if all of them take longer.
+    pub(crate) until: Option<Instant>,
+    /// Timed iterations that are left.
+    pub(crate) timed: u64,
+    is_timed: bool,
+    /// For a runner: each sample, in ns.
+    pub(crate) samples_ns: Vec<u64>,
+    /// For a person: any number of samples, summed up.
+    pub(crate) recorder: Option<Box<Recorder>>,
+    pub(crate) first: Option<Duration>,
+    /// True if this process does all of the work.
+    has_usage: bool,
+    before: Option<Usage>,
+    pub(crate) usage: Option<Usage>,
+    /// Distributions that were measured beside the iterations.
+    pub(crate) extra: Extra,
+}
+
+impl Pass {
+    /// A pass of a run that has begun so many iterations. The memory of the samples is touched here.
+    pub(crate) fn new(iterations: Arc<AtomicU64>, has_usage: bool, is_controlled: bool) -> Self {
+        let mut pass = Pass { iterations, has_usage, ..Pass::default() };
+        if is_controlled {
+            pass.samples_ns = vec![u64::MAX; MOST_SAMPLES as usize];
+            pass.samples_ns.clear();
+        } else {
+            pass.recorder = Some(Box::default());
+        }
+        pass
+    }
+
+    /// True if it is the pass of this name.
+    pub fn is(&self, name: &str) -> bool {
+        self.name.as_deref() == Some(name)
+    }
+
+    /// Number of the next iteration, counted over all passes; `None` after the last one, or at a
+    /// signal. The usage of the process is read before the first timed one and after the last.
+    #[must_use]
+    pub fn next_iteration(&mut self) -> Option<u64> {
+        let settling = self.untimed > 0 && self.until.is_none_or(|until| Instant::now() < until);
+        if signals::received().is_some() || (!settling && self.timed == 0) {
+            if let (Some(before), Some(now)) = (self.before.take(), Usage::now()) {
+                self.usage = Some(now.since(before));
+            }
+            return None;
+        }
+        if settling {
+            self.untimed -= 1;
+        } else {
+            self.untimed = 0;
+            self.timed -= 1;
+            if !self.is_timed {
+                self.is_timed = true;
+                self.before = self.has_usage.then(Usage::now).flatten();
+            }
+        }
+        Some(self.iterations.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Iterations that have not begun.
+    pub fn left(&self) -> u64 {
+        self.untimed + self.timed
+    }
+
+    /// Adds a distribution that was measured beside the iterations, if there are samples of it.
+    pub fn add_extra(&mut self, name: &str, samples: &Recorder) {
+        let distribution = samples.distribution();
+        self.extra.extend(distribution.map(|distribution| (name.to_owned(), distribution)));
+    }
+
+    /// True if the iteration begun last is a sample.
+    pub fn is_timed(&self) -> bool {
+        self.is_timed
+    }
+
+    /// Takes the time of the next iteration that has begun; that of an untimed one is dropped.
+    pub fn record(&mut self, elapsed: Duration) {
+        self.first.get_or_insert(elapsed);
+        if self.is_timed {
+            let ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+            match &mut self.recorder {
+                Some(recorder) => recorder.record(ns),
+                None => self.samples_ns.push(ns),
+            }
+        }
+    }
+}
