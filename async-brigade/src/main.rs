@@ -4,11 +4,13 @@
 //! writes it into the next pipe; the driver reads it from the last pipe. That makes N + 1 hops, or K (N + 1) with
 //! `--tokens K`.
 //!
-//! Timed: per hop one write, two reads (the second finds nothing, and tells the task to wait; see `--read-buffer`), and
-//! the runtime's epoll_wait and own work. Left out: creating and awaiting the tasks, and the check of the bytes.
+//! Timed: each hop makes one epoll_wait, one read that returns the byte, one write, and one read that finds the pipe
+//! empty, after which the task waits (see `--read-buffer`). The runtime's own work is timed too: on the multi-thread
+//! scheduler, the default, it grows with the number of workers. Left out: creating and awaiting the tasks, and the check
+//! of the bytes.
 //!
-//! Not to be taken for a switch alone, which needs no system call (`async-mem-brigade`);
-//! `one-thread-brigade --nonblocking` makes the same system calls without tasks.
+//! Not to be taken for a switch between tasks, which needs no system call (`async-mem-brigade`). For pipes and one token,
+//! `one-thread-brigade --nonblocking` makes this program's system calls without its tasks.
 
 use std::{io, mem, process::ExitCode, time::Instant};
 
@@ -26,7 +28,7 @@ use tokio::task::JoinHandle;
 struct Cli {
     #[command(flatten)]
     links: LinkFlags,
-    /// Bytes that each read asks for; a read that returns all of them is followed by another one, which finds the link empty
+    /// Bytes that each read asks for: after a read that fills its buffer Tokio reads again before the task waits
     #[arg(long, value_name = "BYTES", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1 << 16), help_heading = "Advanced")]
     read_buffer: u32,
     #[command(flatten)]
@@ -53,7 +55,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let runtime = cli.runtime.build(|builder| builder.enable_io())?;
     let mut tasks = Vec::new();
     let driven = runtime.block_on(build(cli, &mut tasks)).and_then(|mut driver| {
-        // Between passes this thread waits outside the runtime for a request, where it holds no worker.
+        // Between passes this thread waits for a request outside the runtime, so that it blocks no worker.
         while let Some(mut pass) = run.next_pass()? {
             (driver, pass) = runtime.block_on(join(runtime.spawn(drive(driver, pass))))?;
             run.finish(pass)?;
@@ -74,7 +76,7 @@ async fn build(cli: &Cli, tasks: &mut Vec<JoinHandle<io::Result<u64>>>) -> Resul
         let (from, guard) = (mem::replace(&mut last, reader), latch.guard());
         tasks.push(match cli.read_buffer {
             1 => tokio::spawn(pass_on(from, to, [0], guard)),
-            // Written, so that it is resident before anything is timed.
+            // Not zeros, whose pages would not be resident before timing starts.
             size => tokio::spawn(pass_on(from, to, vec![u8::MAX; size as usize], guard)),
         });
     }

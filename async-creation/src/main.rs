@@ -3,12 +3,13 @@
 //! One iteration: a task on the same runtime spawns N tasks, each of which returns its own number at once, and awaits
 //! them.
 //!
-//! Timed: the N calls of `tokio::spawn`: allocating each task, and putting it into a queue. Left out: awaiting the tasks,
-//! and the check of their numbers.
+//! Timed: the N calls of `tokio::spawn`: allocating each task, and putting it into a queue. On the multi-thread
+//! scheduler, the default, this also wakes other workers, which run tasks meanwhile. Left out: awaiting the tasks, and the
+//! check of their numbers; CPU time and switches include them.
 //!
-//! For `hold` N tasks wait for nothing but their end.
+//! To be held, N tasks wait until they are aborted.
 //!
-//! Not to be taken for the cost of a task's whole life, which contains its polls, its join and the release of its memory.
+//! Not to be taken for the cost of a task's whole life: the time leaves out its join and the release of its memory.
 //! `floors --of boxed-future` creates futures without a runtime.
 
 use std::{future::pending, process::ExitCode, time::Instant};
@@ -38,7 +39,7 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> Result<Description> {
-        // The process without its tasks; each task, with its places in the driver's lists.
+        // 4 MiB for the process, and at most 512 bytes per task, with its handle in the driver's list.
         let needs = Needs { bytes: Need::new(4 << 20, 512), ..Needs::default() };
         let tasks = Description::new("async-creation", &self.flags, Claim::UserSwitch);
         self.runtime.describe(Description { needs, ..tasks })
@@ -55,7 +56,7 @@ fn main() -> ExitCode {
                     run.held()?;
                     runtime.block_on(release(held))?;
                 }
-                // Between passes this thread waits outside the runtime for a request, where it holds no worker.
+                // Between passes this thread waits for a request outside the runtime, so that it blocks no worker.
                 Step::Pass(pass) => {
                     run.finish(runtime.block_on(join(runtime.spawn(create(n, *pass))))?)?
                 }

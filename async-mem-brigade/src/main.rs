@@ -1,14 +1,15 @@
-//! A number travels through N Tokio tasks chained by channels: no I/O, no system call.
+//! A number travels through N Tokio tasks chained by channels: no I/O, and on one thread no system call.
 //!
 //! One iteration: the driver, an async task too, sends a number into the first channel; each task receives it, adds one,
 //! and sends it into the next channel; the driver receives it from the last channel. That makes N + 1 hops, or K (N + 1)
 //! with `--tokens K`. A channel holds one number.
 //!
-//! Timed: per hop a send, a wake-up by the runtime and a receive, and the runtime's work to run the next task. Left out:
-//! creating and awaiting the tasks, and the check of the numbers.
+//! Timed: each hop is a send, the wake-up of the next task, the runtime's work to run that task, and its receive. Left
+//! out: creating and awaiting the tasks, and the check of the numbers.
 //!
-//! Not to be taken for a switch alone, since a hop contains the work of a channel: `floors --of executor` does only what
-//! it must. On the multi-thread scheduler tasks may move between CPUs, and the time per hop contains that.
+//! Not to be taken for a switch alone, since a hop contains the channel's work: in `floors --of executor`, executor and
+//! links do only what a hop needs. The current-thread scheduler is the default; on the multi-thread scheduler, tasks may
+//! move between CPUs, and workers wake each other by futex(2).
 
 use std::io::{self, ErrorKind::BrokenPipe};
 use std::{mem, process::ExitCode, time::Instant};
@@ -32,7 +33,7 @@ struct Cli {
     runtime: RuntimeFlags,
 }
 
-/// Most bytes that a task and its channel take: after 32 numbers a channel has two blocks of 32 places.
+/// Upper bound of the bytes of a task and its channel, which has two blocks of 32 numbers from its 33rd number on.
 const TASK_BYTES: u64 = 2048;
 
 impl Program for Cli {
@@ -56,14 +57,14 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let runtime = cli.runtime.build(|builder| builder)?;
     let mut tasks = Vec::new();
     let driven = runtime.block_on(build(cli, &mut tasks)).and_then(|mut driver| {
-        // Between passes this thread waits outside the runtime for a request, where it holds no worker.
+        // Between passes this thread waits for a request outside the runtime, so that it blocks no worker.
         while let Some(mut pass) = run.next_pass()? {
             (driver, pass) = runtime.block_on(join(runtime.spawn(drive(driver, pass))))?;
             run.finish(pass)?;
         }
         Ok(())
     });
-    // The driver's ends are gone now, and the end runs along the chain.
+    // The driver is gone and with it the first channel's sender: the tasks end one after the other.
     conclude(driven, tasks.into_iter().map(|task| runtime.block_on(join(task))), run.sent())
 }
 
@@ -80,8 +81,8 @@ async fn build(cli: &Cli, tasks: &mut Vec<JoinHandle<io::Result<u64>>>) -> Resul
     Ok(Driver { first, last, tokens: Tokens::new(&cli.chain) })
 }
 
-/// A task of the chain: takes a number, adds one, and hands it on, until the end. It keeps the number until it is handed
-/// on: by rustc 1.95, `Some(number)` takes 4 % more time per hop.
+/// A task of the chain: takes a number, adds one, and hands it on, until the end. Compiled by rustc 1.95, `Some(number)`
+/// without `ref` would make a hop 4 % longer.
 async fn pass_on(
     mut from: Receiver<usize>,
     to: Sender<usize>,

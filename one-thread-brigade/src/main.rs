@@ -1,8 +1,8 @@
 //! The reads and writes of a brigade, all done by one thread: the baseline.
 //!
 //! One iteration: the thread writes a byte into the first of N + 1 pipes; for each of the N tasks that it stands in for,
-//! it reads the byte, adds one, and writes it into the next pipe; it reads it from the last pipe. No read ever waits, so
-//! nothing is switched to: what is left is the I/O.
+//! it reads the byte, adds one, and writes it into the next pipe; at the end it reads the byte from the last pipe. Every
+//! read finds its byte, so the kernel switches to no other thread, and only the I/O is timed.
 //!
 //! There are two baselines, for two brigades:
 //! - blocking (the default): one write and one read per hop, as in `thread-brigade`;
@@ -11,7 +11,8 @@
 //!
 //! Timed: those system calls. Left out: making the pipes, and the check of the bytes.
 //!
-//! Not to be taken for a floor of the brigades: a thread by itself keeps its caches warm.
+//! Not to be taken for the I/O's exact share of a brigade: this thread keeps its caches warm, so the difference also has
+//! the brigade's cache misses.
 
 use std::io::{ErrorKind, Read, Write};
 use std::{fs::File, mem, process::ExitCode, time::Instant};
@@ -91,7 +92,7 @@ fn drive(pass: &mut Pass, links: &mut Links, tokens: &mut Tokens<u8>) -> Result<
         bytes.chunks(1).try_for_each(|byte| first.write_all(byte))?;
         for (from, to) in &mut *tasks {
             for _ in 0..bytes.len() {
-                // Not read_exact and write_all, which make a hop 3 % longer.
+                // Bare calls, as in C: read_exact and write_all would make a hop 3 % longer.
                 ensure!(read(&*from, &mut byte)? == 1, "a link ended early");
                 ensure!(write(&*to, &[byte[0].wrapping_add(1)])? == 1, "a link took no byte");
             }
@@ -104,7 +105,7 @@ fn drive(pass: &mut Pass, links: &mut Links, tokens: &mut Tokens<u8>) -> Result<
     Ok(())
 }
 
-/// The same by calls that do not wait, with an epoll_wait before each link is read until nothing is left.
+/// The same through non-blocking links: calls epoll_wait once for each link, and then reads until the link is empty.
 fn drive_nonblocking(
     pass: &mut Pass,
     links: &mut Links,
@@ -119,12 +120,12 @@ fn drive_nonblocking(
         bytes.chunks(1).try_for_each(|byte| first.write_all(byte))?;
         for (place, (from, to)) in (0..).zip(&mut *tasks) {
             wait_for(epoll, place)?;
-            while has_byte(from, &mut byte)? {
+            while take_byte(from, &mut byte)? {
                 to.write_all(&[byte[0].wrapping_add(1)])?;
             }
         }
         wait_for(epoll, tasks.len() as u64)?;
-        while has_byte(last, &mut byte)? {
+        while take_byte(last, &mut byte)? {
             *bytes.get_mut(came).context("more bytes came out than went in")? = byte[0];
             came += 1;
         }
@@ -136,7 +137,7 @@ fn drive_nonblocking(
     Ok(())
 }
 
-/// Has epoll watch the links, each known by its place: edge-triggered, as Tokio's I/O driver does.
+/// Makes an epoll that watches every link edge-triggered, as Tokio does. An event carries the place of its link.
 fn watch(links: &Links) -> Result<Epoll> {
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
     let readers = links.tasks.iter().map(|(from, _)| from).chain([&links.last]);
@@ -147,7 +148,7 @@ fn watch(links: &Links) -> Result<Epoll> {
     Ok(epoll)
 }
 
-/// Waits until a link can be read; no other link may be ready.
+/// Waits for an event, and fails if it is not for this link.
 fn wait_for(epoll: &Epoll, place: u64) -> Result<()> {
     let mut events = [EpollEvent::empty()];
     while let Err(error) = epoll.wait(&mut events, EpollTimeout::NONE) {
@@ -157,8 +158,8 @@ fn wait_for(epoll: &Epoll, place: u64) -> Result<()> {
     Ok(())
 }
 
-/// Reads a byte; false if nothing is left.
-fn has_byte(from: &mut File, byte: &mut [u8; 1]) -> Result<bool> {
+/// Takes a byte; false if nothing is left.
+fn take_byte(from: &mut File, byte: &mut [u8; 1]) -> Result<bool> {
     match from.read(byte) {
         Ok(0) => bail!("a link ended early"),
         Ok(_) => Ok(true),

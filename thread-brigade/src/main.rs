@@ -6,8 +6,9 @@
 //! Timed: one write and one read per hop, and what the kernel does to run the next thread. Left out: creating and
 //! joining the threads, and the check of the bytes.
 //!
-//! Not to be taken for a context switch alone: `one-thread-brigade` times the write and the read by themselves. A thread
-//! that is woken on another CPU may start while its waker still runs.
+//! Not to be taken for a context switch alone: `one-thread-brigade` times the write and the read by themselves. If the
+//! kernel wakes a thread on another CPU, that thread may start while its waker still runs (see `--placement`). Several
+//! tokens share switches, so that the time per hop is then no latency.
 
 use std::io::{self, Read, Write};
 use std::{fs::File, mem, process::ExitCode, time::Instant};
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     contract::main(measure)
 }
 
-/// Builds the chain, drives it, and takes it down.
+/// Builds the chain, has it driven, and takes it down.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let n = cli.links.tasks();
     let cpus = cli.threads.placement.cpus(n + 1)?;

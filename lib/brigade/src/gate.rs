@@ -26,7 +26,8 @@ impl Gate {
         Arc::clone(&self.reader)
     }
 
-    /// Wakes so many threads, one by one: the end of file would wake all at once, to wait for one another.
+    /// Writes a byte for each of so many threads, which wake one by one. The end of file would wake all of them at once,
+    /// to contend for the pipe's lock.
     pub fn open(mut self, threads: u32) -> anyhow::Result<()> {
         self.writer.write_all(&vec![0; threads as usize]).context("cannot wake the threads")
     }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use contract::{Interrupted, signals};
 
-/// Back-off: once no task has started for this long, a look sleeps this long. A driver that only yields while it waits
-/// may keep the tasks off their CPU for ever, under a real-time policy.
+/// Back-off: if no task has started for this long, a look sleeps this long. Under a real-time policy, a driver that only
+/// yields could keep the tasks off its CPU for ever.
 const REST: Duration = Duration::from_millis(1);
 
 /// Longest time without another task starting.

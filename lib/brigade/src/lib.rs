@@ -14,10 +14,10 @@ mod slot;
 mod stack;
 mod token;
 
-pub use flags::{ChainFlags, LinkFlags};
+pub use flags::ChainFlags;
 pub use gate::{Gate, wait_at};
 pub use latch::{StartGuard, StartLatch};
-pub use link::Transport;
+pub use link::{LinkFlags, Transport};
 pub use placement::{Placement, allowed_cpus, pin, restrict};
 pub use proof::conclude;
 pub use slot::{FutexReceiver, FutexSender, futex_link};

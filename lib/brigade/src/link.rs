@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use contract::message::{Claim, Need, Needs};
+use contract::message::{Claim, Description, Need, Needs};
 use contract::{Interrupted, limits, signals};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
@@ -17,6 +17,41 @@ use crate::ChainFlags;
 
 /// Descriptors that are not part of a link: the standard three, an epoll, a timer, and a few for a runtime.
 const DESCRIPTORS_TO_SPARE: u64 = 16;
+
+/// Size, tokens and links of a brigade whose links are descriptors.
+#[derive(Clone, Debug, clap::Args)]
+pub struct LinkFlags {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flags with docs of their own")]
+    pub chain: ChainFlags,
+
+    /// Kind of link between tasks
+    #[arg(long, value_enum, default_value_t = Transport::Pipe)]
+    pub transport: Transport,
+}
+
+impl LinkFlags {
+    /// Number of tasks.
+    pub fn tasks(&self) -> u32 {
+        self.chain.tasks()
+    }
+
+    /// A link of the chain: the end to read from and the end to write to.
+    pub fn link<E: From<OwnedFd>>(&self) -> anyhow::Result<(E, E)> {
+        self.transport.link(self.tasks())
+    }
+
+    /// Describes a chain with its links; `needs` is what its tasks take.
+    pub fn describe(
+        &self,
+        program: &str,
+        claim: Claim,
+        needs: Needs,
+    ) -> anyhow::Result<Description> {
+        let links = self.transport.needs(&self.chain, claim)?;
+        Ok(self.chain.describe(program, claim, links + needs))
+    }
+}
 
 /// Kind of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -60,8 +95,8 @@ impl Transport {
         })
     }
 
-    /// Needs of the links of a chain. An error if they cannot hold its tokens: one thread alone writes all tokens to a
-    /// link before it reads one; other tasks each hold a token while the next link is full.
+    /// Needs of the links of a chain. An error if they cannot hold its tokens: in a program of one thread, one link has
+    /// to hold all of them; in other programs, each task can also hold one.
     pub fn needs(self, chain: &ChainFlags, claim: Claim) -> anyhow::Result<Needs> {
         if chain.tokens > 1 {
             let tasks = if claim == Claim::NoSwitch { 0 } else { chain.tasks() };

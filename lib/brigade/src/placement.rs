@@ -20,7 +20,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// A CPU for each of so many threads, in order; none where the kernel decides.
+    /// An entry for each of so many threads, in order: its CPU, or `None` if the kernel decides.
     pub fn cpus(self, threads: u32) -> anyhow::Result<Vec<Option<usize>>> {
         let allowed = allowed_cpus()?;
         if self != Placement::Free && allowed.len() < 2 {
@@ -54,7 +54,7 @@ pub fn restrict(cpus: &[usize]) -> nix::Result<()> {
     sched_setaffinity(Pid::from_raw(0), &set)
 }
 
-/// The same with one CPU, if there is one.
+/// Restricts the calling thread to this CPU; `None` changes nothing.
 pub fn pin(cpu: Option<usize>) -> nix::Result<()> {
     cpu.map_or(Ok(()), |cpu| restrict(&[cpu]))
 }

@@ -1,13 +1,16 @@
-//! The proof: each task has passed on each token, or the first true cause why it has not.
+//! The proof: together, the tasks have passed on each token as often as there are tasks, or the true cause why not.
 
 use std::io::{self, ErrorKind};
 
 use anyhow::ensure;
 
-/// Result of a chain: `driven` is the driver's result, `tasks` how many tokens each task has passed on or why it
-/// failed, in the order of the chain, and `sent` how many tokens the driver has sent. An error is the first true
-/// cause, with its task: an error of a task, then a task that ended early, then the driver's error, then tokens that
-/// got lost.
+/// Result of a chain. `driven` is the driver's result; `tasks` has, in the order of the chain, how many tokens each task
+/// passed on, or why it failed; `sent` is how many tokens the driver sent. The error is the first of these that applies:
+///
+/// - the error of a task, with its place in the chain;
+/// - a task that ended early, with its place;
+/// - the driver's error;
+/// - tokens that got lost.
 pub fn conclude(
     driven: anyhow::Result<()>,
     tasks: impl IntoIterator<Item = anyhow::Result<u64>>,
@@ -36,7 +39,7 @@ pub fn conclude(
 /// The first task that ended without an error, and earlier than the task before it. If the driver is at fault there is
 /// none: the first task has passed on all that it was sent.
 fn first_to_leave(passed: &[Option<u64>], sent: u64) -> Option<(usize, u64)> {
-    // Behind an echo, the first task without one left early, unless it is the first task of the chain.
+    // A task that follows one with a broken pipe left early. The first task is judged last, by what it was sent.
     (1..passed.len()).chain(0..passed.len().min(1)).find_map(|k| {
         let before = if k == 0 { Some(sent) } else { passed[k - 1] };
         let tokens = passed[k].filter(|&tokens| before.is_none_or(|before| tokens < before))?;

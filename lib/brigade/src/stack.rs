@@ -12,7 +12,7 @@ use crate::Placement;
 /// Stacks of threads.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct StackFlags {
-    /// Stack size per thread; from 2MiB on, each stack needs a page table of its own (4 KiB)
+    /// Stack size per thread; a stack of 2MiB or more also needs a page table of its own (4 KiB)
     #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = stack_size, help_heading = "Advanced")]
     pub stack_size: Bytes,
 }

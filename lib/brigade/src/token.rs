@@ -13,7 +13,7 @@ pub struct Tokens<T> {
     tasks: u32,
 }
 
-/// A number that is small enough for a link, so that it wraps around.
+/// The type of a token. A token of one byte wraps around at 256.
 pub trait Number: Copy + Display + Eq {
     /// The number, without the digits for which there is no room.
     fn wrapped(number: u64) -> Self;

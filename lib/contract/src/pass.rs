@@ -18,7 +18,7 @@ pub struct Pass {
     iterations: Arc<AtomicU64>,
     /// Untimed iterations that are left.
     pub(crate) untimed: u64,
-    /// End of the untimed iterations, if all of them take longer.
+    /// Time at which the untimed iterations end, even if some are left.
     pub(crate) until: Option<Instant>,
     /// Timed iterations that are left.
     pub(crate) timed: u64,
@@ -28,7 +28,7 @@ pub struct Pass {
     /// For a person: any number of samples, summed up.
     pub(crate) recorder: Option<Box<Recorder>>,
     pub(crate) first: Option<Duration>,
-    /// True if this process does all of the work.
+    /// True if this process's own usage is that of the work.
     has_usage: bool,
     before: Option<Usage>,
     pub(crate) usage: Option<Usage>,
@@ -94,7 +94,7 @@ impl Pass {
         self.is_timed
     }
 
-    /// Takes the time of the next iteration that has begun; that of an untimed one is dropped.
+    /// Records the time of the iteration begun last, or drops it if that iteration is untimed.
     pub fn record(&mut self, elapsed: Duration) {
         self.first.get_or_insert(elapsed);
         if self.is_timed {

@@ -118,7 +118,7 @@ impl Run {
         }
     }
 
-    /// Next step of a program that creates its tasks for it.
+    /// Next step of a program that creates its tasks anew in each step.
     pub fn next_step(&mut self) -> anyhow::Result<Option<Step>> {
         // The memory of the samples is touched before anybody is told that the program is ready.
         let has_usage = self.measured == [std::process::id() as i32];
@@ -162,7 +162,7 @@ impl Run {
         }
     }
 
-    /// Makes it the pass that a request names, with untimed iterations after the wait for it.
+    /// Sets up the pass that a request names. It begins with untimed iterations, since caches are cold after the wait.
     fn prepare(&self, pass: &mut Pass, name: Option<&str>) -> anyhow::Result<()> {
         let passes = &self.description.passes;
         let Some(kind) = passes.iter().find(|p| name.is_none_or(|name| *name == p.name)) else {

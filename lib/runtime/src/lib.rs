@@ -125,9 +125,9 @@ fn from_environment() -> anyhow::Result<Option<u32>> {
     workers.ok_or_else(bad).map(Some)
 }
 
-/// Builds a runtime; a panic ends the process with status 1. Tokio panics when it cannot start a
-/// worker, and while that panic unwinds it waits for the workers that did start, which nobody ends
-/// (`BlockingPool`'s drop; seen with 1.54). The limits are checked before; a race remains.
+/// Builds a runtime; a panic ends the process with status 1. Tokio panics when it cannot start a worker. During the
+/// unwinding it waits for the workers that did start, and nothing ends those (`BlockingPool`'s drop; seen with 1.54).
+/// The limits are checked before; a race remains.
 fn or_end<T>(build: impl FnOnce() -> T) -> T {
     let before = panic::take_hook();
     panic::set_hook(Box::new(|info| {

@@ -1,4 +1,4 @@
-//! Links between tasks, of Tokio's own types: in an enum they cost nothing that can be seen.
+//! Links between tasks: Tokio's own types in an enum, for which no cost was measured.
 
 use std::io;
 use std::os::fd::OwnedFd;
