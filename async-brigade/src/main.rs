@@ -29,7 +29,7 @@ struct Cli {
     #[command(flatten)]
     links: LinkFlags,
     /// Bytes that each read asks for: after a read that fills its buffer Tokio reads again before the task waits
-    #[arg(long, value_name = "BYTES", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1 << 16), help_heading = "Advanced")]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1 << 16), help_heading = "Advanced")]
     read_buffer: u32,
     #[command(flatten)]
     runtime: RuntimeFlags,
@@ -73,7 +73,7 @@ async fn build(cli: &Cli, tasks: &mut Vec<JoinHandle<io::Result<u64>>>) -> Resul
     let (mut last, first) = link(&cli.links)?;
     for _ in 0..n {
         let (reader, to) = link(&cli.links)?;
-        let (from, guard) = (mem::replace(&mut last, reader), latch.guard());
+        let (from, guard) = (mem::replace(&mut last, reader), latch.guard()?);
         tasks.push(match cli.read_buffer {
             1 => tokio::spawn(pass_on(from, to, [0], guard)),
             // Not zeros, whose pages would not be resident before timing starts.

@@ -75,7 +75,7 @@ async fn build(cli: &Cli, tasks: &mut Vec<JoinHandle<io::Result<u64>>>) -> Resul
     for _ in 0..cli.chain.tasks() {
         let (to, receiver) = channel(1);
         let from = mem::replace(&mut last, receiver);
-        tasks.push(tokio::spawn(pass_on(from, to, latch.guard())));
+        tasks.push(tokio::spawn(pass_on(from, to, latch.guard()?)));
     }
     wait_for(&mut latch).await?;
     Ok(Driver { first, last, tokens: Tokens::new(&cli.chain) })

@@ -51,7 +51,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let (mut last, first) = cli.links.link()?;
     for &cpu in &cpus[1..] {
         let (reader, to) = cli.links.link()?;
-        let (from, guard) = (mem::replace(&mut last, reader), latch.guard());
+        let (from, guard) = (mem::replace(&mut last, reader), latch.guard()?);
         threads.push(cli.threads.stack.spawn(n, move || {
             pin(cpu)?;
             guard.started();

@@ -86,7 +86,7 @@ fn hold(cli: &Cli, run: &mut Run) -> Result<()> {
     let mut threads = Vec::with_capacity(n as usize);
     let (gate, mut latch) = (Gate::new()?, StartLatch::new(n));
     for _ in 0..n {
-        let (guard, gate) = (latch.guard(), gate.reader());
+        let (guard, gate) = (latch.guard()?, gate.reader());
         threads.push(cli.stack.spawn(n, move || {
             guard.started();
             wait_at(&gate);

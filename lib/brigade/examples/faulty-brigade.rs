@@ -66,7 +66,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let (mut last, first) = Transport::Pipe.link(n)?;
     for k in 0..n {
         let (reader, to) = Transport::Pipe.link(n)?;
-        let (from, guard) = (mem::replace(&mut last, reader), latch.guard());
+        let (from, guard) = (mem::replace(&mut last, reader), latch.guard()?);
         let fault = cli.fault.filter(|_| k == cli.at);
         threads.push(cli.stack.spawn(n, move || {
             if fault == Some(Fault::Absent) {

@@ -24,7 +24,8 @@ pub struct StartLatch {
     expected: u32,
     counts: Arc<Counts>,
     seen: u32,
-    since: Instant,
+    /// Time of the first look, or of the last one that found a further task.
+    since: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
@@ -57,12 +58,15 @@ impl Drop for StartGuard {
 impl StartLatch {
     /// A latch for so many tasks.
     pub fn new(expected: u32) -> Self {
-        StartLatch { expected, counts: Arc::default(), seen: 0, since: Instant::now() }
+        StartLatch { expected, counts: Arc::default(), seen: 0, since: None }
     }
 
-    /// Guard for a task.
-    pub fn guard(&self) -> StartGuard {
-        StartGuard(Some(Arc::clone(&self.counts)))
+    /// Guard for the next task. An error if a signal has come, so that a long build can be interrupted.
+    pub fn guard(&self) -> Result<StartGuard, Interrupted> {
+        if signals::received().is_some() {
+            return Err(Interrupted);
+        }
+        Ok(StartGuard(Some(Arc::clone(&self.counts))))
     }
 
     /// True if all tasks run; an error if none has started for 30 seconds, if one has ended instead, or at a
@@ -80,9 +84,9 @@ impl StartLatch {
             return Ok(true);
         }
         if started != self.seen {
-            (self.seen, self.since) = (started, Instant::now());
+            (self.seen, self.since) = (started, None);
         }
-        let waited = self.since.elapsed();
+        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
         ensure!(
             waited <= PATIENCE,
             "only {started} of {expected} tasks have started, none of them in the last {} s: lower --tasks",

@@ -22,4 +22,4 @@ pub use placement::{Placement, allowed_cpus, pin, restrict};
 pub use proof::conclude;
 pub use slot::{FutexReceiver, FutexSender, futex_link};
 pub use stack::{StackFlags, ThreadFlags, join, worker_needs};
-pub use token::Tokens;
+pub use token::{Number, Tokens};

@@ -67,7 +67,7 @@ pub enum Transport {
 
 impl Transport {
     /// A link of a chain of so many tasks: the end to read from and the end to write to. Both close on exec, so that
-    /// no child keeps a chain open. An error if a signal has come meanwhile.
+    /// no child keeps a chain open. An error if a signal has come, so that a long build can be interrupted.
     pub fn link<E: From<OwnedFd>>(self, tasks: u32) -> anyhow::Result<(E, E)> {
         if signals::received().is_some() {
             return Err(Interrupted.into());

@@ -59,7 +59,7 @@ fn await_sleep(ids: &[i32]) -> anyhow::Result<Vec<State>> {
         }
         if begun.elapsed() > PATIENCE {
             bail!(
-                "the idle tasks did not fall asleep within {} s: lower --idle",
+                "the threads at rest did not fall asleep within {} s: lower their number",
                 PATIENCE.as_secs()
             );
         }

@@ -78,11 +78,6 @@ impl Pass {
         Some(self.iterations.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Iterations that have not begun.
-    pub fn left(&self) -> u64 {
-        self.untimed + self.timed
-    }
-
     /// Adds a distribution that was measured beside the iterations, if there are samples of it.
     pub fn add_extra(&mut self, name: &str, samples: &Recorder) {
         let distribution = samples.distribution();

@@ -7,7 +7,7 @@ use std::env;
 use std::panic;
 use std::process;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use brigade::{StartLatch, allowed_cpus, worker_needs};
 use clap::ValueEnum;
 use contract::message::{self, Description, Need, Needs};
@@ -149,4 +149,14 @@ pub async fn join<T, E: Into<anyhow::Error>>(task: JoinHandle<Result<T, E>>) -> 
             Err(cancelled) => cancelled.into(),
         }),
     }
+}
+
+/// Aborts tasks that wait, and awaits them.
+pub async fn abort(tasks: Vec<JoinHandle<()>>) -> anyhow::Result<()> {
+    tasks.iter().for_each(JoinHandle::abort);
+    for task in tasks {
+        let is_cancelled = task.await.is_err_and(|error| error.is_cancelled());
+        ensure!(is_cancelled, "a task ended that should have waited");
+    }
+    Ok(())
 }

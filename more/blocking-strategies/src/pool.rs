@@ -55,7 +55,7 @@ impl Pool {
         let mut pool = Pool { queue: Queue { jobs, room }, threads: Vec::new() };
         let mut latch = StartLatch::new(threads);
         for k in 0..threads {
-            let (taken, guard) = (taken.clone(), latch.guard());
+            let (taken, guard) = (taken.clone(), latch.guard()?);
             let thread = thread::Builder::new().spawn(move || serve(&taken, guard));
             let refused = || format!("cannot start thread {k} of the pool: lower --pool");
             pool.threads.push(thread.with_context(refused)?);
@@ -82,16 +82,6 @@ fn serve(jobs: &Receiver<Job>, guard: StartGuard) {
 }
 
 impl Queue {
-    /// Hands an operation to a pool with an unbounded queue, and tells nobody what it returns. It must not
-    /// panic.
-    pub fn submit(&self, operation: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
-        self.send(Job { run: Box::new(operation), room: None })
-    }
-
-    fn send(&self, job: Job) -> anyhow::Result<()> {
-        self.jobs.try_send(job).map_err(|e| anyhow!("the pool accepts no operation: {e}"))
-    }
-
     /// Hands an operation to the pool and awaits what it returns.
     pub async fn dispatch<T: Send + 'static>(
         &self,
@@ -108,7 +98,8 @@ impl Queue {
             let _ = tell.send(outcome);
         });
         // A bounded queue has room: that is what was awaited.
-        self.send(Job { run, room })?;
+        let sent = self.jobs.try_send(Job { run, room });
+        sent.map_err(|e| anyhow!("the pool accepts no operation: {e}"))?;
         let outcome = told.await.context("the pool has ended")?;
         outcome.map_err(|panic| console::panic_error(&*panic))
     }

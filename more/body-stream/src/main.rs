@@ -3,7 +3,7 @@
 //! One iteration: N tasks are spawned. Each asks for a body over a connection of its own, which is kept
 //! alive from one iteration to the next, keeps the body as it comes in, as `--store` says, finds its
 //! length and its largest byte, lets it go, and returns both. What blocks is done as `--strategy` says
-//! (`lib/blocking`).
+//! (strategy.rs of blocking-strategies).
 //!
 //! Timed: all of that, and what the server does meanwhile. Left out: connecting, drawing the bytes, and
 //! the check of the summaries.

@@ -53,7 +53,7 @@ fn create(n: u32, threads: &mut RawThreads, pass: &mut Pass) -> Result<()> {
 /// Holds N threads, all asleep.
 fn hold(n: u32, threads: &mut RawThreads, run: &mut Run) -> Result<()> {
     let gate = Gate::new()?;
-    // The threads know its number alone: it stays open until all of them are gone.
+    // The threads know only the descriptor's number, so this reader stays open until all of them have ended.
     let reader = gate.reader();
     let held = wait_at(&*reader, n, threads).and_then(|()| run.held());
     // After an error the gate is dropped, which ends the threads too.
@@ -81,14 +81,14 @@ fn wait_at(gate: impl AsFd, n: u32, threads: &mut RawThreads) -> Result<()> {
 /// creator's memory for it.
 const THREAD_BYTES: u64 = 30 << 10;
 
-/// Needs of such threads, with the gate.
-pub(crate) fn needs() -> Needs {
+/// Needs of such threads, with the gate and the mapping of all stacks.
+pub(crate) fn needs(stack: StackFlags) -> Needs {
     Needs {
         threads: Need::new(0, 1),
         maps: Need::new(64, 0),
         descriptors: Need::new(10, 0),
         bytes: Need::new(4 << 20, THREAD_BYTES),
-        ..Needs::default()
+        space: Need::new(0, stack.stack_size.0 + (8 << 10)),
     }
 }
 

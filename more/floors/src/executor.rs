@@ -133,6 +133,8 @@ pub(crate) fn measure(n: u32, run: &mut Run) -> Result<()> {
         tasks.push(Box::pin(pass_on(mem::replace(&mut last, Rc::clone(&to)), to)));
         wake(k);
     }
+    // It is polled behind all tasks, which then wait for their first number.
+    block_on(&mut tasks, async {})?;
     while let Some(pass) = run.next_pass()? {
         let pass = block_on(&mut tasks, drive(pass, &first, &last, n as usize))??;
         run.finish(pass)?;

@@ -50,7 +50,9 @@ impl Program for Cli {
         // A task or a future, with its places in lists.
         let needs = Needs { bytes: Need::new(4 << 20, 512), ..Needs::default() };
         Ok(match self.of {
-            Floor::Clone => Description { needs: clone::needs(), ..describe(Claim::KernelSwitch) },
+            Floor::Clone => {
+                Description { needs: clone::needs(self.stack), ..describe(Claim::KernelSwitch) }
+            }
             Floor::BoxedFuture => Description { needs, ..describe(Claim::NoSwitch) },
             Floor::Executor => Description {
                 needs,

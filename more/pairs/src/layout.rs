@@ -14,7 +14,7 @@ pub(crate) enum Layout {
     Chain,
     /// Neighbours on different CPUs.
     Spread,
-    /// Neighbours on neighbours in this list, with which the runner places each pair on two related CPUs.
+    /// Each thread on the next CPU of this list. The runner uses it to put each pair on two related CPUs.
     On(Vec<usize>),
 }
 

@@ -16,12 +16,13 @@ mod threads;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::Barrier;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use brigade::{ChainFlags, StackFlags, Transport, conclude, pin, worker_needs};
+use brigade::{ChainFlags, StackFlags, Tokens, Transport, conclude, pin, worker_needs};
 use clap::ValueEnum;
 use contract::message::{Claim, Description, Need, Needs};
 use contract::{BadUsage, Defaults, Flags, Program, Run, console, limits};
@@ -97,13 +98,14 @@ impl Program for Cli {
             (On::Tokio, Over::Pipe) => io_needs(1),
             (On::Tokio, Over::Memory) => Needs::default(),
         };
-        let others = self.chains - 1;
-        let drivers = worker_needs(others)
-            + Needs {
-                // A further runtime has an epoll, the eventfd that wakes it, and two descriptors to spare.
-                descriptors: Need::new(4 * u64::from(others), 0),
-                ..Needs::default()
-            };
+        let (others, is_tokio) = (self.chains - 1, self.on == On::Tokio);
+        let runtimes =
+            if is_tokio && self.runtime.flavor == Flavor::CurrentThread { others } else { 0 };
+        // A further runtime has an epoll, the eventfd that wakes it, and two descriptors to spare. The threads of
+        // further drivers are among those of the pairs, unless the pairs are tasks.
+        let descriptors = Need::new(4 * u64::from(runtimes), 0);
+        let drivers = worker_needs(if is_tokio { others } else { 0 })
+            + Needs { descriptors, ..Needs::default() };
         let pair = self.pair().describe("pairs", claim, links + tasks);
         let all = u64::from(self.chains) * u64::from(self.trips);
         let pairs = Description {
@@ -124,7 +126,13 @@ impl Cli {
         ChainFlags { flags: self.flags.clone(), tokens: 1 }
     }
 
-    /// Refuses a layout that does not fit: the threads that have a CPU are those of a pair, or its driver's.
+    /// Numbers of the round trips of an iteration, and room for what comes back.
+    fn trips_of_a_pair<T: brigade::Number>(&self) -> Tokens<T> {
+        Tokens::new(&ChainFlags { flags: self.flags.clone(), tokens: self.trips })
+    }
+
+    /// Refuses a layout that does not fit: only threads can be pinned, and with async tasks only the driver's thread of a
+    /// current-thread runtime.
     fn ensure_layout(&self) -> Result<()> {
         let fits = match (self.on, self.runtime.flavor) {
             (On::Thread, _) => true,
@@ -148,7 +156,8 @@ type Times = (Instant, Instant);
 /// Makes the round trips of an iteration, the first with the number of the iteration.
 type Driver = Box<dyn FnMut(u64) -> Result<Times> + Send>;
 
-/// A pair: its driver, and what awaits its partners once the driver is gone, and tells how many numbers each passed on.
+/// A pair: its driver, and a function that awaits its partners once the driver is gone, and returns how many numbers each
+/// passed on.
 struct Pair {
     driver: Driver,
     partners: Box<dyn FnOnce() -> Vec<Result<u64>>>,
@@ -170,7 +179,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let drivers = drivers.into_iter().zip(cpus.iter().map(|cpus| cpus[0])).collect();
     // The drivers' ends are gone when it returns, and the end runs along each pair.
     for (k, (driven, partners)) in drive(run, drivers)?.into_iter().zip(partners).enumerate() {
-        conclude(driven, partners(), run.sent()).with_context(|| format!("chain {k}"))?;
+        conclude(driven, partners(), run.sent()).with_context(|| format!("pair {k}"))?;
     }
     Ok(())
 }
@@ -181,13 +190,14 @@ fn drive(run: &mut Run, drivers: Vec<(Driver, Option<usize>)>) -> Result<Vec<Res
     let mut drivers = drivers.into_iter();
     let Some((mut first, cpu)) = drivers.next() else { return Ok(fared) };
     pin(cpu).context("cannot pin a driver")?;
+    let barrier = &Barrier::new(fared.len());
     thread::scope(|scope| {
         // Each is told the iteration and tells its times. It ends when nobody can tell it any more.
         let mut others = Vec::new();
         for (driver, cpu) in drivers {
             let ((start, starts), (tell, told)) = (channel(), channel());
             let thread = thread::Builder::new()
-                .spawn_scoped(scope, move || follow(driver, cpu, &starts, &tell));
+                .spawn_scoped(scope, move || follow(driver, cpu, barrier, &starts, &tell));
             thread.with_context(|| {
                 limits::refused("create a driver's thread", run.description().tasks as u32)
             })?;
@@ -198,6 +208,7 @@ fn drive(run: &mut Run, drivers: Vec<(Driver, Option<usize>)>) -> Result<Vec<Res
                 for (start, _) in &others {
                     start.send(iteration)?;
                 }
+                barrier.wait();
                 let mut times = vec![first(iteration)];
                 for (_, told) in &others {
                     times.push(told.recv()?);
@@ -221,11 +232,13 @@ fn drive(run: &mut Run, drivers: Vec<(Driver, Option<usize>)>) -> Result<Vec<Res
 fn follow(
     mut driver: Driver,
     cpu: Option<usize>,
+    barrier: &Barrier,
     starts: &Receiver<u64>,
     tell: &Sender<Result<Times>>,
 ) {
     let pinned = pin(cpu);
     for iteration in starts {
+        barrier.wait();
         let times = pinned.context("cannot pin a driver").and_then(|()| {
             catch_unwind(AssertUnwindSafe(|| driver(iteration)))
                 .unwrap_or_else(|panic| Err(console::panic_error(&*panic)))

@@ -2,12 +2,11 @@
 
 use std::io::{self, ErrorKind::BrokenPipe};
 use std::mem;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
-use brigade::{LinkFlags, StartGuard, StartLatch, Transport};
+use anyhow::{Context, Result};
+use brigade::{LinkFlags, StartGuard, StartLatch, Tokens, Transport};
 use runtime::{AsyncReader, AsyncWriter, Flavor, join, link, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
@@ -18,9 +17,23 @@ use crate::{Cli, Driver, Over, Pair, Times};
 
 type Tasks = Vec<JoinHandle<io::Result<u64>>>;
 
+/// A driver's ends, and the numbers of its round trips.
+struct Ends<R, W, T> {
+    first: W,
+    last: R,
+    tokens: Tokens<T>,
+}
+
+/// What a driver gives back after an iteration.
+type Driven<R, W, T> = Result<(Ends<R, W, T>, Times)>;
+
 /// Builds all pairs: on one multi-thread runtime, or each on a current-thread runtime of its own.
 pub(crate) fn pairs(cli: &Cli) -> Result<Vec<Pair>> {
-    let build = || cli.runtime.build(|builder| builder.enable_io()).map(Arc::new);
+    // With an I/O driver the scheduler would call epoll_wait.
+    let build = || match cli.over {
+        Over::Pipe => cli.runtime.build(|builder| builder.enable_io()).map(Arc::new),
+        Over::Memory => cli.runtime.build(|builder| builder).map(Arc::new),
+    };
     let shared = (cli.runtime.flavor == Flavor::MultiThread).then(build).transpose()?;
     let runtime = || shared.as_ref().map_or_else(build, |runtime| Ok(Arc::clone(runtime)));
     (0..cli.chains).map(|_| pair(cli, runtime()?)).collect()
@@ -33,7 +46,8 @@ fn pair(cli: &Cli, runtime: Arc<Runtime>) -> Result<Pair> {
     let driver = match cli.over {
         Over::Pipe => {
             let build = build(n, || link(&links), pass_bytes, &mut tasks);
-            driver(cli, &runtime, runtime.block_on(build)?, over_pipes)
+            let (first, last) = runtime.block_on(build)?;
+            driver(&runtime, Ends { first, last, tokens: cli.trips_of_a_pair() }, over_pipes)
         }
         Over::Memory => {
             let link = || {
@@ -41,7 +55,8 @@ fn pair(cli: &Cli, runtime: Arc<Runtime>) -> Result<Pair> {
                 Ok((from, to))
             };
             let build = build(n, link, pass_numbers, &mut tasks);
-            driver(cli, &runtime, runtime.block_on(build)?, over_channels)
+            let (first, last) = runtime.block_on(build)?;
+            driver(&runtime, Ends { first, last, tokens: cli.trips_of_a_pair() }, over_channels)
         }
     };
     let partners = move || tasks.into_iter().map(|task| runtime.block_on(join(task))).collect();
@@ -59,7 +74,7 @@ async fn build<R, W, F: Future<Output = io::Result<u64>> + Send + 'static>(
     let (mut last, first) = link()?;
     for _ in 0..n {
         let (reader, to) = link()?;
-        tasks.push(tokio::spawn(pass_on(mem::replace(&mut last, reader), to, latch.guard())));
+        tasks.push(tokio::spawn(pass_on(mem::replace(&mut last, reader), to, latch.guard()?)));
     }
     wait_for(&mut latch).await?;
     Ok((first, last))
@@ -67,17 +82,15 @@ async fn build<R, W, F: Future<Output = io::Result<u64>> + Send + 'static>(
 
 /// A driver that makes the round trips of an iteration in an async task, which gives its ends back.
 fn driver<E: Send + 'static, F: Future<Output = Result<(E, Times)>> + Send + 'static>(
-    cli: &Cli,
     runtime: &Arc<Runtime>,
     ends: E,
-    make_trips: fn(E, Range<u64>, u32) -> F,
+    make_trips: fn(E, u64) -> F,
 ) -> Driver {
-    let (partners, trips, runtime) = (cli.flags.tasks, cli.trips, Arc::clone(runtime));
-    let mut ends = Some(ends);
+    let (runtime, mut ends) = (Arc::clone(runtime), Some(ends));
     Box::new(move |iteration| {
         let set_out = ends.take().context("the driver has failed before")?;
-        let task = make_trips(set_out, iteration..iteration + u64::from(trips), partners);
-        let (back, times) = runtime.block_on(join(runtime.spawn(task)))?;
+        let task = runtime.spawn(make_trips(set_out, iteration));
+        let (back, times) = runtime.block_on(join(task))?;
         ends = Some(back);
         Ok(times)
     })
@@ -114,36 +127,38 @@ async fn pass_numbers(
     Ok(passed)
 }
 
-/// The driver's round trips, with a check of what came back of each.
+/// The driver in one iteration: makes its round trips, times them, and checks what came back.
 async fn over_pipes(
-    (mut first, mut last): (AsyncWriter, AsyncReader),
-    numbers: Range<u64>,
-    partners: u32,
-) -> Result<((AsyncWriter, AsyncReader), Times)> {
-    let mut byte = [0];
+    mut ends: Ends<AsyncReader, AsyncWriter, u8>,
+    iteration: u64,
+) -> Driven<AsyncReader, AsyncWriter, u8> {
+    let bytes = ends.tokens.set_out(iteration);
+
     let begun = Instant::now();
-    for number in numbers {
-        first.write_all(&[number as u8]).await?;
-        last.read_exact(&mut byte).await.context("the chain ended early")?;
-        let expected = (number as u8).wrapping_add(partners as u8);
-        ensure!(byte[0] == expected, "{} came back, expected {expected}", byte[0]);
+    for byte in bytes.chunks_mut(1) {
+        ends.first.write_all(byte).await?;
+        ends.last.read_exact(byte).await.context("the chain ended early")?;
     }
-    Ok(((first, last), (begun, Instant::now())))
+    let ended = Instant::now();
+
+    ends.tokens.verify(iteration)?;
+    Ok((ends, (begun, ended)))
 }
 
 /// The same in memory.
 async fn over_channels(
-    (first, mut last): (Sender<usize>, Receiver<usize>),
-    numbers: Range<u64>,
-    partners: u32,
-) -> Result<((Sender<usize>, Receiver<usize>), Times)> {
+    mut ends: Ends<Receiver<usize>, Sender<usize>, usize>,
+    iteration: u64,
+) -> Driven<Receiver<usize>, Sender<usize>, usize> {
+    let numbers = ends.tokens.set_out(iteration);
+
     let begun = Instant::now();
     for number in numbers {
-        first.send(number as usize).await.ok().context("the chain ended early")?;
-        let back = last.recv().await.context("the chain ended early")?;
-        let expected = number as usize + partners as usize;
-        ensure!(back == expected, "{back} came back, expected {expected}");
+        ends.first.send(*number).await.ok().context("the chain ended early")?;
+        *number = ends.last.recv().await.context("the chain ended early")?;
     }
     let ended = Instant::now();
-    Ok(((first, last), (begun, ended)))
+
+    ends.tokens.verify(iteration)?;
+    Ok((ends, (begun, ended)))
 }

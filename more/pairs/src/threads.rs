@@ -6,8 +6,8 @@ use std::mem;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
-use brigade::{FutexReceiver, FutexSender, StartLatch, Transport, futex_link, join, pin};
+use anyhow::{Context, Result};
+use brigade::{FutexReceiver, FutexSender, StartLatch, Tokens, Transport, futex_link, join, pin};
 
 use crate::{Cli, Driver, Over, Pair};
 
@@ -21,12 +21,12 @@ pub(crate) fn pair(cli: &Cli, cpus: &[Option<usize>]) -> Result<Pair> {
         Over::Pipe => {
             let link = || Transport::Pipe.link(n);
             let (first, last) = build(cli, cpus, &latch, &mut threads, link, pass_bytes)?;
-            over_pipes(first, last, cli)
+            over_pipes(first, last, cli.trips_of_a_pair())
         }
         Over::Memory => {
             let link = || Ok(futex_link());
             let (first, last) = build(cli, cpus, &latch, &mut threads, link, pass_numbers)?;
-            over_futexes(first, last, cli)
+            over_futexes(first, last, cli.trips_of_a_pair())
         }
     };
     latch.wait()?;
@@ -46,7 +46,7 @@ fn build<R: Send + 'static, W: Send + 'static>(
     let (mut last, first) = link()?;
     for &cpu in &cpus[1..] {
         let (reader, to) = link()?;
-        let (from, guard) = (mem::replace(&mut last, reader), latch.guard());
+        let (from, guard) = (mem::replace(&mut last, reader), latch.guard()?);
         threads.push(cli.stack.spawn(cli.flags.tasks, move || {
             pin(cpu)?;
             guard.started();
@@ -77,33 +77,40 @@ fn pass_numbers(mut from: FutexReceiver, mut to: FutexSender) -> io::Result<u64>
     Ok(passed)
 }
 
-/// The driver: makes the round trips of an iteration, and checks what came back of each.
-fn over_pipes(mut first: File, mut last: File, cli: &Cli) -> Driver {
-    let (trips, partners) = (u64::from(cli.trips), cli.flags.tasks as u8);
+/// The driver: makes the round trips of an iteration, times them, and checks what came back.
+fn over_pipes(mut first: File, mut last: File, mut tokens: Tokens<u8>) -> Driver {
     Box::new(move |iteration| {
-        let mut byte = [0];
+        let bytes = tokens.set_out(iteration);
+
         let begun = Instant::now();
-        for number in iteration..iteration + trips {
-            first.write_all(&[number as u8])?;
-            last.read_exact(&mut byte).context("the chain ended early")?;
-            let expected = (number as u8).wrapping_add(partners);
-            ensure!(byte[0] == expected, "{} came back, expected {expected}", byte[0]);
+        for byte in bytes.chunks_mut(1) {
+            first.write_all(byte)?;
+            last.read_exact(byte).context("the chain ended early")?;
         }
-        Ok((begun, Instant::now()))
+        let ended = Instant::now();
+
+        tokens.verify(iteration)?;
+        Ok((begun, ended))
     })
 }
 
 /// The same in memory.
-fn over_futexes(mut first: FutexSender, mut last: FutexReceiver, cli: &Cli) -> Driver {
-    let (trips, partners) = (u64::from(cli.trips), cli.flags.tasks as usize);
+fn over_futexes(
+    mut first: FutexSender,
+    mut last: FutexReceiver,
+    mut tokens: Tokens<usize>,
+) -> Driver {
     Box::new(move |iteration| {
+        let numbers = tokens.set_out(iteration);
+
         let begun = Instant::now();
-        for number in iteration..iteration + trips {
-            first.put(number as usize).context("the chain ended early")?;
-            let back = last.take().context("the chain ended early")?;
-            let expected = number as usize + partners;
-            ensure!(back == expected, "{back} came back, expected {expected}");
+        for number in numbers {
+            first.put(*number).context("the chain ended early")?;
+            *number = last.take().context("the chain ended early")?;
         }
-        Ok((begun, Instant::now()))
+        let ended = Instant::now();
+
+        tokens.verify(iteration)?;
+        Ok((begun, ended))
     })
 }

@@ -73,7 +73,7 @@ impl Children {
             let Some((starts, mut reports)) = self.inherited.take() else { return 1 };
             let result = panic::catch_unwind(AssertUnwindSafe(|| {
                 detached?;
-                task(ChildGuard { guard: self.latch.guard(), starts })
+                task(ChildGuard { guard: self.latch.guard().map_err(io::Error::other)?, starts })
             }));
             i32::from(reports.write_all(report(place, result).as_bytes()).is_err())
         };
@@ -98,8 +98,10 @@ impl Children {
                 other => other.context("cannot wait for the tasks")?,
             };
             match self.starts.read(&mut started)? {
-                0 => drop(self.latch.guard()),
-                count => (0..count).for_each(|_| self.latch.guard().started()),
+                0 => drop(self.latch.guard()?),
+                count => {
+                    (0..count).try_for_each(|_| self.latch.guard().map(StartGuard::started))?
+                }
             }
         }
         Ok(())

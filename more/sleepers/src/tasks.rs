@@ -1,13 +1,14 @@
 //! Async tasks that sleep.
 
+use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use brigade::{StartGuard, StartLatch};
 use contract::{Pass, Run, Step};
-use runtime::join;
+use runtime::{abort, join, wait_for};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time;
@@ -22,15 +23,19 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let runtime = cli.runtime.build(|builder| builder.enable_time())?;
     while let Some(step) = run.next_step()? {
         match step {
-            Step::Pass(pass) => {
-                let driver = runtime.spawn(drive(n, sleep, is_gated, *pass));
-                run.finish(runtime.block_on(join(driver))?)?;
+            Step::Pass(mut pass) => {
+                let driver = runtime.spawn(async move {
+                    let driven = drive(n, sleep, is_gated, &mut pass).await;
+                    anyhow::Ok((pass, driven))
+                });
+                let (pass, driven) = runtime.block_on(join(driver))?;
+                run.finish(*pass)?;
+                driven?;
             }
             Step::Hold => {
-                let mut crowd = Crowd::new(n);
-                runtime.block_on(crowd.wait_at(&Gate::new(sleep)))?;
+                let held = runtime.block_on(hold(n))?;
                 run.held()?;
-                runtime.block_on(release(crowd.tasks))?;
+                runtime.block_on(abort(held))?;
             }
         }
     }
@@ -38,7 +43,7 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
 }
 
 /// Lets N tasks sleep in each iteration, and times that.
-async fn drive(n: u32, sleep: Duration, is_gated: bool, mut pass: Pass) -> Result<Pass> {
+async fn drive(n: u32, sleep: Duration, is_gated: bool, pass: &mut Pass) -> Result<()> {
     let mut crowd = Crowd::new(n);
     while pass.next_iteration().is_some() {
         let gate = is_gated.then(|| Gate::new(sleep));
@@ -55,10 +60,10 @@ async fn drive(n: u32, sleep: Duration, is_gated: bool, mut pass: Pass) -> Resul
         }
         pass.record(clock.elapsed());
 
-        crowd.sleepers.end(&pass);
+        crowd.sleepers.end(pass);
     }
-    crowd.sleepers.add_to(&mut pass);
-    Ok(pass)
+    crowd.sleepers.add_to(pass);
+    Ok(())
 }
 
 /// A task that sleeps.
@@ -83,7 +88,6 @@ fn body_at_gate(alive: Alive, guard: StartGuard, gate: Arc<Gate>) -> impl Future
         {
             // It will be woken from now on, also by an opening before it is polled.
             let opened = gate.opened.notified();
-            use_stack();
             guard.started();
             opened.await;
         }
@@ -119,7 +123,10 @@ impl Crowd {
     /// Spawns all tasks, and waits until each stands at the gate.
     async fn wait_at(&mut self, gate: &Arc<Gate>) -> Result<()> {
         let mut latch = StartLatch::new(self.count);
-        self.spawn(|alive| tokio::spawn(body_at_gate(alive, latch.guard(), Arc::clone(gate))))?;
+        for _ in 0..self.count {
+            let (alive, guard) = (self.sleepers.spawning()?, latch.guard()?);
+            self.tasks.push(tokio::spawn(body_at_gate(alive, guard, Arc::clone(gate))));
+        }
         while !latch.is_open()? {
             time::sleep(Duration::from_millis(1)).await;
         }
@@ -151,12 +158,18 @@ impl Gate {
     }
 }
 
-/// Ends tasks that wait.
-async fn release<T>(tasks: Vec<JoinHandle<T>>) -> Result<()> {
-    tasks.iter().for_each(JoinHandle::abort);
-    for task in tasks {
-        let is_cancelled = task.await.is_err_and(|e| e.is_cancelled());
-        ensure!(is_cancelled, "a task ended that should have waited");
+/// N tasks, all alive, that wait for ever, after using their stack.
+async fn hold(n: u32) -> Result<Vec<JoinHandle<()>>> {
+    let mut latch = StartLatch::new(n);
+    let mut tasks = Vec::with_capacity(n as usize);
+    for _ in 0..n {
+        let guard = latch.guard()?;
+        tasks.push(tokio::spawn(async {
+            use_stack();
+            guard.started();
+            pending().await
+        }));
     }
-    Ok(())
+    wait_for(&mut latch).await?;
+    Ok(tasks)
 }

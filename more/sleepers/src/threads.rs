@@ -54,8 +54,9 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     while let Some(step) = run.next_step()? {
         match step {
             Step::Pass(mut pass) => {
-                create(cli, &mut pass)?;
+                let created = create(cli, &mut pass);
                 run.finish(*pass)?;
+                created?;
             }
             Step::Hold => {
                 let needs = needs_of_all(cli);
@@ -82,7 +83,7 @@ fn create(cli: &Cli, pass: &mut Pass) -> Result<()> {
             let thread = match &gate {
                 None => stack.spawn(n, move || body(alive, sleep)),
                 Some(gate) => {
-                    let (guard, gate) = (latch.guard(), gate.reader());
+                    let (guard, gate) = (latch.guard()?, gate.reader());
                     stack.spawn(n, move || body_at_gate(alive, sleep, guard, &gate))
                 }
             };
@@ -141,7 +142,7 @@ fn hold(cli: &Cli, run: &mut Run) -> Result<()> {
     // Dropped before the threads are joined: they end when the gate is gone.
     let (gate, mut latch) = (Gate::new()?, StartLatch::new(n));
     for _ in 0..n {
-        let (guard, gate) = (latch.guard(), gate.reader());
+        let (guard, gate) = (latch.guard()?, gate.reader());
         threads.push(cli.stack.spawn(n, move || {
             use_stack();
             guard.started();

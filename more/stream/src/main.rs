@@ -2,7 +2,7 @@
 //!
 //! One iteration: the consumer tells each of N producers to start; together they send K messages (`--tokens`), as fast as
 //! the channel takes them; the consumer receives all of them. With `--repeater` the messages go through a second
-//! channel, into which one more thread or task hands what it receives.
+//! channel, into which one more thread or task hands what it receives. That makes K hops, or 2 K with `--repeater`.
 //!
 //! Timed: from before the first start until the last message is there. Left out: creating and joining producers, and the
 //! check that each message came once and in order.
@@ -13,6 +13,7 @@
 mod tasks;
 mod threads;
 
+use std::io;
 use std::ops::Range;
 use std::process::ExitCode;
 
@@ -131,16 +132,29 @@ fn verify(iteration: u64, received: &[usize], shares: &[Range<usize>]) -> Result
         let place = number.wrapping_sub(iteration as usize);
         let producer = shares.partition_point(|share| share.start <= place).saturating_sub(1);
         let is_next = place == next[producer] && shares[producer].contains(&place);
-        ensure!(is_next, "message {number} was lost, came twice, or came out of order");
+        ensure!(is_next, "message {number} came twice or out of order, or one before it was lost");
         next[producer] += 1;
     }
     Ok(())
 }
 
-/// Checks that producers and repeater together have passed on all messages.
-fn conclude(passed: impl IntoIterator<Item = Result<u64>>, expected: u64) -> Result<()> {
-    let passed: u64 = passed.into_iter().sum::<Result<u64>>()?;
-    ensure!(passed == expected, "{passed} messages were handed on, expected {expected}");
+/// Result of a stream: the error of a producer or the repeater, then the consumer's error, then messages that got lost.
+fn conclude(
+    driven: Result<()>,
+    passed: impl IntoIterator<Item = Result<u64>>,
+    expected: u64,
+) -> Result<()> {
+    let mut total = 0;
+    for result in passed {
+        match result {
+            Ok(messages) => total += messages,
+            // The echo of a consumer that is gone.
+            Err(error) if driven.is_err() && error.is::<io::Error>() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    driven?;
+    ensure!(total == expected, "{total} messages were handed on, expected {expected}");
     Ok(())
 }
 

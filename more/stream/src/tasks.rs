@@ -17,18 +17,20 @@ use crate::{Cli, Consumer, conclude, verify};
 pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let runtime = cli.runtime.build(|builder| builder)?;
     let mut tasks = Vec::new();
-    let mut ends = runtime.block_on(build(cli, &mut tasks))?;
-    while let Some(mut pass) = run.next_pass()? {
-        let consumer = consume(ends, pass);
-        (ends, pass) = match cli.consumer {
-            Consumer::Task => runtime.block_on(join(runtime.spawn(consumer)))?,
-            Consumer::BlockOn => runtime.block_on(consumer)?,
-        };
-        run.finish(pass)?;
-    }
-    drop(ends);
+    let driven = runtime.block_on(build(cli, &mut tasks)).and_then(|mut ends| {
+        while let Some(mut pass) = run.next_pass()? {
+            let consumer = consume(ends, pass);
+            (ends, pass) = match cli.consumer {
+                Consumer::Task => runtime.block_on(join(runtime.spawn(consumer)))?,
+                Consumer::BlockOn => runtime.block_on(consumer)?,
+            };
+            run.finish(pass)?;
+        }
+        Ok(())
+    });
+    // The consumer's ends are gone now, and all tasks end.
     let passed = tasks.into_iter().map(|task| runtime.block_on(join(task)));
-    conclude(passed, run.sent() * (1 + u64::from(cli.repeater)))
+    conclude(driven, passed, run.sent() * (1 + u64::from(cli.repeater)))
 }
 
 /// The consumer's ends of the stream.
@@ -47,14 +49,14 @@ async fn build(cli: &Cli, tasks: &mut Vec<JoinHandle<io::Result<u64>>>) -> Resul
     let (to, mut messages) = channel(cli.capacity as usize);
     for share in shares.clone() {
         let (start, started) = channel(1);
-        tasks.push(tokio::spawn(produce(started, to.clone(), share, latch.guard())));
+        tasks.push(tokio::spawn(produce(started, to.clone(), share, latch.guard()?)));
         starts.push(start);
     }
     drop(to);
     if cli.repeater {
         let (to, last) = channel(cli.capacity as usize);
         let from = std::mem::replace(&mut messages, last);
-        tasks.push(tokio::spawn(repeat(from, to, latch.guard())));
+        tasks.push(tokio::spawn(repeat(from, to, latch.guard()?)));
     }
     wait_for(&mut latch).await?;
     // Written, so that it is resident before anything is timed.

@@ -19,22 +19,21 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let (mut threads, mut starts) = (Vec::new(), Vec::new());
     let (to, mut messages) = channel();
     for share in shares.clone() {
-        let ((start, started), to, guard) = (sync_channel(1), to.clone(), latch.guard());
+        let ((start, started), to, guard) = (sync_channel(1), to.clone(), latch.guard()?);
         threads.push(cli.stack.spawn(n, move || produce(&started, &to, share, guard))?);
         starts.push(start);
     }
     drop(to);
     if cli.repeater {
-        let ((to, last), guard) = (channel(), latch.guard());
+        let ((to, last), guard) = (channel(), latch.guard()?);
         let from = std::mem::replace(&mut messages, last);
         threads.push(cli.stack.spawn(n, move || repeat(&from, &to, guard))?);
     }
     latch.wait()?;
     let driven = consume(cli, run, &starts, &messages, &shares);
     drop((starts, messages));
-    let passed = threads.into_iter().map(|thread| Ok(join(thread)??)).collect::<Vec<_>>();
-    driven?;
-    conclude(passed, run.sent() * (1 + u64::from(cli.repeater)))
+    let passed = threads.into_iter().map(|thread| Ok(join(thread)??));
+    conclude(driven, passed, run.sent() * (1 + u64::from(cli.repeater)))
 }
 
 /// A producer: sends its share of each iteration.

@@ -134,7 +134,7 @@ fn measure<L: Take>(cli: &Cli, run: &mut Run) -> Result<()> {
     let (mut last, first) = L::link();
     for &cpu in &cpus[1..] {
         let (receiver, to) = L::link();
-        let (from, guard) = (mem::replace(&mut last, receiver), latch.guard());
+        let (from, guard) = (mem::replace(&mut last, receiver), latch.guard()?);
         threads.push(cli.threads.stack.spawn(n, move || {
             pin(cpu)?;
             guard.started();

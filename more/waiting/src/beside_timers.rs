@@ -32,7 +32,7 @@ pub(crate) fn beside_timers(
     let (mut latch, polls) = (StartLatch::new(timers), Arc::new(AtomicU64::new(0)));
     for _ in 0..timers {
         let _context = runtime.enter();
-        let (guard, sleep, polls) = (latch.guard(), sleep(DAY), Arc::clone(&polls));
+        let (guard, sleep, polls) = (latch.guard()?, sleep(DAY), Arc::clone(&polls));
         runtime.spawn(async move {
             guard.started();
             let mut sleep = pin!(sleep);

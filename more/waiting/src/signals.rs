@@ -192,7 +192,7 @@ impl Elsewhere {
         place.back()?;
         let (runtime, (stop, stopped)) = (runtime?, oneshot::channel::<()>());
         let (driven, mut latch) = (Arc::clone(&runtime), StartLatch::new(1));
-        let guard = latch.guard();
+        let guard = latch.guard()?;
         let thread = cli.stack.spawn(1, move || {
             restrict(&[cpu]).context("cannot pin a thread to its CPU")?;
             guard.started();
@@ -215,7 +215,7 @@ pub(crate) fn rest<S: Side>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (runtime, mut latch) = (cli.runtime()?, StartLatch::new(cli.flags.tasks));
     let mut kept = Vec::with_capacity(cli.flags.tasks as usize);
     for _ in 0..cli.flags.tasks {
-        let (guard, (ours, theirs)) = (latch.guard(), S::pair(runtime.handle()));
+        let (guard, (ours, theirs)) = (latch.guard()?, S::pair(runtime.handle()));
         kept.push(ours);
         runtime.spawn(async {
             guard.started();

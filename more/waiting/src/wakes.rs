@@ -52,7 +52,7 @@ pub(crate) fn measure<W: Wake>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         });
     }
     let (is_over, there, mut latch) = (Arc::clone(&ended), place.there, StartLatch::new(1));
-    let guard = latch.guard();
+    let guard = latch.guard()?;
     let other = cli.stack.spawn(1, move || {
         there.map_or(Ok(()), |cpu| restrict(&[cpu])).context("cannot pin a thread")?;
         guard.started();

@@ -26,7 +26,7 @@ var Flags = flag.NewFlagSet("", flag.ContinueOnError)
 var tasks *uint64
 
 var (
-	warmup     = Number("warmup", 100, 0, math.MaxUint64, "`N` untimed iterations first")
+	warmup     *uint64
 	describe   = Flags.Bool("describe", false, "print what this command line would build and need, as one line of JSON")
 	controlled = Flags.Bool("controlled", false, "obey requests on standard input, answer in lines of JSON")
 )
@@ -80,10 +80,11 @@ func (d *Description) Need(resource string, fixed, each uint64) {
 	d.Needs[resource] = Need{need.Fixed + fixed, need.Each + each}
 }
 
-// Main follows the command line and ends the program. Without --tasks there are so many. The first function completes
-// the description, or fails where flags do not go together; the second one builds, runs and takes down the work.
-func Main(name string, usual uint64, complete func(*Description) error, measure func(*Run) error) {
+// Main follows the command line and ends the program. Without --tasks and --warmup there are so many. The first function
+// completes the description, or fails where flags do not go together; the second one builds, runs and takes down the work.
+func Main(name string, usual, usualWarmup uint64, complete func(*Description) error, measure func(*Run) error) {
 	tasks = Number("tasks", usual, 1, math.MaxInt32, "`N` goroutines")
+	warmup = Number("warmup", usualWarmup, 0, math.MaxUint64, "`N` untimed iterations first")
 	watchSignals()
 	os.Exit(start(name, complete, measure))
 }

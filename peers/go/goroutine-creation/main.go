@@ -18,7 +18,7 @@ import (
 	"switchcost/contract"
 )
 
-func main() { contract.Main("goroutine-creation", 10000, describe, measure) }
+func main() { contract.Main("goroutine-creation", 10000, 100, describe, measure) }
 
 func describe(d *contract.Description) error {
 	// A goroutine that waits: its first stack of 2 KiB, and what the runtime knows of it.

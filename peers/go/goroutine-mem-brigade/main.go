@@ -24,7 +24,7 @@ var (
 	capacity = contract.Number("capacity", 1, 0, 1<<28, "`N` numbers that a channel holds; 0: no buffer")
 )
 
-func main() { contract.Main("goroutine-mem-brigade", 500, describe, measure) }
+func main() { contract.Main("goroutine-mem-brigade", 500, 100, describe, measure) }
 
 func describe(d *contract.Description) error {
 	d.Tokens, d.Hops = *tokens, (d.Tasks+1)**tokens

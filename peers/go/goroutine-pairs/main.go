@@ -23,7 +23,7 @@ var (
 	inMemory = contract.Flags.Bool("over-memory", false, "join the pairs by channels, and not by pipes")
 )
 
-func main() { contract.Main("goroutine-pairs", 1, describe, measure) }
+func main() { contract.Main("goroutine-pairs", 1, 100, describe, measure) }
 
 func describe(d *contract.Description) error {
 	d.Chains, d.Trips, d.Hops = *chains, *trips, (d.Tasks+1)**chains**trips
@@ -36,20 +36,19 @@ func describe(d *contract.Description) error {
 	return nil
 }
 
-// driver makes the round trips of an iteration, the first with this number.
-type driver func(number int) error
+// driver makes the round trips of an iteration, the first with this number, and tells when it began and ended.
+type driver func(number int) times
 
-// told is when a driver began and ended.
-type told struct {
+type times struct {
 	begun, ended time.Time
 	err          error
 }
 
 func measure(run *contract.Run) error {
-	all, starts, ends := make([]*contract.Chain, *chains), make([]chan int, *chains), make(chan told)
+	all, starts, told := make([]*contract.Chain, *chains), make([]chan int, *chains), make([]chan times, *chains)
 	closes := []func(){}
 	for k := range all {
-		all[k], starts[k] = &contract.Chain{}, make(chan int)
+		all[k], starts[k], told[k] = &contract.Chain{}, make(chan int), make(chan times)
 		drive, end, err := build(run, all[k])
 		if err != nil {
 			return err
@@ -58,83 +57,80 @@ func measure(run *contract.Run) error {
 		all[k].Started()
 		go func() {
 			for number := range starts[k] {
-				begun := time.Now()
-				err := drive(number)
-				ends <- told{begun, time.Now(), err}
+				told[k] <- drive(number)
 			}
 		}()
 	}
-	err := driveAll(run, starts, ends)
+	errs := driveAll(run, starts, told)
 	for _, end := range closes {
 		end()
 	}
 	for k, chain := range all {
-		if err := chain.Result(err, run.Tasks*run.Begun**trips); err != nil {
-			return fmt.Errorf("chain %d: %w", k, err)
+		if err := chain.Result(errs[k], run.Tasks*run.Begun**trips); err != nil {
+			return fmt.Errorf("pair %d: %w", k, err)
 		}
 	}
 	return run.Err
 }
 
-// driveAll starts all drivers in each iteration, and times from the first start to the last end.
-func driveAll(run *contract.Run, starts []chan int, ends <-chan told) error {
+// driveAll starts all drivers in each iteration, and times from the first start to the last end. It returns how each
+// driver fared.
+func driveAll(run *contract.Run, starts []chan int, told []chan times) []error {
+	errs, failed := make([]error, len(starts)), false
 	for run.Next() {
 		for run.Iterate() {
 			for _, start := range starts {
 				start <- int(run.Begun)
 			}
-			first := <-ends
-			err := first.err
-			for range starts[1:] {
-				other := <-ends
-				err = errors.Join(err, other.err)
-				if other.begun.Before(first.begun) {
-					first.begun = other.begun
+			var span times
+			for k := range told {
+				one := <-told[k]
+				errs[k], failed = one.err, failed || one.err != nil
+				if k == 0 || one.begun.Before(span.begun) {
+					span.begun = one.begun
 				}
-				if other.ended.After(first.ended) {
-					first.ended = other.ended
+				if k == 0 || one.ended.After(span.ended) {
+					span.ended = one.ended
 				}
 			}
-			if err != nil {
-				return err
+			if failed {
+				return errs
 			}
-			run.Record(first.ended.Sub(first.begun))
+			run.Record(span.ended.Sub(span.begun))
 		}
 	}
-	return run.Err
+	return errs
 }
 
 // build joins a driver and its partners. The second function ends them.
 func build(run *contract.Run, chain *contract.Chain) (driver, func(), error) {
 	if *inMemory {
 		first, last := chain.Channels(run.Tasks, 1, passNumbers)
-		drive := func(number int) error {
-			for k := range int(*trips) {
+		came := make([]int, *trips)
+		drive := func(number int) times {
+			begun := time.Now()
+			for k := range came {
 				first <- number + k
-				if came := <-last; came != number+k+int(run.Tasks) {
-					return contract.CheckTokens([]int{came}, number+k, int(run.Tasks))
-				}
+				came[k] = <-last
 			}
-			return nil
+			return times{begun, time.Now(), contract.CheckTokens(came, number, int(run.Tasks))}
 		}
 		return drive, func() { close(first) }, nil
 	}
 	first, last, err := joinByPipes(run.Tasks, chain)
-	token := make([]byte, 1)
-	drive := func(number int) error {
-		for k := range int(*trips) {
-			token[0] = byte(number + k)
-			if _, err := first.Write(token); err != nil {
-				return err
+	came := make([]byte, *trips)
+	drive := func(number int) times {
+		begun := time.Now()
+		for k := range came {
+			came[k] = byte(number + k)
+			if _, err := first.Write(came[k : k+1]); err != nil {
+				return times{err: err}
 			}
-			if _, err := last.Read(token); err != nil {
-				return fmt.Errorf("%w: %w", contract.ErrEnded, err)
-			}
-			if token[0] != byte(number+k)+byte(run.Tasks) {
-				return contract.CheckTokens(token, byte(number+k), byte(run.Tasks))
+			if _, err := last.Read(came[k : k+1]); err != nil {
+				return times{err: fmt.Errorf("%w: %w", contract.ErrEnded, err)}
 			}
 		}
-		return nil
+		return times{begun, time.Now(), contract.CheckTokens(came, byte(number), byte(run.Tasks))}
 	}
 	return drive, func() { first.Close(); last.Close() }, err
 }

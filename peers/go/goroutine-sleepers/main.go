@@ -4,7 +4,8 @@
 // runs; with --gate as soon as all are alive. Timed: the whole, from before the first statement until the last goroutine
 // has ended.
 //
-// For hold all wait at a gate, after using --stack-depth bytes of their stack. Further distributions: late, by how much each slept longer than asked; alive_count, the most that were alive at once.
+// To be held, all wait at a gate, after using --stack-depth bytes of their stack. Further distributions: late, by how
+// much each slept longer than asked; alive_count, the most that were alive at once.
 package main
 
 import (
@@ -26,7 +27,7 @@ var (
 	isGated  = contract.Flags.Bool("gate", false, "let none sleep before all are alive")
 )
 
-func main() { contract.Main("goroutine-sleepers", 10000, describe, measure) }
+func main() { contract.Main("goroutine-sleepers", 10000, 0, describe, measure) }
 
 func describe(d *contract.Description) error {
 	if *duration <= 0 || *duration > 24*time.Hour {

@@ -1,7 +1,7 @@
 // Messages stream from N goroutines to one through a channel: what stream does with threads and async tasks.
 //
 // One iteration: the consumer tells each producer to start; together they send K messages, as fast as the channel takes
-// them; the consumer receives all of them. Timed: from before the first start until the last message is there. Left out:
+// them; the consumer receives all of them: K hops. Timed: from before the first start until the last message is there. Left out:
 // creating and awaiting the goroutines, and the check that each message came once.
 package main
 
@@ -18,7 +18,7 @@ var (
 	capacity = contract.Number("capacity", 1, 0, 1<<28, "`N` messages that the channel holds; 0: no buffer")
 )
 
-func main() { contract.Main("goroutine-stream", 1, describe, measure) }
+func main() { contract.Main("goroutine-stream", 1, 100, describe, measure) }
 
 func describe(d *contract.Description) error {
 	d.Tokens, d.Hops = *tokens, *tokens

@@ -59,7 +59,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     for _ in 0..cli.chain.tasks() {
         let (to, receiver) = bounded(1);
         let from = mem::replace(&mut last, receiver);
-        tasks.push(executor.spawn(pass_on(from, to, latch.guard())));
+        tasks.push(executor.spawn(pass_on(from, to, latch.guard()?)));
     }
     let started = async {
         while !latch.is_open()? {

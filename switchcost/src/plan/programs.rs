@@ -201,7 +201,7 @@ impl Places {
                 let program = table.run.first().map_or("", String::as_str);
                 let folder = self.beside.display();
                 let why = format!(
-                    "there is no {program} in {folder}; only a build in a checkout puts it there"
+                    "there is no {program} in {folder}: install it there, or use a build in a checkout"
                 );
                 if self.checkout.is_some() {
                     Missing::Failed(why)

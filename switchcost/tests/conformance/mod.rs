@@ -1,6 +1,6 @@
 //! Each program of this workspace held to docs/CONTRACT.md, and the verb that does it.
 
-mod chains;
+mod pairs;
 pub(crate) mod programs;
 mod promises;
 mod verb;

@@ -1,4 +1,4 @@
-//! What programs of this workspace promise, those marked *Rust* in docs/CONTRACT.md included. `switchcost check` asks
+//! What programs of this workspace promise, those of the last section of docs/CONTRACT.md included. `switchcost check` asks
 //! for the rest, once for each implementation of the contract.
 
 use std::fs::File;
