@@ -14,9 +14,9 @@
 use std::{process::ExitCode, time::Instant};
 
 use anyhow::{Result, ensure};
-use brigade::{Gate, StackFlags, StartLatch, join, wait_at};
+use brigade::{StackFlags, hold, join};
 use contract::message::{Claim, Description, Need, Needs};
-use contract::{Defaults, Flags, Pass, Program, Run, Step};
+use contract::{Defaults, Flags, Pass, Program, Step};
 
 /// Time how long it takes to create OS threads
 #[derive(clap::Parser)]
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     contract::main(|cli: &Cli, run| {
         while let Some(step) = run.next_step()? {
             match step {
-                Step::Hold => hold(cli, run)?,
+                Step::Hold => hold(cli.flags.tasks, cli.stack, || (), || run.held())?,
                 Step::Pass(mut pass) => {
                     create(cli, &mut pass)?;
                     run.finish(*pass)?;
@@ -78,22 +78,4 @@ fn create(cli: &Cli, pass: &mut Pass) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Holds N threads, all asleep.
-fn hold(cli: &Cli, run: &mut Run) -> Result<()> {
-    let n = cli.flags.tasks;
-    let mut threads = Vec::with_capacity(n as usize);
-    let (gate, mut latch) = (Gate::new()?, StartLatch::new(n));
-    for _ in 0..n {
-        let (guard, gate) = (latch.guard()?, gate.reader());
-        threads.push(cli.stack.spawn(n, move || {
-            guard.started();
-            wait_at(&gate);
-        })?);
-    }
-    latch.wait()?;
-    run.held()?;
-    gate.open(n)?;
-    threads.into_iter().try_for_each(join)
 }

@@ -1,4 +1,4 @@
-//! A brigade of threads of which one fails, for tests of the proof and of how a program ends.
+//! A brigade in which one thread fails, for tests of the proof and of how a program ends.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use contract::message::{Claim, Description};
 use contract::{Flags, Program, Run};
 
-/// Pass a byte along a chain of threads, of which one fails after three bytes
+/// Pass a byte along a chain of threads; one of them fails after three bytes
 #[derive(clap::Parser)]
 struct Cli {
     #[command(flatten)]

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
+use crate::{StackFlags, StartLatch, join};
+
 /// A pipe from which each thread waits to read a byte. Its sleepers have a queue of their own; sleepers in the kernel's
 /// table of futexes would slow down every lock of the process (see [`crate::futex`]). When the gate is dropped, threads
 /// that wait find the end of file.
@@ -36,4 +38,27 @@ impl Gate {
 /// Waits until the gate is opened; false if it is dropped instead.
 pub fn wait_at(mut gate: &PipeReader) -> bool {
     matches!(gate.read(&mut [0]), Ok(1))
+}
+
+/// Keeps so many threads alive and asleep while `rest` runs. Each calls `prepare` before it waits.
+pub fn hold(
+    threads: u32,
+    stack: StackFlags,
+    prepare: fn(),
+    rest: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let (gate, mut latch) = (Gate::new()?, StartLatch::new(threads));
+    let mut held = Vec::with_capacity(threads as usize);
+    for _ in 0..threads {
+        let (guard, gate) = (latch.guard()?, gate.reader());
+        held.push(stack.spawn(threads, move || {
+            prepare();
+            guard.started();
+            wait_at(&gate);
+        })?);
+    }
+    latch.wait()?;
+    rest()?;
+    gate.open(threads)?;
+    held.into_iter().try_for_each(join)
 }

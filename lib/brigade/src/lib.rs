@@ -15,7 +15,7 @@ mod stack;
 mod token;
 
 pub use flags::ChainFlags;
-pub use gate::{Gate, wait_at};
+pub use gate::{Gate, hold, wait_at};
 pub use latch::{StartGuard, StartLatch};
 pub use link::{LinkFlags, Transport};
 pub use placement::{Placement, allowed_cpus, pin, restrict};

@@ -18,7 +18,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{self, ForkResult, Pid, getpid, getppid};
 
 /// Forks a child that runs `life` and ends with the status that it returns. `life` is told whether the
-/// child was detached from its parent's signals; if not, it ends the child at once.
+/// child could be detached from its parent's signals; if not, `life` should end at once.
 ///
 /// # Safety
 /// The process has one thread: another could be in the middle of a change, or hold a lock that nobody in

@@ -82,6 +82,11 @@ impl StackFlags {
         }
     }
 
+    /// True if the size is the usual one.
+    pub fn is_default(self) -> bool {
+        self.stack_size == Bytes(1 << 20)
+    }
+
     /// Creates one of `tasks` threads, which runs `body`.
     #[inline]
     pub fn spawn<F, T>(self, tasks: u32, body: F) -> anyhow::Result<JoinHandle<T>>

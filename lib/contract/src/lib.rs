@@ -72,7 +72,7 @@ impl fmt::Display for BadUsage {
 
 impl std::error::Error for BadUsage {}
 
-/// A signal that ended the run while it was built.
+/// A signal that ended the run while it was built, or in the middle of an iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Interrupted;
 
@@ -84,8 +84,8 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Parses the command line, and has `measure` build the work, run it and take it down. It returns when
-/// all tasks have ended, with an error if anything was not as it should be.
+/// Parses the command line, and has `measure` build the work, run it and take it down. `measure` returns when all tasks
+/// have ended, with an error if anything was not as it should be.
 pub fn main<P: Program + 'static>(measure: fn(&P, &mut Run) -> anyhow::Result<()>) -> ExitCode {
     follow(P::DEFAULTS.apply(P::command()), &|matches| {
         let program = P::from_arg_matches(matches)?;
@@ -97,7 +97,7 @@ pub fn main<P: Program + 'static>(measure: fn(&P, &mut Run) -> anyhow::Result<()
     })
 }
 
-/// A command line that was understood. What follows it is compiled once, and not for each program.
+/// A command line that was understood. What follows is not generic, so that it is compiled once.
 struct Parsed {
     flags: Flags,
     description: anyhow::Result<Description>,

@@ -8,9 +8,9 @@ use std::panic;
 use std::process;
 
 use anyhow::{Context, ensure};
-use brigade::{StartLatch, allowed_cpus, worker_needs};
+use brigade::{StackFlags, StartLatch, allowed_cpus, worker_needs};
 use clap::ValueEnum;
-use contract::message::{self, Description, Need, Needs};
+use contract::message::{self, Claim, Description, Need, Needs};
 use contract::{BadUsage, console};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
@@ -30,6 +30,39 @@ pub struct RuntimeFlags {
     /// Worker threads of the multi-thread scheduler [default: TOKIO_WORKER_THREADS, or one per CPU]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     pub workers: Option<u32>,
+}
+
+/// What the tasks of a program are, if that is a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum On {
+    /// OS threads
+    Thread,
+    /// Tokio tasks
+    Tokio,
+}
+
+impl On {
+    /// Nature of a hop.
+    pub fn claim(self) -> Claim {
+        match self {
+            On::Thread => Claim::KernelSwitch,
+            On::Tokio => Claim::UserSwitch,
+        }
+    }
+
+    /// Refuses flags of the other kind, which would have no effect.
+    pub fn check(self, runtime: RuntimeFlags, stack: StackFlags) -> anyhow::Result<()> {
+        let is_plain = runtime.flavor == Flavor::MultiThread && runtime.workers.is_none();
+        match self {
+            On::Thread if !is_plain => Err(BadUsage::new(
+                "--flavor and --workers: threads have no runtime: drop them, or use --on tokio",
+            )),
+            On::Tokio if !stack.is_default() => Err(BadUsage::new(
+                "--stack-size: async tasks have no stack: drop it, or use --on thread",
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Tokio's schedulers.

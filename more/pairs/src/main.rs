@@ -24,9 +24,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use brigade::{ChainFlags, StackFlags, Tokens, Transport, conclude, pin, worker_needs};
 use clap::ValueEnum;
-use contract::message::{Claim, Description, Need, Needs};
+use contract::message::{Description, Need, Needs};
 use contract::{BadUsage, Defaults, Flags, Program, Run, console, limits};
-use runtime::{Flavor, RuntimeFlags, io_needs};
+use runtime::{Flavor, On, RuntimeFlags, io_needs};
 
 use layout::Layout;
 
@@ -58,15 +58,6 @@ struct Cli {
     runtime: RuntimeFlags,
 }
 
-/// What a pair is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum On {
-    /// OS threads
-    Thread,
-    /// Tokio tasks
-    Tokio,
-}
-
 /// What joins a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Over {
@@ -88,7 +79,8 @@ impl Program for Cli {
 
     fn describe(&self) -> Result<Description> {
         self.ensure_layout()?;
-        let claim = if self.on == On::Thread { Claim::KernelSwitch } else { Claim::UserSwitch };
+        self.on.check(self.runtime, self.stack)?;
+        let claim = self.on.claim();
         let links = match self.over {
             Over::Pipe => Transport::Pipe.needs(&self.pair(), claim)?,
             Over::Memory => Needs { bytes: Need::new(LINK_BYTES, LINK_BYTES), ..Needs::default() },

@@ -1,9 +1,9 @@
-//! Threads or async tasks that sleep: the comparison that circulates, with ten thousand of them or a million.
+//! Threads or async tasks that sleep, ten thousand of them or a million: a comparison that many articles make.
 //!
 //! One iteration: create N threads or tasks (`--on`), each of which sleeps for `--sleep` as soon as it runs, and join all
 //! of them, the oldest first. With `--gate` each waits until all are alive before it sleeps.
 //!
-//! Timed: all of that, until the last one is joined. The distribution `late` is by how much each woke late, `alive_count`
+//! Timed: all of that, until the last one is joined. The distribution `late` shows how late each one woke, `alive_count`
 //! the most that were alive at once.
 //!
 //! Without the gate a sleeper may have slept and ended before the last one is created: then N were never alive together.
@@ -11,7 +11,7 @@
 //! Tokio's timers count whole milliseconds and round up: a task is late by half a millisecond on average even if it need
 //! not wait for a CPU. The lists of the driver, a handle and a time of 8 bytes for each sleeper, are part of the memory.
 //!
-//! For `hold` all of them wait at a gate, also without `--gate`, after using `--stack-depth` bytes of their stack.
+//! To be held, all of them wait after using `--stack-depth` bytes of their stack, also without `--gate`.
 
 mod alive;
 mod depth;
@@ -22,11 +22,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use brigade::StackFlags;
-use clap::ValueEnum;
-use contract::message::{Claim, Description, Need, Needs, PassKind};
+use contract::message::{Description, Need, Needs, PassKind};
 use contract::units::{Bytes, Span};
 use contract::{Defaults, Flags, Program};
-use runtime::RuntimeFlags;
+use runtime::{On, RuntimeFlags};
 
 /// Time threads, or async tasks, that sleep: from the first spawn to the last join
 #[derive(clap::Parser)]
@@ -37,7 +36,7 @@ struct Cli {
     /// What sleeps
     #[arg(long, value_enum, default_value = "thread")]
     on: On,
-    /// Time that each sleeps
+    /// How long each thread or task sleeps
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = sleep_time, default_value = "1s")]
     sleep: Span,
     /// Let none begin its sleep before all of them exist
@@ -50,15 +49,6 @@ struct Cli {
     /// Bytes of its stack that each touches before it is held, by nested calls that return (for --command)
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = depth::parse, help_heading = "Advanced")]
     stack_depth: Bytes,
-}
-
-/// What sleeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum On {
-    /// OS threads
-    Thread,
-    /// Tokio tasks
-    Tokio,
 }
 
 /// Longest sleep: a day.
@@ -82,18 +72,19 @@ impl Program for Cli {
     }
 
     fn describe(&self) -> Result<Description> {
+        self.on.check(self.runtime, self.stack)?;
         let sleepers = Description {
             // An iteration takes as long as a sleep: none is spent untimed after a wait, and nothing takes turns with it.
             passes: vec![PassKind { settle: 0, ..PassKind::main() }],
             alone: true,
-            ..Description::new("sleepers", &self.flags, Claim::KernelSwitch)
+            ..Description::new("sleepers", &self.flags, self.on.claim())
         };
         match self.on {
             On::Thread => Ok(Description { needs: threads::needs(self)?, ..sleepers }),
             On::Tokio => {
                 // A task with its timer, and its places in the driver's lists.
                 let needs = Needs { bytes: Need::new(4 << 20, 512), ..Needs::default() };
-                self.runtime.describe(Description { needs, claim: Claim::UserSwitch, ..sleepers })
+                self.runtime.describe(Description { needs, ..sleepers })
             }
         }
     }

@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use brigade::{Gate, StartGuard, StartLatch, join, wait_at};
+use brigade::{Gate, StartGuard, StartLatch, hold, join, wait_at};
 use contract::message::{Description, Need, Needs};
 use contract::units::Bytes;
 use contract::{BadUsage, Pass, Run, Step, limits};
@@ -61,7 +61,7 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
             Step::Hold => {
                 let needs = needs_of_all(cli);
                 limits::check(&Description { needs, ..run.description().clone() })?;
-                hold(cli, run)?;
+                hold(cli.flags.tasks, cli.stack, use_stack, || run.held())?;
             }
         }
     }
@@ -133,24 +133,4 @@ fn join_all(
         left -= 1;
     }
     Ok(())
-}
-
-/// Holds N threads, all asleep.
-fn hold(cli: &Cli, run: &mut Run) -> Result<()> {
-    let n = cli.flags.tasks;
-    let mut threads = Vec::with_capacity(n as usize);
-    // Dropped before the threads are joined: they end when the gate is gone.
-    let (gate, mut latch) = (Gate::new()?, StartLatch::new(n));
-    for _ in 0..n {
-        let (guard, gate) = (latch.guard()?, gate.reader());
-        threads.push(cli.stack.spawn(n, move || {
-            use_stack();
-            guard.started();
-            wait_at(&gate);
-        })?);
-    }
-    latch.wait()?;
-    run.held()?;
-    gate.open(n)?;
-    threads.into_iter().try_for_each(join)
 }

@@ -20,9 +20,9 @@ use std::process::ExitCode;
 use anyhow::{Result, ensure};
 use brigade::StackFlags;
 use clap::ValueEnum;
-use contract::message::{Claim, Description, Need, Needs};
+use contract::message::{Description, Need, Needs};
 use contract::{BadUsage, Defaults, Flags, Program};
-use runtime::RuntimeFlags;
+use runtime::{On, RuntimeFlags};
 
 /// Time messages between producers and a consumer, which are threads or async tasks, through a channel
 #[derive(clap::Parser)]
@@ -51,15 +51,6 @@ struct Cli {
     consumer: Consumer,
 }
 
-/// What produces and consumes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum On {
-    /// OS threads, through std's sync_channel
-    Thread,
-    /// Tokio tasks, through Tokio's mpsc
-    Tokio,
-}
-
 /// Place of a consumer on Tokio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Consumer {
@@ -78,9 +69,9 @@ impl Program for Cli {
 
     fn describe(&self) -> Result<Description> {
         self.check()?;
+        self.on.check(self.runtime, self.stack)?;
         let messages = u64::from(self.tokens);
         let channels = 1 + u64::from(self.repeater);
-        let claim = if self.on == On::Thread { Claim::KernelSwitch } else { Claim::UserSwitch };
         // A place of a channel holds a message and a number; a channel of one has the rest.
         let channel = channels * u64::from(self.capacity) * 24;
         let needs = Needs {
@@ -92,7 +83,7 @@ impl Program for Cli {
             tokens: messages,
             bytes: Some(messages),
             needs,
-            ..Description::new("stream", &self.flags, claim)
+            ..Description::new("stream", &self.flags, self.on.claim())
         };
         match self.on {
             On::Thread => {
