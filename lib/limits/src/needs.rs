@@ -25,10 +25,10 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Needs of the same tasks beside so many idle ones of their kind.
+    /// The same for so many tasks and no other number: all of it is fixed.
     #[must_use]
-    pub fn beside(self, idle: u32) -> Needs {
-        self.map(|need| Need { fixed: need.of(idle.into()), ..need })
+    pub fn fixed(self, tasks: u32) -> Needs {
+        self.map(|need| Need::new(need.of(tasks.into()), 0))
     }
 
     /// Needs of so many chains of tasks: each further driver, with its link, needs what a task does.
@@ -114,8 +114,8 @@ mod tests {
         assert_eq!((need.of(5), need.most(20), need.most(9)), (20, Some(5), Some(0)));
         assert_eq!(Need::new(10, 0).most(20), None);
         assert_eq!(Need::new(1, u64::MAX).of(2), u64::MAX);
-        let beside = Needs { maps: need, ..Needs::default() }.beside(7);
-        assert_eq!(beside.maps, Need::new(need.of(7), 2));
+        let fixed = Needs { maps: need, ..Needs::default() }.fixed(7);
+        assert_eq!(fixed.maps, Need::new(24, 0));
         // Three chains of tasks at 2 each, and two drivers more.
         let three = Needs { maps: need, ..Needs::default() }.chains(3);
         assert_eq!(three.maps, Need::new(10 + 2 * 2, 3 * 2));

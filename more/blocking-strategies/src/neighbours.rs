@@ -44,9 +44,9 @@ pub fn pass() -> PassKind {
     PassKind { name: PASS.to_owned(), ..PassKind::main() }
 }
 
-/// Needs of the neighbours: a timer, a socket pair, and the descriptors of a runtime.
+/// Needs of the neighbours: a timer and a socket pair.
 pub fn needs() -> Needs {
-    Needs { descriptors: Need::new(3 + 16, 0), ..Needs::default() }
+    Needs { descriptors: Need::new(3, 0), ..Needs::default() }
 }
 
 /// Samples of the neighbours by name.

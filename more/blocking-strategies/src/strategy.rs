@@ -8,7 +8,7 @@ use anyhow::ensure;
 use brigade::worker_needs;
 use clap::ValueEnum;
 use contract::BadUsage;
-use contract::message::Description;
+use contract::message::{Description, Need, Needs};
 use runtime::RuntimeFlags;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
@@ -109,7 +109,10 @@ impl BlockingFlags {
     pub fn describe(&self, tasks: Description) -> anyhow::Result<Description> {
         self.check()?;
         let described = self.runtime().describe(tasks)?;
-        Ok(Description { needs: described.needs + worker_needs(self.others()), ..described })
+        // The I/O driver's epoll and eventfd, and some to spare.
+        let driver = Needs { descriptors: Need::new(16, 0), ..Needs::default() };
+        let needs = described.needs + worker_needs(self.others()) + driver;
+        Ok(Description { needs, ..described })
     }
 
     /// Builds the runtime with I/O. Its threads start when they are needed, and end with the runtime.

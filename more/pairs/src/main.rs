@@ -119,7 +119,7 @@ impl Cli {
     }
 
     /// Numbers of the round trips of an iteration, and room for what comes back.
-    fn trips_of_a_pair<T: brigade::Number>(&self) -> Tokens<T> {
+    fn numbers<T: brigade::Number>(&self) -> Tokens<T> {
         Tokens::new(&ChainFlags { flags: self.flags.clone(), tokens: self.trips })
     }
 

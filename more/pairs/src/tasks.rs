@@ -47,7 +47,7 @@ fn pair(cli: &Cli, runtime: Arc<Runtime>) -> Result<Pair> {
         Over::Pipe => {
             let build = build(n, || link(&links), pass_bytes, &mut tasks);
             let (first, last) = runtime.block_on(build)?;
-            driver(&runtime, Ends { first, last, tokens: cli.trips_of_a_pair() }, over_pipes)
+            driver(&runtime, Ends { first, last, tokens: cli.numbers() }, over_pipes)
         }
         Over::Memory => {
             let link = || {
@@ -56,7 +56,7 @@ fn pair(cli: &Cli, runtime: Arc<Runtime>) -> Result<Pair> {
             };
             let build = build(n, link, pass_numbers, &mut tasks);
             let (first, last) = runtime.block_on(build)?;
-            driver(&runtime, Ends { first, last, tokens: cli.trips_of_a_pair() }, over_channels)
+            driver(&runtime, Ends { first, last, tokens: cli.numbers() }, over_channels)
         }
     };
     let partners = move || tasks.into_iter().map(|task| runtime.block_on(join(task))).collect();

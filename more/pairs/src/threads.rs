@@ -21,12 +21,12 @@ pub(crate) fn pair(cli: &Cli, cpus: &[Option<usize>]) -> Result<Pair> {
         Over::Pipe => {
             let link = || Transport::Pipe.link(n);
             let (first, last) = build(cli, cpus, &latch, &mut threads, link, pass_bytes)?;
-            over_pipes(first, last, cli.trips_of_a_pair())
+            over_pipes(first, last, cli.numbers())
         }
         Over::Memory => {
             let link = || Ok(futex_link());
             let (first, last) = build(cli, cpus, &latch, &mut threads, link, pass_numbers)?;
-            over_futexes(first, last, cli.trips_of_a_pair())
+            over_futexes(first, last, cli.numbers())
         }
     };
     latch.wait()?;

@@ -17,7 +17,7 @@ use crate::Cli;
 use crate::alive::{Alive, Sleepers, lateness};
 use crate::depth::use_stack;
 
-/// Lets tasks sleep in each pass, and holds them at a gate when that is asked for.
+/// Lets tasks sleep in each pass, and holds others that only wait when that is asked for.
 pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let (n, sleep, is_gated) = (cli.flags.tasks, cli.sleep.into(), cli.gate);
     let runtime = cli.runtime.build(|builder| builder.enable_time())?;
@@ -52,7 +52,7 @@ async fn drive(n: u32, sleep: Duration, is_gated: bool, pass: &mut Pass) -> Resu
             crowd.wait_at(&gate).await?;
             gate.opened.notify_waiters();
         } else {
-            crowd.spawn(|alive| tokio::spawn(body(alive, sleep)))?;
+            crowd.spawn(sleep)?;
         }
         crowd.sleep_on(sleep).await?;
         for task in crowd.tasks.drain(..) {
@@ -113,9 +113,9 @@ impl Crowd {
     }
 
     /// Spawns all tasks.
-    fn spawn(&mut self, task: impl Fn(Alive) -> JoinHandle<u64>) -> Result<()> {
+    fn spawn(&mut self, sleep: Duration) -> Result<()> {
         for _ in 0..self.count {
-            self.tasks.push(task(self.sleepers.spawning()?));
+            self.tasks.push(tokio::spawn(body(self.sleepers.spawning()?, sleep)));
         }
         Ok(())
     }

@@ -72,7 +72,8 @@ impl Program for Cli {
         self.on.check(self.runtime, self.stack)?;
         let messages = u64::from(self.tokens);
         let channels = 1 + u64::from(self.repeater);
-        // A place of a channel holds a message and a number; a channel of one has the rest.
+        // 24 bytes for each place of a channel; below, 16 for each place of the consumer's list, and 2 KiB for a producer
+        // with its own channel.
         let channel = channels * u64::from(self.capacity) * 24;
         let needs = Needs {
             bytes: Need::new((4 << 20) + channel + messages * 16, 2048),

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 use tokio::time::sleep;
 
 /// Sleep of a task: longer than a run.
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Needs of tasks that sleep on timers: 1 KiB each is more than was seen.
 pub(crate) fn timer_needs(timers: u32) -> Needs {

@@ -17,12 +17,10 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
-use crate::beside_timers::beside_timers;
+use crate::beside_timers::{DAY, beside_timers};
 use crate::place::{Place, TaskDriver, Times};
 use crate::signals::WEEK;
 use crate::{Cli, On};
-
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Polls once; true if it is pending.
 async fn is_pending(future: impl Future) -> bool {

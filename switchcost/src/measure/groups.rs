@@ -105,7 +105,7 @@ fn together(one: Needs, other: Needs) -> Needs {
 fn needs_of(description: &Description) -> Needs {
     let tasks = u32::try_from(description.tasks).unwrap_or(u32::MAX);
     let first_thread = Needs { threads: Need::new(1, 0), ..Needs::default() };
-    description.needs.beside(tasks) + first_thread
+    description.needs.fixed(tasks) + first_thread
 }
 
 #[cfg(test)]
