@@ -222,7 +222,12 @@ impl Machine {
                 && figure.reading().is_some()
         };
         let [old, new] = figures;
-        let shared = old.iter().filter(|of| is_one(of) && new.get(&of.key).is_some_and(is_one));
+        // One of another program has another time on the same machine.
+        let is_both = |of: &&Figure<'_>| {
+            let other = new.get(&of.key).filter(|other| is_one(other));
+            is_one(of) && other.is_some_and(|other| program(of) == program(other))
+        };
+        let shared = old.iter().filter(is_both);
         let keys: Vec<&Key> = shared.map(|figure| &figure.key).collect();
         let times: [BTreeMap<Round, f64>; 2] = figures.map(|figures| {
             let all = keys.iter().filter_map(|key| figures.get(key));
@@ -296,6 +301,10 @@ fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Fact> {
         0 => vec![first],
         more => vec![Fact { name: format!("'{}' and {more} more", first.name), ..first }],
     }
+}
+
+fn program<'a>(figure: &Figure<'a>) -> Option<&'a String> {
+    figure.runs.whole.first().map(|record| &record.row.program)
 }
 
 /// Command line of a case, its CPUs and its scheduling policy. The same name promises the same question.

@@ -58,6 +58,15 @@ fn what_the_machine_may_have_done_is_no_verdict() {
     }
 }
 
+#[test]
+fn a_yardstick_of_another_program_tells_nothing_of_the_machine() {
+    let (old, mut new) = (with_yardstick(1.0, 1.0), with_yardstick(1.1, 1.1));
+    for record in new.iter_mut().filter(|record| record.row.case == 1) {
+        Arc::make_mut(&mut record.row).program += "-of-the-next-edition";
+    }
+    assert_eq!(verdicts(&pair(&old, &new))[0].in_full(Quantity::Time), "slower");
+}
+
 /// Every row shows the interval of its verdict: it excludes no change if that is a difference, and lies inside the
 /// margin if that is none.
 fn assert_told(comparison: &Comparison) {
