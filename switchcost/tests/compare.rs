@@ -121,7 +121,7 @@ fn another_machine_build_or_flag_is_marked() {
     for said in [
         "!! DIFFERENT MACHINE OR SETTINGS: kernel_release: 6.1.0 → 6.12.0",
         "!! DIFFERENT BUILD: git_revision: abc → def",
-        "!! DIFFERENT FLAGS: 'case 0' and 1 more: synthetic, CPUs 0 → synthetic --bytes=25, CPUs 0, policy fifo",
+        "!! DIFFERENT COMMANDS: 'case 0' and 1 more: synthetic, CPUs 0 → synthetic --bytes=25, CPUs 0, policy fifo",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }

@@ -216,18 +216,18 @@ fn log_ratio(new: &[f64], old: &[f64]) -> Result<Contrast, Reason> {
 impl Machine {
     /// The machine of two files; `None` unless they share a yardstick.
     fn of(figures: [&Figures<'_>; 2]) -> Option<Self> {
-        let is_one = |figure: &Figure<'_>| {
+        let is_timed = |figure: &Figure<'_>| {
             figure.runs.is_yardstick()
                 && figure.quantity() == Quantity::Time
                 && figure.reading().is_some()
         };
         let [old, new] = figures;
-        // One of another program has another time on the same machine.
-        let is_both = |of: &&Figure<'_>| {
-            let other = new.get(&of.key).filter(|other| is_one(other));
-            is_one(of) && other.is_some_and(|other| program(of) == program(other))
+        // Another program takes another time, even if the machine is the same.
+        let is_in_both = |figure: &&Figure<'_>| {
+            let other = new.get(&figure.key).filter(|other| is_timed(other));
+            is_timed(figure) && other.is_some_and(|other| program(figure) == program(other))
         };
-        let shared = old.iter().filter(is_both);
+        let shared = old.iter().filter(is_in_both);
         let keys: Vec<&Key> = shared.map(|figure| &figure.key).collect();
         let times: [BTreeMap<Round, f64>; 2] = figures.map(|figures| {
             let all = keys.iter().filter_map(|key| figures.get(key));
@@ -267,7 +267,7 @@ fn notes(
     let marks = [
         ("MACHINE OR SETTINGS", machines),
         ("BUILD", builds),
-        ("FLAGS", differing_commands(figures)),
+        ("COMMANDS", differing_commands(figures)),
     ];
     let mut notes = Vec::new();
     for (subject, facts) in marks.into_iter().filter(|(_, facts)| !facts.is_empty()) {
@@ -303,6 +303,7 @@ fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Fact> {
     }
 }
 
+/// The program that its processes ran.
 fn program<'a>(figure: &Figure<'a>) -> Option<&'a String> {
     figure.runs.whole.first().map(|record| &record.row.program)
 }
