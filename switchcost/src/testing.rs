@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use facts::{Build, Case, Machine, Metric, Plan, Process, Record, Row, Run, Samples, Section};
+use record::{Build, Case, Machine, Metric, Plan, Process, Record, Row, Run, Samples, Section};
 
 /// A process with so many tasks, in the only case of its run.
 pub(crate) fn record(program: &str, tasks: u64, samples: &[u64]) -> Record {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::path::PathBuf;
 
 use contract::message::Usage;
-use facts::{Also, Metric, Record, distribution};
+use record::{Also, Metric, Record, distribution};
 use switchcost::figures::verdict::{Reason, Verdict};
 use switchcost::measure::store::Store;
 
@@ -131,8 +131,8 @@ fn write(path: PathBuf, records: &[Record]) -> PathBuf {
     let mut store = Store::append_to(&path).unwrap();
     store.append(&*records[0].header).unwrap();
     for (number, record) in (0..).zip(records) {
-        store.append(&facts::Row { row: number, ..(*record.row).clone() }).unwrap();
-        store.append(&facts::Process { row: number, ..record.process.clone() }).unwrap();
+        store.append(&record::Row { row: number, ..(*record.row).clone() }).unwrap();
+        store.append(&record::Process { row: number, ..record.process.clone() }).unwrap();
     }
     path
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use clap::ValueEnum;
-use facts::Record;
+use record::Record;
 use switchcost::figures::Figures;
 use switchcost::measure::store;
 use switchcost::render::{self, Format, Found};
@@ -227,7 +227,7 @@ fn the_page_is_folded_below_the_answer_and_follows_the_theme() {
     assert_eq!(folded.matches("<details>").count(), links);
     // Without an answer the first table is open.
     let mut bare = records();
-    let mut header = facts::Run::clone(&bare[0].header);
+    let mut header = record::Run::clone(&bare[0].header);
     header.plan.cases.iter_mut().for_each(|case| case.answer = None);
     let header = std::sync::Arc::new(header);
     bare.iter_mut().for_each(|record| record.header = header.clone());

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use facts::Record;
+use record::Record;
 use serde_json::Value;
 use switchcost::figures::{Figures, provenance};
 use switchcost::measure::store;

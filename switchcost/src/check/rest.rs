@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use facts::usage::cpu_time;
+use observe::usage::cpu_time;
 
 use super::candidate::{Candidate, Conformity, until};
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::ensure;
-use facts::Quantity;
+use record::Quantity;
 use serde::Deserialize;
 
 use super::grade::Grade;

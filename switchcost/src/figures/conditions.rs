@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use contract::units::counted;
-use facts::{Account, Ending, Record};
+use record::{Account, Ending, Record};
 use serde::Serialize;
 
 use super::basis::CONFIDENCE;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use facts::{Ending, Quantity, Record, Side};
+use record::{Ending, Quantity, Record, Side};
 use stats::Estimate;
 
 use super::basis::{CONFIDENCE, unique};

@@ -1,7 +1,7 @@
 //! Who has which doubts: processes, figures, rows of a duel and sets of records.
 
 use contract::units::{Bytes, Nanos, counted};
-use facts::{Memory, Metric, Quantity, Record, Run};
+use record::{Memory, Metric, Quantity, Record, Run};
 use stats::MIN_ROUNDS;
 
 use super::basis::{grouped, unique};
@@ -212,7 +212,7 @@ pub(crate) fn of_records(records: &[Record]) -> Vec<Doubt> {
 fn loaded(runs: &[&Run]) -> Option<Doubt> {
     let loaded = runs.iter().filter_map(|run| {
         let machine = &run.machine;
-        let cpus = facts::machine::cpu_list(machine.cpus_online.as_ref()?)?.len();
+        let cpus = record::machine::cpu_list(machine.cpus_online.as_ref()?)?.len();
         let load = machine.load_average.map_or(0.0, |[one, ..]| one);
         let waiting = machine.pressure.cpu.unwrap_or(0.0) / 100.0;
         let is_loaded = load > LOADED.0 * cpus as f64 || waiting > LOADED.1;

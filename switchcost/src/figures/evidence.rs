@@ -9,7 +9,7 @@
 use std::fmt;
 
 use contract::message::Claim;
-use facts::{Metric, Record};
+use record::{Metric, Record};
 use serde::Serialize;
 
 /// Wake-up interrupts or migrations a hop that are worth a word.

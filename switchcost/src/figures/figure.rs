@@ -1,6 +1,6 @@
 //! One figure: its place, its processes, what came of them, and what it is worth.
 
-use facts::{Metric, Quantity};
+use record::{Metric, Quantity};
 use serde::{Serialize, Serializer};
 use stats::{Estimate, Interval, Mode};
 

@@ -3,7 +3,7 @@
 //! All intervals of a comparison hold together (Bonferroni), and those of the twins likewise: a verdict is what
 //! its interval says.
 
-use facts::{Metric, Quantity};
+use record::{Metric, Quantity};
 use serde::Serialize;
 use stats::{Contrast, Estimate, Interval};
 

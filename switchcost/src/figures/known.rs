@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use facts::{Machine, Metric, Quantity, Yardstick};
+use record::{Machine, Metric, Quantity, Yardstick};
 use serde::Serialize;
 
 use super::cube::Figures;

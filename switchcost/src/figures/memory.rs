@@ -1,6 +1,6 @@
 //! Bytes for each task: the slope of memory over the number of tasks.
 
-use facts::{Memory, Record};
+use record::{Memory, Record};
 use serde::Serialize;
 use stats::{Halves, Interval, Line, TheilSen};
 
@@ -167,7 +167,7 @@ impl Fit {
 mod tests {
     use super::*;
     use crate::testing;
-    use facts::MemoryChange;
+    use record::MemoryChange;
 
     /// Runs in which each task holds 100 bytes of its own, 30 of stack, 20 of page tables and 10 of slab; in the upper
     /// half twice as much of its own if `bent`.

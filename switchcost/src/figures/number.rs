@@ -1,11 +1,11 @@
 //! Numbers as people read them: every view and every sentence of the runner shows them by these.
 //!
-//! Tables show four significant digits ([`facts::Quantity::show`]), the answer and its sentences two.
+//! Tables show four significant digits ([`record::Quantity::show`]), the answer and its sentences two.
 
 use std::fmt;
 
 use contract::units;
-use facts::Quantity;
+use record::Quantity;
 use stats::{Estimate, Interval, MIN_ROUNDS};
 
 /// Digits of a figure, and its unit.

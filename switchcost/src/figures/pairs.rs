@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::message::Usage;
-use facts::{Ending, Metric, Quantity, Record};
+use record::{Ending, Metric, Quantity, Record};
 use stats::Contrast;
 
 use super::cube::Figures;

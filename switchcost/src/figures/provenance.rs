@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use facts::{Machine, Record, Run};
+use record::{Machine, Record, Run};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -70,7 +70,7 @@ pub(crate) fn cpu_model(machine: &Machine) -> Option<String> {
 
 /// The number of CPUs, such as `8`; if the programs may not use all of them, such as `2 of 8`.
 pub(crate) fn cpus(machine: &Machine) -> Option<String> {
-    let number = |list: &Option<String>| Some(facts::machine::cpu_list(list.as_ref()?)?.len());
+    let number = |list: &Option<String>| Some(record::machine::cpu_list(list.as_ref()?)?.len());
     let online = number(&machine.cpus_online)?;
     let allowed = number(&machine.affinity).filter(|allowed| *allowed < online);
     Some(allowed.map_or(online.to_string(), |allowed| format!("{allowed} of {online}")))

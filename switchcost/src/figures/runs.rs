@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use contract::message::Distribution;
-pub(crate) use facts::plan::case_name;
-use facts::{Ending, Metric, Place, Record, Side};
+pub(crate) use record::plan::case_name;
+use record::{Ending, Metric, Place, Record, Side};
 use serde::Serialize;
 use stats::Estimate;
 

@@ -1,7 +1,7 @@
 //! Sessions: several runs of one plan on one machine. An interval over the processes of one holds for that session
 //! alone, since sessions differ by more; what is said of a machine takes each as a sample.
 
-use facts::{Quantity, Record};
+use record::{Quantity, Record};
 use stats::{Estimate, Interval, MIN_ROUNDS};
 
 use super::basis::CONFIDENCE;

@@ -17,7 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use contract::units::counted;
-use facts::{Metric, Record, Slice};
+use record::{Metric, Record, Slice};
 use serde::Serialize;
 
 mod slope;
@@ -238,7 +238,7 @@ fn process<'a>(
     Some(Process {
         index,
         case: (&place.section.title, &place.case.row, &place.case.column, record.row.x),
-        group: (record.row.twin, record.row.side == Some(facts::Side::B)),
+        group: (record.row.twin, record.row.side == Some(record::Side::B)),
         round: round(record),
         cpus: record.slices[0].probes.len(),
         is_short: if is_tail { looks.len() < all.len() } else { 2 * looks.len() < all.len() },

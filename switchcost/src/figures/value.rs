@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use facts::Quantity;
+use record::Quantity;
 use stats::{Estimate, Line};
 
 use super::basis::CONFIDENCE;

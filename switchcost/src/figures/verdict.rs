@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use facts::Quantity;
+use record::Quantity;
 use serde::Serialize;
 use stats::MIN_ROUNDS;
 

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use contract::message::{Distribution, Extra, MOST_SAMPLES, Usage};
-use facts::{Counters, Memory, Metric, Process, Row, distribution};
-use facts::{counters, memory, usage};
+use observe::{counters, memory, usage};
+use record::{Counters, Memory, Metric, Process, Row, distribution};
 
 use super::seat::{Options, SLICE, Seat};
 use super::session::{Ran, Ready, Session};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use contract::message::Description;
 use contract::units::{Bytes, counted};
-use facts::Record;
+use record::Record;
 
 use super::deadline::Time;
 use super::rounds::{Keep, Rounds};

@@ -2,16 +2,16 @@
 
 use std::time::SystemTime;
 
-use facts::{Build, Plan, Run};
+use record::{Build, Plan, Run};
 
 use crate::plan::Case;
 use crate::system::console::shell_line;
 
 /// Header of a run of these cases that begins now. A seed that is drawn is short enough to be typed again.
 pub(crate) fn begin(seed: Option<u64>, build: Build, cases: &[Case]) -> Run {
-    let drawn = || facts::milliseconds(SystemTime::now()) % 1_000_000;
+    let drawn = || record::milliseconds(SystemTime::now()) % 1_000_000;
     let seed = seed.unwrap_or_else(drawn);
-    Run::begin(command_line(), seed, facts::machine::read(), build, plan(cases))
+    Run::begin(command_line(), seed, observe::machine::read(), build, plan(cases))
 }
 
 /// The header's part about the cases, in the order of their places.
@@ -22,9 +22,9 @@ fn plan(cases: &[Case]) -> Plan {
     for case in in_order {
         // A filter leaves gaps.
         while plan.cases.len() < case.index as usize {
-            plan.cases.push(facts::Case {
+            plan.cases.push(record::Case {
                 section: case.section.title.clone(),
-                ..facts::Case::default()
+                ..record::Case::default()
             });
         }
         if plan.cases.len() == case.index as usize {

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use contract::message::Usage;
 use contract::units::counted;
-use facts::{MemoryChange, Metric, Process, Row, Samples, Side, Slice, memory};
 use nix::sys::signal::Signal;
+use observe::memory;
+use record::{MemoryChange, Metric, Process, Row, Samples, Side, Slice};
 
 use super::alive::{Alive, merge};
 use super::process_group::Ended;

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use facts::Process;
+use record::Process;
 
 use crate::plan::Case;
 use crate::system::console;

@@ -3,8 +3,8 @@
 use std::env;
 use std::fs;
 
-use facts::{Build, Process, Row, Run};
 use nix::unistd::getuid;
+use record::{Build, Process, Row, Run};
 
 /// Folders whose paths are the same on all machines.
 const PUBLIC: [&str; 10] = [

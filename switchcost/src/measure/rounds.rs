@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use contract::message::Description;
-use facts::{Group, Process, Record, Row, Run};
 use humantime::format_duration;
+use record::{Group, Process, Record, Row, Run};
 
 use crate::measure::deadline::Time;
 use crate::measure::groups::{Blocks, groups_of};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use contract::message::Description;
-use facts::{Process, Row};
+use record::{Process, Row};
 
 use super::deadline::{Deadline, Time};
 use crate::plan::Case;

@@ -6,9 +6,10 @@
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-use facts::{Group, Kind, Side, interference, milliseconds};
 use nix::sched::sched_setaffinity;
 use nix::unistd::Pid;
+use observe::interference;
+use record::{Group, Kind, Side, milliseconds};
 
 use super::around::Within;
 use super::deadline::Deadline;

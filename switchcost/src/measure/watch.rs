@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use facts::interference::{self, CpuTime};
-use facts::speed;
-use facts::{Account, Probe, Slice};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
+use observe::interference::{self, CpuTime};
+use observe::speed;
+use record::{Account, Probe, Slice};
 
 /// Least window in which the CPU time of others can be told: the kernel counts in ticks of 10 ms.
 const WINDOW: Duration = Duration::from_millis(250);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contract::units::counted;
-use facts::machine::cpu_map::Relation;
-use facts::{Metric, Row, Side};
+use observe::cpu_map::Relation;
+use record::{Metric, Row, Side};
 
 use super::scheduling::Cpus;
 use super::setting::Setting;
@@ -48,9 +48,9 @@ pub struct Case {
     /// Value of the flag that a curve or a slope runs over.
     pub x: Option<u64>,
     /// Table that it belongs to.
-    pub section: Arc<facts::Section>,
+    pub section: Arc<record::Section>,
     /// Cell of the table.
-    pub cell: Arc<facts::Case>,
+    pub cell: Arc<record::Case>,
 }
 
 /// A cell of a plan, and the value of the flag that it runs over.

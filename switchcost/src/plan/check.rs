@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::{Context, anyhow, ensure};
-use facts::Metric;
+use record::Metric;
 
 use super::over::Over;
 use super::section::{COUNTS_OF_A_SLOPE, Row, Section};

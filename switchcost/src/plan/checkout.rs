@@ -131,7 +131,7 @@ impl Checkout {
         // With a target named, executables go into another folder, and old ones would be measured.
         command.env_remove("CARGO_BUILD_TARGET");
         // Those that the record has, whatever flags are set by now.
-        if let Some(flags) = facts::build::ENCODED_RUSTFLAGS {
+        if let Some(flags) = record::build::ENCODED_RUSTFLAGS {
             command.env("CARGO_ENCODED_RUSTFLAGS", flags);
         }
         command

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use facts::Side;
+use record::Side;
 
 use super::change::{Change, together};
 use super::placement::{self, Absent};
@@ -99,7 +99,7 @@ impl Sides<'_> {
             }
             for (k, change) in (0..).zip(self.each) {
                 let row = format!("{}: {change}", case.cell.row);
-                let cell = Arc::new(facts::Case { row, ..(*case.cell).clone() });
+                let cell = Arc::new(record::Case { row, ..(*case.cell).clone() });
                 let compared = case.compared.iter().map(|index| index + k * step).collect();
                 let index = case.index + k * step;
                 put(Case { index, compared, cell, ..case.clone() }, Some(change));

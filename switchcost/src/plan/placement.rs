@@ -1,7 +1,7 @@
 //! Cases that name their CPUs by a relation, on this machine.
 
 use anyhow::Context;
-use facts::machine::cpu_map::CpuMap;
+use observe::cpu_map::CpuMap;
 
 use crate::plan::Case;
 use crate::plan::scheduling::Cpus;
@@ -60,14 +60,14 @@ fn layout(flags: &mut [String]) -> Option<&mut String> {
 mod tests {
     use std::sync::Arc;
 
-    use facts::machine::cpu_map::Relation;
+    use observe::cpu_map::Relation;
 
     use super::*;
 
     #[test]
     fn each_chain_has_a_pair() {
         let flags = ["--placement", "spread"].map(str::to_owned).to_vec();
-        let over = facts::Case { over: Some("chains".to_owned()), ..facts::Case::default() };
+        let over = record::Case { over: Some("chains".to_owned()), ..record::Case::default() };
         let relation = Some(Relation::SmtSibling);
         let one = Case { flags, relation, cell: Arc::new(over), ..Case::default() };
         let cases = [1, 2, 8].map(|x| Case { x: Some(x), ..one.clone() });

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use facts::{Build, Side};
+use record::{Build, Side};
 
 use crate::plan::checkout::{Checkout, EXECUTABLES, is_crate};
 use crate::plan::{BUILT_IN, Case, ProgramTable, ProgramTables};
@@ -97,7 +97,7 @@ impl Programs {
         let built_from = || (option_env!("SWITCHCOST_COMMIT").map(str::to_owned), None);
         let (git_revision, dirty) =
             self.checkout.as_ref().map_or_else(built_from, Checkout::revision);
-        Build { git_revision, dirty, ..facts::build::current() }
+        Build { git_revision, dirty, ..record::build::current() }
     }
 
     /// Executable of a case.

@@ -93,7 +93,7 @@ impl FromStr for Cpus {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut cpus = facts::machine::cpu_list(text)
+        let mut cpus = record::machine::cpu_list(text)
             .filter(|cpus| !cpus.is_empty())
             .ok_or_else(|| format!("'{text}' is not a list of CPUs: write one such as 0,2-3"))?;
         cpus.sort_unstable();
@@ -108,7 +108,7 @@ impl FromStr for Cpus {
 
 impl fmt::Display for Cpus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&facts::machine::cpu_ranges(&self.0))
+        f.write_str(&record::machine::cpu_ranges(&self.0))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use facts::machine::cpu_map::Relation;
-use facts::{Also, Metric, Yardstick};
+use observe::cpu_map::Relation;
+use record::{Also, Metric, Yardstick};
 use serde::Deserialize;
 
 use super::case::Case;
@@ -137,7 +137,7 @@ impl Section {
 
     /// Its cases, whose cells begin at this place in the plan; they run in so many rounds if the section does not say.
     pub(super) fn cases(&self, first: u32, rounds: u32) -> Vec<Case> {
-        let shown = Arc::new(facts::Section {
+        let shown = Arc::new(record::Section {
             title: self.title.clone(),
             metric: self.metric.clone(),
             also: self.also.clone(),
@@ -194,7 +194,7 @@ impl Section {
             setting: Setting { policy: column.policy.or(own.policy), ..Setting::default() },
             skip_hold: column.skip_hold,
             alone: self.alone,
-            cell: Arc::new(facts::Case {
+            cell: Arc::new(record::Case {
                 section: self.title.clone(),
                 row: own.name.clone(),
                 column: column.name.clone(),

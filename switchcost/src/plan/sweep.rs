@@ -2,7 +2,7 @@
 
 use contract::message::Description;
 use contract::units::counted;
-use facts::{Also, Metric};
+use record::{Also, Metric};
 
 use super::check;
 use super::over::Over;

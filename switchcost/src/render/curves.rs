@@ -136,7 +136,7 @@ fn end(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use facts::{Case, Metric, Process, Record, Row, Samples};
+    use record::{Case, Metric, Process, Record, Row, Samples};
 
     use super::*;
     use crate::figures::Figures;

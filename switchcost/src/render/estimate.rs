@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use contract::units::counted;
-use facts::Quantity;
-use facts::service::{Counts, ThreadGroup};
+use observe::service::{Counts, ThreadGroup};
+use record::Quantity;
 
 use super::grid::Grid;
 use super::layout::{width, wrapped};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use contract::units::{Bytes, Nanos, counted};
-use facts::{Metric, Quantity, Record, Stat};
+use record::{Metric, Quantity, Record, Stat};
 
 use super::layout::{named, width};
 use crate::figures::doubts;

@@ -1,7 +1,7 @@
 //! Tables of figures as text, with the sentences below them.
 
 use contract::units::Bytes;
-use facts::Quantity;
+use record::Quantity;
 use stats::Estimate;
 
 use super::document::Section;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use contract::units::Span;
-use facts::service::{self, Service};
+use observe::service::{self, Service};
 
 use super::args::{TextOrJson, newest_first};
 use super::output;
@@ -137,7 +137,7 @@ fn watch(args: &Args) -> anyhow::Result<()> {
 fn named(path: &Path) -> anyhow::Result<Prices> {
     let contents = store::read(path)?;
     store::tell(path, &contents);
-    let here = facts::machine::read();
+    let here = observe::machine::read();
     if !contents.records.iter().all(|record| record.machine().same_machine(&here).is_empty()) {
         let machine = provenance::machines(&contents.records);
         console::say(format_args!("{} is from another machine: {machine}", path.display()));
@@ -152,7 +152,7 @@ fn named(path: &Path) -> anyhow::Result<Prices> {
 
 /// Prices from the newest results in this folder that have them and come from this machine.
 fn newest() -> Option<Prices> {
-    let here = facts::machine::read();
+    let here = observe::machine::read();
     newest_first(Path::new(".")).iter().take(MOST_FILES).find_map(|path| {
         // Sweeps and duels leave files of the same name.
         let records = store::read(path).ok()?.records;

@@ -95,7 +95,7 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
-    use facts::{Metric, Quantity};
+    use record::{Metric, Quantity};
 
     use super::*;
     use crate::figures::finding::Fault;

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use facts::Record;
+use record::Record;
 use serde::Serialize;
 
 use super::args::{TextOrJson, newest_first};

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use facts::Record;
+use record::Record;
 
 use super::output::{self, Format};
 use crate::figures::Figures;

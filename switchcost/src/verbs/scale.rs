@@ -1,6 +1,6 @@
 //! `switchcost scale`: more and more tasks, up to the limit that stops each program.
 
-use facts::Metric;
+use record::Metric;
 
 use super::kept::Kept;
 use crate::plan::range::Range;

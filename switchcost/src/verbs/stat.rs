@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use contract::message::MOST_SAMPLES;
 use contract::units::Span;
-use facts::{Also, Group, Metric, Process, Record, Row, Run, Section};
+use record::{Also, Group, Metric, Process, Record, Row, Run, Section};
 use serde::Serialize;
 
 use crate::figures::doubts;
@@ -139,7 +139,7 @@ impl Args {
         });
         let section = Section { title: program.clone(), also: also.to_vec(), ..Section::default() };
         let [title, row] = [(); 2].map(|()| program.clone());
-        let cell = facts::Case { section: title, row, ..facts::Case::default() };
+        let cell = record::Case { section: title, row, ..record::Case::default() };
         let setting = Setting {
             cpus: self.cpus.clone(),
             policy: self.policy,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::ArgGroup;
 use contract::units::{Bytes, Span};
-use facts::{Also, Metric};
+use record::{Also, Metric};
 
 use super::kept::Kept;
 use crate::plan::range::Range;

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use contract::message::Claim;
-use facts::{Metric, Quantity};
+use record::{Metric, Quantity};
 use serde::Serialize;
 use stats::{Estimate, Interval};
 

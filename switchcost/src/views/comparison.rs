@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use contract::units::counted;
-use facts::{Quantity, Record};
+use record::{Quantity, Record};
 use serde::Serialize;
 use stats::{Contrast, Estimate, Line, MIN_ROUNDS};
 

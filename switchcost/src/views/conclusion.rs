@@ -1,6 +1,6 @@
 //! A summary of the figures in a sentence or two.
 
-use facts::{Metric, Quantity};
+use record::{Metric, Quantity};
 
 use super::answer::Answer;
 use super::tables::{TableRow, Tables};

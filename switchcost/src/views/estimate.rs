@@ -1,7 +1,7 @@
 //! A load, measured by two echo servers: what each takes, and which one it asks for.
 
-use facts::machine::Bound;
-use facts::{Metric, Quantity, Record, Stat};
+use record::machine::Bound;
+use record::{Metric, Quantity, Record, Stat};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -268,7 +268,7 @@ impl Compared {
 
 #[cfg(test)]
 mod tests {
-    use facts::{Case, Process, Row, Samples};
+    use record::{Case, Process, Row, Samples};
 
     use super::*;
     use crate::plan::Plan;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use facts::{Metric, Record};
+use record::{Metric, Record};
 use serde::Serialize;
 
 use super::answer::{Answer, AnswerRow, Cost};

@@ -1,8 +1,8 @@
 //! A running service: what its switches take of its CPU time, between two bounds, and what else holds it back.
 
 use contract::message::Usage;
-use facts::service::Service;
-use facts::{Metric, Record};
+use observe::service::Service;
+use record::{Metric, Record};
 use serde::Serialize;
 use stats::Estimate;
 
@@ -215,8 +215,8 @@ fn remarks(service: &Service) -> Vec<Remark> {
 
 #[cfg(test)]
 mod tests {
-    use facts::service::{Counts, ThreadGroup, Throttling};
-    use facts::{Case, Process, Row, Samples};
+    use observe::service::{Counts, ThreadGroup, Throttling};
+    use record::{Case, Process, Row, Samples};
 
     use super::*;
     use crate::testing;

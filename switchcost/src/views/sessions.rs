@@ -1,6 +1,6 @@
 //! Answers of several sessions, and earlier answers beside a new one.
 
-use facts::Record;
+use record::Record;
 use stats::Estimate;
 
 use super::answer::{Answer, AnswerRow, Cost, Earlier, matters};

@@ -1,7 +1,7 @@
 //! Tables and curves: projections of the cube.
 
 use contract::message::Claim;
-use facts::Metric;
+use record::Metric;
 use serde::Serialize;
 
 use crate::figures::curves::Overtaking;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use contract::message::Distribution;
-use facts::{Build, Case, Machine, Metric, Plan, Process, Record, Run, Samples, Section};
+use record::{Build, Case, Machine, Metric, Plan, Process, Record, Run, Samples, Section};
 use switchcost::figures::Figures;
 use switchcost::figures::finding::{Finding, Row};
 use switchcost::figures::verdict::{MARGIN, Verdict};
@@ -67,7 +67,7 @@ pub(crate) fn header(cases: u32) -> Run {
 
 /// A process of one hop in one case of a plan.
 pub(crate) fn process(header: &Arc<Run>, case: u32, round: u32, hop: f64) -> Record {
-    let row = facts::Row { case, hops: Some(1), ..facts::Row::of("synthetic", Vec::new()) };
+    let row = record::Row { case, hops: Some(1), ..record::Row::of("synthetic", Vec::new()) };
     let process = Process { round, samples: Some(samples(hop)), ..Process::begin() };
     Record { header: header.clone(), row: Arc::new(row), group: None, process }
 }

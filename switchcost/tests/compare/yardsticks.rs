@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use facts::{Also, Metric, Quantity, Record};
+use record::{Also, Metric, Quantity, Record};
 use switchcost::figures::verdict::{MARGIN, Reason, Verdict};
 use switchcost::views::comparison::Comparison;
 

@@ -136,9 +136,9 @@ impl Program {
 /// Whether next to none of the threads had a turn for a while. Whoever handed on last may still be on its way to
 /// sleep.
 fn rests(pids: &[i32]) -> bool {
-    let (before, begun) = (facts::usage::totals(pids).unwrap(), Instant::now());
+    let (before, begun) = (observe::usage::totals(pids).unwrap(), Instant::now());
     thread::sleep(Duration::from_millis(300));
-    let usage = facts::usage::totals(pids).unwrap().since(&before);
+    let usage = observe::usage::totals(pids).unwrap().since(&before);
     // The driver may look at the clock once a second. The kernel interrupts it, some ms after a ring that it had was
     // closed, for what is left to take down (io_ring_exit_work, io_uring/io_uring.c).
     let most = 3 + begun.elapsed().as_secs();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use facts::Record;
+use record::Record;
 use switchcost::figures::Figures;
 use switchcost::measure::store;
 use switchcost::render;
@@ -29,9 +29,9 @@ fn answer(records: &[Record]) -> String {
 }
 
 /// The same records of a run whose header is another one.
-fn with_header(machine: &str, change: impl Fn(&mut facts::Run)) -> Vec<Record> {
+fn with_header(machine: &str, change: impl Fn(&mut record::Run)) -> Vec<Record> {
     let mut records = committed(machine);
-    let mut header = facts::Run::clone(&records[0].header);
+    let mut header = record::Run::clone(&records[0].header);
     change(&mut header);
     let header = Arc::new(header);
     records.iter_mut().for_each(|record| record.header = header.clone());

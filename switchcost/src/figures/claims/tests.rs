@@ -1,6 +1,6 @@
 //! Rules over figures whose verdicts are known.
 
-use facts::Quantity;
+use record::Quantity;
 use stats::{Estimate, Interval};
 
 use super::*;

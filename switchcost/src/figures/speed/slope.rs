@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use facts::Record;
+use record::Record;
 
 /// Share of the residuals that is left out at each end of a fit: slices with a pause of their own.
 const TRIM: f64 = 0.05;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::figures::CONFIDENCE;
 use crate::testing;
-use facts::Probe;
+use record::Probe;
 use stats::Estimate;
 
 /// A slice of ten iterations that took so many ns together.
@@ -58,9 +58,9 @@ fn simulated(rng: &mut fastrand::Rng, flips: [f64; 2]) -> Vec<Record> {
         f64::from(u8::from(is_slow))
     };
     let models = ROWS.map(|(row, _)| {
-        let case = facts::Case { row: row.to_owned(), ..facts::Case::default() };
+        let case = record::Case { row: row.to_owned(), ..record::Case::default() };
         let Record { row, process, .. } = of(Vec::new());
-        testing::in_case(facts::Metric::Hop, case, (*row).clone(), process)
+        testing::in_case(record::Metric::Hop, case, (*row).clone(), process)
     });
     let mut records = Vec::new();
     for round in 0..12 {

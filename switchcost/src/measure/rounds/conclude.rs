@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 
 use anyhow::ensure;
 use contract::units::counted;
-use facts::Ending;
+use record::Ending;
 
 use super::Rounds;
 use crate::system::console;

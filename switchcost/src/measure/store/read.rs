@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::system::console;
 use anyhow::{Context, bail};
-use facts::{Group, Kind, Process, Record, Row, Run, SCHEMA};
 use flate2::bufread::MultiGzDecoder;
+use record::{Group, Kind, Process, Record, Row, Run, SCHEMA};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

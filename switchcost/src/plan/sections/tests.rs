@@ -1,5 +1,5 @@
-use facts::Yardstick;
-use facts::machine::cpu_map::Relation;
+use observe::cpu_map::Relation;
+use record::Yardstick;
 
 use super::*;
 use crate::plan::{BUILT_IN, COUNTS_OF_A_SLOPE};
@@ -92,7 +92,7 @@ fn the_default_plan_has_each_known_yardstick_on_one_cpu() {
     let mut known: Vec<(Yardstick, bool)> = Vec::new();
     for case in Plan::built_in().unwrap().cases() {
         let header = serde_json::to_string(&*case.cell).unwrap();
-        assert_eq!(serde_json::from_str::<facts::Case>(&header).unwrap(), *case.cell);
+        assert_eq!(serde_json::from_str::<record::Case>(&header).unwrap(), *case.cell);
         known.extend(case.cell.known.filter(|_| !case.twin).map(|known| (known, case.pin)));
     }
     known.sort_unstable();

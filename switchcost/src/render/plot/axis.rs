@@ -1,6 +1,6 @@
 //! Axes: the place of a value, and the values that have labels.
 
-use facts::Quantity;
+use record::Quantity;
 
 use crate::figures::number::{Shown, thousands};
 

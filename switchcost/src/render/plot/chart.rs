@@ -1,6 +1,6 @@
 //! Plots with points over a horizontal axis: sweeps, and points with the lines of a law.
 
-use facts::Quantity;
+use record::Quantity;
 
 use super::axis::{Axis, extremes};
 use super::drawing::{MOST_SERIES, Plot, color};

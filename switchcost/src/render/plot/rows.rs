@@ -1,7 +1,7 @@
 //! Plots with a row for each case: its name, its figure and its marks on one common axis.
 
-use facts::Quantity;
 use maud::html;
+use record::Quantity;
 
 use super::axis::Axis;
 use super::chart::reach;

@@ -39,20 +39,20 @@ impl Build {
 }
 
 /// Flags of the compiler as cargo takes them in CARGO_ENCODED_RUSTFLAGS.
-pub const ENCODED_RUSTFLAGS: Option<&str> = option_env!("FACTS_BUILD_RUSTFLAGS");
+pub const ENCODED_RUSTFLAGS: Option<&str> = option_env!("RECORD_BUILD_RUSTFLAGS");
 
 /// Build of this workspace, as far as the build script could tell.
 pub fn current() -> Build {
     let known = |value: Option<&str>| value.map(str::to_owned);
     Build {
-        rustc: known(option_env!("FACTS_BUILD_RUSTC")),
-        profile: known(option_env!("FACTS_BUILD_PROFILE")),
+        rustc: known(option_env!("RECORD_BUILD_RUSTC")),
+        profile: known(option_env!("RECORD_BUILD_PROFILE")),
         rustflags: ENCODED_RUSTFLAGS.map(|flags| {
             if flags.is_empty() { "none".to_owned() } else { flags.replace('\u{1f}', " ") }
         }),
-        target: known(option_env!("FACTS_BUILD_TARGET")),
+        target: known(option_env!("RECORD_BUILD_TARGET")),
         package_version: known(Some(env!("CARGO_PKG_VERSION"))),
-        tokio: known(option_env!("FACTS_BUILD_TOKIO")),
+        tokio: known(option_env!("RECORD_BUILD_TOKIO")),
         ..Build::default()
     }
 }

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use record::machine::{CpuCache, Topology, cpu_list, cpu_ranges};
 use serde::{Deserialize, Serialize};
 
 use crate::source::Source;
 
-pub(super) const CPUS: &str = "/sys/devices/system/cpu";
+pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
 
 /// No CPU describes more caches.
 const MOST_CACHES: u32 = 16;
@@ -53,33 +54,6 @@ impl Relation {
             Relation::OtherSocket => "another socket",
         }
     }
-}
-
-/// Number of sockets, cores and hardware threads, of the CPUs online.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Topology {
-    /// Physical packages.
-    pub sockets: Option<u32>,
-    /// Cores in all sockets.
-    pub cores: Option<u32>,
-    /// Hardware threads online in the core that has most of them.
-    pub threads_per_core: Option<u32>,
-}
-
-/// A cache of a CPU, as records hold it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CpuCache {
-    /// 1 is nearest to the core.
-    pub level: Option<u8>,
-    /// `Data`, `Instruction` or `Unified`.
-    #[serde(rename = "type")]
-    pub kind: Option<String>,
-    /// Size in bytes.
-    pub size_bytes: Option<u64>,
-    /// CPUs that share it, as a list.
-    pub shared_cpu_list: Option<String>,
 }
 
 /// Caches of one kind and size.
@@ -150,7 +124,7 @@ impl CpuMap {
     }
 
     /// Caches of a CPU, those nearest to its core first.
-    pub(super) fn caches_of(&self, cpu: u32) -> Vec<CpuCache> {
+    pub(crate) fn caches_of(&self, cpu: u32) -> Vec<CpuCache> {
         let of = |cache: &Cache| {
             let group = cache.groups.iter().find(|group| group.contains(&cpu))?;
             Some(CpuCache {
@@ -164,7 +138,7 @@ impl CpuMap {
     }
 
     /// Number of sockets, cores and hardware threads.
-    pub(super) fn topology(&self) -> Topology {
+    pub(crate) fn topology(&self) -> Topology {
         let number = |count: usize| u32::try_from(count).ok().filter(|count| *count > 0);
         Topology {
             sockets: number(self.sockets.len()),
@@ -255,40 +229,6 @@ fn size_in_bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(scale)
 }
 
-/// CPUs of a list such as `0-3,8`, in the order given; `None` if it is no such list.
-pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
-    // Linux supports at most 8192 CPUs. A longer list must not take the memory it asks for.
-    const MOST: u32 = 8192;
-    let mut cpus = Vec::new();
-    for range in text.trim().split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last >= MOST || cpus.len() > MOST as usize {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
-}
-
-/// The list of some CPUs, in ascending order.
-pub fn cpu_ranges(cpus: &[u32]) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for &cpu in cpus {
-        match ranges.last_mut() {
-            Some((_, end)) if *end + 1 == cpu => *end = cpu,
-            _ => ranges.push((cpu, cpu)),
-        }
-    }
-    let texts =
-        ranges.iter().map(
-            |(start, end)| {
-                if start == end { start.to_string() } else { format!("{start}-{end}") }
-            },
-        );
-    texts.collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -347,11 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_cpus_are_bounded() {
+    fn a_size_has_a_unit_or_none() {
         assert_eq!(["48K", "1M", "32MB"].map(size_in_bytes), [Some(48 << 10), Some(1 << 20), None]);
-        assert_eq!(cpu_list("0-2,8"), Some(vec![0, 1, 2, 8]));
-        for list in ["", "a", "3-1", "0-", "0-4294967295", "0,,1"] {
-            assert_eq!(cpu_list(list), None, "{list}");
-        }
     }
 }

@@ -1,58 +1,16 @@
 //! Memory and resources that a control group or the kernel grants the runner.
 
-use serde::{Deserialize, Serialize};
+use record::machine::{Bound, Rlimit, Rlimits};
 
 use crate::cgroup::ControlGroups;
 use crate::source::{Source, rlimit};
-
-/// One limit. In JSON a number or `"unlimited"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bound {
-    /// No limit.
-    Unlimited,
-    /// Limit in the resource's own unit.
-    #[serde(untagged)]
-    At(u64),
-}
-
-impl Bound {
-    /// A number of the kernel, which writes no limit as the largest one; version 1 of control groups as `LONG_MAX`
-    /// rounded down to a page.
-    fn of(number: u64) -> Self {
-        if number < 1 << 62 { Bound::At(number) } else { Bound::Unlimited }
-    }
-}
-
-/// A resource limit of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rlimit {
-    /// Limit in force.
-    pub soft: Bound,
-    /// Largest soft limit that the process may set by itself.
-    pub hard: Bound,
-}
-
-/// Resource limits that bound the number of tasks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Rlimits {
-    /// Open file descriptors (`RLIMIT_NOFILE`).
-    pub nofile: Option<Rlimit>,
-    /// Threads of the user (`RLIMIT_NPROC`).
-    pub nproc: Option<Rlimit>,
-    /// Bytes of the main thread's stack (`RLIMIT_STACK`).
-    pub stack: Option<Rlimit>,
-    /// Bytes of address space (`RLIMIT_AS`).
-    pub address_space: Option<Rlimit>,
-}
 
 /// Resource limits of this process.
 pub(super) fn rlimits(source: &Source) -> Rlimits {
     let limits = source.text("/proc/self/limits").unwrap_or_default();
     let limit = |name| {
         let (soft, hard) = rlimit(&limits, name)?;
-        Some(Rlimit { soft: Bound::of(soft), hard: Bound::of(hard) })
+        Some(Rlimit { soft: Bound::from(soft), hard: Bound::from(hard) })
     };
     Rlimits {
         nofile: limit("Max open files"),
@@ -68,14 +26,15 @@ pub(super) fn memory_limit(source: &Source, groups: &ControlGroups) -> Option<Bo
     let file = if groups.version == 2 { "memory.max" } else { "memory.limit_in_bytes" };
     let limits =
         groups.folders.iter().filter_map(|folder| source.number(&format!("{folder}/{file}")).ok());
-    Some(Bound::of(limits.min().unwrap_or(u64::MAX)))
+    Some(Bound::from(limits.min().unwrap_or(u64::MAX)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixtures::Root;
-    use crate::machine::{Machine, read_under};
+    use crate::machine::read_under;
+    use record::machine::Machine;
 
     #[test]
     fn limits_are_numbers_or_a_word() {

@@ -3,43 +3,11 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use record::Waits;
 
 use crate::cgroup::ControlGroups;
 use crate::source::{Source, word_after};
 use crate::stat::tick_ns;
-
-/// What keeps processes waiting, since the system booted or in a span of time, in ns; what the system does not tell is
-/// absent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waits {
-    /// Time for which a CPU quota stopped the runner's control group.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub throttled: Option<u64>,
-    /// Time in which some task of the system waited for a CPU.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_pressure: Option<u64>,
-    /// Time in which some task of the system waited for memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_pressure: Option<u64>,
-    /// Time in which some task of the system waited for a disk.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub io_pressure: Option<u64>,
-}
-
-impl Waits {
-    /// Growth of each total since `before`.
-    #[must_use]
-    pub fn since(self, before: Self) -> Self {
-        let since = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
-        Waits {
-            throttled: since(self.throttled, before.throttled),
-            cpu_pressure: since(self.cpu_pressure, before.cpu_pressure),
-            memory_pressure: since(self.memory_pressure, before.memory_pressure),
-            io_pressure: since(self.io_pressure, before.io_pressure),
-        }
-    }
-}
 
 /// Time of a CPU since the system booted, in ns; the kernel shows it in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

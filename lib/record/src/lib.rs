@@ -1,34 +1,24 @@
-//! What a results file holds, and how it is read: facts of a process and of the machine, seen
-//! from outside while the program waits. A fact that cannot be read is absent, never a guess and
-//! never 0. Times are in ns and sizes in bytes.
+//! What a results file holds. A fact that is not known is absent, never a guess and never 0. Times are in ns and sizes
+//! in bytes.
 
 pub mod build;
-pub mod counters;
+mod counters;
 mod figure;
-#[cfg(test)]
-#[path = "../../limits/src/fixtures.rs"]
-mod fixtures;
-pub mod interference;
 pub mod machine;
-pub mod memory;
+mod memory;
 pub mod metric;
 pub mod plan;
 pub mod record;
 pub mod samples;
-pub mod service;
 pub mod slice;
-pub mod speed;
-mod stat;
-pub mod usage;
+mod waits;
 
-use limits::{cgroup, source};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use build::Build;
 pub use contract::units::Quantity;
 pub use counters::{Absent, Counters};
-pub use interference::Waits;
 pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
 pub use metric::{Metric, Stat};
@@ -38,6 +28,7 @@ pub use record::{
 };
 pub use samples::{Samples, Thirds, distribution};
 pub use slice::{Account, Probe, Slice};
+pub use waits::Waits;
 
 /// Names of the fields that differ, if both sides know them: neither null nor empty.
 fn differing<T: Serialize>(one: &T, other: &T) -> Vec<String> {

@@ -1,10 +1,10 @@
 //! Events that are counted, what is opened for each, and the reasons why one cannot be counted.
 
-use std::{fmt, fs, io};
+use std::{fs, io};
 
 use perf_event::Builder;
 use perf_event::events::{Hardware, Software, Tracepoint};
-use serde::{Deserialize, Serialize};
+use record::Absent;
 
 use crate::source::Source;
 
@@ -38,42 +38,6 @@ const CALLS: [(&str, &[&str]); 3] = [
 
 /// Mount points of tracefs, today's and the former one.
 const TRACING: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-
-/// Events that could not be counted for one reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Absent {
-    /// Names of the events.
-    pub events: Vec<String>,
-    /// Cause.
-    pub reason: String,
-    /// Command or change that would allow them; absent if nothing would.
-    pub remedy: Option<String>,
-}
-
-impl Absent {
-    /// A reason, of no event so far.
-    pub(super) fn because(reason: impl Into<String>, remedy: Option<&str>) -> Self {
-        Absent { events: Vec::new(), reason: reason.into(), remedy: remedy.map(str::to_owned) }
-    }
-
-    /// Adds an event that is missing for this reason to a list.
-    pub(super) fn add(self, event: &str, all: &mut Vec<Absent>) {
-        let is_same = |one: &Absent| one.reason == self.reason && one.remedy == self.remedy;
-        let index = all.iter().position(is_same).unwrap_or_else(|| {
-            all.push(self);
-            all.len() - 1
-        });
-        all[index].events.push(event.to_owned());
-    }
-}
-
-impl fmt::Display for Absent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.events.join(", "), self.reason)?;
-        self.remedy.as_ref().map_or(Ok(()), |remedy| write!(f, ": {remedy}"))
-    }
-}
 
 /// Counters to open for an event, or why there are none.
 type Parts = Result<Vec<Builder<'static>>, Absent>;

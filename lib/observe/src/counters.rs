@@ -14,30 +14,11 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
 use perf_event::events::Software;
 use perf_event::{Builder, Counter};
-use serde::{Deserialize, Serialize};
+use record::{Absent, Counters};
 
 use crate::source::{Source, word_after};
 use crate::stat::threads;
 use event::events;
-
-pub use event::Absent;
-
-/// Events counted from before the first iteration of a further `run` until after its last one,
-/// settling included.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Counters {
-    /// Number of timed iterations.
-    pub iterations: u64,
-    /// Calls that read, as read(2): `syscr` of /proc/PID/io. Receiving from a socket does not count.
-    pub reads: Option<u64>,
-    /// Calls that write, as write(2): `syscw` of /proc/PID/io.
-    pub writes: Option<u64>,
-    /// Perf events by name. Those of caches are of the last level, as the CPU defines it.
-    pub events: BTreeMap<String, u64>,
-    /// Events that are missing from `events`.
-    pub absent: Vec<Absent>,
-}
 
 /// Counters of a thread or CPU, and descriptors that stay free.
 const COUNTERS: usize = 16;

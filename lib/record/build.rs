@@ -1,4 +1,4 @@
-//! Writes down the build for `facts::build`: the compiler and its flags, the profile, the target and the version of
+//! Writes down the build for `record::build`: the compiler and its flags, the profile, the target and the version of
 //! Tokio. A fact that cannot be found is not set; nothing here fails the build.
 
 use std::env;
@@ -18,7 +18,7 @@ fn main() {
 
 fn set(name: &str, value: Option<String>) {
     if let Some(value) = value {
-        println!("cargo::rustc-env=FACTS_BUILD_{name}={}", value.trim());
+        println!("cargo::rustc-env=RECORD_BUILD_{name}={}", value.trim());
     }
 }
 
