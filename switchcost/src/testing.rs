@@ -2,21 +2,36 @@
 
 use std::sync::Arc;
 
-use record::{Build, Case, Machine, Metric, Plan, Process, Record, Row, Run, Samples, Section};
+use contract::message::Description;
+use record::{Build, Machine, Place, Record, Row, Run, Samples, Trial};
+use serde_json::json;
 
-/// A process with so many tasks, in the only case of its run.
-pub(crate) fn record(program: &str, tasks: u64, samples: &[u64]) -> Record {
-    let row = Row { tasks: Some(tasks), ..Row::of(program, Vec::new()) };
-    let process = Process { samples: Samples::of(samples), ..Process::begin() };
-    in_case(Metric::Hop, Case::default(), row, process)
+/// What a program without hops says of a command line with so many tasks.
+pub(crate) fn description(tasks: u64) -> Description {
+    let said = json!({
+        "contract": 1, "program": "p", "version": "1", "tasks": tasks, "claim": "no-switch", "passes": [],
+    });
+    serde_json::from_value(said).unwrap()
 }
 
-/// A process in the only case of a run.
-pub(crate) fn in_case(metric: Metric, case: Case, row: Row, process: Process) -> Record {
-    let section = Section { title: case.section.clone(), metric, ..Section::default() };
-    let mut plan = Plan::default();
-    plan.put(&section, &case);
+/// A trial of a program with so many tasks, in the only row of its run.
+pub(crate) fn record(program: &str, tasks: u64, samples: &[u64]) -> Record {
+    let trial = Trial { samples: Samples::of(samples), ..Trial::begin() };
+    in_row(row("", program, &[]), description(tasks), trial)
+}
+
+/// A row of a program with these flags.
+pub(crate) fn row(name: &str, program: &str, flags: &[&str]) -> Row {
+    let mut row =
+        Row { place: Place { row: name.to_owned(), ..Place::default() }, ..Row::default() };
+    row.command.program = program.to_owned();
+    row.command.flags = flags.iter().map(|&flag| flag.to_owned()).collect();
+    row
+}
+
+/// A trial in the only row of a run.
+pub(crate) fn in_row(row: Row, said: Description, trial: Trial) -> Record {
     let (machine, build) = (Machine::default(), Build::default());
-    let run = Run { id: 1, ..Run::begin(String::new(), 1, machine, build, plan) };
-    Record { header: Arc::new(run), row: Arc::new(row), group: None, process }
+    let run = Run { id: 1, ..Run::begin(String::new(), 1, machine, build, vec![row]) };
+    Record { header: Arc::new(run), said: Some(Arc::new(said)), group: None, trial }
 }

@@ -4,18 +4,18 @@ mod honesty;
 mod synthetic;
 mod yardsticks;
 
-use std::sync::Arc;
-
 use std::path::PathBuf;
 
 use contract::message::Usage;
-use record::{Also, Metric, Record, distribution};
+use record::{Also, Cpus, Metric, Policy, Record, Trial, distribution};
 use switchcost::figures::verdict::{Reason, Verdict};
 use switchcost::measure::store::Store;
 
 use crate::support::process::Outcome;
 use crate::support::switchcost;
-use synthetic::{Noise, centre, csv, draw, edit, file, pair, record, text, verdicts, worse_than};
+use synthetic::{
+    Noise, centre, csv, draw, file, header_of, pair, record, row_of, text, verdicts, worse_than,
+};
 
 /// Ten runs with further columns.
 fn with_further_columns(hop: f64, switches: u64) -> Vec<Record> {
@@ -28,10 +28,10 @@ fn with_further_columns(hop: f64, switches: u64) -> Vec<Record> {
     let also = also.map(|(name, metric)| Also { name: name.to_owned(), metric });
     let run = |k: u32| {
         let mut record = record(0, k, hop + f64::from(k % 3));
-        edit(&mut record, |run, _| run.plan.sections[0].also = also.to_vec());
-        record.process.extra.insert("alive_count".to_owned(), distribution(&[10]).unwrap());
+        row_of(&mut record).also = also.to_vec();
+        record.trial.extra.insert("alive_count".to_owned(), distribution(&[10]).unwrap());
         let voluntary_switches = switches + u64::from(k % 3);
-        record.process.usage = Some(Usage { voluntary_switches, ..Usage::default() });
+        record.trial.usage = Some(Usage { voluntary_switches, ..Usage::default() });
         record
     };
     (0..10).map(run).collect()
@@ -70,7 +70,7 @@ fn what_cannot_be_compared_says_why() {
     let failing = |case: u32| {
         (0..10).map(move |k| {
             let mut record = record(case, k, 1.0);
-            record.process.error = Some("no memory".to_owned());
+            record.trial.error = Some("no memory".to_owned());
             record
         })
     };
@@ -101,27 +101,26 @@ fn what_cannot_be_compared_says_why() {
 fn another_machine_build_or_flag_is_marked() {
     let mut old = file(2, 5);
     for record in &mut old {
-        edit(record, |run, _| {
-            run.machine.kernel_release = Some("6.1.0".to_owned());
-            run.build.git_revision = Some("abc".to_owned());
-        });
-        Arc::make_mut(&mut record.row).cpus = Some("0".to_owned());
+        let run = header_of(record);
+        run.machine.kernel_release = Some("6.1.0".to_owned());
+        run.build.git_revision = Some("abc".to_owned());
+        row_of(record).command.setting.cpus = Some(Cpus::List(vec![0]));
     }
     assert!(!text(&pair(&old, &old)).contains("DIFFERENT"));
     let mut new = old.clone();
     for record in &mut new {
-        edit(record, |run, _| {
-            run.machine.kernel_release = Some("6.12.0".to_owned());
-            run.build.git_revision = Some("def".to_owned());
-        });
-        Arc::make_mut(&mut record.row).args = ["--bytes=25".to_owned()].into();
-        Arc::make_mut(&mut record.row).policy = Some("fifo".to_owned());
+        let run = header_of(record);
+        run.machine.kernel_release = Some("6.12.0".to_owned());
+        run.build.git_revision = Some("def".to_owned());
+        let command = &mut row_of(record).command;
+        command.flags = vec!["--bytes=25".to_owned()];
+        command.setting.policy = Some(Policy::Fifo);
     }
     let text = text(&pair(&old, &new));
     for said in [
         "!! DIFFERENT MACHINE OR SETTINGS: kernel_release: 6.1.0 → 6.12.0",
         "!! DIFFERENT BUILD: git_revision: abc → def",
-        "!! DIFFERENT COMMANDS: 'case 0' and 1 more: synthetic, CPUs 0 → synthetic --bytes=25, CPUs 0, policy fifo",
+        "!! DIFFERENT COMMANDS: 'case 0' and 1 more: synthetic --warmup 0, CPUs 0 → synthetic --bytes=25 --warmup 0, CPUs 0, policy fifo",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
@@ -130,9 +129,9 @@ fn another_machine_build_or_flag_is_marked() {
 fn write(path: PathBuf, records: &[Record]) -> PathBuf {
     let mut store = Store::append_to(&path).unwrap();
     store.append(&*records[0].header).unwrap();
-    for (number, record) in (0..).zip(records) {
-        store.append(&record::Row { row: number, ..(*record.row).clone() }).unwrap();
-        store.append(&record::Process { row: number, ..record.process.clone() }).unwrap();
+    for record in records {
+        let description = record.said.as_deref().cloned();
+        store.append(&Trial { description, ..record.trial.clone() }).unwrap();
     }
     path
 }
@@ -174,7 +173,7 @@ fn a_gate_without_a_verdict_ends_with_status_3() {
     let of_cpu = |model: &str| {
         let mut records = file(1, 10);
         for record in &mut records {
-            edit(record, |run, _| run.machine.cpu_model = Some(model.to_owned()));
+            header_of(record).machine.cpu_model = Some(model.to_owned());
         }
         write(folder.path().join(model), &records)
     };

@@ -155,7 +155,7 @@ fn report_judges_by_the_margin_of_the_duel() {
     let json: Value = serde_json::from_str(&report("--format json").expect(0).stdout).unwrap();
     assert_eq!(json.as_array().map(Vec::len), Some(2), "{json}");
     let text = fs::read_to_string(sides.path("out.jsonl")).unwrap();
-    let plain = text.replace(r#""side":"A","#, "").replace(r#""side":"B","#, "");
+    let plain = text.replace(r#""sides":"#, r#""other":"#);
     fs::write(sides.path("out.jsonl"), text + &plain).unwrap();
     report("")
         .expect_refusal(1, &["a duel and other results", "split it by the `run` of its records"]);

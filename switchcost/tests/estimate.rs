@@ -109,7 +109,7 @@ fn an_interrupted_estimate_keeps_its_part() {
     let running = house.switchcost("estimate --switches 100").start();
     until("a server was measured", || {
         let texts = records(&house).into_iter().map(|name| fs::read_to_string(house.path(&name)));
-        texts.flatten().any(|text| text.contains(r#""kind":"process""#))
+        texts.flatten().any(|text| text.contains(r#""kind":"trial""#))
     });
     running.signal(Signal::SIGTERM);
     let run = running.finish_all().expect(143);

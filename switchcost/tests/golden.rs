@@ -135,7 +135,7 @@ fn read(name: &str) -> Contents {
 /// Figures of a file.
 fn of_file(name: &str) -> String {
     let contents = read(name);
-    if contents.records.iter().any(|record| record.row.side.is_some()) {
+    if contents.records.iter().any(|record| record.header.sides.is_some()) {
         let runs = contents.records.chunk_by(|one, next| one.header.id == next.header.id);
         let duels: Vec<Comparison> = runs.map(Comparison::of_duel).collect();
         return text(&Found::Comparisons(&duels));

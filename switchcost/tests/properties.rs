@@ -25,8 +25,7 @@ use switchcost::figures::Figures;
 use switchcost::measure::store;
 use switchcost::plan::change::Change;
 use switchcost::plan::range::Range;
-use switchcost::plan::scheduling::Cpus;
-use switchcost::plan::{BUILT_IN, Plan};
+use switchcost::plan::{BUILT_IN, Plan, values};
 use switchcost::render;
 use switchcost::views::answer;
 use tempfile::TempDir;
@@ -159,7 +158,7 @@ proptest! {
     fn records_are_read(file in mutated([records()])) {
         let contents = store::parse(file.as_bytes()).unwrap();
         contents.runs.iter().for_each(|run| reads_as_it_prints(&**run));
-        contents.records.iter().for_each(|record| reads_as_it_prints(&record.process));
+        contents.records.iter().for_each(|record| reads_as_it_prints(&record.trial));
         let figures = Figures::of(&contents.records);
         let answer = answer::Answer::of(&figures);
         let answer = answer.as_ref();
@@ -186,9 +185,10 @@ proptest! {
 
     #[test]
     fn plans_are_read(text in mutated(BUILT_IN.iter().map(|plan| plan.text))) {
-        for case in Plan::parse(&text).map(|plan| plan.cases()).unwrap_or_default() {
-            assert!(!case.cell.name().contains(char::is_control));
-            assert!(case.rounds > 0 && !case.command().is_empty());
+        for row in Plan::parse(&text).map(|plan| plan.rows()).unwrap_or_default() {
+            assert!(!row.place.name().contains(char::is_control));
+            assert!(row.effort.most_rounds() > 0);
+            reads_as_it_prints(&row);
         }
     }
 }
@@ -215,7 +215,7 @@ proptest! {
     #[test]
     fn flags_are_read(nearly in mutated(FLAGS.lines()), text in "\\PC*") {
         for text in [nearly, text] {
-            if let Ok(cpus) = text.parse::<Cpus>() {
+            if let Ok(cpus) = values::cpus(&text) {
                 assert_eq!(cpus.to_string().parse(), Ok(cpus));
             }
             if let Ok(range) = text.parse::<Range>() {

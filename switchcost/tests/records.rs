@@ -28,7 +28,7 @@ fn corrected_times_are_those_of_quiet_slices_and_ratios_their_quotients() {
             let (Some(other), Some(ratio)) = (versus.reading(), own.ratio) else { continue };
             let Some(interval) = ratio.interval else { continue };
             let quotient = own.mean.value / other.mean.value;
-            let (path, key) = (path.display(), &figure.key);
+            let (path, key) = (path.display(), figure.place());
             assert!(interval.contains(quotient), "{path}: {key:?}: {quotient}");
             // Documents show the same.
             let value = |figure: &Figure<'_>| Value::of(&figures, figure).unwrap();

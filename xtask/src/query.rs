@@ -190,25 +190,25 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
     let [section, row, rest @ ..] = path else {
         bail!("name a section and a row, with / between them")
     };
-    let begins = |figure: &&Figure<'_>| figure.key.section.starts_with(section);
-    let is_whole = figures.iter().any(|figure| figure.key.section == *section);
+    let begins = |figure: &&Figure<'_>| figure.place().section.starts_with(section);
+    let is_whole = figures.iter().any(|figure| figure.place().section == *section);
     let mut left: Vec<&Figure<'_>> = figures.iter().filter(begins).collect();
-    let sections = || listed(figures.iter().map(|figure| figure.key.section.clone()));
+    let sections = || listed(figures.iter().map(|figure| figure.place().section.clone()));
     ensure!(!left.is_empty(), "no section begins so: there are {}", sections());
-    left.retain(|figure| !is_whole || figure.key.section == *section);
-    let rows = listed(left.iter().map(|figure| figure.key.row.clone()));
-    left.retain(|figure| figure.key.row == *row);
+    left.retain(|figure| !is_whole || figure.place().section == *section);
+    let rows = listed(left.iter().map(|figure| figure.place().row.clone()));
+    left.retain(|figure| figure.place().row == *row);
     ensure!(!left.is_empty(), "the section has no such row: there are {rows}");
     let (mut part_name, mut has_column, mut is_most) = (None, false, false);
     for part in rest {
         let has = |is: &dyn Fn(&&&Figure<'_>) -> bool| left.iter().any(|figure| is(&figure));
-        if has(&|figure| figure.key.column == *part) {
-            left.retain(|figure| figure.key.column == *part);
+        if has(&|figure| figure.place().column == *part) {
+            left.retain(|figure| figure.place().column == *part);
             has_column = true;
         } else if let Ok(x) = part.parse()
-            && has(&|figure| figure.key.x == Some(x))
+            && has(&|figure| figure.place().x == Some(x))
         {
-            left.retain(|figure| figure.key.x == Some(x));
+            left.retain(|figure| figure.place().x == Some(x));
         } else if *part == "most" {
             is_most = true;
         } else {
@@ -217,23 +217,26 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
             part_name = Some(*part);
         }
     }
-    let found = unique(left.iter().map(|figure| &figure.key.section));
+    let found = unique(left.iter().map(|figure| &figure.place().section));
     ensure!(found.len() == 1, "several sections begin so: {}", listed(found.into_iter().cloned()));
-    if !has_column && left.iter().any(|figure| figure.key.column.is_empty()) {
-        left.retain(|figure| figure.key.column.is_empty());
+    if !has_column && left.iter().any(|figure| figure.place().column.is_empty()) {
+        left.retain(|figure| figure.place().column.is_empty());
     }
     if is_most {
-        ensure!(unique(left.iter().map(|figure| &figure.key.column)).len() == 1, "name a column");
+        ensure!(
+            unique(left.iter().map(|figure| &figure.place().column)).len() == 1,
+            "name a column"
+        );
         let measured = left.iter().filter(|figure| Value::of(figures, figure).is_ok());
-        let most = measured.filter_map(|figure| figure.key.x).max();
+        let most = measured.filter_map(|figure| figure.place().x).max();
         return Ok(Found::Value(Value::count(most.context("nothing is swept")? as f64)));
     }
     let [figure] = left[..] else {
         let unknown =
             part_name.map_or(String::new(), |name| format!("no column or value is '{name}'; "));
-        let names = left.iter().map(|figure| match figure.key.x {
-            Some(x) => format!("{} / {x}", figure.key.column),
-            None => figure.key.column.clone(),
+        let names = left.iter().map(|figure| match figure.place().x {
+            Some(x) => format!("{} / {x}", figure.place().column),
+            None => figure.place().column.clone(),
         });
         bail!("{unknown}name one of {}", listed(names))
     };

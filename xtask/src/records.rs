@@ -113,7 +113,7 @@ impl File {
             bail!("{} line {line}: {fault}", path.display());
         }
         let records: &'static [Record] = contents.records.leak();
-        if records.iter().any(|record| record.row.side.is_some()) {
+        if records.iter().any(|record| record.header.sides.is_some()) {
             let is_one = records.iter().all(|record| record.run == records[0].run);
             ensure!(is_one, "{} holds several duels", path.display());
             return Ok(File::Duel { records, comparison: Comparison::of_duel(records) });

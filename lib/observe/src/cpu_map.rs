@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use record::Relation;
 use record::machine::{CpuCache, Topology, cpu_list, cpu_ranges};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::source::Source;
 
@@ -28,32 +29,6 @@ pub struct CpuMap {
     pub cores: Groups,
     /// Caches, those nearest to a core first.
     pub caches: Vec<Cache>,
-}
-
-/// Relation of two CPUs: the nearest thing that they share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Relation {
-    /// One core.
-    SmtSibling,
-    /// The last cache, of two cores.
-    SameCache,
-    /// The socket.
-    OtherCache,
-    /// Nothing but memory.
-    OtherSocket,
-}
-
-impl Relation {
-    /// Name of the second CPU, as seen from the first.
-    pub fn name(self) -> &'static str {
-        match self {
-            Relation::SmtSibling => "SMT sibling",
-            Relation::SameCache => "another core, same cache",
-            Relation::OtherCache => "another cache, same socket",
-            Relation::OtherSocket => "another socket",
-        }
-    }
 }
 
 /// Caches of one kind and size.

@@ -1,6 +1,6 @@
 //! Figures of records by their metrics, and what the tasks of a process took.
 
-use crate::{Memory, Metric, Process, Record};
+use crate::{Memory, Metric, Record, Trial};
 
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
@@ -8,7 +8,7 @@ const SECOND: f64 = 1e9;
 impl Metric {
     /// The figure of a process whose iteration takes so many ns; `None` if the record does not have it.
     pub fn figure(&self, record: &Record, iteration: Option<f64>) -> Option<f64> {
-        let tasks = || Some(record.row.tasks? as f64 * record.row.chains as f64);
+        let tasks = || Some(record.tasks()? as f64 * record.chains() as f64);
         let samples = || record.samples.as_ref();
         let per_iteration = |all: u64| Some(all as f64 / samples()?.count as f64);
         let figure = match self {
@@ -21,7 +21,7 @@ impl Metric {
             Metric::Variation => samples()?.stddev / samples()?.mean,
             Metric::Memory => return None,
             Metric::SetUp => record.setup_ns? as f64 / tasks()?,
-            Metric::FirstIteration => record.first_ns? as f64 / record.row.repeats()?.0 as f64,
+            Metric::FirstIteration => record.first_ns? as f64 / record.repeats()?.0 as f64,
             Metric::Teardown => record.teardown_ns? as f64 / tasks()?,
             Metric::Rate | Metric::HopRate | Metric::HopRatePerCpu | Metric::Throughput => {
                 self.per_second(record)? / iteration?
@@ -33,7 +33,7 @@ impl Metric {
                 (usage.user_ns as f64 + usage.system_ns as f64) / record.timed()?.0 as f64
             }
             // How long an iteration of an open loop took is not known.
-            Metric::CpuShare if record.row.arrivals.is_some() => return None,
+            Metric::CpuShare if record.arrivals().is_some() => return None,
             Metric::CpuShare => {
                 let used = record.usage?.user_ns as f64 + record.usage?.system_ns as f64;
                 used / (samples()?.mean * samples()?.count as f64)
@@ -64,13 +64,13 @@ impl Metric {
     /// Divisor of an iteration's time, if the figure is a part of that time: its percentiles are
     /// those of the iteration, divided alike. `None` for any other figure.
     pub fn divisor(&self, record: &Record) -> Option<f64> {
-        let sent = record.row.sent();
+        let sent = record.sent();
         match self {
-            Metric::Hop => Some(record.row.hops? as f64),
-            Metric::Task => Some(record.row.tasks? as f64 * sent),
+            Metric::Hop => Some(record.hops()? as f64),
+            Metric::Task => Some(record.tasks()? as f64 * sent),
             Metric::Iteration => Some(1.0),
-            Metric::Request => record.row.arrivals.map(|_| 1.0),
-            Metric::RoundTrip => (record.row.tasks? == 1 && sent == 1.0).then_some(1.0),
+            Metric::Request => record.arrivals().map(|_| 1.0),
+            Metric::RoundTrip => (record.tasks()? == 1 && sent == 1.0).then_some(1.0),
             Metric::Message => Some(sent),
             _ => None,
         }
@@ -79,20 +79,20 @@ impl Metric {
     /// What an iteration does, so that it is a rate per ns of its time; `None` if the figure is no rate.
     fn per_second(&self, record: &Record) -> Option<f64> {
         match self {
-            Metric::Rate => Some(SECOND * record.row.sent()),
-            Metric::HopRate => Some(SECOND * record.row.hops? as f64),
+            Metric::Rate => Some(SECOND * record.sent()),
+            Metric::HopRate => Some(SECOND * record.hops()? as f64),
             Metric::HopRatePerCpu => {
-                let cpus_at_work = record.row.chains.min(record.cpu_count()? as u64);
-                Some(SECOND * record.row.hops? as f64 / cpus_at_work as f64)
+                let cpus_at_work = record.chains().min(record.cpu_count()? as u64);
+                Some(SECOND * record.hops()? as f64 / cpus_at_work as f64)
             }
-            Metric::Throughput => Some(SECOND * record.row.bytes? as f64),
+            Metric::Throughput => Some(SECOND * record.said.as_ref()?.bytes? as f64),
             _ => None,
         }
     }
 }
 
 /// What the tasks of a process took.
-impl Process {
+impl Trial {
     fn held(&self) -> Option<Memory> {
         self.memory?.held
     }

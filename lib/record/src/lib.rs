@@ -7,9 +7,10 @@ mod figure;
 pub mod machine;
 mod memory;
 pub mod metric;
-pub mod plan;
 pub mod record;
+mod row;
 pub mod samples;
+mod setting;
 pub mod slice;
 mod waits;
 
@@ -22,11 +23,10 @@ pub use counters::{Absent, Counters};
 pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
 pub use metric::{Metric, Stat};
-pub use plan::{Also, Case, Plan, Section, Yardstick};
-pub use record::{
-    Ending, Group, Kind, Place, Process, Record, Row, Run, SCHEMA, Side, milliseconds,
-};
+pub use record::{Ending, Group, Kind, Record, Run, SCHEMA, Trial, milliseconds};
+pub use row::{Also, Command, Effort, Place, Row, Side, Swept, Ties, Yardstick};
 pub use samples::{Samples, Thirds, distribution};
+pub use setting::{Cpus, Policy, Relation, Setting};
 pub use slice::{Account, Probe, Slice};
 pub use waits::Waits;
 

@@ -1,20 +1,18 @@
-//! A results file: one line per run, and below it one line per row, group and process.
+//! A results file: one line per run, and below it one line per group and trial.
 
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use contract::message::{Claim, Extra, Runtime, Usage, is_one, one, positive, positive_if_known};
+use contract::message::{Description, Extra, Usage};
 use serde::ser::Error;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{
-    Account, Build, Case, Counters, Machine, MemoryChange, Plan, Samples, Section, Slice, Waits,
-};
+use crate::{Account, Build, Counters, Machine, MemoryChange, Row, Samples, Slice, Waits};
 
 /// Version of the layout of a results file.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 /// End of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,16 +31,14 @@ pub enum Ending<'a> {
 pub enum Kind {
     /// A [`Run`].
     Run,
-    /// A [`Row`].
-    Row,
     /// A [`Group`].
     Group,
-    /// A [`Process`].
+    /// A [`Trial`].
     #[default]
-    Process,
+    Trial,
 }
 
-/// Header of a run: all that its processes share.
+/// Header of a run: all that its trials share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// [`SCHEMA`].
@@ -63,8 +59,11 @@ pub struct Run {
     /// Build of the programs.
     #[serde(serialize_with = "without_nulls")]
     pub build: Build,
-    /// Cases that it was made of.
-    pub plan: Plan,
+    /// Question that its plan answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// Its rows in the plan's order, on the CPUs that they had; a trial names its own by its place here.
+    pub rows: Vec<Row>,
     /// Both sides, if it is a duel: what each is called and what it was built from, in a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sides: Option<[String; 2]>,
@@ -73,18 +72,15 @@ pub struct Run {
     pub margin: Option<f64>,
 }
 
-/// Side of a duel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Side {
-    /// The first one.
-    A,
-    /// The second one.
-    B,
-}
-
 impl Run {
     /// The header of a run that begins now.
-    pub fn begin(command: String, seed: u64, machine: Machine, build: Build, plan: Plan) -> Self {
+    pub fn begin(
+        command: String,
+        seed: u64,
+        machine: Machine,
+        build: Build,
+        rows: Vec<Row>,
+    ) -> Self {
         let now = milliseconds(SystemTime::now());
         Run {
             schema: SCHEMA,
@@ -95,114 +91,11 @@ impl Run {
             seed,
             machine,
             build,
-            plan,
+            question: None,
+            rows,
             sides: None,
             margin: None,
         }
-    }
-}
-
-/// A command, and what its program says about it: what all its processes share. If the command was not started, or failed
-/// before it described itself, less is known.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// [`Kind::Row`].
-    pub kind: Kind,
-    /// Identity of its run.
-    pub run: u64,
-    /// Its number in the run; processes refer to it.
-    pub row: u32,
-    /// Place of its case in the plan.
-    pub case: u32,
-    /// True for the second of two equal processes per round, which show how large the noise is.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub twin: bool,
-    /// Side of a duel; a twin belongs to the first side.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub side: Option<Side>,
-    /// Value of the flag that is swept; times in ns.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub x: Option<u64>,
-    /// Name of the program.
-    pub program: String,
-    /// Its flags.
-    pub args: Vec<String>,
-    /// CPUs that it was restricted to, as a list.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpus: Option<String>,
-    /// Scheduling policy that it was started with, if that is not the runner's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub policy: Option<String>,
-    /// What else it was started with: environment, wrapper, timer slack.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub setting: Option<String>,
-    /// Number of tasks.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "positive_if_known"
-    )]
-    pub tasks: Option<u64>,
-    /// Tokens in flight, in each chain.
-    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "positive")]
-    pub tokens: u64,
-    /// Chains of so many tasks that work at the same time.
-    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "positive")]
-    pub chains: u64,
-    /// Round trips that each token makes in an iteration.
-    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "positive")]
-    pub trips: u64,
-    /// Hops per iteration; absent if nothing is handed over.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "positive_if_known"
-    )]
-    pub hops: Option<u64>,
-    /// Arrivals in an iteration, each of all tasks, if a sample is a latency of theirs.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "positive_if_known"
-    )]
-    pub arrivals: Option<u64>,
-    /// Bytes that an iteration hands over, end to end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
-    /// Nature of a hop.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub claim: Option<Claim>,
-    /// Async runtime.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub runtime: Option<Runtime>,
-}
-
-impl Row {
-    /// A row before its program has described itself.
-    pub fn of(program: &str, args: Vec<String>) -> Self {
-        let program = program.to_owned();
-        Row { kind: Kind::Row, program, args, tokens: 1, chains: 1, trips: 1, ..Row::default() }
-    }
-
-    /// Tokens that come out in an iteration: of all chains, each as often as it makes a round trip.
-    pub fn sent(&self) -> f64 {
-        [self.tokens, self.chains, self.trips].map(|n| n as f64).iter().product()
-    }
-
-    /// Number and name of what a sample is of: hops, a request, or tasks if nothing is handed over.
-    pub fn repeats(&self) -> Option<(u64, &'static str)> {
-        match (self.hops, self.arrivals) {
-            (Some(hops), _) => Some((hops, "hop")),
-            (None, Some(_)) => Some((1, "request")),
-            (None, None) => Some((self.tasks?, "task")),
-        }
-    }
-
-    /// The same for so many iterations together, with all of their requests.
-    fn all_of(&self, iterations: u64) -> Option<(u64, &'static str)> {
-        let (repeats, unit) = self.repeats()?;
-        let all = repeats.checked_mul(self.arrivals.unwrap_or(1))?.checked_mul(iterations)?;
-        (all > 0).then_some((all, unit))
     }
 }
 
@@ -224,15 +117,18 @@ pub struct Group {
     pub waits: Waits,
 }
 
-/// One process of a run. Times are in ns and sizes in bytes, unrounded; what is unknown is absent.
+/// What one process did. Times are in ns and sizes in bytes, unrounded; what is unknown is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Process {
-    /// [`Kind::Process`].
+pub struct Trial {
+    /// [`Kind::Trial`].
     pub kind: Kind,
     /// Identity of its run.
     pub run: u64,
-    /// Number of its row.
+    /// Place of its row in the run.
     pub row: u32,
+    /// What the program says of its command line; left out if it is what the trial of this row before it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<Description>,
     /// Number of its group; absent if it took no turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
@@ -291,10 +187,10 @@ pub struct Process {
     pub stderr: Option<String>,
 }
 
-impl Process {
+impl Trial {
     /// A process that starts now.
     pub fn begin() -> Self {
-        Process { started: milliseconds(SystemTime::now()), ..Process::default() }
+        Trial { started: milliseconds(SystemTime::now()), ..Trial::default() }
     }
 
     /// How it ended.
@@ -312,34 +208,31 @@ impl Process {
     }
 }
 
-/// A process together with what it shares with others.
+/// A trial together with what it shares with others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// Header of its run.
     pub header: Arc<Run>,
-    /// Its command.
-    pub row: Arc<Row>,
+    /// What its program says of its command line; `None` if it never said it.
+    pub said: Option<Arc<Description>>,
     /// The group in which it took turns.
     pub group: Option<Arc<Group>>,
-    /// The process itself.
-    pub process: Process,
+    /// The trial itself.
+    pub trial: Trial,
 }
 
 impl Deref for Record {
-    type Target = Process;
+    type Target = Trial;
 
-    fn deref(&self) -> &Process {
-        &self.process
+    fn deref(&self) -> &Trial {
+        &self.trial
     }
 }
 
 impl Record {
-    /// CPUs that the process could use; those online if nothing tells.
-    pub fn cpu_count(&self) -> Option<usize> {
-        let machine = self.machine();
-        let lists = [&self.row.cpus, &machine.affinity, &machine.cpus_online];
-        let list = lists.into_iter().find_map(Option::as_ref)?;
-        Some(crate::machine::cpu_list(list)?.len())
+    /// Its row.
+    pub fn row(&self) -> &Row {
+        &self.header.rows[self.trial.row as usize]
     }
 
     /// Machine of its run.
@@ -347,37 +240,72 @@ impl Record {
         &self.header.machine
     }
 
-    /// Its place in the plan; `None` if the plan has no such case.
-    pub fn place(&self) -> Option<Place<'_>> {
-        let (section, case) = self.header.plan.get(self.row.case)?;
-        Some(Place { section, case, index: self.row.case })
+    /// CPUs that the process could use; those online if nothing tells.
+    pub fn cpu_count(&self) -> Option<usize> {
+        if let Some(cpus) = self.row().command.setting.cpu_list() {
+            return Some(cpus.len());
+        }
+        let machine = self.machine();
+        let list = machine.affinity.as_ref().or(machine.cpus_online.as_ref())?;
+        Some(crate::machine::cpu_list(list)?.len())
     }
 
-    /// Number and name of what all timed iterations are of: see [`Row::repeats`].
+    /// Number of tasks in each chain.
+    pub fn tasks(&self) -> Option<u64> {
+        Some(self.said.as_ref()?.tasks)
+    }
+
+    /// Chains that work at the same time.
+    pub fn chains(&self) -> u64 {
+        self.said.as_ref().map_or(1, |said| said.chains)
+    }
+
+    /// Hops per iteration; `None` if nothing is handed over.
+    pub fn hops(&self) -> Option<u64> {
+        self.said.as_ref()?.hops
+    }
+
+    /// Requests per iteration of an open loop.
+    pub fn arrivals(&self) -> Option<u64> {
+        self.said.as_ref()?.arrivals
+    }
+
+    /// Tokens that come out in an iteration: of all chains, each as often as it makes a round trip.
+    pub fn sent(&self) -> f64 {
+        let numbers = self.said.as_ref().map(|said| [said.tokens, said.chains, said.trips]);
+        numbers.unwrap_or([1; 3]).map(|n| n as f64).iter().product()
+    }
+
+    /// Number and name of what a sample is of: hops, a request, or tasks if nothing is handed over.
+    pub fn repeats(&self) -> Option<(u64, &'static str)> {
+        match (self.hops(), self.arrivals()) {
+            (Some(hops), _) => Some((hops, "hop")),
+            (None, Some(_)) => Some((1, "request")),
+            (None, None) => Some((self.tasks()?, "task")),
+        }
+    }
+
+    /// The same for so many iterations together, with all of their requests.
+    fn all_of(&self, iterations: u64) -> Option<(u64, &'static str)> {
+        let (repeats, unit) = self.repeats()?;
+        let all = repeats.checked_mul(self.arrivals().unwrap_or(1))?.checked_mul(iterations)?;
+        (all > 0).then_some((all, unit))
+    }
+
+    /// Number and name of what all timed iterations are of.
     pub fn timed(&self) -> Option<(u64, &'static str)> {
-        self.row.all_of(self.samples.as_ref()?.count)
+        self.all_of(self.samples.as_ref()?.count)
     }
 
     /// The same for the iterations in which events were counted.
     pub fn counted(&self) -> Option<(u64, &'static str)> {
-        self.row.all_of(self.counters.as_ref()?.iterations)
+        self.all_of(self.counters.as_ref()?.iterations)
     }
 
     /// Interrupts between CPUs per hop or task; of the whole system.
     pub fn wakeup_interrupts(&self) -> Option<f64> {
         Some(self.interrupts? as f64 / self.timed()?.0 as f64)
     }
-}
-
-/// Place of a process in the plan of its run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
-    /// Table.
-    pub section: &'a Section,
-    /// Cell.
-    pub case: &'a Case,
-    /// Number of the cell, from 0.
-    pub index: u32,
 }
 
 /// Leaves out what is unknown.

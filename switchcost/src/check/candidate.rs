@@ -10,11 +10,11 @@ use contract::message::{Answer, Description};
 use contract::strays::{self, Process};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use record::Setting;
 use serde::Serialize;
 
 use crate::measure::process_group::Ended;
 use crate::measure::session::{Session, explain};
-use crate::plan::setting::Setting;
 use crate::system::console::brief;
 use crate::system::executable::Executable;
 use crate::system::signals;

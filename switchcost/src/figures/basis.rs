@@ -22,8 +22,3 @@ pub fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let groups = grouped(values.into_iter().map(|value| (value, ())));
     groups.into_iter().map(|(value, _)| value).collect()
 }
-
-/// A flag as it is typed.
-pub(crate) fn flag(name: &str) -> String {
-    format!("--{}", name.replace('_', "-"))
-}

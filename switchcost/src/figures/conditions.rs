@@ -46,7 +46,10 @@ impl Conditions {
         let groups = || records.iter().filter_map(|record| record.group.as_ref());
         let accounts: BTreeMap<(u64, u32), Account> =
             groups().filter_map(|group| Some(((group.run, group.group), group.account?))).collect();
-        let apart: Vec<f64> = figures.iter().flat_map(|figure| figure.runs.apart()).collect();
+        let ratios = figures.iter().flat_map(|figure| figures.twin_ratios(figure));
+        // The logarithm of the larger figure over the smaller one.
+        let apart = ratios.map(|ratio| ratio.ln().abs()).filter(|distance| distance.is_finite());
+        let apart: Vec<f64> = apart.collect();
         // A case that was not tried has no time; what ran last ended with its group.
         let is_tried = |record: &&Record| !matches!(record.outcome(), Ending::NotRun(_));
         let tried = || records.iter().filter(is_tried);
@@ -105,14 +108,14 @@ pub(crate) fn all_doubts(figures: &Figures<'_>) -> Vec<Doubt> {
 
 /// The largest clear change of a yardstick over the rounds.
 fn drift(figures: &Figures<'_>) -> Option<Doubt> {
-    let yardsticks = figures.iter().filter(|figure| figure.runs.place.case.yardstick);
+    let yardsticks = figures.iter().filter(|figure| figure.runs.row.ties.yardstick);
     let drifts = yardsticks.filter_map(|figure| {
         let logs: Vec<f64> = figure.runs.means().into_values().map(f64::ln).collect();
         let rounds: Vec<f64> = (0..logs.len()).map(|round| round as f64).collect();
         let slope = stats::fit_line(&rounds, &logs, CONFIDENCE)?.slope;
         let change = (slope.estimate * (logs.len() - 1) as f64).exp_m1();
         let is_clear = !slope.contains(0.0) && change.abs() > DRIFT;
-        is_clear.then(|| (figure.key.name(), change))
+        is_clear.then(|| (figure.place().name(), change))
     });
     let (name, change) = drifts.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
     let size = change.abs();

@@ -1,12 +1,12 @@
-//! The cube of figures: what records say, by section, row, column, x and side. It is made once for a file; tables,
+//! The cube of figures: what records say, by their places. It is made once for a file; tables,
 //! curves, the answer, CSV and JSON are projections of it, comparisons are joins.
 //!
 //! The process is the sample: what is averaged here are the means of whole processes, never their iterations.
 
 use std::collections::BTreeMap;
 
-use record::{Ending, Quantity, Record, Side};
-use stats::Estimate;
+use record::{Ending, Place, Quantity, Record, Side};
+use stats::{Estimate, Interval};
 
 use super::basis::{CONFIDENCE, unique};
 use super::doubts;
@@ -14,7 +14,7 @@ use super::evidence::Evidence;
 use super::figure::{Figure, Outcome, Reading};
 use super::grade::{Grade, Graded};
 use super::memory;
-use super::runs::{self, Key, Runs};
+use super::runs::{self, Runs};
 use super::sessions;
 use super::speed::{self, HoldOut, Slices, Speed};
 
@@ -29,7 +29,7 @@ pub struct Figures<'a> {
     sessions: Vec<Figures<'a>>,
     /// Figures in the plan's order, points of a curve by what it runs over.
     all: Vec<Figure<'a>>,
-    index: BTreeMap<Key, usize>,
+    index: BTreeMap<Place, usize>,
 }
 
 impl<'a> Figures<'a> {
@@ -37,10 +37,10 @@ impl<'a> Figures<'a> {
     pub fn of(records: &'a [Record]) -> Self {
         let mut figures = Figures::of_processes(records);
         let sessions = sessions::of(records);
-        if sessions.len() > 1 && records.iter().all(|record| record.row.side.is_none()) {
+        if sessions.len() > 1 && records.iter().all(|record| record.header.sides.is_none()) {
             let sessions: Vec<_> = sessions.into_iter().map(Figures::of_processes).collect();
             for figure in &mut figures.all {
-                let tried = sessions.iter().filter_map(|session| session.get(&figure.key));
+                let tried = sessions.iter().filter_map(|session| session.get(figure.place()));
                 sessions::combine(figure, &tried.collect::<Vec<_>>());
             }
             figures.sessions = sessions;
@@ -51,23 +51,25 @@ impl<'a> Figures<'a> {
     /// Figures with each process as a sample.
     fn of_processes(records: &'a [Record]) -> Self {
         let Speed { timed, slices, held_out } = speed::correct(records);
-        let mut cases: BTreeMap<Key, Runs<'_>> = BTreeMap::new();
+        let mut all: BTreeMap<Place, Runs<'_>> = BTreeMap::new();
+        // Number of each cell's first row: the plan's order.
+        let mut order: BTreeMap<Place, u32> = BTreeMap::new();
         for timed in &timed {
-            let Some(place) = timed.record.place() else { continue };
-            for (key, metric, position) in runs::places(timed.record) {
-                let case = cases.entry(key).or_insert_with(|| Runs::new(place, metric, position));
-                case.add(timed);
+            let row = timed.record.row();
+            order.entry(row.place.cell()).or_insert(timed.record.trial.row);
+            for place in runs::places(row) {
+                all.entry(place.clone()).or_insert_with(|| Runs::new(place, row)).add(timed);
             }
         }
-        let figure = |(key, mut runs): (Key, Runs<'a>)| {
-            runs.settle();
-            let outcome = outcome(&runs);
-            let doubts = doubts::of_figure(&runs, &outcome);
-            Figure { key, runs, outcome, grade: Grade::of(&doubts), doubts }
-        };
-        let mut all: Vec<Figure<'_>> = cases.into_iter().map(figure).collect();
-        all.sort_by_key(|f| (f.runs.place.index, f.runs.position, f.key.x));
-        let index = all.iter().enumerate().map(|(place, f)| (f.key.clone(), place)).collect();
+        all.values_mut().for_each(Runs::settle);
+        count_failed_twins(&mut all);
+        let mut all: Vec<Figure<'_>> = all.into_values().map(Figure::of).collect();
+        all.sort_by_cached_key(|figure| {
+            let Runs { place, row, .. } = &figure.runs;
+            let metric = row.metrics().position(|metric| *metric == place.metric);
+            (order[&row.place.cell()], metric, place.x)
+        });
+        let index = all.iter().map(|figure| figure.place().clone()).zip(0..).collect();
         let mut figures = Figures { records, slices, held_out, sessions: Vec::new(), all, index };
         (0..figures.all.len()).for_each(|place| figures.relate(place));
         figures
@@ -75,42 +77,41 @@ impl<'a> Figures<'a> {
 
     /// A figure in each session that is a sample of it, or the figure itself.
     pub(super) fn in_sessions<'b>(&'b self, figure: &'b Figure<'a>) -> Vec<&'b Figure<'a>> {
-        let tried = self.sessions.iter().filter_map(|session| session.get(&figure.key));
+        let tried = self.sessions.iter().filter_map(|session| session.get(figure.place()));
         sessions::samples(&tried.collect::<Vec<_>>()).unwrap_or_else(|| vec![figure])
     }
 
     /// Figures in the plan's order; of a duel those of the first side.
     pub fn iter(&self) -> impl Iterator<Item = &Figure<'a>> {
-        self.all.iter().filter(|figure| figure.key.side == Side::A)
+        self.all.iter().filter(|figure| figure.place().side == Side::A)
     }
 
-    /// Both sides of each section's own figures in a duel, in the plan's order.
-    pub(crate) fn sides(&self) -> impl Iterator<Item = [Option<&Figure<'a>>; 2]> {
-        let own = self.all.iter().filter(|figure| !figure.runs.is_further());
-        let keys = unique(own.map(|figure| Key { side: Side::A, ..figure.key.clone() }));
-        keys.into_iter().map(|first| {
-            let second = Key { side: Side::B, ..first.clone() };
-            [self.get(&first), self.get(&second)]
-        })
+    /// Each row's own figures in a duel, in the plan's order: the first side's, its twin's and the second side's.
+    pub(crate) fn sides(&self) -> impl Iterator<Item = [Option<&Figure<'a>>; 3]> {
+        let own = self.all.iter().filter(|figure| figure.runs.ties().is_some());
+        let places = unique(own.map(|figure| figure.place().on(Side::A)));
+        places
+            .into_iter()
+            .map(|place| [Side::A, Side::Twin, Side::B].map(|side| self.get(&place.on(side))))
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Option<&Figure<'a>> {
-        self.all.get(*self.index.get(key)?)
+    pub(crate) fn get(&self, place: &Place) -> Option<&Figure<'a>> {
+        self.all.get(*self.index.get(place)?)
     }
 
     /// Figure of another row in the same place.
     fn neighbour(&self, of: &Figure<'_>, row: Option<&String>) -> Option<&Figure<'a>> {
-        self.get(&Key { row: row?.clone(), ..of.key.clone() })
+        self.get(&Place { row: row?.clone(), ..of.place().clone() })
     }
 
     /// Figure that another is divided by.
     pub fn versus(&self, of: &Figure<'_>) -> Option<&Figure<'a>> {
-        self.neighbour(of, of.runs.versus())
+        self.neighbour(of, of.runs.ties()?.versus.as_ref())
     }
 
     /// Figure that is subtracted from another.
     pub fn baseline(&self, of: &Figure<'_>) -> Option<&Figure<'a>> {
-        self.neighbour(of, of.runs.baseline())
+        self.neighbour(of, of.runs.ties()?.baseline.as_ref())
     }
 
     /// Sets what is made of a figure and others: its ratio, its difference from the baseline, and the ratio of both
@@ -153,31 +154,66 @@ impl<'a> Figures<'a> {
         }
     }
 
-    /// The case in which two equal runs differ most, and by what share: the bound of the A/A ratio's interval
-    /// that lies farther from one. `None` if no case was run twice a round.
+    /// Ratios of a figure to its twin, one of each round that has both.
+    pub(crate) fn twin_ratios(&self, figure: &Figure<'_>) -> Vec<f64> {
+        let twin = self.get(&figure.place().on(Side::Twin));
+        twin.map_or(Vec::new(), |twin| figure.runs.by_turns(&twin.runs))
+    }
+
+    /// A figure divided by its twin, round by round: the interval of nothing but noise.
+    pub(crate) fn noise(&self, figure: &Figure<'_>) -> Option<Interval> {
+        figure.reading()?;
+        runs::ratio_of(&self.twin_ratios(figure))?.interval
+    }
+
+    /// The row in which two equal runs differ most, and by what share: the bound of the A/A ratio's interval that lies
+    /// farther from one. `None` if no row was run twice a round.
     pub(crate) fn noise_floor(&self) -> Option<(String, f64)> {
-        let own = self.iter().filter(|f| !f.runs.is_further() && f.key.x.is_none());
+        let own = self.iter().filter(|f| f.runs.ties().is_some() && f.place().x.is_none());
         let floors = own.filter_map(|figure| {
-            let floor = figure.reading()?.noise?.factor_from_one()?;
-            Some((figure.key.name(), floor))
+            Some((figure.place().name(), self.noise(figure)?.factor_from_one()?))
         });
         floors.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 }
 
-/// What came of the processes of a case.
+/// Counts the trials of a twin that failed with those of its row.
+fn count_failed_twins(all: &mut BTreeMap<Place, Runs<'_>>) {
+    let twins = all.values().filter(|runs| runs.place.side == Side::Twin && runs.failed > 0);
+    let failed: Vec<_> =
+        twins.map(|twin| (twin.place.on(Side::A), twin.failed, twin.ending)).collect();
+    for (place, failed, ending) in failed {
+        if let Some(runs) = all.get_mut(&place) {
+            runs.failed += failed;
+            if runs.ending == Ending::Measured {
+                runs.ending = ending;
+            }
+        }
+    }
+}
+
+impl<'a> Figure<'a> {
+    /// The figure of some trials.
+    fn of(runs: Runs<'a>) -> Self {
+        let outcome = outcome(&runs);
+        let doubts = doubts::of_figure(&runs, &outcome);
+        Figure { runs, outcome, grade: Grade::of(&doubts), doubts }
+    }
+}
+
+/// What came of the trials of a row.
 fn outcome(runs: &Runs<'_>) -> Outcome {
     let failed = |reason: &str| Outcome::Failed { reason: reason.to_owned() };
     if runs.whole.is_empty() {
         return match runs.ending {
             // The section's own column says why.
-            _ if runs.is_further() => Outcome::Absent,
+            _ if runs.ties().is_none() => Outcome::Absent,
             Ending::Measured => failed("interrupted"),
             Ending::Failed(reason) => failed(reason),
             Ending::NotRun(reason) => Outcome::NotRun { reason: reason.to_owned() },
         };
     }
-    if runs.metric.is_slope() {
+    if runs.metric().is_slope() {
         return match memory::slopes(&runs.whole, runs.failed) {
             Some(slopes) => Outcome::Slope(Box::new(slopes)),
             None => failed(memory::no_slope(&runs.whole)),
@@ -185,9 +221,9 @@ fn outcome(runs: &Runs<'_>) -> Outcome {
     }
     match reading(runs) {
         Some(reading) => Outcome::Measured(Box::new(reading)),
-        None if runs.is_further() => Outcome::Absent,
+        None if runs.ties().is_none() => Outcome::Absent,
         None if runs.whole.iter().any(|record| record.samples.is_some()) => {
-            failed(&format!("the records do not tell: {}", runs.metric.label()))
+            failed(&format!("the records do not tell: {}", runs.metric().label()))
         }
         None => failed("the records hold no samples"),
     }
@@ -198,7 +234,7 @@ fn reading(runs: &Runs<'_>) -> Option<Reading> {
     let means: Vec<f64> = runs.means().into_values().collect();
     // With the error of the correction, which intervals are made of and single processes are not.
     let samples: Vec<f64> = runs.with_errors().into_values().collect();
-    let quantity = runs.metric.quantity();
+    let quantity = runs.metric().quantity();
     let is_signed = matches!(quantity, Quantity::Count | Quantity::Share);
     // What cannot be negative has no interval that reaches below zero.
     let geometric = if is_signed { None } else { Estimate::geometric_mean(&samples, CONFIDENCE) };
@@ -214,8 +250,7 @@ fn reading(runs: &Runs<'_>) -> Option<Reading> {
         ratio: None,
         net_ratio: None,
         no_net_left: false,
-        noise: runs::ratio_of(&runs.twin_ratios()).and_then(|ratio| ratio.interval),
-        evidence: Evidence::of(&runs.whole, &runs.metric),
+        evidence: Evidence::of(&runs.whole, runs.metric()),
         means,
         samples,
     })

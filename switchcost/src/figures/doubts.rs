@@ -46,7 +46,7 @@ fn not_steady(record: &Record) -> Option<Doubt> {
 
 fn short_samples(record: &Record) -> Option<Doubt> {
     let (shortest, step) = (record.samples.as_ref()?.min, record.machine().clock_step_ns?);
-    if record.row.arrivals.is_some() || shortest >= step.saturating_mul(1000) {
+    if record.arrivals().is_some() || shortest >= step.saturating_mul(1000) {
         return None;
     }
     let text = format!(
@@ -78,7 +78,7 @@ fn left_behind(record: &Record) -> Option<Doubt> {
 }
 
 fn unvalidated(record: &Record) -> Option<Doubt> {
-    let cpus = record.cpu_count().filter(|&cpus| cpus > VALIDATED && record.row.chains > 1)?;
+    let cpus = record.cpu_count().filter(|&cpus| cpus > VALIDATED && record.chains() > 1)?;
     let text = format!(
         "Several chains at once were only validated on {VALIDATED} CPUs, but this process had {cpus}."
     );
@@ -112,14 +112,14 @@ pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
         doubts.extend(few);
     }
     let is_time =
-        matches!(runs.metric, Metric::Samples(_) | Metric::User | Metric::System | Metric::Cpu);
-    if runs.metric.follows_iteration() || is_time {
-        doubts.extend(of_times(&runs.processes(false).map(|(_, timed)| timed).collect::<Vec<_>>()));
+        matches!(runs.metric(), Metric::Samples(_) | Metric::User | Metric::System | Metric::Cpu);
+    if runs.metric().follows_iteration() || is_time {
+        doubts.extend(of_times(&runs.processes().map(|(_, timed)| timed).collect::<Vec<_>>()));
     }
     // A further column has the same processes: it repeats only doubts that lower its grade.
     let is_wanted = |doubt: &Doubt| match doubt.kind {
-        Kind::HugePages => runs.metric.quantity() == Quantity::Bytes,
-        kind => !runs.is_further() || kind.grade() > Grade::Sure,
+        Kind::HugePages => runs.metric().quantity() == Quantity::Bytes,
+        kind => runs.ties().is_some() || kind.grade() > Grade::Sure,
     };
     let all = runs.whole.iter().flat_map(|record| of_process(record)).filter(is_wanted);
     for (_, mut shared) in grouped(all.map(|doubt| (doubt.kind, doubt))) {
@@ -259,8 +259,8 @@ pub(crate) fn named<'a>(
 /// Names of figures; points of one curve share a name.
 pub(crate) fn names(figures: &[&Figure<'_>]) -> Vec<String> {
     let named = figures.iter().map(|figure| match figure.swept() {
-        Some((flag, x)) => (format!("{}, {flag} ", figure.key.name()), x.to_string()),
-        None => (figure.key.name(), String::new()),
+        Some((flag, x)) => (format!("{}, {flag} ", figure.place().name()), x.to_string()),
+        None => (figure.place().name(), String::new()),
     });
     // Sections may have a row and a value of the same name.
     grouped(named).into_iter().map(|(name, xs)| name + &unique(xs).join(", ")).collect()
@@ -282,7 +282,7 @@ mod tests {
         let mut record = testing::record("p", 1, &[10_000; 9]);
         Arc::make_mut(&mut record.header).machine.clock_step_ns = Some(20);
         assert_eq!(kinds(&record), [Kind::ShortSamples]);
-        Arc::make_mut(&mut record.row).arrivals = Some(250);
+        Arc::make_mut(record.said.as_mut().unwrap()).arrivals = Some(250);
         assert_eq!(kinds(&record), []);
     }
 
@@ -290,8 +290,9 @@ mod tests {
     fn chains_on_more_cpus_than_were_checked_are_a_doubt() {
         for (chains, cpus, is_doubt) in [(4, "0-1", false), (1, "0-7", false), (2, "0-7", true)] {
             let mut record = testing::record("p", 1, &[10_000; 9]);
-            let row = Arc::make_mut(&mut record.row);
-            (row.chains, row.cpus) = (chains, Some(cpus.to_owned()));
+            Arc::make_mut(record.said.as_mut().unwrap()).chains = chains;
+            let row = &mut Arc::make_mut(&mut record.header).rows[0];
+            row.command.setting.cpus = Some(cpus.parse().unwrap());
             assert_eq!(kinds(&record) == [Kind::Unvalidated], is_doubt);
         }
     }

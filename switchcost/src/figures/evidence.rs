@@ -94,7 +94,7 @@ impl Evidence {
             return None;
         }
         let first = runs.first()?;
-        let claim = first.row.claim?;
+        let claim = first.said.as_ref()?.claim;
         let mean = |count: &dyn Fn(&Record) -> Option<f64>| {
             let counts: Vec<f64> = runs.iter().filter_map(|run| count(run)).collect();
             (!counts.is_empty()).then(|| counts.iter().sum::<f64>() / counts.len() as f64)
@@ -108,8 +108,8 @@ impl Evidence {
         let stays_out = in_kernel.is_some_and(|ns| ns < NO_KERNEL)
             && calls.map_or(all * NO_KERNEL >= TICK, |calls| calls < TOLERANCE);
         let preemptions = mean(&|run| each(run, run.usage?.involuntary_switches))?;
-        let workers = first.row.runtime.as_ref().map_or(1, |runtime| runtime.workers);
-        let at_once = (first.row.tokens, workers);
+        let workers = first.said.as_ref()?.runtime.as_ref().map_or(1, |runtime| runtime.workers);
+        let at_once = (first.said.as_ref()?.tokens, workers);
         // A timer or a worker that goes to sleep is no event loop.
         let waits = mean(&|run| counted(run, &["epoll_waits", "io_uring_enters"]));
         let waits = waits.filter(|&waits| waits > 0.0005);

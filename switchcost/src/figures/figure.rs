@@ -1,22 +1,20 @@
-//! One figure: its place, its processes, what came of them, and what it is worth.
+//! One figure: its place, its trials, what came of them, and what it is worth.
 
-use record::{Metric, Quantity};
+use record::{Metric, Place, Quantity};
 use serde::{Serialize, Serializer};
-use stats::{Estimate, Interval, Mode};
+use stats::{Estimate, Mode};
 
-use super::basis::{CONFIDENCE, flag};
+use super::basis::CONFIDENCE;
 use super::doubt::Doubt;
 use super::evidence::Evidence;
 use super::grade::{Grade, Graded};
 use super::memory::Slopes;
-use super::runs::{Iterations, Key, Runs};
+use super::runs::{Iterations, Runs};
 
 /// One figure.
 #[derive(Clone, Debug)]
 pub struct Figure<'a> {
-    /// Its place.
-    pub key: Key,
-    /// Its processes.
+    /// Its place and its trials.
     pub runs: Runs<'a>,
     pub(crate) outcome: Outcome,
     pub(crate) doubts: Vec<Doubt>,
@@ -81,18 +79,21 @@ pub struct Reading {
     /// nothing or less cannot be divided by.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) no_net_left: bool,
-    /// Divided by its twin, round by round: what nothing but noise amounts to.
-    pub(crate) noise: Option<Interval>,
     pub(crate) evidence: Option<Evidence>,
 }
 
 impl Figure<'_> {
+    /// Where it stands.
+    pub fn place(&self) -> &Place {
+        &self.runs.place
+    }
+
     pub(crate) fn metric(&self) -> &Metric {
-        &self.runs.metric
+        self.runs.metric()
     }
 
     pub(crate) fn quantity(&self) -> Quantity {
-        self.runs.metric.quantity()
+        self.runs.metric().quantity()
     }
 
     /// Figures of the processes, if they were measured and are no sizes.
@@ -119,12 +120,12 @@ impl Figure<'_> {
     /// Name of the case, with the value of a swept flag.
     pub(crate) fn name(&self) -> String {
         let swept = self.swept().map_or(String::new(), |(flag, x)| format!(", {flag} {x}"));
-        self.key.name() + &swept
+        self.place().name() + &swept
     }
 
     /// Flag that is swept, as it is typed, and its value.
-    pub(crate) fn swept(&self) -> Option<(String, u64)> {
-        Some((flag(self.runs.place.case.over.as_ref()?), self.key.x?))
+    pub(crate) fn swept(&self) -> Option<(&str, u64)> {
+        Some((&self.runs.row.swept.as_ref()?.flag, self.place().x?))
     }
 }
 
@@ -133,14 +134,16 @@ pub(crate) fn ratio(own: &Figure<'_>, other: &Figure<'_>) -> Option<Graded> {
     Some(Graded { estimate: own.runs.ratio(&other.runs)?, grade: own.grade.max(other.grade) })
 }
 
-/// One object, with the key's fields beside those of the outcome.
+/// One object, with the place's fields beside those of the outcome.
 impl Serialize for Figure<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Line<'a> {
-            #[serde(flatten)]
-            key: &'a Key,
-            over: Option<&'a String>,
+            section: &'a str,
+            row: &'a str,
+            column: &'a str,
+            x: Option<u64>,
+            over: Option<&'a str>,
             metric: &'a Metric,
             quantity: &'static str,
             baseline: Option<&'a String>,
@@ -150,13 +153,17 @@ impl Serialize for Figure<'_> {
             grade: Grade,
             doubts: &'a [Doubt],
         }
+        let (Runs { place, row, .. }, ties) = (&self.runs, self.runs.ties());
         let line = Line {
-            key: &self.key,
-            over: self.runs.place.case.over.as_ref(),
+            section: &place.section,
+            row: &place.row,
+            column: &place.column,
+            x: place.x,
+            over: row.swept.as_ref().map(|swept| swept.flag.as_str()),
             metric: self.metric(),
             quantity: self.quantity().name(),
-            baseline: self.runs.baseline(),
-            versus: self.runs.versus(),
+            baseline: ties.and_then(|ties| ties.baseline.as_ref()),
+            versus: ties.and_then(|ties| ties.versus.as_ref()),
             outcome: &self.outcome,
             grade: self.grade,
             doubts: &self.doubts,

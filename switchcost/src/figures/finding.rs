@@ -3,7 +3,7 @@
 //! All intervals of a comparison hold together (Bonferroni), and those of the twins likewise: a verdict is what
 //! its interval says.
 
-use record::{Metric, Quantity};
+use record::{Metric, Place, Quantity};
 use serde::Serialize;
 use stats::{Contrast, Estimate, Interval};
 
@@ -20,9 +20,9 @@ const SCARCE: f64 = 0.001;
 
 /// One row on both sides.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct Compared {
     #[serde(skip)]
-    pub(crate) case: u32,
+    pub(crate) place: Place,
     pub(crate) section: String,
     /// Name, with its column.
     pub name: String,
@@ -73,16 +73,16 @@ pub(crate) enum Fault {
     LeftOut(String),
 }
 
-impl Row {
+impl Compared {
     /// A row without figures.
-    pub(crate) fn new(section: &str, name: String, metric: Metric, kind: Kind) -> Self {
-        Row {
-            case: 0,
-            section: section.to_owned(),
+    pub(crate) fn new(place: &Place, name: String, kind: Kind) -> Self {
+        Compared {
+            place: place.clone(),
+            section: place.section.clone(),
             name,
             pairs: Vec::new(),
             twins: Vec::new(),
-            metric,
+            metric: place.metric.clone(),
             kind,
             divisor: 1.0,
             unit: "iteration",
@@ -177,7 +177,7 @@ pub(crate) struct Changes {
 
 /// Judges the findings of rows. `error` is the share of comparisons of equal sides in which any may be called
 /// different; `margin` is the largest change that counts as none, as a share.
-pub(crate) fn judge(rows: &mut [Row], error: f64, margin: f64) {
+pub(crate) fn judge(rows: &mut [Compared], error: f64, margin: f64) {
     let mut all: Vec<&mut Finding> = rows.iter_mut().flat_map(|row| &mut row.findings).collect();
     // Steps of Holm's method would give narrower intervals, which do not hold together.
     let level = error / all.iter().filter(|one| one.changes.change.is_some()).count() as f64;

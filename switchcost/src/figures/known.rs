@@ -97,13 +97,13 @@ pub(crate) fn outside(figures: &Figures<'_>) -> Option<Beside> {
 /// A figure as a yardstick: the time of a hop or a task on one CPU, at one value of each flag.
 fn beside(figure: &Figure<'_>) -> Option<Beside> {
     let runs = &figure.runs;
-    let is_time = matches!(runs.metric, Metric::Hop | Metric::Task);
+    let is_time = matches!(runs.metric(), Metric::Hop | Metric::Task);
     let record = *runs.whole.first()?;
     let is_on_one = runs.is_pinned() && record.cpu_count() == Some(1);
-    if !is_time || !is_on_one || runs.is_further() || figure.key.x.is_some() {
+    if !is_time || !is_on_one || runs.place.x.is_some() {
         return None;
     }
-    let what = runs.place.case.known?;
+    let what = runs.ties()?.known?;
     let (_, _, range) = reference(what);
     let value = figure.reading()?.mean.value;
     Some(Beside { what, value, range, cause: cause(what, record.machine()) })

@@ -75,7 +75,7 @@ pub(crate) fn no_slope(runs: &[&Record]) -> &'static str {
 pub(crate) fn slopes(runs: &[&Record], failed: usize) -> Option<Slopes> {
     let user = |record: &Record| Some(record.memory?.held?.resident? as f64);
     let huge = |record: &&Record| record.memory?.held?.huge.filter(|&bytes| bytes > 0);
-    let tasks = runs.iter().filter_map(|record| record.row.tasks);
+    let tasks = runs.iter().filter_map(|record| record.tasks());
     Some(Slopes {
         user: Fit::of(runs, user)?,
         kernel: Fit::of(runs, |r| r.kernel_gain()),
@@ -151,10 +151,8 @@ impl Fit {
     }
 
     fn of(runs: &[&Record], size: impl Fn(&Record) -> Option<f64>) -> Option<Self> {
-        let (tasks, sizes): (Vec<f64>, Vec<f64>) = runs
-            .iter()
-            .filter_map(|record| Some((record.row.tasks? as f64, size(record)?)))
-            .unzip();
+        let (tasks, sizes): (Vec<f64>, Vec<f64>) =
+            runs.iter().filter_map(|record| Some((record.tasks()? as f64, size(record)?))).unzip();
         Some(Fit {
             line: stats::fit_line(&tasks, &sizes, CONFIDENCE)?,
             robust: stats::theil_sen(&tasks, &sizes),
@@ -183,7 +181,7 @@ mod tests {
             };
             let mut record = testing::record("p", tasks, &[1]);
             let (before, held) = (memory(0, 0), Some(memory(tasks, own)));
-            record.process.memory = Some(MemoryChange { before, held });
+            record.trial.memory = Some(MemoryChange { before, held });
             record
         };
         let runs: Vec<Record> = (1..=8).map(|k| run(100 * k)).collect();

@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::message::Usage;
-use record::{Ending, Metric, Quantity, Record};
+use record::{Ending, Metric, Place, Quantity, Record, Row, Side};
 use stats::Contrast;
 
 use super::cube::Figures;
 use super::figure::Figure;
-use super::finding::{self, Changes, Fault, Finding, Kind, Pair, Row, Times};
+use super::finding::{self, Changes, Compared, Fault, Finding, Kind, Pair, Times};
 use super::grade::Grade;
 use super::speed::{Round, Timed};
 use super::verdict::Verdict;
@@ -44,35 +44,34 @@ const KINDS_OF_A_ROW: usize = KINDS.len() - 1;
 /// Processes of a side, by round.
 type Rounds<'a, 'b> = BTreeMap<Round, Vec<&'b Timed<'a>>>;
 
-pub(crate) fn rows(figures: &Figures<'_>) -> Vec<Row> {
+pub(crate) fn rows(figures: &Figures<'_>) -> Vec<Compared> {
     figures.sides().filter_map(row).collect()
 }
 
-fn row(sides: [Option<&Figure<'_>>; 2]) -> Option<Row> {
+fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
     let any = sides.into_iter().flatten().next()?;
-    let rounds = |side: usize, is_twin: bool| {
+    let [a, twin, b] = sides.map(|side| {
         let mut rounds = Rounds::new();
-        let own = sides[side].iter().flat_map(|figure| figure.runs.processes(is_twin));
+        let own = side.iter().flat_map(|figure| figure.runs.processes());
         own.for_each(|(round, timed)| rounds.entry(round).or_default().push(timed));
         rounds
-    };
-    let (a, twin, b) = (rounds(0, false), rounds(0, true), rounds(1, false));
+    });
     let timed: Vec<&Timed<'_>> =
         [&a, &twin, &b].into_iter().flat_map(BTreeMap::values).flatten().copied().collect();
     let metric = any.metric().clone();
-    let repeats = timed.iter().find_map(|timed| timed.record.row.repeats());
+    let repeats = timed.iter().find_map(|timed| timed.record.repeats());
     let repeats = repeats.filter(|_| metric.quantity() == Quantity::Time);
     let kind = if metric == Metric::Memory { Kind::Memory } else { Kind::Time };
-    let mut faults = sides.iter().zip(["A", "B"]).filter_map(|(of, side)| fault((*of)?, side));
-    Some(Row {
-        case: any.runs.place.index,
+    let mut faults = sides.iter().zip(["A", "A", "B"]).filter_map(|(of, side)| fault((*of)?, side));
+    Some(Compared {
+        place: any.place().on(Side::A),
         pairs: pairs(&a, &b),
         twins: pairs(&a, &twin),
         divisor: repeats.map_or(1.0, |(repeats, _)| repeats as f64),
         unit: repeats.map_or("iteration", |(_, unit)| unit),
         doubts: doubts::of_row(&timed, &metric),
         fault: faults.next(),
-        ..Row::new(&any.key.section, any.name(), metric, kind)
+        ..Compared::new(any.place(), any.name(), kind)
     })
 }
 
@@ -92,7 +91,7 @@ fn pairs(first: &Rounds<'_, '_>, second: &Rounds<'_, '_>) -> Vec<Pair> {
 
 fn pair(first: &[&Timed<'_>], second: &[&Timed<'_>]) -> Option<Pair> {
     let (a, b) = (*first.first()?, *second.first()?);
-    if a.record.place()?.section.metric == Metric::Memory {
+    if a.record.row().place.metric == Metric::Memory {
         let memory = Some([slope(first)?, slope(second)?]);
         return Some(Pair { memory, ..Pair::default() });
     }
@@ -113,15 +112,16 @@ fn pair(first: &[&Timed<'_>], second: &[&Timed<'_>]) -> Option<Pair> {
 /// Resident memory of a task, in bytes. The kernel's share is counted for the whole system alone, in which
 /// others' work would hide a change.
 fn slope(side: &[&Timed<'_>]) -> Option<f64> {
-    let point =
-        |timed: &&Timed<'_>| Some((timed.record.row.x? as f64, timed.record.resident()? as f64));
+    let point = |timed: &&Timed<'_>| {
+        Some((timed.record.row().place.x? as f64, timed.record.resident()? as f64))
+    };
     let (tasks, bytes): (Vec<f64>, Vec<f64>) = side.iter().filter_map(point).unzip();
     Some(stats::fit_line(&tasks, &bytes, basis::CONFIDENCE)?.slope.estimate)
 }
 
 /// Sets the findings of rows that have enough pairs and no fault. `margin` is the largest change that counts
 /// as none.
-pub(crate) fn judge(rows: &mut [Row], margin: f64) {
+pub(crate) fn judge(rows: &mut [Compared], margin: f64) {
     let tried = rows.iter().filter(|row| !row.is_left_out()).count();
     for row in rows.iter_mut().filter(|row| row.pairs.len() >= MIN_PAIRS && row.fault.is_none()) {
         row.findings = KINDS.into_iter().filter_map(|kind| finding(row, kind)).collect();
@@ -135,7 +135,7 @@ pub(crate) fn judge(rows: &mut [Row], margin: f64) {
 
 /// What can be said of a row's main figure before the end: changed (true), unchanged (false) or nothing yet.
 /// `rows` are judged together.
-pub(crate) fn interim(row: &Row, rows: usize, margin: f64) -> Option<bool> {
+pub(crate) fn interim(row: &Compared, rows: usize, margin: f64) -> Option<bool> {
     if !LOOKS.contains(&row.pairs.len()) {
         return None;
     }
@@ -160,7 +160,7 @@ pub(crate) fn usual_reach(pairs: u32, rows: usize) -> Option<[f64; 2]> {
 }
 
 /// A figure of a row; `None` if it has no such figure. It has a change if enough pairs have the figure.
-fn finding(row: &Row, kind: Kind) -> Option<Finding> {
+fn finding(row: &Compared, kind: Kind) -> Option<Finding> {
     let (pairs, twins) = (known(row, &row.pairs, kind)?, known(row, &row.twins, kind)?);
     let is_share =
         pairs.iter().chain(&twins).flat_map(|(_, figures)| figures).all(|&figure| figure > 0.0);
@@ -199,7 +199,7 @@ fn mean(values: &[f64]) -> f64 {
 
 /// Pairs that have a figure, with it: for each hop or task. Counts are in all pairs or in none; a time is missing from
 /// a round without a slice that counts.
-fn known(row: &Row, pairs: &[Pair], kind: Kind) -> Option<Vec<(Pair, [f64; 2])>> {
+fn known(row: &Compared, pairs: &[Pair], kind: Kind) -> Option<Vec<(Pair, [f64; 2])>> {
     let divisor = if kind == Kind::Memory { 1.0 } else { row.divisor };
     let known = pairs.iter().filter_map(|pair| {
         let figures = match kind {
@@ -225,9 +225,9 @@ fn is_one<'a>(counts: impl Iterator<Item = &'a f64>) -> bool {
 pub(crate) struct Decider {
     margin: f64,
     rows: usize,
-    /// Decided rows by their places in the plan: true if one has changed or failed, false if it seems
+    /// Decided rows by their cells: true if one has changed or failed, false if it seems
     /// unchanged.
-    decided: BTreeMap<u32, bool>,
+    decided: BTreeMap<Place, bool>,
 }
 
 impl Decider {
@@ -235,26 +235,22 @@ impl Decider {
         Decider { margin, rows, decided: BTreeMap::new() }
     }
 
-    /// Programs that take part in a round, of each of which it gets the row and whether it is a twin. A row that
-    /// seems unchanged goes on if no other needs its time.
-    pub(crate) fn choose(
-        &mut self,
-        round: u32,
-        programs: &[(u32, bool)],
-        records: &[Record],
-    ) -> Vec<bool> {
+    /// Tells which rows take part in a round. A row that seems unchanged goes on if no other needs its time.
+    pub(crate) fn choose(&mut self, round: u32, lineup: &[Row], records: &[Record]) -> Vec<bool> {
         for row in rows(&Figures::of(records)) {
             let early = || interim(&row, self.rows, self.margin);
             if let Some(is_over) = row.has_failed().then_some(true).or_else(early) {
-                *self.decided.entry(row.case).or_default() |= is_over;
+                *self.decided.entry(row.place.cell()).or_default() |= is_over;
             }
         }
-        let is_any_open = programs.iter().any(|(row, _)| !self.decided.contains_key(row));
-        let is_chosen = |(row, is_twin): &(u32, bool)| {
-            let is_done = self.decided.get(row).is_some_and(|over| *over || is_any_open);
-            !is_done && (!is_twin || round.is_multiple_of(2))
+        let is_open = |row: &Row| !self.decided.contains_key(&row.place.cell());
+        let is_any_open = lineup.iter().any(is_open);
+        let is_chosen = |row: &Row| {
+            let is_over = self.decided.get(&row.place.cell());
+            let is_done = is_over.is_some_and(|over| *over || is_any_open);
+            !is_done && (row.place.side != Side::Twin || round.is_multiple_of(2))
         };
-        programs.iter().map(is_chosen).collect()
+        lineup.iter().map(is_chosen).collect()
     }
 }
 

@@ -54,7 +54,7 @@ pub fn machine(records: &[Record]) -> String {
     };
     let idling = machine.idling().map_or(String::new(), |words| format!(", {words}"));
     let kernel = kernel(machine).unwrap_or("of unknown release");
-    let runtimes = records.iter().filter_map(|record| record.row.runtime.as_ref());
+    let runtimes = records.iter().filter_map(|record| record.said.as_ref()?.runtime.as_ref());
     let tokio = runtimes
         .filter(|runtime| runtime.name == "tokio")
         .filter_map(|runtime| Some(format!(", Tokio {}", runtime.version.as_ref()?)));
@@ -92,7 +92,7 @@ pub(crate) fn started(records: &[Record]) -> Option<String> {
 
 /// Runtimes of records with their versions.
 pub(crate) fn runtimes(records: &[Record]) -> Vec<String> {
-    let runtimes = records.iter().filter_map(|record| record.row.runtime.as_ref());
+    let runtimes = records.iter().filter_map(|record| record.said.as_ref()?.runtime.as_ref());
     distinct(runtimes.map(|runtime| {
         // Go's has its name in it.
         let version = runtime.version.as_deref().unwrap_or_default();

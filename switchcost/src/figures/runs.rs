@@ -1,10 +1,9 @@
-//! The processes of one case, and their figures round by round.
+//! The trials of one row, and their figures round by round.
 
 use std::collections::BTreeMap;
 
 use contract::message::Distribution;
-pub(crate) use record::plan::case_name;
-use record::{Ending, Metric, Place, Record, Side};
+use record::{Ending, Metric, Place, Record, Row, Ties};
 use serde::Serialize;
 use stats::Estimate;
 
@@ -12,88 +11,55 @@ use super::basis::CONFIDENCE;
 use super::number::capitalised;
 use super::speed::{Round, Timed, round};
 
-/// Place of a figure: section, row, column, the value of the swept flag, and the side of a duel.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Key {
-    /// Title of the section.
-    pub section: String,
-    /// Row.
-    pub row: String,
-    /// Column; empty if there is one alone.
-    pub column: String,
-    /// Value of the swept flag.
-    pub x: Option<u64>,
-    /// Side of a duel; the first one of all else.
-    #[serde(skip)]
-    pub(crate) side: Side,
-}
-
-impl Key {
-    /// Name of the case: its row, and its column if there are several.
-    pub(crate) fn name(&self) -> String {
-        case_name(&self.row, &self.column)
-    }
-}
-
-/// A process within its case: the round, the number of tasks, and whether it is a twin.
-type Slot = (Round, Option<u64>, bool);
-
-/// Processes of one case.
+/// Trials of one row, and one figure of them.
 #[derive(Clone, Debug)]
 pub struct Runs<'a> {
-    /// Place of the case in the plan; of the first record.
-    pub(crate) place: Place<'a>,
-    pub(crate) metric: Metric,
-    /// Position among all figures of a process, 0 for its section's own metric. Any other is a further
-    /// column: it has no baseline and is compared with no row.
-    pub(crate) position: usize,
-    /// Processes that measured what they should, twins apart.
+    /// Where the figure stands.
+    pub place: Place,
+    /// Row of the first trial.
+    pub(crate) row: &'a Row,
+    /// Trials that measured what they should.
     pub(crate) whole: Vec<&'a Record>,
-    /// Number of processes that failed and were not repeated with more success.
+    /// Number of trials that failed and were not repeated with more success.
     pub(crate) failed: usize,
-    /// Ending of the last process that failed.
+    /// Ending of the last trial that failed.
     pub(crate) ending: Ending<'a>,
-    /// The process of each slot; if it was repeated, the later one.
-    slots: BTreeMap<Slot, Timed<'a>>,
+    /// The trial of each round and row, since a slope has many; if it was repeated, the later one.
+    slots: BTreeMap<(Round, u32), Timed<'a>>,
 }
 
-/// Figures of a process: of each the key, the metric and the position.
-pub(crate) fn places(record: &Record) -> Vec<(Key, Metric, usize)> {
-    let Some(Place { section, case, .. }) = record.place() else { return Vec::new() };
-    let key = Key {
-        section: section.title.clone(),
-        row: case.row.clone(),
-        column: case.column.clone(),
-        x: record.row.x.filter(|_| case.over.is_some()),
-        side: record.row.side.unwrap_or(Side::A),
-    };
-    let further = section.also.iter().map(|also| {
+/// Places of all figures of a row's trials, its own first.
+pub(crate) fn places(row: &Row) -> Vec<Place> {
+    // A slope is one figure of all its points.
+    let own = Place { x: row.place.x.filter(|_| row.swept.is_some()), ..row.place.clone() };
+    let further = row.also.iter().map(|also| {
+        let metric = also.metric.clone();
         // A point of a curve has one height: another figure is another curve.
-        if case.over.is_some() {
-            let title = match &section.swept {
-                Some(swept) => format!("{} over {swept}", capitalised(&also.name)),
-                None => format!("{}: {}", section.title, also.name),
-            };
-            (Key { section: title, ..key.clone() }, also.metric.clone())
-        } else {
-            (Key { column: also.heading(&case.column), ..key.clone() }, also.metric.clone())
+        match &row.swept {
+            Some(swept) => {
+                let section = match &swept.title {
+                    Some(title) => format!("{} over {title}", capitalised(&also.name)),
+                    None => format!("{}: {}", own.section, also.name),
+                };
+                Place { section, metric, ..own.clone() }
+            }
+            None => Place { column: also.heading(&own.column), metric, ..own.clone() },
         }
     });
-    let all = [(key.clone(), section.metric.clone())].into_iter().chain(further);
-    all.enumerate().map(|(position, (key, metric))| (key, metric, position)).collect()
+    [own.clone()].into_iter().chain(further).collect()
 }
 
 impl<'a> Runs<'a> {
-    pub(crate) fn new(place: Place<'a>, metric: Metric, position: usize) -> Self {
+    pub(crate) fn new(place: Place, row: &'a Row) -> Self {
         let (whole, slots) = (Vec::new(), BTreeMap::new());
-        Runs { place, metric, position, whole, failed: 0, ending: Ending::Measured, slots }
+        Runs { place, row, whole, failed: 0, ending: Ending::Measured, slots }
     }
 
-    /// Adds a process. One that was repeated, after a failure for one, counts once; but not a good one that
-    /// is followed by a failure.
+    /// Adds a trial. One that was repeated, after a failure for one, counts once; but not a good one that is followed by a
+    /// failure.
     pub(crate) fn add(&mut self, timed: &Timed<'a>) {
         let record = timed.record;
-        let slot = (round(record), record.row.tasks, record.row.twin);
+        let slot = (round(record), record.trial.row);
         let is_worse = |earlier: &Timed<'_>| earlier.record.is_whole() && !record.is_whole();
         if !self.slots.get(&slot).is_some_and(is_worse) {
             self.slots.insert(slot, timed.clone());
@@ -101,34 +67,31 @@ impl<'a> Runs<'a> {
     }
 
     pub(crate) fn settle(&mut self) {
-        for (&(_, _, twin), &Timed { record, .. }) in &self.slots {
+        for &Timed { record, .. } in self.slots.values() {
             if record.outcome() != Ending::Measured {
                 // What a process measured before it failed stays in the file, but it is no sample.
                 self.failed += 1;
                 self.ending = record.outcome();
-            } else if record.is_whole() && !twin {
+            } else if record.is_whole() {
                 self.whole.push(record);
             }
         }
     }
 
-    /// True if it shows another metric than its section's own.
-    pub fn is_further(&self) -> bool {
-        self.position > 0
+    /// What the figure is.
+    pub(crate) fn metric(&self) -> &Metric {
+        &self.place.metric
     }
 
-    pub(crate) fn baseline(&self) -> Option<&'a String> {
-        self.place.case.baseline.as_ref().filter(|_| !self.is_further())
-    }
-
-    pub(crate) fn versus(&self) -> Option<&'a String> {
-        self.place.case.versus.as_ref().filter(|_| !self.is_further())
+    /// What the figure is compared with; nothing, if it is not the row's own.
+    pub(crate) fn ties(&self) -> Option<&'a Ties> {
+        (self.place.metric == self.row.place.metric).then_some(&self.row.ties)
     }
 
     /// CPU time of each process per hop, or per what else its time is divided by: as the kernel counted it, corrected as
     /// the time is, in ns. A process that does not count CPU time is left out.
     pub(crate) fn cpu_times(&self) -> Vec<(Round, &'a Record, f64)> {
-        let times = self.processes(false).filter_map(|(round, timed)| {
+        let times = self.processes().filter_map(|(round, timed)| {
             let ns = Metric::Cpu.figure(timed.record, None)? * timed.factor();
             Some((round, timed.record, ns))
         });
@@ -137,19 +100,18 @@ impl<'a> Runs<'a> {
 
     /// True if its processes were restricted to CPUs.
     pub(crate) fn is_pinned(&self) -> bool {
-        self.whole.first().is_some_and(|record| record.row.cpus.is_some())
+        self.whole.first().is_some_and(|record| record.row().command.setting.cpus.is_some())
     }
 
     /// True if they depend on the machine alone, and on no scheduler's placement.
     pub(crate) fn is_yardstick(&self) -> bool {
-        self.place.case.yardstick && self.is_pinned()
+        self.row.ties.yardstick && self.is_pinned()
     }
 
-    /// Processes that measured what they should, or their twins, in the order of the rounds.
-    pub(crate) fn processes(&self, twins: bool) -> impl Iterator<Item = (Round, &Timed<'a>)> {
-        let all = self.slots.iter().map(|(&(round, _, twin), timed)| (round, twin, timed));
-        let own = all.filter(move |(_, twin, timed)| *twin == twins && timed.record.is_whole());
-        own.map(|(round, _, timed)| (round, timed))
+    /// Trials that measured what they should, in the order of the rounds.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = (Round, &Timed<'a>)> {
+        let whole = self.slots.iter().filter(|(_, timed)| timed.record.is_whole());
+        whole.map(|(&(round, _), timed)| (round, timed))
     }
 
     pub(crate) fn means(&self) -> BTreeMap<Round, f64> {
@@ -163,8 +125,8 @@ impl<'a> Runs<'a> {
 
     fn figures(&self, iteration: fn(&Timed<'_>) -> Option<f64>) -> BTreeMap<Round, f64> {
         // Of several processes in a round the last one.
-        let last: BTreeMap<Round, &Timed<'_>> = self.processes(false).collect();
-        let figure = |timed: &Timed<'_>| self.metric.figure(timed.record, iteration(timed));
+        let last: BTreeMap<Round, &Timed<'_>> = self.processes().collect();
+        let figure = |timed: &Timed<'_>| self.place.metric.figure(timed.record, iteration(timed));
         last.into_iter().filter_map(|(round, timed)| Some((round, figure(timed)?))).collect()
     }
 
@@ -174,9 +136,9 @@ impl<'a> Runs<'a> {
         figure: impl Fn(&Distribution) -> u64,
         factor: impl Fn(&Timed<'a>) -> f64,
     ) -> Vec<f64> {
-        let each = self.processes(false).filter_map(|(_, timed)| {
+        let each = self.processes().filter_map(|(_, timed)| {
             let samples = timed.record.samples.as_ref()?;
-            Some(figure(samples) as f64 * factor(timed) / self.metric.divisor(timed.record)?)
+            Some(figure(samples) as f64 * factor(timed) / self.place.metric.divisor(timed.record)?)
         });
         each.collect()
     }
@@ -216,33 +178,27 @@ impl<'a> Runs<'a> {
 
     /// Beside the machine's own time of each round: a time divided by it, a rate multiplied by it.
     pub(crate) fn beside(&self, machine: &BTreeMap<Round, f64>) -> Vec<f64> {
-        let is_rate = self.metric.is_per_second();
+        let is_rate = self.place.metric.is_per_second();
         let beside = |own: f64, time: f64| if is_rate { own * time } else { own / time };
         joined(&self.with_errors(), machine, beside).into_values().collect()
     }
 
-    /// Divided by its twins: nothing but noise. Of programs that took turns, slices of the same turn are
-    /// divided: the slope of both is the same.
-    pub(crate) fn twin_ratios(&self) -> Vec<f64> {
-        let own: BTreeMap<Round, &Timed<'_>> = self.processes(false).collect();
-        let twins: BTreeMap<Round, &Timed<'_>> = self.processes(true).collect();
-        let figure = |timed: &Timed<'_>| self.metric.figure(timed.record, timed.iteration());
+    /// Divided by its twin: nothing but noise. Of programs that took turns, slices of the same turn are divided: the slope of
+    /// both is the same.
+    pub(crate) fn by_turns(&self, twin: &Runs<'_>) -> Vec<f64> {
+        let own: BTreeMap<Round, &Timed<'_>> = self.processes().collect();
+        let twins: BTreeMap<Round, &Timed<'_>> = twin.processes().collect();
+        let metric = self.metric();
+        let figure = |timed: &Timed<'_>| metric.figure(timed.record, timed.iteration());
         let ratios = own.into_iter().filter_map(|(round, own)| {
             let twin = twins.get(&round)?;
-            if self.metric.follows_iteration() {
+            if metric.follows_iteration() {
                 Some(own.log_ratio(twin)?.exp())
             } else {
                 Some(figure(own)? / figure(twin)?)
             }
         });
         ratios.collect()
-    }
-
-    /// Distance of the two equal processes of each round that has two: the logarithm of the larger figure
-    /// over the smaller one.
-    pub(crate) fn apart(&self) -> Vec<f64> {
-        let distances = self.twin_ratios().into_iter().map(|ratio| ratio.ln().abs());
-        distances.filter(|distance| distance.is_finite()).collect()
     }
 }
 

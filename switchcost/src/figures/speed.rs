@@ -17,12 +17,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use contract::units::counted;
-use record::{Metric, Record, Slice};
+use record::{Metric, Place, Record, Side, Slice};
 use serde::Serialize;
 
 mod slope;
 
-use slope::{Case, Look, Process, cap, slopes};
+use slope::{Look, Process, cap, slopes};
 pub(crate) use slope::{Round, round};
 
 /// Quantile of a CPU's probes near which its quick level is: the quickest of thousands may be a freak.
@@ -162,7 +162,7 @@ pub fn correct(records: &[Record]) -> Speed<'_> {
     let levels = levels(records);
     let mut slices = Slices::default();
     let mut slowness = Vec::new();
-    let mut processes: Vec<Process<'_>> = records
+    let mut processes: Vec<Process> = records
         .iter()
         .enumerate()
         .filter_map(|(index, record)| process(index, record, &levels, &mut slices, &mut slowness))
@@ -197,14 +197,17 @@ fn levels(records: &[Record]) -> BTreeMap<(u64, u64, u32), f64> {
 }
 
 /// A record as the fit sees it; `None` without slices. Counts its slices.
-fn process<'a>(
+fn process(
     index: usize,
-    record: &'a Record,
+    record: &Record,
     levels: &BTreeMap<(u64, u64, u32), f64>,
     slices: &mut Slices,
     slowness: &mut Vec<f64>,
-) -> Option<Process<'a>> {
-    let place = record.place().filter(|_| record.is_whole())?;
+) -> Option<Process> {
+    if !record.is_whole() {
+        return None;
+    }
+    let place = &record.row().place;
     let look = |slice: &Slice| {
         let logs = slice.probes.iter().flat_map(|probe| {
             let level = levels.get(&(record.run, record.header.seed, probe.cpu));
@@ -217,7 +220,7 @@ fn process<'a>(
         Look { turn: slice.turn, x, y: slice.mean().ln(), is_quiet }
     };
     // A tail has what was taken from it: its slices count, and its figure says so.
-    let is_tail = matches!(place.section.metric, Metric::Samples(_));
+    let is_tail = matches!(place.metric, Metric::Samples(_));
     let (mut all, mut looks) = (Vec::new(), Vec::new());
     let timed = record.slices.iter().map(|slice| (slice, look(slice)));
     for (slice, look) in timed.filter(|(_, look)| look.y.is_finite()) {
@@ -237,8 +240,8 @@ fn process<'a>(
     }
     Some(Process {
         index,
-        case: (&place.section.title, &place.case.row, &place.case.column, record.row.x),
-        group: (record.row.twin, record.row.side == Some(record::Side::B)),
+        place: place.on(Side::A),
+        side: place.side,
         round: round(record),
         cpus: record.slices[0].probes.len(),
         is_short: if is_tail { looks.len() < all.len() } else { 2 * looks.len() < all.len() },
@@ -249,15 +252,16 @@ fn process<'a>(
 
 /// Drops rounds without a usable slice. If that would drop most rounds of a case, or of its twin, keeps all its slices:
 /// its figures are marked.
-fn keep_half(processes: &mut Vec<Process<'_>>) {
-    let mut rounds: BTreeMap<(Case<'_>, bool), [usize; 2]> = BTreeMap::new();
+fn keep_half(processes: &mut Vec<Process>) {
+    let with_twins = |process: &Process| (process.place.clone(), process.side == Side::Twin);
+    let mut rounds: BTreeMap<(Place, bool), [usize; 2]> = BTreeMap::new();
     for process in &*processes {
-        let [all, lost] = rounds.entry((process.case, process.group.0)).or_default();
+        let [all, lost] = rounds.entry(with_twins(process)).or_default();
         *all += 1;
         *lost += usize::from(process.looks.is_empty());
     }
     for process in processes.iter_mut() {
-        let [all, lost] = rounds[&(process.case, process.group.0)];
+        let [all, lost] = rounds[&with_twins(process)];
         if process.looks.is_empty() && 2 * lost > all {
             process.looks = process.all.clone();
         }
@@ -266,39 +270,39 @@ fn keep_half(processes: &mut Vec<Process<'_>>) {
 }
 
 /// Cases that sleep for most of their time are not corrected: a sleep follows no speed.
-fn let_sleep(processes: &mut [Process<'_>], records: &[Record]) {
-    let mut shares: BTreeMap<Case<'_>, Vec<f64>> = BTreeMap::new();
+fn let_sleep(processes: &mut [Process], records: &[Record]) {
+    let mut shares: BTreeMap<Place, Vec<f64>> = BTreeMap::new();
     for process in &*processes {
         let share = Metric::CpuShare.figure(&records[process.index], None);
-        shares.entry(process.case).or_default().extend(share);
+        shares.entry(process.place.clone()).or_default().extend(share);
     }
     for process in processes {
-        if stats::median(&shares[&process.case]).is_some_and(|share| share < ASLEEP) {
+        if stats::median(&shares[&process.place]).is_some_and(|share| share < ASLEEP) {
             process.cpus = 0;
         }
     }
 }
 
 /// Corrected times of all processes, by their places.
-fn corrected(processes: &[Process<'_>], held_out: &mut HoldOut) -> Vec<(usize, Corrected)> {
+fn corrected(processes: &[Process], held_out: &mut HoldOut) -> Vec<(usize, Corrected)> {
     let counts: BTreeSet<usize> = processes.iter().map(|process| process.cpus).collect();
     let caps: BTreeMap<usize, f64> =
         counts.into_iter().map(|cpus| (cpus, cap(processes, cpus))).collect();
     let slopes = slopes(processes, &caps);
-    let mut groups: BTreeMap<(Case<'_>, (bool, bool)), Vec<&Process<'_>>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&Place, Side), Vec<&Process>> = BTreeMap::new();
     for process in processes {
-        groups.entry((process.case, process.group)).or_default().push(process);
+        groups.entry((&process.place, process.side)).or_default().push(process);
     }
     let mut all = Vec::new();
-    for ((case, _), own) in groups {
-        let slope = &slopes[&case];
+    for ((place, _), own) in groups {
+        let slope = &slopes[place];
         let slowness = own.iter().map(|process| {
             let bounded = process.looks.iter().map(|look| look.x.min(caps[&process.cpus]));
             stats::median(&bounded.collect::<Vec<_>>()).unwrap_or(0.0)
         });
         let slowness: Vec<f64> = slowness.collect();
         let mean = slowness.iter().sum::<f64>() / own.len() as f64;
-        let share = |process: &&Process<'_>| slope.by_round.get(&process.round).unwrap_or(&0.0);
+        let share = |process: &&Process| slope.by_round.get(&process.round).unwrap_or(&0.0);
         let centre = own.iter().map(share).sum::<f64>() / own.len() as f64;
         let mut errors = Vec::new();
         for (process, slow) in own.iter().zip(slowness) {

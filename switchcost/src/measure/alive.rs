@@ -4,11 +4,10 @@ use std::time::{Duration, Instant};
 
 use contract::message::{Distribution, Extra, MOST_SAMPLES, Usage};
 use observe::{counters, memory, usage};
-use record::{Counters, Memory, Metric, Process, Row, distribution};
+use record::{Counters, Memory, Metric, Row, Trial, distribution};
 
 use super::seat::{Options, SLICE, Seat};
 use super::session::{Ran, Ready, Session};
-use crate::plan::Case;
 
 /// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.
 const MOST_THREADS: u64 = 10_000;
@@ -67,47 +66,36 @@ impl Alive {
     }
 
     /// Finds out what it is, what it holds, and how long its slices are.
-    pub(super) fn get_ready(
-        &mut self,
-        seat: &Seat<'_>,
-        row: &mut Row,
-        process: &mut Process,
-    ) -> anyhow::Result<()> {
+    pub(super) fn get_ready(&mut self, seat: &Seat<'_>, trial: &mut Trial) -> anyhow::Result<()> {
         let Ready { pids, setup_ns, first_ns, description } = self.session.ready(seat.described)?;
         self.helpers = self.session.group.members().unwrap_or_default();
         self.helpers.retain(|pid| !pids.contains(pid));
         self.pids = pids;
         self.threads = description.needs.threads.of(description.tasks);
         self.has_hops = description.hops.is_some();
-        (process.setup_ns, process.first_ns) = (setup_ns, first_ns);
-        row.tasks = Some(description.tasks);
-        row.tokens = description.tokens;
-        (row.chains, row.trips) = (description.chains, description.trips);
-        row.hops = description.hops;
-        row.bytes = description.bytes;
-        row.arrivals = description.arrivals;
-        row.claim = Some(description.claim);
-        row.runtime = description.runtime;
+        (trial.setup_ns, trial.first_ns) = (setup_ns, first_ns);
+        let has_turns = !description.alone && description.arrivals.is_none();
+        trial.description = Some(description);
         // Of a slope nothing is timed. Its tasks must have worked once, if they do not do so in a hold.
-        let is_slope = seat.case.section.metric.is_slope();
+        let is_slope = seat.row.place.metric.is_slope();
         if is_slope && self.has_hops {
             self.session.run(1, None)?;
         }
         // Before others start: the kernel's memory is that of the whole system.
-        if !seat.case.skip_hold && seat.case.shows(Metric::is_held) {
+        if !seat.row.effort.skip_hold && seat.row.metrics().any(Metric::is_held) {
             let held = self.session.hold()?;
-            if let Some(change) = &mut process.memory {
+            if let Some(change) = &mut trial.memory {
                 change.held = Some(memory::of(&held));
             }
         }
         if is_slope {
             return Ok(());
         }
-        let iters = seat.case.iters;
+        let iters = seat.row.effort.iters;
         // A few that are not kept: how long one takes, and whether the program counts its own usage. An open loop has
         // windows of a length of their own.
         let few = if seat.iterations.is_some() { 1 } else { 3 };
-        if iters > 1 && !description.alone && row.arrivals.is_none() {
+        if iters > 1 && has_turns {
             let ran = self.session.run(few.min(iters), None)?;
             self.counts_usage = ran.usage.is_some();
             let shortest = ran.samples.iter().min().copied().unwrap_or(1).max(1);
@@ -166,26 +154,26 @@ impl Alive {
     /// Asks for what is not timed, and for the end.
     pub(super) fn ask_further(
         &mut self,
-        case: &Case,
+        row: &Row,
         options: &Options,
-        process: &mut Process,
+        trial: &mut Trial,
     ) -> anyhow::Result<()> {
-        for pass in &case.passes {
-            let ran = self.session.run(case.iters.min(MOST_SAMPLES), Some(pass))?;
-            merge(&mut process.extra, ran.extra);
-            process.extra.extend(distribution(&ran.samples).map(|d| (pass.clone(), d)));
+        for pass in &row.effort.passes {
+            let ran = self.session.run(row.effort.iters.min(MOST_SAMPLES), Some(pass))?;
+            merge(&mut trial.extra, ran.extra);
+            trial.extra.extend(distribution(&ran.samples).map(|d| (pass.clone(), d)));
         }
-        if let Some(change) = &mut process.memory {
+        if let Some(change) = &mut trial.memory {
             let [peak_resident, peak_virtual] = memory::peaks(&self.pids);
             let held = change.held.unwrap_or_default();
             change.held = Some(Memory { peak_resident, peak_virtual, ..held });
         }
         if options.counters {
-            process.counters = Some(self.count(case.iters)?);
+            trial.counters = Some(self.count(row.effort.iters)?);
         }
         let (teardown_ns, extra) = self.session.take_down()?;
-        process.teardown_ns = teardown_ns;
-        merge(&mut process.extra, extra);
+        trial.teardown_ns = teardown_ns;
+        merge(&mut trial.extra, extra);
         Ok(())
     }
 }

@@ -5,21 +5,20 @@ use std::collections::{BTreeSet, HashMap};
 use contract::message::{Description, Need, Needs};
 use limits::Limits;
 use nix::sys::resource::{Resource, getrlimit};
+use record::{Place, Row};
 
-use crate::plan::{Case, Point};
-
-/// Programs that are alive together: places of cases, those that are compared side by side.
+/// Programs that are alive together: numbers of rows, those that are compared side by side.
 pub(crate) type Blocks = Vec<Vec<usize>>;
 
-/// Groups of the cases that are due: each alone that must be, the others with all that fit.
+/// Groups of the rows that are due: each alone that must be, the others with all that fit.
 pub(crate) fn groups_of<'a>(
-    cases: &[Case],
+    rows: &[Row],
     due: &[usize],
     description: impl Fn(usize) -> Option<&'a Description>,
 ) -> Vec<Blocks> {
     let (shared, alone): (Vec<usize>, Vec<usize>) =
         due.iter().partition(|&&k| description(k).is_some_and(|d| !d.alone));
-    let blocks = blocks(&shared.iter().map(|&k| &cases[k]).collect::<Vec<_>>());
+    let blocks = blocks(&shared.iter().map(|&k| &rows[k]).collect::<Vec<_>>());
     let needs = |k: usize| description(shared[k]).map_or(Needs::default(), needs_of);
     let mut groups = fitting(blocks, needs, &Limits::read(), most_alive());
     groups.iter_mut().flatten().flatten().for_each(|k| *k = shared[*k]);
@@ -27,15 +26,13 @@ pub(crate) fn groups_of<'a>(
     groups
 }
 
-/// Cases that are compared with each other, by their places: those of a section and a column that divide by
+/// Rows that are compared with each other, by their places in the list: those of a section and a column that divide by
 /// or subtract one another, with their twins, and the points of a curve.
-fn blocks(cases: &[&Case]) -> Vec<Vec<usize>> {
+fn blocks(rows: &[&Row]) -> Vec<Vec<usize>> {
     let mut blocks: Vec<Vec<usize>> = Vec::new();
     let mut places = HashMap::new();
-    for (place, case) in cases.iter().enumerate() {
-        let x = case.x.filter(|_| case.cell.over.is_none());
-        let cells: Vec<Point> =
-            [&case.index].into_iter().chain(&case.compared).map(|&index| (index, x)).collect();
+    for (index, row) in rows.iter().enumerate() {
+        let cells = compared(row);
         let known: BTreeSet<usize> =
             cells.iter().filter_map(|cell| places.get(cell).copied()).collect();
         let block = known.first().copied().unwrap_or(blocks.len());
@@ -45,13 +42,23 @@ fn blocks(cases: &[&Case]) -> Vec<Vec<usize>> {
             places.values_mut().filter(|at| **at == other).for_each(|at| *at = block);
             blocks[block].extend(moved);
         }
-        blocks[block].push(place);
+        blocks[block].push(index);
         places.extend(cells.into_iter().map(|cell| (cell, block)));
     }
     blocks.retain(|block| !block.is_empty());
     blocks.iter_mut().for_each(|block| block.sort_unstable());
     blocks.sort_by_key(|block| block[0]);
     blocks
+}
+
+/// Cells that are measured beside each other: a row's own, and those that it divides by or subtracts. The points of a
+/// slope are no curve.
+fn compared(row: &Row) -> Vec<Place> {
+    let x = row.place.x.filter(|_| row.swept.is_none());
+    let own = Place { x, ..row.place.cell() };
+    let others = row.ties.baseline.iter().chain(&row.ties.versus);
+    let others = others.map(|name| Place { row: name.clone(), ..own.clone() });
+    [own.clone()].into_iter().chain(others).collect()
 }
 
 /// Descriptors of the runner besides those of its sessions, and those of a session: two pipes, its end and
@@ -65,7 +72,7 @@ fn most_alive() -> usize {
 }
 
 /// Puts blocks together as long as all that they need fits, and they are no more programs than `most`; `needs`
-/// has that of each case. A block that does not fit by itself is a group: its programs say what they lack.
+/// has those of each row. A block that does not fit by itself is a group: its programs say what they lack.
 fn fitting(
     blocks: Vec<Vec<usize>>,
     needs: impl Fn(usize) -> Needs,
@@ -74,7 +81,7 @@ fn fitting(
 ) -> Vec<Blocks> {
     let mut groups: Vec<(Needs, Blocks)> = Vec::new();
     for block in blocks {
-        let own = block.iter().map(|&case| needs(case)).fold(Needs::default(), together);
+        let own = block.iter().map(|&k| needs(k)).fold(Needs::default(), together);
         let room = groups.iter_mut().find(|(all, blocks)| {
             let programs: usize = blocks.iter().map(Vec::len).sum();
             programs + block.len() <= most && limits.allow(&together(*all, own), 0)
@@ -115,12 +122,12 @@ mod tests {
 
     #[test]
     fn what_is_compared_stays_together() {
-        let cases = Plan::built_in().unwrap().cases();
-        let timed: Vec<&Case> = cases.iter().filter(|case| case.x.is_none()).collect();
+        let rows = Plan::built_in().unwrap().rows();
+        let timed: Vec<&Row> = rows.iter().filter(|row| row.place.x.is_none()).collect();
         let blocks = blocks(&timed);
         assert_eq!(blocks.iter().map(Vec::len).sum::<usize>(), timed.len());
         let names = |block: &Vec<usize>| -> Vec<String> {
-            block.iter().map(|&k| timed[k].cell.name()).collect()
+            block.iter().map(|&k| timed[k].place.name()).collect()
         };
         // Both sides of the ratio, and the twin of one of them.
         let (thread, task) = ("thread over pipes, one CPU", "task over pipes, one CPU");
@@ -131,8 +138,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_together_is_cut_between_blocks() {
         let limits = Limits::read();
-        let needs = |case: usize| Needs {
-            bytes: Need::new(if case < 4 { 1 << 20 } else { 1 << 60 }, 0),
+        let needs = |row: usize| Needs {
+            bytes: Need::new(if row < 4 { 1 << 20 } else { 1 << 60 }, 0),
             ..Needs::default()
         };
         let groups = fitting(vec![vec![0, 1], vec![4, 5], vec![2, 3]], needs, &limits, 99);

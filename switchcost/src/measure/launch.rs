@@ -8,9 +8,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context;
+use nix::errno::Errno;
+use nix::sched::sched_setaffinity;
+use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::unistd::Pid;
+use observe::affinity;
+use record::{Cpus, Policy, Setting};
 
 use super::process_group::ProcessGroup;
-use crate::plan::setting::Setting;
 use crate::system::executable::Executable;
 
 /// Starts a program. It is ended if it takes longer than `limit` to answer.
@@ -25,9 +30,9 @@ pub(super) fn start(
     let applied = setting.clone();
     let name = command.get_program().to_string_lossy().into_owned();
     // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
-    unsafe { command.pre_exec(move || applied.apply()) };
+    unsafe { command.pre_exec(move || apply(&applied)) };
     ProcessGroup::spawn(command, limit)
-        .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| setting.explain(io)) {
+        .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| refused(setting, io)) {
             Some(what) => e.context(what),
             None => e,
         })
@@ -48,10 +53,49 @@ pub(crate) fn command(program: &Executable, setting: &Setting) -> Command {
         // Keeps the path of the build out of argv[0].
         command.arg0(name);
     }
-    command.envs(setting.env.iter().map(|(name, value)| (name, value)));
+    command.envs(&setting.env);
     if let Some(folder) = &program.folder {
         command.current_dir(folder);
     }
     command.args(&program.args);
     command
+}
+
+/// Applies a setting to the calling thread, between fork and exec: system calls alone.
+fn apply(setting: &Setting) -> io::Result<()> {
+    if let Some(cpus) = setting.cpu_list() {
+        sched_setaffinity(Pid::from_raw(0), &affinity::set_of(cpus)?)?;
+    }
+    if let Some(slack) = setting.timer_slack {
+        nix::sys::prctl::set_timerslack(slack)?;
+    }
+    // What the runner ignores, or nohup(1) for it, is nothing to the program.
+    for ignored in [Signal::SIGXFSZ, Signal::SIGINT, Signal::SIGHUP] {
+        // SAFETY: no handler is set.
+        unsafe { signal(ignored, SigHandler::SigDfl) }?;
+    }
+    let (number, sched_priority) = match setting.policy {
+        None => return Ok(()),
+        Some(Policy::Other) => (libc::SCHED_OTHER, 0),
+        Some(Policy::Batch) => (libc::SCHED_BATCH, 0),
+        Some(Policy::Fifo) => (libc::SCHED_FIFO, 1),
+    };
+    let param = libc::sched_param { sched_priority };
+    // SAFETY: nix has no sched_setscheduler(2); it reads `param`, which outlives it, and changes the calling thread alone.
+    Errno::result(unsafe { libc::sched_setscheduler(0, number, &raw const param) })?;
+    Ok(())
+}
+
+/// The part of a setting that was refused, if starting a program failed by this error.
+fn refused(setting: &Setting, error: &io::Error) -> Option<String> {
+    match (error.raw_os_error(), &setting.cpus, setting.policy) {
+        (Some(libc::EPERM), _, Some(Policy::Fifo)) => Some(
+            "policy fifo: it needs CAP_SYS_NICE or a real-time priority (`ulimit -r 1`), and a control group with real-time bandwidth"
+                .to_owned(),
+        ),
+        (Some(libc::EINVAL), Some(cpus @ Cpus::List(_)), _) => {
+            Some(format!("CPUs {cpus}: this process may use none of them"))
+        }
+        _ => None,
+    }
 }

@@ -2,10 +2,10 @@
 
 mod alive;
 pub mod around;
+pub(crate) mod begin;
 pub mod campaign;
 pub mod deadline;
 pub mod groups;
-pub(crate) mod header;
 pub(crate) mod launch;
 mod live;
 pub mod pacing;

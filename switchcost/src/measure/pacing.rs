@@ -6,9 +6,8 @@
 
 use std::time::Duration;
 
-use record::Process;
+use record::{Row, Side, Trial};
 
-use crate::plan::Case;
 use crate::system::console;
 
 /// Aim of a budget.
@@ -22,7 +21,7 @@ pub struct Aim {
     pub first: u32,
     /// Fewest and most turns of a round.
     pub turns: [u32; 2],
-    /// Whether a case that takes most of the time is left out.
+    /// Whether a row that takes most of the time is left out.
     pub leaves_out: bool,
 }
 
@@ -39,14 +38,14 @@ pub const PLAN: Aim = Aim {
 pub const DUEL: Aim =
     Aim { fewest: 8, rounds: [8, 16], first: 6, turns: [4, 30], leaves_out: false };
 
-/// Share of the budget that a single case may take.
+/// Share of the budget that a single row may take.
 const LARGEST_SHARE: f64 = 0.5;
 
 /// Usual time of a process: with six slices it took 0.13 s in results/epyc5-2vcpu-6.18/knobs.jsonl.gz and 0.18 s on
 /// another machine, with eleven slices 0.24 s there.
 const USUAL: Wall = Wall { fixed: 0.07, slice: 0.015, slices: DUEL.first };
 
-/// Time of a case in one round.
+/// Time of a row in one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wall {
     /// Starting and ending its process, in s.
@@ -59,29 +58,29 @@ pub struct Wall {
 
 impl Wall {
     /// Time of a process; `fixed` is the time without its slices.
-    pub fn of(process: &Process, fixed: Duration) -> Self {
-        let all: u64 = process.slices.iter().map(|slice| slice.window).sum();
-        let slices = process.slices.len() as u32;
+    pub fn of(trial: &Trial, fixed: Duration) -> Self {
+        let all: u64 = trial.slices.iter().map(|slice| slice.window).sum();
+        let slices = trial.slices.len() as u32;
         let slice = all as f64 / 1e6 / f64::from(slices.max(1));
         Wall { fixed: fixed.as_secs_f64(), slice, slices }
     }
 
     /// Time of at most `turns` turns, in s.
-    fn within(&self, turns: f64, case: &Case, aim: &Aim) -> f64 {
+    fn within(&self, turns: f64, row: &Row, aim: &Aim) -> f64 {
         // Less than the turns of the first round were all that it has.
-        let is_all = self.slices < aim.first || case.is_alone();
+        let is_all = self.slices < aim.first || row.is_alone();
         let slices = if is_all { f64::from(self.slices) } else { turns };
         self.fixed + self.slice * slices
     }
 }
 
 impl Aim {
-    /// Turns of the next rounds, by the time that this round took. After the first round, this also removes cases that
+    /// Turns of the next rounds, by the time that this round took. After the first round, this also removes rows that
     /// the budget has no room for, and warns if the whole budget is too short.
     pub fn turns(
         &self,
         (round, turns): (u32, u32),
-        cases: &mut Vec<Case>,
+        rows: &mut Vec<Row>,
         walls: &[Option<Wall>],
         [left, budget]: [Duration; 2],
     ) -> u32 {
@@ -90,14 +89,14 @@ impl Aim {
             if self.leaves_out || rounds < 2 {
                 return turns;
             }
-            return turns.min(fitting(cases, walls, left, &Aim { rounds: [rounds; 2], ..*self }));
+            return turns.min(fitting(rows, walls, left, &Aim { rounds: [rounds; 2], ..*self }));
         }
-        let turns = fitting(cases, walls, left, self);
-        let fewest = time_of(cases, walls, f64::from(self.turns[0]), self, share);
+        let turns = fitting(rows, walls, left, self);
+        let fewest = time_of(rows, walls, f64::from(self.turns[0]), self, share);
         let rest = Duration::from_secs_f64(fewest * f64::from(self.fewest - 1));
         let least = (budget.saturating_sub(left) + rest).as_secs();
         let dropped =
-            if self.leaves_out { retain(cases, walls, [left, budget], self) } else { vec![] };
+            if self.leaves_out { retain(rows, walls, [left, budget], self) } else { vec![] };
         if !dropped.is_empty() {
             console::say(format_args!(
                 "measured in one round only, since more rounds would exceed {} s: {}; use `switchcost run` with a \
@@ -112,25 +111,27 @@ impl Aim {
     }
 }
 
-/// Time in s of cases that have so many turns, each case so many times.
+/// Time in s of rows that have so many turns, each row so many times.
 fn time_of(
-    cases: &[Case],
+    rows: &[Row],
     walls: &[Option<Wall>],
     turns: f64,
     aim: &Aim,
-    times: impl Fn(&Case) -> f64,
+    times: impl Fn(&Row) -> f64,
 ) -> f64 {
-    let time = |(case, wall): (&Case, &Option<Wall>)| {
-        Some(times(case) * wall.as_ref()?.within(turns, case, aim))
+    let time = |(row, wall): (&Row, &Option<Wall>)| {
+        Some(times(row) * wall.as_ref()?.within(turns, row, aim))
     };
-    cases.iter().zip(walls).filter_map(time).sum()
+    rows.iter().zip(walls).filter_map(time).sum()
 }
 
 /// Turns per round that fill the time after the first round.
-fn fitting(cases: &[Case], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> u32 {
+fn fitting(rows: &[Row], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> u32 {
     let left = left.as_secs_f64();
     let needed = |turns: f64, rounds: u32| {
-        time_of(cases, walls, turns, aim, |case| f64::from(case.rounds.clamp(1, rounds) - 1))
+        time_of(rows, walls, turns, aim, |row| {
+            f64::from(row.effort.most_rounds().clamp(1, rounds) - 1)
+        })
     };
     let [least, most] = aim.rounds;
     let is_half = |rounds: &u32| needed(0.0, *rounds) <= left / 2.0;
@@ -140,42 +141,42 @@ fn fitting(cases: &[Case], walls: &[Option<Wall>], left: Duration, aim: &Aim) ->
     ((left - none) / (one - none).max(1e-9)).clamp(fewest, most) as u32
 }
 
-/// Share of the rounds that a case is in: a duel has its twins in every second one.
-fn share(case: &Case) -> f64 {
-    if case.twin { 0.5 } else { 1.0 }
+/// Share of the rounds that a row is in: a duel has its twins in every second one.
+fn share(row: &Row) -> f64 {
+    if row.place.side == Side::Twin { 0.5 } else { 1.0 }
 }
 
 /// Rounds of a duel that usually fit, and the time that the fewest take.
-pub fn forecast(cases: &[Case], budget: Duration) -> (u32, Duration) {
-    let walls = vec![Some(USUAL); cases.len()];
-    let round = |turns: u32| time_of(cases, &walls, f64::from(turns), &DUEL, share);
+pub fn forecast(rows: &[Row], budget: Duration) -> (u32, Duration) {
+    let walls = vec![Some(USUAL); rows.len()];
+    let round = |turns: u32| time_of(rows, &walls, f64::from(turns), &DUEL, share);
     let least = round(DUEL.turns[0]) * f64::from(DUEL.fewest);
-    let turns = fitting(cases, &walls, budget, &DUEL);
+    let turns = fitting(rows, &walls, budget, &DUEL);
     let rounds = (budget.as_secs_f64() / round(turns).max(1e-9)) as u32;
     (rounds.max(DUEL.fewest), Duration::from_secs_f64(least))
 }
 
-/// As long as the cases do not fit into the rest of the budget, removes those that take most of it by themselves, and
+/// As long as the rows do not fit into the rest of the budget, removes those that take most of it by themselves, and
 /// returns their names. All others stay, even if the sum is too much: a host that was busy in the first round seldom
 /// stays so.
 fn retain(
-    cases: &mut Vec<Case>,
+    rows: &mut Vec<Row>,
     walls: &[Option<Wall>],
     [left, budget]: [Duration; 2],
     aim: &Aim,
 ) -> Vec<String> {
-    let rest = |case: &Case| f64::from(case.rounds.clamp(1, aim.fewest) - 1);
-    let cost = |(case, wall): (&Case, &Option<Wall>)| {
-        wall.as_ref().map_or(0.0, |w| rest(case) * w.within(f64::from(aim.turns[0]), case, aim))
+    let rest = |row: &Row| f64::from(row.effort.most_rounds().clamp(1, aim.fewest) - 1);
+    let cost = |(row, wall): (&Row, &Option<Wall>)| {
+        wall.as_ref().map_or(0.0, |w| rest(row) * w.within(f64::from(aim.turns[0]), row, aim))
     };
-    let mut costs: Vec<f64> = cases.iter().zip(walls).map(cost).collect();
+    let mut costs: Vec<f64> = rows.iter().zip(walls).map(cost).collect();
     let mut dropped = Vec::new();
-    while costs.iter().sum::<f64>() > left.as_secs_f64() && cases.len() > 1 {
+    while costs.iter().sum::<f64>() > left.as_secs_f64() && rows.len() > 1 {
         let most = (0..costs.len()).max_by(|&a, &b| costs[a].total_cmp(&costs[b]));
         let most = most.filter(|&most| costs[most] > LARGEST_SHARE * budget.as_secs_f64());
         let Some(most) = most else { break };
         costs.remove(most);
-        let name = cases.remove(most).cell.name();
+        let name = rows.remove(most).place.name();
         if !dropped.contains(&name) {
             dropped.push(name);
         }
@@ -187,20 +188,16 @@ fn retain(
 mod tests {
     use super::*;
 
-    fn case() -> Case {
-        Case { rounds: u32::MAX, ..Case::default() }
-    }
-
     fn wall(fixed: f64, slice: f64) -> Option<Wall> {
         Some(Wall { fixed, slice, slices: PLAN.first })
     }
 
     #[test]
     fn turns_fill_the_time_that_is_left() {
-        let cases = vec![case(), case()];
+        let rows = vec![Row::default(); 2];
         // Each round takes 0.2 s, and 20 ms per turn.
         let walls = [wall(0.1, 0.01), wall(0.1, 0.01)];
-        let pace = |left: f64| fitting(&cases, &walls, Duration::from_secs_f64(left), &PLAN);
+        let pace = |left: f64| fitting(&rows, &walls, Duration::from_secs_f64(left), &PLAN);
         // Sixteen rounds in all; and eleven, with half of the time for turns.
         assert_eq!(pace(15.0 * (0.2 + 30.0 * 0.02) + 0.01), 30);
         assert_eq!(pace(10.0 * (0.2 + 10.0 * 0.02) + 0.01), 10);
@@ -208,14 +205,14 @@ mod tests {
         // One that has only a few slices takes no more time with more turns.
         let few = Some(Wall { slices: 3, ..walls[0].unwrap() });
         let left = Duration::from_secs_f64(15.0 * (0.23 + 0.4) + 0.01);
-        assert_eq!(fitting(&cases, &[few, walls[1]], left, &PLAN), 40);
+        assert_eq!(fitting(&rows, &[few, walls[1]], left, &PLAN), 40);
     }
 
     #[test]
     fn what_cannot_fit_is_left_out() {
         let left_out = |walls: &[Option<Wall>], seconds| {
-            let mut cases = vec![case(); walls.len()];
-            retain(&mut cases, walls, [Duration::from_secs(seconds); 2], &PLAN).len()
+            let mut rows = vec![Row::default(); walls.len()];
+            retain(&mut rows, walls, [Duration::from_secs(seconds); 2], &PLAN).len()
         };
         assert_eq!(left_out(&[wall(1.0, 0.0), wall(10.0, 0.0)], 6), 1);
         // No single one is to blame.
@@ -224,12 +221,17 @@ mod tests {
 
     #[test]
     fn a_duel_is_forecast_and_slows_down_if_the_machine_does() {
-        let row = || [case(), case(), Case { twin: true, ..case() }];
+        let of_side = |side| {
+            let mut row = Row::default();
+            row.place.side = side;
+            row
+        };
+        let row = || [Side::A, Side::B, Side::Twin].map(of_side);
         let seconds = Duration::from_secs;
         // One row has time for many rounds; twenty-two have eight in a minute, and not in ten seconds.
         let (rounds, least) = forecast(&row(), seconds(60));
         assert!((30..60).contains(&rounds) && least < seconds(4), "{rounds} {least:?}");
-        let many: Vec<Case> = (0..22).flat_map(|_| row()).collect();
+        let many: Vec<Row> = (0..22).flat_map(|_| row()).collect();
         let (rounds, least) = forecast(&many, seconds(10));
         assert!(rounds == 8 && (seconds(40)..seconds(80)).contains(&least), "{rounds} {least:?}");
 

@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 
 use nix::unistd::getuid;
-use record::{Build, Process, Row, Run};
+use record::{Build, Command, Run, Trial};
 
 /// Folders whose paths are the same on all machines.
 const PUBLIC: [&str; 10] = [
@@ -71,23 +71,25 @@ impl Privacy {
 
     /// Hides what is private in a header, except in the titles of the plan.
     pub(super) fn run(&self, run: &mut Run) {
+        run.rows.iter_mut().for_each(|row| self.command(&mut row.command));
         let Run { command, sides, build, .. } = run;
         let Build { rustflags, .. } = build;
         let texts = [command].into_iter().chain(sides.iter_mut().flatten()).chain(rustflags);
         texts.for_each(|text| *text = self.hidden(text));
     }
 
-    /// Hides what is private in a row. A name may be the word by which a program or a flag is known.
-    pub(super) fn row(&self, row: &mut Row) {
-        let Row { program, args, setting, .. } = row;
-        let texts = [program].into_iter().chain(args);
+    /// Hides what is private in a command. A name may be the word by which a program or a flag is known.
+    fn command(&self, command: &mut Command) {
+        let Command { program, flags, setting } = command;
+        let texts = [program].into_iter().chain(flags);
         texts.for_each(|text| *text = self.without_paths(text));
-        setting.iter_mut().for_each(|text| *text = self.hidden(text));
+        let texts = setting.env.values_mut().chain(&mut setting.wrap);
+        texts.for_each(|text| *text = self.hidden(text));
     }
 
-    /// Hides what is private in a process.
-    pub(super) fn process(&self, process: &mut Process) {
-        let Process { left_behind, error, not_run, stderr, .. } = process;
+    /// Hides what is private in a trial.
+    pub(super) fn trial(&self, trial: &mut Trial) {
+        let Trial { left_behind, error, not_run, stderr, .. } = trial;
         let texts = [left_behind, error, not_run, stderr].into_iter().flatten();
         texts.for_each(|text| *text = self.hidden(text));
     }
@@ -222,11 +224,12 @@ mod tests {
 
     #[test]
     fn a_program_and_its_flags_keep_their_names() {
-        let args = ["--tower", "tower", "--on=/srv/alice/tower"].map(str::to_owned);
-        let mut row = Row::of("alice-brigade", args.into());
-        privacy().row(&mut row);
+        let flags = ["--tower", "tower", "--on=/srv/alice/tower"].map(str::to_owned).to_vec();
+        let program = "alice-brigade".to_owned();
+        let mut command = Command { program, flags, ..Command::default() };
+        privacy().command(&mut command);
         assert_eq!(
-            (&*row.program, &row.args[..]),
+            (&*command.program, &command.flags[..]),
             ("alice-brigade", &["--tower", "tower", "--on=…/tower"].map(str::to_owned)[..])
         );
     }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use contract::message::Description;
 use limits::Limits;
+use record::Setting;
 
 use crate::measure::launch;
 use crate::plan::feasibility::Feasibility;
-use crate::plan::setting::Setting;
 use crate::system::console::shortened;
 use crate::system::executable::Executable;
 

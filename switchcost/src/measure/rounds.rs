@@ -1,20 +1,20 @@
-//! Rounds: every case once, each in a fresh process. All that fit are alive together and take turns; what
+//! Rounds: every row once, each in a fresh process. All that fit are alive together and take turns; what
 //! cannot, such as a size, runs alone.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use contract::message::Description;
 use humantime::format_duration;
-use record::{Group, Process, Record, Row, Run};
+use record::{Command, Group, Place, Record, Row, Run, Side, Trial};
 
+use crate::measure::begin;
 use crate::measure::deadline::Time;
 use crate::measure::groups::{Blocks, groups_of};
-use crate::measure::header;
 use crate::measure::pacing::{Aim, Wall};
 use crate::measure::privacy::Privacy;
 use crate::measure::probe;
@@ -22,7 +22,6 @@ use crate::measure::store::Store;
 use crate::measure::turns::{self, Measured, Options, Seat};
 use crate::plan::placement::Absent;
 use crate::plan::programs::{Missing, Programs};
-use crate::plan::{Case, Identity, Point};
 use crate::system::progress::Progress;
 use crate::system::{lock, signals};
 
@@ -48,18 +47,23 @@ pub struct Rounds {
     pub header: Arc<Run>,
     is_header_kept: bool,
     privacy: Privacy,
-    rows: Vec<Arc<Row>>,
+    /// Rows to run.
+    rows: Vec<Row>,
+    /// Numbers of all rows, as the header has them.
+    numbers: BTreeMap<Place, u32>,
+    /// What the program of each row said last, as it is kept.
+    said: BTreeMap<u32, Arc<Description>>,
     /// Number of groups so far.
     groups: u32,
     records: Vec<Record>,
-    /// Points that timed out in a limited time: it has no room for more of them.
-    given_up: HashSet<Point>,
+    /// Places that timed out in a limited time, whichever the side: it has no room for more of them.
+    given_up: HashSet<Place>,
     /// Time that they took.
     lost: Duration,
     options: Options,
-    described: BTreeMap<Identity, Description>,
+    described: BTreeMap<Place, Description>,
     /// Iterations of a slice, as the first round found them.
-    sizes: BTreeMap<Identity, u64>,
+    sizes: BTreeMap<Place, u64>,
     /// Slices of each program in a round, if a budget decides.
     turns: Option<u32>,
     has_begun: bool,
@@ -69,19 +73,18 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// A run that begins now. Absent cases are stored with the reason; `tell` puts more into the header.
+    /// A run of these rows that begins now. Absent ones are stored with the reason; `tell` puts more into the header.
     pub fn new(
         programs: Programs,
         keep: Keep,
-        cases: &[Case],
-        absent: &[Absent],
+        rows: Vec<Row>,
+        absent: &Absent,
         tell: impl FnOnce(&mut Run),
     ) -> anyhow::Result<Self> {
         signals::install()?;
         let Keep { store, seed, options } = keep;
-        let all: Vec<Case> =
-            cases.iter().chain(absent.iter().map(|(case, _)| case)).cloned().collect();
-        let mut header = header::begin(seed, programs.build(), &all);
+        let numbers = rows.iter().map(|row| row.place.clone()).zip(0..).collect();
+        let mut header = begin::run(seed, programs.build(), rows.clone());
         tell(&mut header);
         let privacy = Privacy::of_this_process();
         privacy.run(&mut header);
@@ -92,6 +95,8 @@ impl Rounds {
             is_header_kept: false,
             privacy,
             rows: Vec::new(),
+            numbers,
+            said: BTreeMap::new(),
             groups: 0,
             records: Vec::new(),
             given_up: HashSet::new(),
@@ -104,18 +109,21 @@ impl Rounds {
             lock: None,
             failure: None,
         };
-        for (case, reason) in absent {
-            rounds.leave_out(case, reason)?;
+        for row in rows {
+            match absent.get(&row.place) {
+                Some(reason) => rounds.leave_out(&row, reason)?,
+                None => rounds.rows.push(row),
+            }
         }
         Ok(rounds)
     }
 
     /// Waits until no other runner measures on this machine, which costs nothing of the time, and keeps
-    /// others from it as long as this run lives. Then runs all rounds of the cases: `wanted` says before each which of
+    /// others from it as long as this run lives. Then runs all rounds of the rows: `wanted` says before each which of
     /// them take part in it; without any it ends.
     ///
     /// Where there is a budget, rounds go on for about so long: the first one sizes the others, so that enough
-    /// of them fit, and cases that do not fit are left out and named. What has run together is
+    /// of them fit, and rows that do not fit are left out and named. What has run together is
     /// stored as soon as it has ended; a signal ends it early, and then it is stored as interrupted.
     ///
     /// # Errors
@@ -123,13 +131,12 @@ impl Rounds {
     /// is printed. A program that fails is a record with an error.
     pub fn run(
         &mut self,
-        cases: Vec<Case>,
         time: Time,
         aim: &Aim,
-        wanted: impl FnMut(u32, &[Case], &[Record]) -> Vec<bool>,
+        wanted: impl FnMut(u32, &[Row], &[Record]) -> Vec<bool>,
     ) -> anyhow::Result<()> {
         self.lock = lock::acquire();
-        let outcome = self.run_all(cases, time, aim, wanted).and_then(|()| self.store.sync());
+        let outcome = self.run_all(time, aim, wanted).and_then(|()| self.store.sync());
         if self.records.is_empty() {
             outcome?;
             bail!("nothing was measured");
@@ -140,26 +147,27 @@ impl Rounds {
 
     fn run_all(
         &mut self,
-        mut cases: Vec<Case>,
         time: Time,
         aim: &Aim,
-        mut wanted: impl FnMut(u32, &[Case], &[Record]) -> Vec<bool>,
+        mut wanted: impl FnMut(u32, &[Row], &[Record]) -> Vec<bool>,
     ) -> anyhow::Result<()> {
         let begun = Instant::now();
         self.options.set_end(time, begun);
-        self.leave_out_what_is_missing(&mut cases)?;
-        let last = cases.iter().map(|case| case.rounds).max().unwrap_or(0);
-        let all = cases.iter().map(|case| case.rounds).fold(0, u32::saturating_add);
+        let mut rows = mem::take(&mut self.rows);
+        self.leave_out_what_is_missing(&mut rows)?;
+        let rounds = rows.iter().map(|row| row.effort.most_rounds());
+        let last = rounds.clone().max().unwrap_or(0);
+        let all = rounds.fold(0, u32::saturating_add);
         let mut progress = Progress::new(all, last, time.budget().map(|budget| begun + budget));
-        self.describe(&cases);
+        self.describe(&rows);
         self.turns = time.budget().map(|_| aim.first);
         for round in 0..last {
             let started = Instant::now();
-            let chosen = wanted(round, &cases, &self.records);
+            let chosen = wanted(round, &rows, &self.records);
             if !chosen.contains(&true) {
                 break;
             }
-            let walls = self.run_round(&cases, &chosen, round, &mut progress)?;
+            let walls = self.run_round(&rows, &chosen, round, &mut progress)?;
             if signals::received().is_some() || self.is_over() {
                 break;
             }
@@ -169,13 +177,13 @@ impl Rounds {
             let left = budget.saturating_sub(spent);
             if walls.iter().any(Option::is_some) {
                 let before = (round, self.turns.unwrap_or(aim.first));
-                self.turns = Some(aim.turns(before, &mut cases, &walls, [left, budget]));
+                self.turns = Some(aim.turns(before, &mut rows, &walls, [left, budget]));
             }
             // Half of a round too much is better than half of one too little.
             let is_due = spent + started.elapsed() / 2 >= budget;
             let is_done =
-                |case: &Case| case.rounds <= round + 1 || self.given_up.contains(&case.point());
-            if cases.iter().all(is_done)
+                |row: &Row| row.effort.most_rounds() <= round + 1 || self.is_given_up(row);
+            if rows.iter().all(is_done)
                 || round + 1 >= aim.fewest && is_due
                 || round == 0 && aim.leaves_out && left.is_zero()
             {
@@ -183,7 +191,7 @@ impl Rounds {
             }
         }
         match time.length().filter(|_| signals::received().is_none()) {
-            Some(length) => self.leave_out_what_has_not_begun(&cases, length),
+            Some(length) => self.leave_out_what_has_not_begun(&rows, length),
             None => Ok(()),
         }
     }
@@ -193,75 +201,83 @@ impl Rounds {
         self.options.deadline.is_past_groups(!self.lost.is_zero())
     }
 
-    /// Removes cases whose program is not there, and stores why.
-    fn leave_out_what_is_missing(&mut self, cases: &mut Vec<Case>) -> anyhow::Result<()> {
-        for case in mem::take(cases) {
-            match self.programs.of(&case).err() {
-                None => cases.push(case),
-                Some(Missing::Unavailable(why)) => self.leave_out(&case, &why)?,
+    /// True if a trial of a row timed out in a limited time.
+    fn is_given_up(&self, row: &Row) -> bool {
+        self.given_up.contains(&row.place.on(Side::A))
+    }
+
+    /// Removes rows whose program is not there, and stores why.
+    fn leave_out_what_is_missing(&mut self, rows: &mut Vec<Row>) -> anyhow::Result<()> {
+        for row in mem::take(rows) {
+            match self.programs.of(&row).err() {
+                None => rows.push(row),
+                Some(Missing::Unavailable(why)) => self.leave_out(&row, &why)?,
                 Some(Missing::Failed(why)) => {
-                    let process = Process { error: Some(why), ..Process::begin() };
-                    self.keep(case.row(), process, None)?;
+                    self.keep(&row, Trial { error: Some(why), ..Trial::begin() }, None)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Stores which cases there was no time for.
-    fn leave_out_what_has_not_begun(
-        &mut self,
-        cases: &[Case],
-        time: Duration,
-    ) -> anyhow::Result<()> {
-        let begun: HashSet<Point> =
-            self.records.iter().map(|record| (record.row.case, record.row.x)).collect();
+    /// Stores which rows there was no time for.
+    fn leave_out_what_has_not_begun(&mut self, rows: &[Row], time: Duration) -> anyhow::Result<()> {
+        let begun: HashSet<Place> =
+            self.records.iter().map(|record| record.row().place.on(Side::A)).collect();
         let reason = format!("not started within the --budget of {}", format_duration(time));
-        for case in cases.iter().filter(|case| !begun.contains(&case.point())) {
-            self.leave_out(case, &reason)?;
+        for row in rows.iter().filter(|row| !begun.contains(&row.place.on(Side::A))) {
+            self.leave_out(row, &reason)?;
         }
         Ok(())
     }
 
     /// Asks the programs that can take turns what they need.
-    fn describe(&mut self, cases: &[Case]) {
-        let mut known = HashMap::new();
-        for case in cases.iter().filter(|case| !case.is_alone()) {
+    fn describe(&mut self, rows: &[Row]) {
+        let mut known: Vec<(bool, &Command, Option<Description>)> = Vec::new();
+        for row in rows.iter().filter(|row| !row.is_alone()) {
             if signals::received().is_some() {
                 return;
             }
-            let Ok(program) = self.programs.of(case) else { continue };
-            // Twins are started alike.
-            let key = (case.side, &case.program, &case.flags, &case.setting);
-            // What it refuses is told when it runs.
-            let ask = || probe::describe(program, &case.flags, &case.setting).ok();
-            if let Some(description) = known.entry(key).or_insert_with(ask) {
-                self.described.insert(case.into(), description.clone());
-            }
+            let Ok(program) = self.programs.of(row) else { continue };
+            // Twins are started alike; what a program refuses is told when it runs.
+            let command = &row.command;
+            let Command { flags, setting, .. } = command;
+            let is_second = row.place.side == Side::B;
+            let asked =
+                known.iter().find(|(second, other, _)| (*second, *other) == (is_second, command));
+            let description = match asked {
+                Some((.., description)) => description.clone(),
+                None => {
+                    let description = probe::describe(program, flags, setting).ok();
+                    known.push((is_second, command, description.clone()));
+                    description
+                }
+            };
+            self.described.extend(description.map(|said| (row.place.clone(), said)));
         }
     }
 
-    /// Runs one round as far as no signal ends it. Returns the time of each case; `None` if it was not
+    /// Runs one round as far as no signal ends it. Returns the time of each row; `None` if it was not
     /// run.
     fn run_round(
         &mut self,
-        cases: &[Case],
+        rows: &[Row],
         chosen: &[bool],
         round: u32,
         progress: &mut Progress,
     ) -> anyhow::Result<Vec<Option<Wall>>> {
-        let mut walls = vec![None; cases.len()];
+        let mut walls = vec![None; rows.len()];
         let mut rng =
             fastrand::Rng::with_seed(self.header.seed.wrapping_add(u64::from(round) << 32));
         let is_due = |k: &usize| {
-            let case = &cases[*k];
-            chosen[*k] && round < case.rounds && !self.given_up.contains(&case.point())
+            let row = &rows[*k];
+            chosen[*k] && round < row.effort.most_rounds() && !self.is_given_up(row)
         };
-        let due: Vec<usize> = (0..cases.len()).filter(is_due).collect();
-        let mut groups = groups_of(cases, &due, |k| self.described.get(&(&cases[k]).into()));
+        let due: Vec<usize> = (0..rows.len()).filter(is_due).collect();
+        let mut groups = groups_of(rows, &due, |k| self.described.get(&rows[k].place));
         rng.shuffle(&mut groups);
         if self.options.deadline.groups.is_some() && round == 0 {
-            groups.sort_by_key(|group| group.iter().flatten().map(|&k| cases[k].x).max());
+            groups.sort_by_key(|group| group.iter().flatten().map(|&k| rows[k].place.x).max());
         }
         for group in groups {
             if signals::received().is_some() || self.has_begun && self.is_over() {
@@ -270,25 +286,25 @@ impl Rounds {
             self.has_begun = true;
             let begun = Instant::now();
             let members: Vec<usize> = group.concat();
-            let (turns, measured) = self.measure(cases, &group, round, progress, &mut rng);
+            let (turns, measured) = self.measure(rows, &group, round, progress, &mut rng);
             let all = || measured.iter().flatten();
-            let slices = all().flat_map(|measured| &measured.process.slices);
+            let slices = all().flat_map(|measured| &measured.trial.slices);
             let timed = Duration::from_micros(slices.map(|slice| slice.window).sum());
             let lost: Duration = all().filter_map(|measured| measured.lost).sum();
             self.lost += lost;
             let fixed = begun.elapsed().saturating_sub(timed + lost);
             let turns = if timed.is_zero() { None } else { Some(self.keep_group(turns)?) };
-            for (&place, measured) in members.iter().zip(measured) {
-                let Some(Measured { row, process, lost }) = measured else { continue };
-                let case = &cases[place];
+            for (&k, measured) in members.iter().zip(measured) {
+                let Some(Measured { trial, lost }) = measured else { continue };
+                let row = &rows[k];
                 if lost.is_none() {
-                    walls[place] = Some(Wall::of(&process, fixed / members.len() as u32));
+                    walls[k] = Some(Wall::of(&trial, fixed / members.len() as u32));
                 } else if self.options.deadline.turns.is_some() {
-                    self.given_up.insert(case.point());
+                    self.given_up.insert(row.place.on(Side::A));
                 }
-                self.sizes.extend(largest_slice(&process).map(|size| (case.into(), size)));
-                let turns = turns.as_ref().filter(|_| !process.slices.is_empty());
-                self.keep(row, Process { round, ..process }, turns)?;
+                self.sizes.extend(largest_slice(&trial).map(|size| (row.place.clone(), size)));
+                let turns = turns.as_ref().filter(|_| !trial.slices.is_empty());
+                self.keep(row, Trial { round, ..trial }, turns)?;
                 progress.advance();
             }
         }
@@ -298,20 +314,20 @@ impl Rounds {
     /// Measures a group; processes in the order of its places.
     fn measure(
         &self,
-        cases: &[Case],
+        rows: &[Row],
         group: &Blocks,
         round: u32,
         progress: &Progress,
         rng: &mut fastrand::Rng,
     ) -> (Group, Vec<Option<Measured>>) {
         let seat = |&k: &usize| {
-            let case = &cases[k];
+            let row = &rows[k];
             Some(Seat {
-                case,
-                program: self.programs.of(case).ok()?,
-                described: self.described.get(&case.into()),
-                iterations: self.sizes.get(&case.into()).copied(),
-                slices: self.turns.filter(|_| !case.is_alone()),
+                row,
+                program: self.programs.of(row).ok()?,
+                described: self.described.get(&row.place),
+                iterations: self.sizes.get(&row.place).copied(),
+                slices: self.turns.filter(|_| !row.is_alone()),
             })
         };
         let seats: Vec<Seat<'_>> = group.iter().flatten().filter_map(seat).collect();
@@ -319,7 +335,7 @@ impl Rounds {
         let blocks: Vec<Vec<usize>> =
             group.iter().map(|block| places.by_ref().take(block.len()).collect()).collect();
         let name = match &seats[..] {
-            [one] => one.case.cell.name(),
+            [one] => one.row.place.name(),
             many => format!("{} programs take turns", many.len()),
         };
         progress.show(round, &name);
@@ -327,40 +343,35 @@ impl Rounds {
         turns::measure(&seats, &blocks, &self.options, rng, tell)
     }
 
-    /// Stores a process, after its row if that is new.
+    /// Stores a trial of a row.
     fn keep(
         &mut self,
-        mut row: Row,
-        mut process: Process,
+        row: &Row,
+        mut trial: Trial,
         group: Option<&Arc<Group>>,
     ) -> anyhow::Result<()> {
         self.keep_header()?;
-        self.privacy.row(&mut row);
-        self.privacy.process(&mut process);
-        row.run = self.header.id;
-        // Equal but for its number.
-        let is_known = |known: &&Arc<Row>| {
-            row.row = known.row;
-            row == ***known
-        };
-        let row = match self.rows.iter().rev().find(is_known) {
-            Some(known) => known.clone(),
-            None => {
-                row.row = self.rows.len() as u32;
-                self.store.append(&row)?;
-                self.rows.push(Arc::new(row));
-                self.rows[self.rows.len() - 1].clone()
-            }
-        };
-        (process.run, process.row) = (self.header.id, row.row);
-        process.group = group.map(|group| group.group);
-        self.store.append(&process)?;
-        let header = self.header.clone();
-        self.records.push(Record { header, row, group: group.cloned(), process });
+        self.privacy.trial(&mut trial);
+        let number = self.numbers.get(&row.place).copied();
+        let number =
+            number.with_context(|| format!("{} is no row of this run", row.place.name()))?;
+        // It is written once, as long as the program says the same.
+        let known = self.said.get(&number);
+        trial.description =
+            trial.description.filter(|said| known.is_none_or(|known| **known != *said));
+        if let Some(said) = &trial.description {
+            self.said.insert(number, Arc::new(said.clone()));
+        }
+        (trial.run, trial.row) = (self.header.id, number);
+        trial.group = group.map(|group| group.group);
+        self.store.append(&trial)?;
+        trial.description = None;
+        let (header, said) = (self.header.clone(), self.said.get(&number).cloned());
+        self.records.push(Record { header, said, group: group.cloned(), trial });
         Ok(())
     }
 
-    /// Stores a group, before its processes.
+    /// Stores a group, before its trials.
     fn keep_group(&mut self, mut group: Group) -> anyhow::Result<Arc<Group>> {
         self.keep_header()?;
         (group.run, group.group) = (self.header.id, self.groups);
@@ -378,10 +389,9 @@ impl Rounds {
         Ok(())
     }
 
-    /// Stores that a case is not run, and why, so that the file tells what is missing.
-    fn leave_out(&mut self, case: &Case, reason: &str) -> anyhow::Result<()> {
-        let process = Process { not_run: Some(reason.to_owned()), ..Process::begin() };
-        self.keep(case.row(), process, None)
+    /// Stores that a row is not run, and why, so that the file tells what is missing.
+    fn leave_out(&mut self, row: &Row, reason: &str) -> anyhow::Result<()> {
+        self.keep(row, Trial { not_run: Some(reason.to_owned()), ..Trial::begin() }, None)
     }
 
     /// The file they are in.
@@ -395,6 +405,6 @@ impl Rounds {
     }
 }
 
-fn largest_slice(process: &Process) -> Option<u64> {
-    process.slices.iter().map(|slice| slice.iterations).max()
+fn largest_slice(trial: &Trial) -> Option<u64> {
+    trial.slices.iter().map(|slice| slice.iterations).max()
 }

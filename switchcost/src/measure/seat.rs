@@ -3,10 +3,9 @@
 use std::time::{Duration, Instant};
 
 use contract::message::Description;
-use record::{Process, Row};
+use record::{Row, Trial};
 
 use super::deadline::{Deadline, Time};
-use crate::plan::Case;
 use crate::plan::lineup::Around;
 use crate::system::executable::Executable;
 
@@ -55,25 +54,23 @@ impl Options {
 /// A program of a group, and what is asked of it.
 #[derive(Clone, Debug)]
 pub struct Seat<'a> {
-    /// Its command line and setting.
-    pub case: &'a Case,
+    /// Its row.
+    pub row: &'a Row,
     /// Its executable.
     pub program: &'a Executable,
     /// Its description of the command line, if it was asked for it.
     pub described: Option<&'a Description>,
     /// Iterations of a slice; `None` to find out how many make up [`SLICE`].
     pub iterations: Option<u64>,
-    /// Most slices; `None` for as many as the case has iterations.
+    /// Most slices; `None` for as many as the row has iterations.
     pub slices: Option<u32>,
 }
 
 /// A process that was measured.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Its command, and what its program said of it.
-    pub row: Row,
-    /// The process itself.
-    pub process: Process,
+    /// What it did.
+    pub trial: Trial,
     /// Time that it took until it was ended, if it took longer than it may.
     pub lost: Option<Duration>,
 }

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail, ensure};
 use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
+use observe::affinity;
+use record::Setting;
+use record::machine::cpu_ranges;
 
 use super::launch;
 use super::process_group::{Ended, ProcessGroup};
-use crate::plan::scheduling::Cpus;
-use crate::plan::setting::Setting;
 use crate::system::console::{brief, shortened};
 use crate::system::executable::Executable;
 use crate::system::signals;
@@ -31,7 +32,7 @@ pub struct Session {
     pub(crate) group: ProcessGroup,
     begun: Instant,
     /// CPUs that its processes might use when it was ready.
-    cpus: Vec<(i32, Cpus)>,
+    cpus: Vec<(i32, Vec<u32>)>,
 }
 
 /// Fault of a program that ended; the cause is in how it did.
@@ -120,7 +121,7 @@ impl Session {
         ensure_within("setup_ns", setup_ns, took)?;
         ensure_within("first_ns", first_ns, took)?;
         self.ensure_own(&pids)?;
-        let cpus = |&pid: &i32| Some((pid, Cpus::allowed_to(pid).ok()?));
+        let cpus = |&pid: &i32| Some((pid, affinity::allowed_to(pid).ok()?));
         self.cpus = pids.iter().take(MOST_PLACED).filter_map(cpus).collect();
         Ok(Ready { pids, setup_ns, first_ns, description })
     }
@@ -155,7 +156,8 @@ impl Session {
     /// cpuset, changes what is measured.
     pub fn ensure_placed(&self) -> anyhow::Result<()> {
         for (pid, cpus) in &self.cpus {
-            if let Some(now) = Cpus::allowed_to(*pid).ok().filter(|now| now != cpus) {
+            if let Some(now) = affinity::allowed_to(*pid).ok().filter(|now| now != cpus) {
+                let [cpus, now] = [cpus, &now].map(|cpus| cpu_ranges(cpus));
                 bail!("somebody changed its CPUs while it was measured, from {cpus} to {now}");
             }
         }

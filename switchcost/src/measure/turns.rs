@@ -8,7 +8,8 @@ use std::time::SystemTime;
 
 use nix::sched::sched_setaffinity;
 use nix::unistd::Pid;
-use observe::interference;
+use observe::{affinity, interference};
+use record::machine::cpu_ranges;
 use record::{Group, Kind, Side, milliseconds};
 
 use super::around::Within;
@@ -16,11 +17,10 @@ use super::deadline::Deadline;
 use super::live::Live;
 pub use super::seat::{Measured, Options, SLICE, Seat};
 use super::watch::{Look, Watch, drawn};
-use crate::plan::scheduling::Cpus;
 use crate::system::signals;
 
 /// CPUs that this process might use when it began to measure.
-static FIRST: OnceLock<Option<Cpus>> = OnceLock::new();
+static FIRST: OnceLock<Option<Vec<u32>>> = OnceLock::new();
 
 /// Measures a group whose programs are all alive: `blocks` names the seats that are compared. Records come in the seats'
 /// order, without those for which no time was left. Whatever fails is an error of its process, and the others go on; a
@@ -34,12 +34,12 @@ pub fn measure(
 ) -> (Group, Vec<Option<Measured>>) {
     let allowed = ensure_same_cpus();
     let mut lives: Vec<Live<'_>> =
-        seats.iter().map(|seat| Live::new(seat, allowed.as_ref().ok())).collect();
+        seats.iter().map(|seat| Live::new(seat, allowed.as_deref().ok())).collect();
     let mut within = Within::none(&options.around, options.limit());
     let mut order: Vec<usize> = (0..lives.len()).collect();
     rng.shuffle(&mut order);
     if !within.is_plain() {
-        order.sort_by_key(|&k| lives[k].side());
+        order.sort_by_key(|&k| lives[k].side() == Side::B);
     }
     for k in order {
         if let Err(why) = &allowed {
@@ -77,31 +77,28 @@ fn is_over(lives: &[Live<'_>], end: Deadline) -> bool {
 }
 
 /// CPUs that this process may use: those with which it began, since programs inherit them.
-fn ensure_same_cpus() -> Result<Cpus, String> {
-    let allowed = || Cpus::allowed().map_err(|e| format!("cannot read the CPUs: {e}"));
+fn ensure_same_cpus() -> Result<Vec<u32>, String> {
+    let allowed = || affinity::allowed().map_err(|e| format!("cannot read the CPUs: {e}"));
     let first = FIRST.get_or_init(|| allowed().ok());
     let Some(first) = first else { return allowed() };
     if allowed()? != *first {
         // What taskset(1) has changed is undone; another cpuset is not.
-        let _ = first.set().and_then(|set| sched_setaffinity(Pid::from_raw(0), &set));
+        let _ = affinity::set_of(first).and_then(|set| sched_setaffinity(Pid::from_raw(0), &set));
     }
     let now = allowed()?;
     if now == *first {
         return Ok(now);
     }
+    let [first, now] = [first, &now].map(|cpus| cpu_ranges(cpus));
     Err(format!("somebody changed the CPUs of switchcost, from {first} to {now}"))
 }
 
 /// Has the commands of a side stand; true if one was run. If one fails, the programs of the second side are ended.
-fn enter(
-    lives: &mut [Live<'_>],
-    side: Option<Side>,
-    within: &mut Within<'_>,
-) -> Result<bool, String> {
-    let is_second = side == Some(Side::B);
+fn enter(lives: &mut [Live<'_>], side: Side, within: &mut Within<'_>) -> Result<bool, String> {
+    let is_second = side == Side::B;
     let entered = within.enter(is_second);
     let Err(why) = &entered else { return entered };
-    let own = lives.iter_mut().filter(|live| live.side() == Some(Side::B));
+    let own = lives.iter_mut().filter(|live| live.side() == Side::B);
     own.for_each(|live| live.fail(why));
     if is_second { entered } else { Ok(true) }
 }
@@ -127,8 +124,8 @@ fn take_turns(
         tell(turn, turns);
         let mut order = order(&slices, blocks, turn, rng);
         if !within.is_plain() {
-            let first = if rng.bool() { Side::A } else { Side::B };
-            order.sort_by_key(|&k| lives[k].side() != Some(first));
+            let is_second_first = !rng.bool();
+            order.sort_by_key(|&k| (lives[k].side() == Side::B) != is_second_first);
         }
         for k in order {
             if signals::received().is_some() {

@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 
-use super::case::Case;
+use record::{Command, Policy, Setting};
+
 use super::check::ensure_no_runner_flags;
-use super::scheduling::{Policy, timer_slack};
-use super::setting::Setting;
+use super::values::{cpus, timer_slack};
 use crate::system::console::{is_command, shell_line, shell_word};
 
 /// A change of a setting or of flags.
@@ -41,7 +41,7 @@ impl FromStr for Change {
                 change.flags = words()?;
                 ensure_no_runner_flags(&change.flags).map_err(|e| e.to_string())?;
             }
-            "cpus" => setting.cpus = Some(value.parse()?),
+            "cpus" => setting.cpus = Some(cpus(value)?),
             "policy" => {
                 let unknown = |_| format!("there is no policy '{value}': use other, batch or fifo");
                 setting.policy = Some(Policy::from_str(value, false).map_err(unknown)?);
@@ -50,7 +50,7 @@ impl FromStr for Change {
             "wrap" => setting.wrap = words()?,
             _ => {
                 ensure_variable(name, value)?;
-                setting.env = vec![(name.to_owned(), value.to_owned())];
+                setting.env.insert(name.to_owned(), value.to_owned());
             }
         }
         Ok(change)
@@ -82,11 +82,19 @@ fn ensure_variable(name: &str, value: &str) -> Result<(), String> {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.flags[..], &self.setting) {
-            ([], Setting { cpus: Some(cpus), .. }) => write!(f, "cpus={cpus}"),
-            ([], Setting { policy: Some(policy), .. }) => write!(f, "policy={}", policy.name()),
-            ([], setting) => setting.fmt(f),
-            (flags, _) => write!(f, "flags={}", shell_word(&shell_line(flags))),
+        let Setting { cpus, policy, timer_slack, env, wrap } = &self.setting;
+        if let Some(cpus) = cpus {
+            write!(f, "cpus={cpus}")
+        } else if let Some(policy) = policy {
+            write!(f, "policy={policy}")
+        } else if let Some(ns) = timer_slack {
+            write!(f, "slack={ns}ns")
+        } else if let Some((name, value)) = env.first_key_value() {
+            write!(f, "{name}={}", shell_word(value))
+        } else if wrap.is_empty() {
+            write!(f, "flags={}", shell_word(&shell_line(&self.flags)))
+        } else {
+            write!(f, "wrap={}", shell_word(&shell_line(wrap)))
         }
     }
 }
@@ -97,25 +105,22 @@ pub fn together(changes: &[Change]) -> String {
 }
 
 impl Change {
-    /// Changes a case; a flag replaces the same flag of the case.
-    pub fn put_into(&self, case: &mut Case) {
-        self.flags.iter().for_each(|word| remove_flag(&mut case.flags, word));
-        case.flags.extend(self.flags.iter().cloned());
-        if self.setting.cpus.is_some() {
-            (case.pin, case.relation) = (false, None);
-        }
-        case.setting.put(&self.setting);
+    /// Changes a command; a flag replaces the same flag.
+    pub fn put_into(&self, command: &mut Command) {
+        self.flags.iter().for_each(|word| remove_flag(&mut command.flags, word));
+        command.flags.extend(self.flags.iter().cloned());
+        command.setting.put(&self.setting);
     }
 
-    /// Why a row cannot have this change.
-    pub fn obstacle(&self, case: &Case) -> Option<String> {
-        if self.setting.cpus.is_some() && (case.pin || case.relation.is_some()) {
+    /// Why a command of a plan cannot have this change.
+    pub fn obstacle(&self, command: &Command) -> Option<String> {
+        if self.setting.cpus.is_some() && command.setting.cpus.is_some() {
             return Some(format!("{self} would replace the CPUs that its name promises"));
         }
-        let mut changed = case.clone();
+        let mut changed = command.clone();
         self.put_into(&mut changed);
         let has_it =
-            changed.setting == case.setting && sorted(&changed.flags) == sorted(&case.flags);
+            changed.setting == command.setting && sorted(&changed.flags) == sorted(&command.flags);
         has_it.then(|| format!("it has {self} already"))
     }
 }
@@ -188,17 +193,17 @@ mod tests {
             ("--workers=2 --workers-x 1", "--workers-x 1 --workers 4"),
             ("--workers --quiet", "--quiet --workers 4"),
         ] {
-            let mut case = Case { flags: words(flags), ..Case::default() };
-            "flags=--workers 4".parse::<Change>().unwrap().put_into(&mut case);
-            assert_eq!(case.flags.join(" "), expected);
+            let mut command = Command { flags: words(flags), ..Command::default() };
+            "flags=--workers 4".parse::<Change>().unwrap().put_into(&mut command);
+            assert_eq!(command.flags.join(" "), expected);
         }
     }
 
     #[test]
     fn flags_that_a_row_has_in_any_order_are_no_change() {
         let flags = "--b 2 --quiet --a 1".split(' ').map(str::to_owned).collect();
-        let case = Case { flags, ..Case::default() };
-        let has = |change: &str| change.parse::<Change>().unwrap().obstacle(&case).is_some();
+        let command = Command { flags, ..Command::default() };
+        let has = |change: &str| change.parse::<Change>().unwrap().obstacle(&command).is_some();
         assert!(has("flags=--a 1 --b 2") && has("flags=--quiet") && has("flags=--b 2"));
         assert!(!has("flags=--a 2 --b 1") && !has("flags=--a 1 --c"));
     }

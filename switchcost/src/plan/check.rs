@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, ensure};
 use record::Metric;
 
 use super::over::Over;
-use super::section::{COUNTS_OF_A_SLOPE, Row, Section};
+use super::section::{COUNTS_OF_A_SLOPE, RowTable, Section};
 use super::table::ProgramTable;
 use crate::system::console::{NAME, is_command};
 
@@ -82,7 +82,7 @@ fn check_over(over: &Over) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn check_row(section: &Section, row: &Row, names: &HashSet<&str>) -> anyhow::Result<()> {
+fn check_row(section: &Section, row: &RowTable, names: &HashSet<&str>) -> anyhow::Result<()> {
     let (own, columns) = (&row.variant, &section.columns);
     let by_columns = columns.iter().filter(|column| column.program.is_some()).count();
     let expected = if own.program.is_none() { columns.len().max(1) } else { 0 };

@@ -1,17 +1,17 @@
-//! The cases of a duel: each row that both sides have, on either side, and once more on the first side as its twin.
+//! The rows of a duel: each row of a plan that both sides have, on either side, and once more on the first side as its
+//! twin.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use record::Side;
+use record::{Effort, Place, Row, Side};
 
 use super::change::{Change, together};
 use super::placement::{self, Absent};
 use super::programs::Programs;
-use super::{Case, ProgramTables, side};
+use super::{ProgramTables, side};
 
 /// Why a row has no side.
 const NO_CRATE: &str =
@@ -68,54 +68,68 @@ impl Sides<'_> {
         [a, b]
     }
 
+    /// A row under the name that it has with this change.
+    fn named(&self, row: &Row, each: Option<&Change>) -> Row {
+        let mut row = row.clone();
+        if let Some(change) = each {
+            let names =
+                [Some(&mut row.place.row), row.ties.baseline.as_mut(), row.ties.versus.as_mut()];
+            names.into_iter().flatten().for_each(|name| *name += &format!(": {change}"));
+        }
+        row
+    }
+
     /// A row on both sides, with a twin of the first, as often as the budget allows.
     ///
     /// # Errors
     /// The reason why it cannot have a change.
-    fn copies(&self, case: &Case, each: Option<&Change>) -> Result<[Case; 3], String> {
+    fn copies(&self, row: &Row, each: Option<&Change>) -> Result<[Row; 3], String> {
         for change in self.changes.into_iter().flatten().chain(each) {
-            change.obstacle(case).map_or(Ok(()), Err)?;
+            change.obstacle(&row.command).map_or(Ok(()), Err)?;
         }
-        Ok([(Side::A, false), (Side::B, false), (Side::A, true)].map(|(side, twin)| {
-            let mut copy = Case { rounds: u32::MAX, side: Some(side), twin, ..case.clone() };
+        Ok([Side::A, Side::B, Side::Twin].map(|side| {
+            let effort = Effort { rounds: None, ..row.effort.clone() };
+            let mut copy = Row { place: row.place.on(side), effort, ..row.clone() };
             let changes = self.changes[usize::from(side == Side::B)].iter();
             let each = each.filter(|_| side == Side::B);
-            changes.chain(each).for_each(|change| change.put_into(&mut copy));
+            changes.chain(each).for_each(|change| change.put_into(&mut copy.command));
             copy
         }))
     }
 
-    /// All rows, one per case or per case and change, and the cases that cannot have a change.
-    fn rows(&self, cases: &[Case]) -> (Vec<Case>, Vec<Absent>) {
-        let step = cases.iter().map(|case| case.index + 1).max().unwrap_or(0);
-        let (mut rows, mut left_out) = (Vec::new(), Vec::new());
-        for case in cases {
-            let mut put = |case: Case, each: Option<&Change>| match self.copies(&case, each) {
-                Ok(copies) => rows.extend(copies),
-                Err(why) => left_out.push((case, why)),
-            };
-            if self.each.is_empty() {
-                put(case.clone(), None);
-            }
-            for (k, change) in (0..).zip(self.each) {
-                let row = format!("{}: {change}", case.cell.row);
-                let cell = Arc::new(record::Case { row, ..(*case.cell).clone() });
-                let compared = case.compared.iter().map(|index| index + k * step).collect();
-                let index = case.index + k * step;
-                put(Case { index, compared, cell, ..case.clone() }, Some(change));
+    /// All rows on both sides, one per row or per change and row; `absent` tells which are not measured, and is told of
+    /// rows that cannot have a change.
+    fn rows(&self, rows: &[Row], absent: &mut Absent) -> Vec<Row> {
+        let mut all = Vec::new();
+        let each: Vec<Option<&Change>> =
+            if self.each.is_empty() { vec![None] } else { self.each.iter().map(Some).collect() };
+        for (k, &change) in each.iter().enumerate() {
+            for row in rows {
+                if absent.contains_key(&row.place) {
+                    all.extend((k == 0).then(|| row.clone()));
+                    continue;
+                }
+                let row = self.named(row, change);
+                match self.copies(&row, change) {
+                    Ok(copies) => all.extend(copies),
+                    Err(why) => {
+                        absent.insert(row.place.clone(), why);
+                        all.push(row);
+                    }
+                }
             }
         }
-        (rows, left_out)
+        all
     }
 }
 
 /// What takes part in a duel.
 #[derive(Debug)]
 pub struct Lineup {
-    /// The cases of all rounds.
-    pub cases: Vec<Case>,
-    /// A case of each row that is not measured, and the reason.
-    pub left_out: Vec<Absent>,
+    /// The rows on all sides in the plan's order, those among them that are not measured.
+    pub rows: Vec<Row>,
+    /// Rows that are not measured, and the reason.
+    pub absent: Absent,
     /// Programs of both sides.
     pub programs: Programs,
     /// What each side is called and what it was built from, in a line.
@@ -129,48 +143,63 @@ impl Lineup {
     /// # Errors
     /// When there is no side, or no row.
     pub fn of(
-        mut cases: Vec<Case>,
+        mut rows: Vec<Row>,
         tables: &ProgramTables,
         sides: &Sides<'_>,
-        refusal: impl Fn(&Case, &Programs) -> Option<String>,
+        refusal: impl Fn(&Row, &Programs) -> Option<String>,
     ) -> anyhow::Result<Self> {
-        cases.retain(|case| !case.twin);
-        let (cases, mut left_out) = placement::place_cases(cases)?;
-        let names: BTreeSet<String> = cases.iter().map(|case| case.program.clone()).collect();
+        rows.retain(|row| row.place.side == Side::A);
+        let mut absent = placement::place_rows(&mut rows)?;
+        let names: BTreeSet<String> = rows.iter().map(|row| row.command.program.clone()).collect();
         let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
         let (programs, built) = find(&names, tables, sides.builds)?;
         let reasons = reasons(&names, &programs, sides.have_settings())?;
-        let reason = |case: &Case| reasons.get(&*case.program);
+        let reason = |row: &Row| reasons.get(&*row.command.program);
         // One of the rows that cannot differ shows the noise.
-        let is_control = |case: &&Case| {
-            reason(case).is_some_and(|why| why == SAME) && case.pin && !case.is_alone()
+        let is_control = |row: &&Row| {
+            let is_pinned = row.command.setting.cpu_list().is_some_and(|cpus| cpus.len() == 1);
+            reason(row).is_some_and(|why| why == SAME) && is_pinned && !row.is_alone()
         };
-        let control = cases.iter().find(is_control).map(|case| case.index);
-        let mut measured = Vec::new();
-        for case in cases {
-            match reason(&case) {
-                Some(why) if Some(case.index) != control => left_out.push((case, why.clone())),
-                _ => measured.push(case),
+        let control = rows.iter().find(is_control).map(|row| row.place.cell());
+        for row in rows.iter().filter(|row| control != Some(row.place.cell())) {
+            if let Some(why) = reason(row) {
+                absent.entry(row.place.clone()).or_insert_with(|| why.clone());
             }
         }
-        left_out.dedup_by_key(|(case, _)| case.index);
-        let (mut cases, obstructed) = sides.rows(&measured);
-        left_out.extend(obstructed);
+        let mut rows = sides.rows(&rows, &mut absent);
         if sides.have_settings() {
-            let asked = cases.iter().filter(|case| !case.twin);
-            let refused = asked.filter_map(|case| Some((case.clone(), refusal(case, &programs)?)));
-            let mut refused: Vec<Absent> = refused.collect();
-            refused.sort_by_key(|(case, _)| case.index);
-            refused.dedup_by_key(|(case, _)| case.index);
-            cases.retain(|case| refused.iter().all(|(refused, _)| refused.index != case.index));
-            left_out.extend(refused);
+            leave_out_refused(&mut rows, &mut absent, |row| refusal(row, &programs));
         }
-        left_out.iter_mut().for_each(|(case, _)| case.side = Some(Side::A));
-        if cases.is_empty() {
-            let why = left_out.first().map_or("the plan is empty", |(_, why)| why);
-            bail!("no row can be measured: {why}");
+        // Of a curve, one point tells why it is left out.
+        let mut told = HashSet::new();
+        rows.retain(|row| !absent.contains_key(&row.place) || told.insert(row.place.cell()));
+        if rows.iter().all(|row| absent.contains_key(&row.place)) {
+            let why = rows.first().and_then(|row| absent.get(&row.place));
+            bail!("no row can be measured: {}", why.map_or("the plan is empty", |why| why));
         }
-        Ok(Lineup { cases, left_out, programs, names: sides.names(built) })
+        Ok(Lineup { rows, absent, programs, names: sides.names(built) })
+    }
+}
+
+/// Leaves out the rows that a program would not run on either side.
+fn leave_out_refused(
+    rows: &mut Vec<Row>,
+    absent: &mut Absent,
+    refusal: impl Fn(&Row) -> Option<String>,
+) {
+    let asked =
+        rows.iter().filter(|row| row.place.side != Side::Twin && !absent.contains_key(&row.place));
+    let mut refused: BTreeMap<Place, String> = BTreeMap::new();
+    for row in asked {
+        if let Some(why) = refusal(row) {
+            refused.entry(row.place.cell()).or_insert(why);
+        }
+    }
+    rows.retain(|row| row.place.side == Side::A || !refused.contains_key(&row.place.cell()));
+    for row in rows.iter() {
+        if let Some(why) = refused.get(&row.place.cell()) {
+            absent.insert(row.place.clone(), why.clone());
+        }
     }
 }
 
@@ -210,7 +239,7 @@ fn reasons<'a>(
 ) -> anyhow::Result<BTreeMap<&'a str, String>> {
     let mut reasons = BTreeMap::new();
     for &name in names {
-        let sides = [Side::A, Side::B].map(|side| programs.get(Some(side), name));
+        let sides = [Side::A, Side::B].map(|side| programs.get(side, name));
         match sides {
             [Err(why), _] | [_, Err(why)] => drop(reasons.insert(name, why.to_string())),
             [Ok(a), Ok(b)] if !have_settings && is_same(&a.path, &b.path)? => {

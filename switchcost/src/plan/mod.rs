@@ -1,7 +1,6 @@
-//! What to measure: plans, their cases, the sides of a duel, and the programs.
+//! What to measure: plans, their rows, the sides of a duel, and the programs.
 
 mod built_in;
-mod case;
 pub mod change;
 mod check;
 pub(crate) mod checkout;
@@ -11,19 +10,16 @@ mod over;
 pub mod placement;
 pub mod programs;
 pub mod range;
-pub mod scheduling;
 mod section;
 mod sections;
-pub mod setting;
 pub mod side;
 pub mod sweep;
 mod table;
 pub mod values;
 
 pub use built_in::{BUILT_IN, BuiltIn};
-pub use case::{Case, Identity, Point};
 pub(crate) use check::ensure_no_runner_flags;
 pub use over::Over;
-pub use section::{COUNTS_OF_A_SLOPE, Row, Section};
+pub use section::{COUNTS_OF_A_SLOPE, RowTable, Section};
 pub use sections::Plan;
 pub use table::{ProgramTable, ProgramTables, built_in_tables};

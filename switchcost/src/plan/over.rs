@@ -3,7 +3,8 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::scheduling::Cpus;
+use observe::affinity;
+use record::Swept;
 
 /// A flag and its values: each row and column is run with each of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -20,7 +21,7 @@ pub struct Over {
     pub unit: &'static str,
     /// What the curves run over, for the titles of further ones, such as `--length in ns, 500 tasks`.
     #[serde(skip)]
-    pub swept: Option<String>,
+    pub title: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -33,8 +34,8 @@ enum Values {
 fn values<'de, D: Deserializer<'de>>(text: D) -> Result<Vec<u64>, D::Error> {
     match Values::deserialize(text)? {
         Values::List(values) => Ok(values),
-        Values::Word(word) if word == "cpus" => match Cpus::allowed() {
-            Ok(cpus) => Ok(chains(cpus.list().len() as u64)),
+        Values::Word(word) if word == "cpus" => match affinity::allowed() {
+            Ok(cpus) => Ok(chains(cpus.len() as u64)),
             Err(e) => Err(D::Error::custom(format!("cannot read the CPU affinity: {e}"))),
         },
         Values::Word(word) => Err(D::Error::custom(format!("'{word}': write a list, or \"cpus\""))),
@@ -50,12 +51,12 @@ fn chains(cpus: u64) -> Vec<u64> {
 impl Over {
     /// A flag without its dashes and its values, which are typed in this unit.
     pub fn of(flag: &str, values: Vec<u64>, unit: &'static str) -> Self {
-        Over { flag: format!("--{flag}"), values, unit, swept: None }
+        Over { flag: format!("--{flag}"), values, unit, title: None }
     }
 
-    /// Name of the flag in a record.
-    pub fn name(&self) -> String {
-        self.flag.trim_start_matches('-').replace('-', "_")
+    /// The same for its rows.
+    pub(super) fn swept(&self) -> Swept {
+        Swept { flag: self.flag.clone(), title: self.title.clone() }
     }
 }
 

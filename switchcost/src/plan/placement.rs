@@ -1,54 +1,61 @@
-//! Cases that name their CPUs by a relation, on this machine.
+//! CPUs of the rows of a plan on this machine.
+
+use std::collections::BTreeMap;
 
 use anyhow::Context;
+use observe::affinity;
 use observe::cpu_map::CpuMap;
+use record::{Cpus, Place, Row};
 
-use crate::plan::Case;
-use crate::plan::scheduling::Cpus;
+/// Rows that this machine cannot run, and why.
+pub type Absent = BTreeMap<Place, String>;
 
-/// A case that this machine cannot run, and why.
-pub type Absent = (Case, String);
-
-/// Gives each case that names a relation two CPUs of this process that are so related, or a pair of them for
-/// each of its chains, and separates those for which there are none.
-pub fn place_cases(cases: Vec<Case>) -> anyhow::Result<(Vec<Case>, Vec<Absent>)> {
-    let allowed = Cpus::allowed().context("cannot read the CPU affinity")?;
-    let map = if cases.iter().all(|case| case.relation.is_none()) {
-        CpuMap::default()
-    } else {
-        CpuMap::read()
-    };
-    Ok(placed(cases, &map, allowed.list()))
+/// Gives each row that names its CPUs by what they are a list of them: the first one of this process, two that are
+/// related, or a related pair for each of its chains. Rows for which there are none are absent.
+pub fn place_rows(rows: &mut [Row]) -> anyhow::Result<Absent> {
+    let allowed = affinity::allowed().context("cannot read the CPU affinity")?;
+    let are_related = |row: &Row| matches!(row.command.setting.cpus, Some(Cpus::Related(_)));
+    let map = if rows.iter().any(are_related) { CpuMap::read() } else { CpuMap::default() };
+    Ok(placed(rows, &map, &allowed))
 }
 
-fn placed(cases: Vec<Case>, map: &CpuMap, allowed: &[u32]) -> (Vec<Case>, Vec<Absent>) {
-    let (mut placed, mut absent) = (Vec::new(), Vec::new());
-    for mut case in cases {
-        match case.relation.map(|relation| map.pairs(relation, allowed)) {
-            Some(Err(why)) => absent.push((case, why)),
-            Some(Ok(pairs)) => {
-                let chains = case.x.filter(|_| case.cell.over.as_deref() == Some("chains"));
-                let chains = usize::try_from(chains.unwrap_or(1)).unwrap_or(usize::MAX);
-                let mut cpus: Vec<u32> = pairs.iter().take(chains).flatten().copied().collect();
-                // `spread` would lay the chains over them in ascending order.
-                if let Some(layout) = layout(&mut case.flags).filter(|_| cpus.len() > 2) {
-                    *layout = cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-                }
-                cpus.sort_unstable();
-                case.setting.cpus = Some(Cpus::of(cpus));
-                placed.push(case);
-            }
-            None if allowed.len() == 1 && layout(&mut case.flags).is_some() => {
-                absent.push((case, ONE_CPU.to_owned()));
-            }
-            None => placed.push(case),
+fn placed(rows: &mut [Row], map: &CpuMap, allowed: &[u32]) -> Absent {
+    let absent = rows.iter_mut().filter_map(|row| {
+        let why = place(row, map, allowed).err()?;
+        Some((row.place.clone(), why))
+    });
+    absent.collect()
+}
+
+/// Places a row, or says why it cannot run.
+fn place(row: &mut Row, map: &CpuMap, allowed: &[u32]) -> Result<(), String> {
+    let chains = row.place.x.filter(|_| row.swept.as_ref().is_some_and(|over| over.flag == CHAINS));
+    let command = &mut row.command;
+    match command.setting.cpus {
+        Some(Cpus::First) => {
+            command.setting.cpus = Some(Cpus::List(allowed.iter().take(1).copied().collect()));
         }
+        Some(Cpus::Related(relation)) => {
+            let pairs = map.pairs(relation, allowed)?;
+            let chains = usize::try_from(chains.unwrap_or(1)).unwrap_or(usize::MAX);
+            let mut cpus: Vec<u32> = pairs.iter().take(chains).flatten().copied().collect();
+            // `spread` would lay the chains over them in ascending order.
+            if let Some(layout) = layout(&mut command.flags).filter(|_| cpus.len() > 2) {
+                *layout = cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+            }
+            cpus.sort_unstable();
+            command.setting.cpus = Some(Cpus::List(cpus));
+        }
+        _ if allowed.len() == 1 && layout(&mut command.flags).is_some() => {
+            return Err("it needs two CPUs, but this process may use only one".to_owned());
+        }
+        _ => {}
     }
-    (placed, absent)
+    Ok(())
 }
 
-/// Why a case is absent that lays its tasks over two CPUs.
-const ONE_CPU: &str = "it needs two CPUs, but this process may use only one";
+/// Flag for the number of chains at once, each of which needs a pair of CPUs.
+const CHAINS: &str = "--chains";
 
 /// Layout over two CPUs and more that the flags ask for.
 fn layout(flags: &mut [String]) -> Option<&mut String> {
@@ -58,31 +65,32 @@ fn layout(flags: &mut [String]) -> Option<&mut String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use observe::cpu_map::Relation;
+    use record::{Command, Relation, Setting, Swept};
 
     use super::*;
 
     #[test]
     fn each_chain_has_a_pair() {
         let flags = ["--placement", "spread"].map(str::to_owned).to_vec();
-        let over = record::Case { over: Some("chains".to_owned()), ..record::Case::default() };
-        let relation = Some(Relation::SmtSibling);
-        let one = Case { flags, relation, cell: Arc::new(over), ..Case::default() };
-        let cases = [1, 2, 8].map(|x| Case { x: Some(x), ..one.clone() });
+        let cpus = Some(Cpus::Related(Relation::SmtSibling));
+        let setting = Setting { cpus, ..Setting::default() };
+        let row = Row {
+            swept: Some(Swept { flag: CHAINS.to_owned(), title: None }),
+            command: Command { program: "p".to_owned(), flags, setting },
+            ..Row::default()
+        };
+        let mut rows = [1, 2, 8].map(|x| row.at(CHAINS, x, ""));
         let map = CpuMap {
             online: vec![0, 1, 2, 3],
             cores: vec![vec![0, 2], vec![1, 3]],
             ..CpuMap::default()
         };
-        let (cases, absent) = placed(cases.to_vec(), &map, &[0, 1, 2, 3]);
-        assert!(absent.is_empty());
-        let found: Vec<(String, &str)> = cases
-            .iter()
-            .map(|case| (case.setting.cpus.as_ref().unwrap().to_string(), &*case.flags[1]))
-            .collect();
-        let all = ("0-3".to_owned(), "0,2,1,3");
-        assert_eq!(found, [("0,2".to_owned(), "spread"), all.clone(), all]);
+        assert!(placed(&mut rows, &map, &[0, 1, 2, 3]).is_empty());
+        let found = rows.map(|row| {
+            let cpus = row.command.setting.cpus.as_ref().unwrap().to_string();
+            (cpus, row.command.flags[1].clone())
+        });
+        let all = ("0-3".to_owned(), "0,2,1,3".to_owned());
+        assert_eq!(found, [("0,2".to_owned(), "spread".to_owned()), all.clone(), all]);
     }
 }

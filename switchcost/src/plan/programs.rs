@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use record::{Build, Side};
+use record::{Build, Row, Side};
 
 use crate::plan::checkout::{Checkout, EXECUTABLES, is_crate};
-use crate::plan::{BUILT_IN, Case, ProgramTable, ProgramTables};
+use crate::plan::{BUILT_IN, ProgramTable, ProgramTables};
 use crate::system::console::BadUsage;
 use crate::system::executable::Executable;
 use crate::system::{tools, trust};
@@ -18,7 +18,7 @@ use crate::system::{tools, trust};
 /// Programs of a run, by their side in a duel and by their name in a plan or on a command line.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
-    found: BTreeMap<(Option<Side>, String), Result<Executable, Missing>>,
+    found: BTreeMap<(Side, String), Result<Executable, Missing>>,
     checkout: Option<Checkout>,
 }
 
@@ -81,14 +81,14 @@ impl Programs {
                 Some(table) => places.of_table(table),
                 None => places.of_name(name),
             };
-            ((None, name.to_owned()), found)
+            ((Side::A, name.to_owned()), found)
         });
         Ok(Programs { found: found.collect(), checkout: places.checkout })
     }
 
     /// Adds a program of a side of a duel.
     pub(super) fn insert(&mut self, side: Side, name: &str, found: Result<Executable, String>) {
-        self.found.insert((Some(side), name.to_owned()), found.map_err(Missing::Failed));
+        self.found.insert((side, name.to_owned()), found.map_err(Missing::Failed));
     }
 
     /// The build of the programs; in a duel, only what both sides have in common.
@@ -100,20 +100,20 @@ impl Programs {
         Build { git_revision, dirty, ..record::build::current() }
     }
 
-    /// Executable of a case.
-    pub fn of(&self, case: &Case) -> Result<&Executable, Missing> {
-        self.get(case.side, &case.program)
+    /// Executable of a row.
+    pub fn of(&self, row: &Row) -> Result<&Executable, Missing> {
+        self.get(row.place.side, &row.command.program)
     }
 
     /// Executable of a program without sides.
     pub fn executable(&self, name: &str) -> anyhow::Result<&Executable> {
-        self.get(None, name).map_err(|why| anyhow!("{why}"))
+        self.get(Side::A, name).map_err(|why| anyhow!("{why}"))
     }
 
-    /// A program of a side, or of both.
-    pub(super) fn get(&self, side: Option<Side>, name: &str) -> Result<&Executable, Missing> {
+    /// A program of a side; the first side's, if the second one has none of its own.
+    pub(super) fn get(&self, side: Side, name: &str) -> Result<&Executable, Missing> {
         let of_side = |side| self.found.get(&(side, name.to_owned()));
-        let found = of_side(side).or_else(|| of_side(None));
+        let found = of_side(side).or_else(|| of_side(Side::A));
         let found = found.ok_or_else(|| Missing::Failed("it was not looked for".to_owned()))?;
         found.as_ref().map_err(Clone::clone)
     }
@@ -173,7 +173,8 @@ impl Places {
             )),
             None => {
                 let plans = BUILT_IN.iter().filter_map(|built_in| built_in.plan().ok());
-                let is_of_plans = plans.flat_map(|p| p.cases()).any(|case| case.program == name);
+                let is_of_plans =
+                    plans.flat_map(|p| p.rows()).any(|row| row.command.program == name);
                 let why = format!(
                     "there is no program '{name}' in {}: install it there, as switchcost was installed \
                      (`cargo install --git URL {name}`, or from the archive), or use a checkout",

@@ -1,15 +1,12 @@
-//! A section of a plan: a table, whose cells are its rows in each column.
+//! A section of a plan, as TOML has it or a sweep makes it: a table, whose cells are its rows in each column.
 
-use std::sync::Arc;
-
-use observe::cpu_map::Relation;
-use record::{Also, Metric, Yardstick};
+use record::{
+    Also, Command, Cpus, Effort, Metric, Place, Policy, Relation, Row, Setting, Side, Ties,
+    Yardstick,
+};
 use serde::Deserialize;
 
-use super::case::Case;
 use super::over::Over;
-use super::scheduling::Policy;
-use super::setting::Setting;
 
 /// One table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -40,7 +37,7 @@ pub struct Section {
     pub columns: Vec<Variant>,
     /// Rows to compare.
     #[serde(rename = "row")]
-    pub rows: Vec<Row>,
+    pub rows: Vec<RowTable>,
     /// Hops that each process times, about, in place of iterations.
     #[serde(skip)]
     pub hops: Option<u64>,
@@ -72,10 +69,10 @@ pub struct Variant {
     pub skip_hold: bool,
 }
 
-/// One thing to measure.
+/// `[[section.row]]`: one thing to measure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Row {
+pub struct RowTable {
     /// What it has like a column.
     #[serde(flatten)]
     pub variant: Variant,
@@ -108,7 +105,7 @@ pub struct Row {
     pub twin: bool,
 }
 
-impl Row {
+impl RowTable {
     /// Its program; empty if the columns name theirs.
     pub fn program(&self) -> &str {
         self.variant.program.as_deref().unwrap_or_default()
@@ -135,93 +132,91 @@ impl Section {
         }
     }
 
-    /// Its cases, whose cells begin at this place in the plan; they run in so many rounds if the section does not say.
-    pub(super) fn cases(&self, first: u32, rounds: u32) -> Vec<Case> {
-        let shown = Arc::new(record::Section {
-            title: self.title.clone(),
-            metric: self.metric.clone(),
-            also: self.also.clone(),
-            swept: self.over.as_ref().and_then(|over| over.swept.clone()),
-        });
+    /// Its rows in the table's order; they run in so many rounds if the section does not say.
+    pub(super) fn lowered(&self, rounds: Option<u32>) -> Vec<Row> {
         let one = [Variant::default()];
         let columns = if self.columns.is_empty() { &one[..] } else { &self.columns };
-        let index = |row: usize, column: usize| first + (row * columns.len() + column) as u32;
-        let row_of = |name: &String| self.rows.iter().position(|row| row.variant.name == *name);
-        let mut cases = Vec::new();
-        for (k, row) in self.rows.iter().enumerate() {
-            let compared = row.baseline.iter().chain(&row.versus).filter_map(row_of);
-            let compared: Vec<usize> = compared.collect();
-            for (c, column) in columns.iter().enumerate() {
-                let case = Case {
-                    index: index(k, c),
-                    compared: compared.iter().map(|&row| index(row, c)).collect(),
-                    section: shown.clone(),
-                    rounds: self.rounds.unwrap_or(rounds),
-                    ..self.case(row, column)
-                };
-                cases.extend(self.points(row, &case));
-            }
-        }
-        cases
+        let cells =
+            self.rows.iter().flat_map(|row| columns.iter().map(move |column| (row, column)));
+        cells.flat_map(|(row, column)| self.points(row, self.row(row, column, rounds))).collect()
     }
 
-    /// Number of its cases.
+    /// Number of its rows.
     pub(super) fn count(&self) -> usize {
         let points = self.over.as_ref().map_or(1, |over| over.values.len());
         let rows = self.rows.iter().map(|row| row.tasks.len().max(points) << u8::from(row.twin));
         rows.sum::<usize>().saturating_mul(self.columns.len().max(1))
     }
 
-    /// Number of its cells.
-    pub(super) fn cells(&self) -> u32 {
-        (self.rows.len() * self.columns.len().max(1)) as u32
-    }
-
     /// A row in a column.
-    fn case(&self, row: &Row, column: &Variant) -> Case {
+    fn row(&self, row: &RowTable, column: &Variant, rounds: Option<u32>) -> Row {
         let own = &row.variant;
         let iters = row.iters.unwrap_or(0);
-        Case {
-            // One of them has it.
-            program: own.program.as_ref().or(column.program.as_ref()).cloned().unwrap_or_default(),
-            flags: [&own.flags[..], &column.flags].concat(),
-            iters,
-            warmup: row.warmup.unwrap_or(iters.div_ceil(10)),
-            hops: self.hops,
-            passes: row.passes.clone(),
-            pin: own.pin || column.pin,
-            relation: column.cpus.or(own.cpus),
-            setting: Setting { policy: column.policy.or(own.policy), ..Setting::default() },
-            skip_hold: column.skip_hold,
-            alone: self.alone,
-            cell: Arc::new(record::Case {
+        let cpus = column.cpus.or(own.cpus).map(Cpus::Related);
+        let first = (own.pin || column.pin).then_some(Cpus::First);
+        Row {
+            place: Place {
                 section: self.title.clone(),
                 row: own.name.clone(),
                 column: column.name.clone(),
+                metric: self.metric.clone(),
+                x: None,
+                side: Side::A,
+            },
+            also: self.also.clone(),
+            swept: self.over.as_ref().map(Over::swept),
+            command: Command {
+                // One of them has it.
+                program: own
+                    .program
+                    .as_ref()
+                    .or(column.program.as_ref())
+                    .cloned()
+                    .unwrap_or_default(),
+                flags: [&own.flags[..], &column.flags].concat(),
+                setting: Setting {
+                    cpus: first.or(cpus),
+                    policy: column.policy.or(own.policy),
+                    ..Setting::default()
+                },
+            },
+            effort: Effort {
+                iters,
+                warmup: row.warmup.unwrap_or(iters.div_ceil(10)),
+                hops: self.hops,
+                passes: row.passes.clone(),
+                rounds: self.rounds.or(rounds),
+                skip_hold: column.skip_hold,
+                alone: self.alone,
+            },
+            ties: Ties {
                 baseline: row.baseline.clone(),
                 versus: row.versus.clone(),
                 answer: row.answer.clone(),
                 yardstick: row.yardstick,
                 everyday: row.everyday,
                 known: row.known,
-                over: self.over.as_ref().map(Over::name),
-            }),
-            ..Case::default()
+            },
         }
     }
 
-    /// The points of a cell, with their twins.
-    fn points(&self, row: &Row, case: &Case) -> Vec<Case> {
-        let points: Vec<Case> = if let Some(over) = &self.over {
-            over.values.iter().map(|&x| case.at(&over.flag, x, over.unit)).collect()
-        } else if row.tasks.is_empty() {
-            vec![case.clone()]
+    /// The points of a cell, each behind its twin.
+    fn points(&self, table: &RowTable, row: Row) -> Vec<Row> {
+        let points: Vec<Row> = if let Some(over) = &self.over {
+            over.values.iter().map(|&x| row.at(&over.flag, x, over.unit)).collect()
+        } else if table.tasks.is_empty() {
+            vec![row]
         } else {
-            let rounds = self.rounds.unwrap_or(REPEATS_OF_A_COUNT);
-            let points = row.tasks.iter().map(|&tasks| case.at("--tasks", tasks.into(), ""));
-            points.map(|case| Case { rounds, ..case }).collect()
+            let rounds = Some(self.rounds.unwrap_or(REPEATS_OF_A_COUNT));
+            let row = Row { effort: Effort { rounds, ..row.effort }, ..row };
+            table.tasks.iter().map(|&tasks| row.at("--tasks", tasks.into(), "")).collect()
         };
-        let with_twin = |case: Case| [case.twin().filter(|_| row.twin), Some(case)];
-        points.into_iter().flat_map(with_twin).flatten().collect()
+        // The points of a slope show its noise.
+        let has_twin = table.twin && !self.metric.is_slope();
+        let with_twin = |row: Row| {
+            let twin = has_twin.then(|| Row { place: row.place.on(Side::Twin), ..row.clone() });
+            twin.into_iter().chain([row])
+        };
+        points.into_iter().flat_map(with_twin).collect()
     }
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use record::Row;
 use serde::Deserialize;
 
-use super::case::Case;
 use super::section::Section;
 use super::table::{ProgramTables, built_in_tables};
 use super::{check, values};
@@ -20,7 +20,7 @@ use crate::system::trust;
 pub struct Plan {
     /// Question that it answers: the title of its page.
     pub question: Option<String>,
-    /// Number of rounds; each case runs once in a round, in a fresh process.
+    /// Number of rounds; each row runs once in a round, in a fresh process.
     pub rounds: Option<u32>,
     /// Time for all rounds, in place of their number.
     #[serde(default, deserialize_with = "span")]
@@ -39,8 +39,8 @@ fn span<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Dura
     values::time_limit(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
-/// Most cases of a plan: a case takes about a kilobyte.
-const MOST_CASES: usize = 200_000;
+/// Most rows of a plan: a row takes about a kilobyte.
+const MOST_ROWS: usize = 200_000;
 
 /// Longest budget of a short run.
 const QUICK: Duration = Duration::from_secs(15);
@@ -66,8 +66,8 @@ impl Plan {
         }
         let count: usize = plan.sections.iter().map(Section::count).sum();
         ensure!(
-            count <= MOST_CASES,
-            "the plan has {count} cases, but at most {MOST_CASES} are allowed"
+            count <= MOST_ROWS,
+            "the plan has {count} cases, but at most {MOST_ROWS} are allowed"
         );
         let mut titles = HashSet::new();
         for section in &plan.sections {
@@ -150,22 +150,17 @@ impl Plan {
         self
     }
 
-    /// The cases in the plan's order.
-    pub fn cases(&self) -> Vec<Case> {
-        let mut cases: Vec<Case> = Vec::new();
-        let mut first = 0;
-        let rounds = self.rounds.unwrap_or(u32::MAX);
-        for section in &self.sections {
-            for mut case in section.cases(first, rounds) {
-                if let Some(program) = self.programs.get(&case.program) {
-                    case.setting.env = program.env.clone().into_iter().collect();
-                    case.setting.wrap.clone_from(&program.wrap);
-                }
-                cases.push(case);
+    /// Its rows in its order.
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows: Vec<Row> =
+            self.sections.iter().flat_map(|section| section.lowered(self.rounds)).collect();
+        for command in rows.iter_mut().map(|row| &mut row.command) {
+            if let Some(program) = self.programs.get(&command.program) {
+                command.setting.env.clone_from(&program.env);
+                command.setting.wrap.clone_from(&program.wrap);
             }
-            first += section.cells();
         }
-        cases
+        rows
     }
 }
 

@@ -6,7 +6,7 @@ use record::{Also, Metric};
 
 use super::check;
 use super::over::Over;
-use super::section::{Row, Section, Variant};
+use super::section::{RowTable, Section, Variant};
 use super::sections::Plan;
 use super::table::ProgramTables;
 use crate::system::console::shell_line;
@@ -15,12 +15,12 @@ use crate::system::console::shell_line;
 ///
 /// # Errors
 /// When there is no word.
-pub fn row(text: &str) -> Result<Row, String> {
+pub fn row(text: &str) -> Result<RowTable, String> {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     let (program, flags) = words.split_first().ok_or("it names no program")?;
     let (program, flags) = (Some(program.clone()), flags.to_vec());
     let variant = Variant { name: words.join(" "), program, flags, ..Variant::default() };
-    Ok(Row { variant, ..Row::default() })
+    Ok(RowTable { variant, ..RowTable::default() })
 }
 
 /// A further figure of the same processes, as a curve of its own.
@@ -91,7 +91,7 @@ fn table(sweep: &Section, metric: Metric, flags: &[String], tasks: Option<u64>) 
         swept += &format!(", {}", shell_line(flags));
     }
     let title = metric.title_over(&swept);
-    let over = Some(Over { swept: Some(swept), ..over });
+    let over = Some(Over { title: Some(swept), ..over });
     Section { title, metric, over, rows: Vec::new(), ..sweep.clone() }
 }
 
@@ -121,11 +121,13 @@ mod tests {
             rows: programs.map(|line| row(line).unwrap()).to_vec(),
             ..Section::default()
         };
-        let cases = plan(&sweep, &flags, ProgramTables::new(), ask).cases();
-        let first = cases.iter().filter(|case| case.x == Some(5));
-        let lines: Vec<String> = first
-            .map(|c| format!("{}: {}: {}", c.section.title, c.cell.name(), c.flags.join(" ")))
-            .collect();
+        let rows = plan(&sweep, &flags, ProgramTables::new(), ask).rows();
+        let first = rows.iter().filter(|row| row.place.x == Some(5));
+        let line = |row: &record::Row| {
+            let place = &row.place;
+            format!("{}: {}: {}", place.section, place.name(), row.command.flags.join(" "))
+        };
+        let lines: Vec<String> = first.map(line).collect();
         let hops = "Time per hop over --length in ns, 500 tasks, --tokens 2";
         let expected = [
             format!("{hops}: thread-brigade, pinned: --tokens 2 --length 5ns"),

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use contract::units::{Span, amount};
+use observe::affinity;
+use record::Cpus;
 
 /// A share such as `2%`, `0.5%` or `2`, all in per cent, from 0 up.
 pub fn percent(text: &str) -> Result<f64, String> {
@@ -38,12 +40,32 @@ pub fn tasks(text: &str) -> Result<u64, String> {
     })
 }
 
+/// A list of CPUs, such as `0-3,8`.
+pub fn cpus(text: &str) -> Result<Cpus, String> {
+    let cpus: Cpus = text.parse()?;
+    match &cpus {
+        Cpus::List(list) if affinity::set_of(list).is_err() => {
+            Err(format!("'{text}': no CPU has such a large number: write a list such as 0,2-3"))
+        }
+        Cpus::List(_) => Ok(cpus),
+        _ => Err(format!("'{text}' is not a list of CPUs: write one such as 0,2-3")),
+    }
+}
+
+/// A timer slack: to the kernel, 0 means the default value.
+pub fn timer_slack(text: &str) -> Result<Span, String> {
+    match text.parse()? {
+        Span(0) => Err("a timer slack is at least 1ns: raise it".to_owned()),
+        span => Ok(span),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn shares_spans_and_numbers_are_read() {
+    fn shares_spans_numbers_and_cpus_are_read() {
         for (text, share) in [("0.5 %", 0.005), ("150", 1.5)] {
             assert_eq!(percent(text), Ok(share));
         }
@@ -52,6 +74,11 @@ mod tests {
         }
         for text in ["", "90", "-5s", "soon", "300000d", "0s"] {
             assert!(time_limit(text).is_err(), "{text}");
+        }
+        assert_eq!((timer_slack("0s").is_err(), timer_slack("1ns")), (true, Ok(Span(1))));
+        assert_eq!(cpus("3,0-1").unwrap().to_string(), "0-1,3");
+        for text in ["", "first", "smt-sibling", "99999"] {
+            assert!(cpus(text).is_err(), "{text}");
         }
         for text in ["20000", "20,000", "20k", "0.02M"] {
             assert_eq!(many(text), Some(20_000), "{text}");

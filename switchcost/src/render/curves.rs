@@ -136,7 +136,8 @@ fn end(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use record::{Case, Metric, Process, Record, Row, Samples};
+    use contract::message::Description;
+    use record::{Cpus, Metric, Record, Samples, Swept, Trial};
 
     use super::*;
     use crate::figures::Figures;
@@ -145,24 +146,17 @@ mod tests {
 
     /// Records of a curve over chains: their number, the round, and the time of an iteration.
     fn records(metric: Metric, points: &[(u64, u32, u64)]) -> Vec<Record> {
-        let case = Case { row: "a".to_owned(), over: Some("chains".to_owned()), ..Case::default() };
         let records = points.iter().map(|&(x, round, ns)| {
-            let row = Row {
-                x: Some(x),
-                chains: x,
-                hops: Some(if metric == Metric::Hop { 1 } else { 2 * x }),
-                tasks: Some(1),
-                cpus: Some("0-1".to_owned()),
-                ..Row::of("p", Vec::new())
-            };
+            let mut row = testing::row("a", "p", &[]).at("--chains", x, "");
+            row.place.metric = metric.clone();
+            row.swept = Some(Swept { flag: "--chains".to_owned(), title: None });
+            row.command.setting.cpus = Some(Cpus::List(vec![0, 1]));
+            let hops = Some(if metric == Metric::Hop { 1 } else { 2 * x });
+            let said = Description { chains: x, hops, ..testing::description(1) };
             let samples = Samples::of(&[ns; 9]);
-            let process = Process { round, samples, ..Process::begin() };
-            testing::in_case(metric.clone(), case.clone(), row, process)
+            testing::in_row(row, said, Trial { round, samples, ..Trial::begin() })
         });
-        let mut records: Vec<Record> = records.collect();
-        let header = records[0].header.clone();
-        records.iter_mut().for_each(|record| record.header = header.clone());
-        records
+        records.collect()
     }
 
     fn shown(records: &[Record]) -> Section {
@@ -182,10 +176,10 @@ mod tests {
         assert_eq!(shown(&records).lines, [end]);
         // Nothing is said without an interval. Without the last point, the reason for that is given instead.
         assert_eq!(shown(&records[..12]).lines, [""; 0]);
-        records.iter_mut().filter(|record| record.row.x == Some(4)).for_each(|record| {
-            record.process.not_run = Some("at most 3\nand more".to_owned());
-            record.process.samples = None;
-        });
+        for record in records.iter_mut().filter(|record| record.row().place.x == Some(4)) {
+            record.trial.not_run = Some("at most 3\nand more".to_owned());
+            record.trial.samples = None;
+        }
         let section = shown(&records);
         assert_eq!(section.lines, ["a, --chains 4 not run: at most 3."]);
         assert_eq!(section.grid.body.len(), 2);

@@ -83,7 +83,7 @@ pub fn html(
 /// The question of the plan, if all is of one.
 fn title<'a>(figures: &'a Figures<'a>, answer: Option<&Answer>) -> &'a str {
     let mut questions: Vec<&Option<String>> =
-        provenance::runs(figures.records).iter().map(|run| &run.plan.question).collect();
+        provenance::runs(figures.records).iter().map(|run| &run.question).collect();
     questions.dedup();
     match questions[..] {
         [Some(question)] => question,

@@ -50,17 +50,18 @@ pub(crate) fn text(
 }
 
 fn title(record: &Record) -> String {
-    let mut title = shell_line([&record.row.program].into_iter().chain(&record.row.args));
+    let command = &record.row().command;
+    let mut title = shell_line([&command.program].into_iter().chain(&record.row().args()));
     if let Some(samples) = &record.samples {
         title += &format!(": {}", counted(samples.count, "iteration"));
     }
-    if let Some(cpus) = &record.row.cpus {
+    if let Some(cpus) = &command.setting.cpus {
         title += &format!(", CPUs {cpus}");
     }
-    if let Some(policy) = &record.row.policy {
+    if let Some(policy) = &command.setting.policy {
         title += &format!(", policy {policy}");
     }
-    if let Some(runtime) = &record.row.runtime {
+    if let Some(runtime) = record.said.as_ref().and_then(|said| said.runtime.as_ref()) {
         title += &format!(", {} of {}", counted(runtime.workers, "worker"), runtime.name);
     }
     title
@@ -70,7 +71,7 @@ fn time(record: &Record) -> Option<String> {
     let samples = record.samples.as_ref()?;
     let mut line =
         format!("{} per iteration, stddev {}", Nanos(samples.mean), Nanos(samples.stddev));
-    if let Some((repeats, unit)) = record.row.repeats() {
+    if let Some((repeats, unit)) = record.repeats() {
         line += &format!("; {} per {unit}", Nanos(samples.mean / repeats as f64));
     }
     Some(line)
@@ -89,7 +90,7 @@ fn cpu(record: &Record) -> Option<String> {
     let [user, kernel] = [usage.user_ns, usage.system_ns].map(|ns| Nanos(ns as f64 / all as f64));
     let mut line = format!("per {unit}: {user} user, {kernel} kernel");
     // How long an iteration of an open loop took is not known.
-    if record.row.arrivals.is_none() {
+    if record.arrivals().is_none() {
         let wall = samples.mean * samples.count as f64;
         line += &format!("; {:.2} CPUs busy", (usage.user_ns + usage.system_ns) as f64 / wall);
     }
@@ -150,7 +151,7 @@ fn memory(record: &Record) -> Option<String> {
 }
 
 fn per_task(record: &Record) -> Option<String> {
-    let tasks = record.row.tasks? as f64;
+    let tasks = record.tasks()? as f64;
     let user = record.resident()? as f64;
     let mut line = format!("{} in the process", Quantity::Bytes.show(user / tasks));
     if let Some(kernel) = record.kernel_gain() {

@@ -51,7 +51,7 @@ pub(super) fn first_line(reason: &str) -> &str {
 /// A table in full.
 pub(super) fn section(table: &Table<'_>) -> Section {
     let grid = if table.metric.is_slope() { memory_grid(table) } else { reading_grid(table) };
-    let mut lines = gaps(table.figures(), |gaps| holders(table, gaps, |f| !f.runs.is_further()));
+    let mut lines = gaps(table.figures(), |gaps| holders(table, gaps, |f| f.runs.ties().is_some()));
     lines.extend(evidence_lines(table));
     lines.extend(memory_lines(table));
     Section { title: table.title.to_owned(), grid, lines }
@@ -86,7 +86,7 @@ fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
             })
             .join(" or "),
     };
-    if figure.runs.is_further() {
+    if figure.runs.ties().is_none() {
         return text;
     }
     if reading.failed > 0 {
@@ -104,10 +104,10 @@ fn derived_lines(table: &Table<'_>, row: &TableRow<'_>) -> Vec<Vec<String>> {
         "  ÷ the same, both less their I/O".to_owned(),
     ];
     let mut lines = names.map(|name| vec![name]).to_vec();
-    for (figure, (_, is_further)) in row.cells.iter().zip(&table.columns) {
-        let own = figure.filter(|figure| !figure.runs.is_further());
+    for (figure, (_, metric)) in row.cells.iter().zip(&table.columns) {
+        let own = figure.filter(|figure| figure.metric() == table.metric);
         let texts = own.and_then(Figure::reading).map(|r| derived(table.metric.quantity(), r));
-        let unknown = if *is_further { "" } else { ABSENT };
+        let unknown = if *metric == table.metric { ABSENT } else { "" };
         for (line, text) in lines.iter_mut().zip(texts.unwrap_or_default()) {
             line.push(text.unwrap_or(unknown.to_owned()));
         }
@@ -181,11 +181,11 @@ fn holders(
     for row in &table.rows {
         let cells = row.cells.iter().flatten();
         let (found, others): (Vec<&Figure<'_>>, Vec<_>) =
-            cells.partition(|figure| figures.iter().any(|other| other.key == figure.key));
+            cells.partition(|figure| figures.iter().any(|other| other.place() == figure.place()));
         if !found.is_empty() && !others.iter().any(|figure| could_be(figure)) {
             names.push(row.name.to_owned());
         } else {
-            names.extend(found.iter().map(|figure| figure.key.name()));
+            names.extend(found.iter().map(|figure| figure.place().name()));
         }
     }
     names.join("; ")
@@ -196,7 +196,7 @@ fn memory_grid(table: &Table<'_>) -> Grid {
     let mut body: Vec<Vec<String>> = Vec::new();
     for row in &table.rows {
         for figure in row.cells.iter().flatten() {
-            let name = figure.key.name();
+            let name = figure.place().name();
             let Some(slopes) = figure.slopes() else {
                 body.push(vec![name, cell(Some(figure))]);
                 continue;
@@ -240,7 +240,8 @@ fn slope(fit: &Fit) -> String {
 
 /// For each row: the parts of its memory, how far it is a line, and how many the machine would hold.
 fn memory_lines(table: &Table<'_>) -> Vec<String> {
-    let sizes = table.figures().filter_map(|figure| Some((figure.key.name(), figure.slopes()?)));
+    let sizes =
+        table.figures().filter_map(|figure| Some((figure.place().name(), figure.slopes()?)));
     sizes.map(|(name, slopes)| format!("{name}: {}.", memory_sentence(slopes))).collect()
 }
 

@@ -11,12 +11,12 @@ use clap::ValueEnum;
 use clap::builder::{
     NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
 };
+use record::{Place, Row, Setting};
 
 use crate::measure::launch;
 use crate::measure::turns::Options;
-use crate::plan::setting::Setting;
 use crate::plan::values::time_limit;
-use crate::plan::{BUILT_IN, BuiltIn, Case, Plan};
+use crate::plan::{BUILT_IN, BuiltIn, Plan};
 use crate::system::console::{BadUsage, shell_line};
 use crate::system::executable::Executable;
 use crate::system::replace;
@@ -113,13 +113,13 @@ impl Selection {
         plan.with_paths_from(path.parent().unwrap_or(path)).map_err(fault)
     }
 
-    /// Keeps the cases that match the filter and, with `with_needs`, the cases that these are divided by or subtract.
-    pub(super) fn retain(&self, cases: &mut Vec<Case>, with_needs: bool) -> anyhow::Result<()> {
+    /// Keeps the rows that match the filter and, with `with_needs`, the rows that these are divided by or subtract.
+    pub(super) fn retain(&self, rows: &mut Vec<Row>, with_needs: bool) -> anyhow::Result<()> {
         let Some(filter) = &self.filter else {
             return Ok(());
         };
-        let wanted = cases.iter().filter(|case| case.matches(filter));
-        let mut wanted: HashSet<u32> = wanted.map(|case| case.index).collect();
+        let wanted = rows.iter().filter(|row| row.matches(filter));
+        let mut wanted: HashSet<Place> = wanted.map(|row| row.place.cell()).collect();
         if wanted.is_empty() {
             return Err(BadUsage::new(format!(
                 "--filter: no case has '{filter}' in its section, row, column or name in the answer: `switchcost run \
@@ -127,11 +127,15 @@ impl Selection {
             )));
         }
         if with_needs {
-            let own = cases.iter().filter(|case| wanted.contains(&case.index));
-            let needed: Vec<u32> = own.flat_map(|case| case.compared.clone()).collect();
+            let needed =
+                rows.iter().filter(|row| wanted.contains(&row.place.cell())).flat_map(|own| {
+                    let names = own.ties.baseline.iter().chain(&own.ties.versus);
+                    names.map(|row| Place { row: row.clone(), ..own.place.cell() })
+                });
+            let needed: Vec<Place> = needed.collect();
             wanted.extend(needed);
         }
-        cases.retain(|case| wanted.contains(&case.index));
+        rows.retain(|row| wanted.contains(&row.place.cell()));
         Ok(())
     }
 }

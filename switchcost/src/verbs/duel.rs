@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::slice;
 use std::time::Duration;
 
+use record::{Command, Place, Row};
+
 use super::args::Selection;
 use super::gate::{End, Gate};
 use super::kept::Kept;
 use super::output;
-use crate::figures::finding::Row;
+use crate::figures::finding::Compared;
 use crate::figures::pairs::{self, Decider, MIN_PAIRS};
 use crate::figures::verdict::MARGIN;
 use crate::measure::deadline::Time;
@@ -18,9 +20,8 @@ use crate::measure::{pacing, probe};
 use crate::plan::change::Change;
 use crate::plan::lineup::{Around, Lineup, Sides};
 use crate::plan::programs::Programs;
-use crate::plan::scheduling::Cpus;
 use crate::plan::side::Side;
-use crate::plan::{Case, values};
+use crate::plan::values;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::views::comparison::Comparison;
@@ -96,10 +97,10 @@ struct Settings {
 }
 
 /// Why a program would not run in the way that a side asks for.
-fn refusal(case: &Case, programs: &Programs) -> Option<String> {
-    let setting = case.setting_among(Cpus::allowed().ok().as_ref());
-    match programs.of(case) {
-        Ok(program) => match probe::ask(program, &case.flags, &setting) {
+fn refusal(row: &Row, programs: &Programs) -> Option<String> {
+    let Command { flags, setting, .. } = &row.command;
+    match programs.of(row) {
+        Ok(program) => match probe::ask(program, flags, setting) {
             Ok(answer) => answer.reason(),
             Err(error) => Some(format!("{error:#}")),
         },
@@ -117,35 +118,36 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Measures and prints; returns the rows with their findings.
-fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
+fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let plan = args.selection.plan()?.with_three_counts();
-    let mut cases = plan.cases();
-    args.selection.retain(&mut cases, false)?;
+    let mut rows = plan.rows();
+    args.selection.retain(&mut rows, false)?;
     let Settings { a, b, each, before_b, after_b } = &args.settings;
     let around = Around { before: before_b.clone(), after: after_b.clone() };
     let builds = [&args.first, &args.second];
     let sides = Sides { builds, changes: [a, b], each, around: &around };
-    let Lineup { cases, left_out, programs, names } =
-        Lineup::of(cases, &plan.programs, &sides, refusal)?;
-    let rows = cases.iter().map(|case| case.index).collect::<BTreeSet<u32>>().len();
+    let Lineup { rows, absent, programs, names } =
+        Lineup::of(rows, &plan.programs, &sides, refusal)?;
+    let measured: Vec<Row> =
+        rows.iter().filter(|row| !absent.contains_key(&row.place)).cloned().collect();
+    let count = measured.iter().map(|row| row.place.cell()).collect::<BTreeSet<Place>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
     // Not before the builds: a signal that ends a build would leave an empty file.
     let store = args.keep.open("duel")?;
     let options = Options { around: around.clone(), ..args.keep.measure.options() };
     let keep = Keep { store, seed: args.keep.seed, options };
-    let mut rounds = Rounds::new(programs, keep, &cases, &left_out, |header| {
+    let mut rounds = Rounds::new(programs, keep, rows, &absent, |header| {
         (header.sides, header.margin) = (Some(names), Some(margin));
     })?;
-    let s = if rows == 1 { " takes" } else { "s take" };
+    let s = if count == 1 { " takes" } else { "s take" };
     let budget = args.keep.budget.unwrap_or(BUDGET);
     let seed = rounds.header.seed;
-    console::say(format_args!("{rows} row{s} turns for {} s, seed {seed}", budget.as_secs_f64()));
-    let mut decider = Decider::new(margin, rows);
+    console::say(format_args!("{count} row{s} turns for {} s, seed {seed}", budget.as_secs_f64()));
+    let mut decider = Decider::new(margin, count);
     let most = args.pairs.unwrap_or(u32::MAX);
-    say_what_fits(&cases, budget, most, rows);
-    rounds.run(cases, Time::Budget(budget), &pacing::DUEL, |round, cases, records| {
-        let programs: Vec<(u32, bool)> = cases.iter().map(|case| (case.index, case.twin)).collect();
-        if round < most { decider.choose(round, &programs, records) } else { Vec::new() }
+    say_what_fits(&measured, budget, most, count);
+    rounds.run(Time::Budget(budget), &pacing::DUEL, |round, rows, records| {
+        if round < most { decider.choose(round, rows, records) } else { Vec::new() }
     })?;
     let duel = Comparison::of_duel(rounds.records());
     let printed = output::print_comparisons(slice::from_ref(&duel), args.keep.format);
@@ -156,8 +158,8 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Row>> {
 }
 
 /// Says before the start what a duel can show, from the usual times of programs and the usual spread of pairs.
-fn say_what_fits(cases: &[Case], budget: Duration, most: u32, rows: usize) {
-    let (rounds, least) = pacing::forecast(cases, budget);
+fn say_what_fits(rows: &[Row], budget: Duration, most: u32, count: usize) {
+    let (rounds, least) = pacing::forecast(rows, budget);
     if least > budget {
         console::say(format_args!(
             "a verdict needs {MIN_PAIRS} rounds, which take about {0:.0} s: use --budget {0:.0}s, or fewer rows (--filter)",
@@ -165,7 +167,7 @@ fn say_what_fits(cases: &[Case], budget: Duration, most: u32, rows: usize) {
         ));
     }
     let rounds = rounds.min(most);
-    if let Some([steady, unsteady]) = pairs::usual_reach(rounds, rows) {
+    if let Some([steady, unsteady]) = pairs::usual_reach(rounds, count) {
         console::say(format_args!(
             "about {rounds} rounds: pinned rows usually show changes beyond ± {:.1} %, or ± {:.1} % on an unsteady machine",
             steady * 100.0,

@@ -6,7 +6,7 @@ use std::fmt;
 use anyhow::ensure;
 use clap::ValueEnum;
 
-use crate::figures::finding::{Finding, Kind, Row};
+use crate::figures::finding::{Compared, Finding, Kind};
 use crate::figures::number::percent;
 
 /// The end of a comparison: its own exit status, and the reason.
@@ -60,18 +60,18 @@ impl Gate {
     /// nothing can be said.
     pub(crate) fn judge(
         self,
-        rows: &[Row],
+        rows: &[Compared],
         limit: Option<f64>,
         remedy: &str,
     ) -> anyhow::Result<()> {
-        let names = |is_wanted: &dyn Fn(&Row) -> bool| {
+        let names = |is_wanted: &dyn Fn(&Compared) -> bool| {
             let names = rows.iter().filter(|row| is_wanted(row)).map(|row| &*row.name);
             names.collect::<Vec<&str>>().join("; ")
         };
         let share = limit.unwrap_or(f64::INFINITY);
         let is_worse = |f: &Finding| self.includes(f.kind) && f.is_worse_than(share);
         let worse = names(&|row| row.findings.iter().any(is_worse));
-        let failed = names(&Row::has_failed);
+        let failed = names(&Compared::has_failed);
         let mut findings = rows.iter().flat_map(|row| &row.findings).peekable();
         ensure!(worse.is_empty(), "worse by more than {}: {worse}", percent(share));
         ensure!(
@@ -95,13 +95,13 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
-    use record::{Metric, Quantity};
+    use record::{Place, Quantity};
 
     use super::*;
     use crate::figures::finding::Fault;
     use crate::figures::verdict::{Reason, Verdict};
 
-    fn row(fault: Option<Fault>, switches: f64) -> Row {
+    fn row(fault: Option<Fault>, switches: f64) -> Compared {
         let found = |kind, verdict, change: f64| Finding {
             verdict,
             change: stats::t_interval(&[change; 8], 0.99),
@@ -113,7 +113,8 @@ mod tests {
             found(Kind::Switches, Verdict::of([switches; 2], 0.05), switches),
         ];
         let findings = if fault.is_some() { Vec::new() } else { findings };
-        Row { fault, findings, ..Row::new("", "row".to_owned(), Metric::Hop, Kind::Time) }
+        let place = Place::default();
+        Compared { fault, findings, ..Compared::new(&place, "row".to_owned(), Kind::Time) }
     }
 
     /// `git bisect run` takes 1 as bad and 125 as untested; times that nothing can be said of hide no count.

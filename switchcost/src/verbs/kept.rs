@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use humantime::format_duration;
+use record::Setting;
 
 use super::args::Measure;
 use super::output::{self, Format};
@@ -15,10 +16,9 @@ use crate::measure::rounds::Keep;
 use crate::measure::store::Store;
 use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;
-use crate::plan::setting::Setting;
 use crate::plan::sweep;
 use crate::plan::values::time_limit;
-use crate::plan::{Plan, Row, Section, built_in_tables};
+use crate::plan::{Plan, RowTable, Section, built_in_tables};
 use crate::system::console::{self, BadUsage};
 
 /// How records are made and kept.
@@ -62,7 +62,7 @@ impl Kept {
         let sweep = sweep::checked(sweep).map_err(|e| BadUsage::new(format!("{e:#}")))?;
         let store = self.open("switchcost")?;
         let tables = built_in_tables()?;
-        let names = sweep.rows.iter().map(Row::program);
+        let names = sweep.rows.iter().map(RowTable::program);
         let programs = Programs::up_to_date(names, &tables)?;
         let over = sweep.over.clone().unwrap_or_default();
         let plan = sweep::plan(&sweep, flags, tables, |it| {
@@ -71,8 +71,8 @@ impl Kept {
             let flags = [&it.flags[..], &[over.flag.clone(), value]].concat();
             probe::ask(program, &flags, &Setting::default()).ok()?.description().cloned()
         });
-        let campaign = Campaign::of(programs, plan.cases())?;
-        if campaign.cases.is_empty() {
+        let campaign = Campaign::of(programs, plan.rows())?;
+        if campaign.measured().next().is_none() {
             let is_limited = |cut: &Feasibility| matches!(cut, Feasibility::TooMuch { .. });
             ensure!(
                 !campaign.cuts.iter().any(is_limited),
@@ -87,7 +87,7 @@ impl Kept {
         self.measure(&plan, campaign, store, time, true)
     }
 
-    /// Measures the cases of a plan, and prints the answer, or all that was found.
+    /// Measures the rows of a plan, and prints the answer, or all that was found.
     pub(super) fn measure(
         &self,
         plan: &Plan,

@@ -4,10 +4,10 @@ use ::limits::Limits;
 use anyhow::ensure;
 use contract::message::Description;
 use contract::units::counted;
+use record::Setting;
 
 use crate::measure::probe;
 use crate::plan::programs::Programs;
-use crate::plan::setting::Setting;
 use crate::plan::values;
 use crate::plan::{BUILT_IN, built_in_tables};
 use crate::render;
@@ -75,9 +75,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 fn ask_all() -> anyhow::Result<Vec<Asked>> {
     let mut names: Vec<String> = Vec::new();
     for plan in BUILT_IN {
-        for case in plan.plan()?.cases() {
-            if !names.contains(&case.program) {
-                names.push(case.program);
+        for row in plan.plan()?.rows() {
+            if !names.contains(&row.command.program) {
+                names.push(row.command.program);
             }
         }
     }

@@ -19,10 +19,10 @@ pub(crate) struct Args {
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let mut plan = Plan::memory()?;
     plan.sections.iter_mut().for_each(|section| section.rounds = Some(args.rounds));
-    let cases = plan.cases();
+    let rows = plan.rows();
     let opened = args.keep.open("switchcost")?;
-    let names = cases.iter().map(|case| case.program.as_str());
+    let names = rows.iter().map(|row| row.command.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
     let time = args.keep.budget.map_or(Time::Unlimited, Time::Limit);
-    args.keep.measure(&plan, Campaign::of(programs, cases)?, opened, time, true)
+    args.keep.measure(&plan, Campaign::of(programs, rows)?, opened, time, true)
 }

@@ -126,7 +126,7 @@ fn side_by_side(
 }
 
 fn is_of_duel(record: &Record) -> bool {
-    record.row.side.is_some()
+    record.header.sides.is_some()
 }
 
 /// Prints the verdicts of each duel of a file.

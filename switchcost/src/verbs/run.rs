@@ -3,14 +3,16 @@
 use std::io::Write;
 
 use anyhow::Context;
+use contract::units::counted;
+use record::{Cpus, Row, Side};
 
 use super::args::Selection;
 use super::kept::Kept;
 use crate::measure::campaign::Campaign;
 use crate::measure::deadline::Time;
+use crate::plan::Plan;
 use crate::plan::programs::{self, Programs};
-use crate::plan::{Case, Plan};
-use crate::system::console;
+use crate::system::console::{self, shell_line};
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("budget", |it| it.help(
@@ -41,8 +43,8 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// The plan and its cases.
-    fn cases(&self) -> anyhow::Result<(Plan, Vec<Case>)> {
+    /// The plan and its rows.
+    fn rows(&self) -> anyhow::Result<(Plan, Vec<Row>)> {
         let mut plan = self.selection.plan()?;
         if self.quick {
             plan = plan.quickened();
@@ -53,40 +55,46 @@ impl Args {
         if let Some(rounds) = self.rounds {
             plan = plan.with_rounds(rounds);
         }
-        let mut cases = plan.cases();
-        self.selection.retain(&mut cases, true)?;
-        programs::ensure_known(cases.iter().map(|case| &*case.program), &plan.programs)?;
-        Ok((plan, cases))
+        let mut rows = plan.rows();
+        self.selection.retain(&mut rows, true)?;
+        programs::ensure_known(rows.iter().map(|row| &*row.command.program), &plan.programs)?;
+        Ok((plan, rows))
     }
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let (plan, cases) = args.cases()?;
+    let (plan, rows) = args.rows()?;
     if args.list {
-        return list(&cases);
+        return list(&rows);
     }
     let opened = args.keep.open("switchcost")?;
     // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
-    let names = cases.iter().map(|case| case.program.as_str());
+    let names = rows.iter().map(|row| row.command.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
-    let campaign = Campaign::of(programs, cases)?;
+    let campaign = Campaign::of(programs, rows)?;
     args.keep.measure(&plan, campaign, opened, Time::of(&plan), args.full)
 }
 
-/// Prints one line for each case.
-fn list(cases: &[Case]) -> anyhow::Result<()> {
-    console::print(|out| {
-        for case in cases {
-            let twin = if case.twin { " (A/A)" } else { "" };
-            let name = case.cell.name();
-            let times = match case.rounds {
-                u32::MAX => String::new(),
-                rounds => format!("{rounds} x "),
-            };
-            let line = format!("{name}{twin}: {times}{}", case.command());
-            writeln!(out, "{line}")?;
-        }
-        Ok(())
-    })
-    .context("cannot print the cases")
+/// Prints one line for each row.
+fn list(rows: &[Row]) -> anyhow::Result<()> {
+    console::print(|out| rows.iter().try_for_each(|row| writeln!(out, "{}", line(row))))
+        .context("cannot print the cases")
+}
+
+/// Name of a row, how often it runs, its command, and how it is started.
+fn line(row: &Row) -> String {
+    let Row { place, command, effort, .. } = row;
+    let twin = if place.side == Side::Twin { " (A/A)" } else { "" };
+    let times = effort.rounds.map_or(String::new(), |rounds| format!("{rounds} x "));
+    let words = shell_line([&command.program].into_iter().chain(&row.args()));
+    // The runner asks for the iterations: a program need not have a flag for them.
+    let iterations = counted(effort.iters, "iteration");
+    let mut line = format!("{}{twin}: {times}{words} ({iterations})", place.name());
+    line += &match &command.setting.cpus {
+        None => String::new(),
+        Some(Cpus::First) => " (pinned)".to_owned(),
+        Some(Cpus::Related(relation)) => format!(" (two CPUs: {})", relation.name()),
+        Some(cpus) => format!(" (CPUs {cpus})"),
+    };
+    line + &command.setting.policy.map_or(String::new(), |policy| format!(" (policy {policy})"))
 }

@@ -5,7 +5,7 @@ use record::Metric;
 use super::kept::Kept;
 use crate::plan::range::Range;
 use crate::plan::sweep::{self, curve_of, placed};
-use crate::plan::{Over, Row, Section};
+use crate::plan::{Over, RowTable, Section};
 use crate::system::console::BadUsage;
 
 #[derive(Debug, clap::Args)]
@@ -16,7 +16,7 @@ pub(crate) struct Args {
 
     /// Program to measure, with or without flags, such as "thread-brigade --stack-size 64KiB"; repeatable
     #[arg(long, value_name = "PROGRAM", value_parser = sweep::row, default_values = ["thread-brigade", "async-brigade", "thread-mem-brigade", "async-mem-brigade", "thread-creation", "async-creation"])]
-    program: Vec<Row>,
+    program: Vec<RowTable>,
 
     #[command(flatten)]
     keep: Kept,

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use contract::message::MOST_SAMPLES;
+use contract::message::{Description, MOST_SAMPLES};
 use contract::units::Span;
-use record::{Also, Group, Metric, Process, Record, Row, Run, Section};
+use record::{
+    Also, Command, Cpus, Effort, Group, Metric, Place, Policy, Record, Row, Run, Setting, Trial,
+};
 use serde::Serialize;
 
 use crate::figures::doubts;
 use crate::figures::evidence::{Evidence, Verdict};
-use crate::measure::header;
+use crate::measure::begin;
 use crate::measure::turns::{self, Measured, Seat};
 use crate::plan::programs::Programs;
-use crate::plan::scheduling::{self, Cpus, Policy};
-use crate::plan::setting::Setting;
-use crate::plan::{Case, built_in_tables, ensure_no_runner_flags};
+use crate::plan::{built_in_tables, ensure_no_runner_flags, values};
 use crate::render;
 use crate::system::console::BadUsage;
 use crate::system::lock;
@@ -26,7 +26,7 @@ use crate::verbs::output;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// CPUs that the program may use, such as 0,2-3 [default: the CPUs of this process]
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", value_parser = values::cpus)]
     cpus: Option<Cpus>,
 
     /// Scheduling policy
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     policy: Option<Policy>,
 
     /// How much later than asked the kernel may wake a sleeping thread, such as 1ns
-    #[arg(long, value_name = "TIME", value_parser = scheduling::timer_slack)]
+    #[arg(long, value_name = "TIME", value_parser = values::timer_slack)]
     timer_slack: Option<Span>,
 
     /// Number of timed iterations [default: 1000]
@@ -59,19 +59,19 @@ const ITERATIONS: u64 = 1000;
 #[derive(Serialize)]
 struct Report<'a> {
     run: &'a Run,
-    row: &'a Row,
+    description: Option<&'a Description>,
     group: Option<&'a Group>,
-    process: &'a Process,
+    trial: &'a Trial,
     verdict: Option<Verdict>,
     notes: Vec<String>,
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.command.split()?;
-    let case = args.case(program, flags.to_vec())?;
+    let row = args.row(program, flags.to_vec())?;
     let programs = Programs::up_to_date([program], &built_in_tables()?)?;
     let executable = programs.executable(program)?;
-    if shows_help(executable, &case.flags)? {
+    if shows_help(executable, &row.command.flags)? {
         return Ok(());
     }
     signals::install()?;
@@ -80,27 +80,28 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         bail!("interrupted before the measurement began");
     }
     let seat = Seat {
-        case: &case,
+        row: &row,
         program: executable,
         described: None,
-        iterations: Some(case.iters.min(MOST_SAMPLES)),
+        iterations: Some(row.effort.iters.min(MOST_SAMPLES)),
         slices: None,
     };
     let mut rng = fastrand::Rng::with_seed(0);
     let options = args.measure.options();
     let (group, measured) = turns::measure(&[seat], &[vec![0]], &options, &mut rng, |_, _| {});
-    let Measured { row, process, .. } =
+    let Measured { mut trial, .. } =
         measured.into_iter().flatten().next().context("nothing was measured")?;
-    if let (Some(flag), Some(error)) = (own_option(&case.flags), &process.error)
+    if let (Some(flag), Some(error)) = (own_option(&row.command.flags), &trial.error)
         && error.contains("unexpected argument")
     {
         return Err(BadUsage::new(format!(
             "{flag}: options of `switchcost stat` go before {program}"
         )));
     }
-    let run = header::begin(Some(0), programs.build(), std::slice::from_ref(&case));
-    let group = Some(Arc::new(group)).filter(|_| !process.slices.is_empty());
-    let record = Record { header: Arc::new(run), row: Arc::new(row), group, process };
+    let run = begin::run(Some(0), programs.build(), vec![row]);
+    let group = Some(Arc::new(group)).filter(|_| !trial.slices.is_empty());
+    let said = trial.description.take().map(Arc::new);
+    let record = Record { header: Arc::new(run), said, group, trial };
     print(&record, args.format)?;
     let Some(error) = &record.error else { return Ok(()) };
     match record.stderr.as_ref().filter(|_| args.format == TextOrJson::Text) {
@@ -123,8 +124,8 @@ fn own_option(flags: &[String]) -> Option<&str> {
 }
 
 impl Args {
-    /// The only case of the run.
-    fn case(&self, program: &str, mut flags: Vec<String>) -> anyhow::Result<Case> {
+    /// The only row of the run.
+    fn row(&self, program: &str, mut flags: Vec<String>) -> anyhow::Result<Row> {
         let iters = take(&mut flags, "--iters")?.or(self.iters).unwrap_or(ITERATIONS);
         if iters == 0 {
             return Err(BadUsage::new("--iters 0: a run needs at least 1 iteration"));
@@ -137,17 +138,20 @@ impl Args {
             let name = metric.label();
             Also { name, metric }
         });
-        let section = Section { title: program.clone(), also: also.to_vec(), ..Section::default() };
-        let [title, row] = [(); 2].map(|()| program.clone());
-        let cell = record::Case { section: title, row, ..record::Case::default() };
+        let [section, name] = [(); 2].map(|()| program.clone());
         let setting = Setting {
             cpus: self.cpus.clone(),
             policy: self.policy,
             timer_slack: self.timer_slack.map(|Span(ns)| ns),
             ..Setting::default()
         };
-        let (section, cell) = (section.into(), cell.into());
-        Ok(Case { program, flags, iters, warmup, setting, section, cell, ..Case::default() })
+        Ok(Row {
+            place: Place { section, row: name, ..Place::default() },
+            also: also.to_vec(),
+            command: Command { program, flags, setting },
+            effort: Effort { iters, warmup, ..Effort::default() },
+            ..Row::default()
+        })
     }
 }
 
@@ -171,9 +175,9 @@ fn print(record: &Record, format: TextOrJson) -> anyhow::Result<()> {
     let notes = doubts::of_process(record).iter().map(ToString::to_string).collect();
     let report = Report {
         run: &record.header,
-        row: &record.row,
+        description: record.said.as_deref(),
         group: record.group.as_deref(),
-        process: &record.process,
+        trial: &record.trial,
         verdict,
         notes,
     };

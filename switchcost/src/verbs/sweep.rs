@@ -9,7 +9,7 @@ use record::{Also, Metric};
 use super::kept::Kept;
 use crate::plan::range::Range;
 use crate::plan::sweep::{self, curve_of, placed};
-use crate::plan::{Over, Row, Section, ensure_no_runner_flags};
+use crate::plan::{Over, RowTable, Section, ensure_no_runner_flags};
 use crate::system::console::BadUsage;
 
 #[derive(Debug, clap::Args)]
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 
     /// Program to measure, with or without flags, such as "async-mem-brigade --tokens 2"; repeatable
     #[arg(long, value_name = "PROGRAM", value_parser = sweep::row, default_values = ["thread-brigade", "async-brigade", "async-mem-brigade"])]
-    program: Vec<Row>,
+    program: Vec<RowTable>,
 
     /// Where each process may run: on every CPU, or pinned to one; repeatable
     #[arg(long, value_parser = ["unpinned", "pinned"], default_values = ["unpinned", "pinned"])]

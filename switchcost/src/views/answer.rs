@@ -14,7 +14,6 @@ use crate::figures::doubts;
 use crate::figures::grade::{Grade, Graded, Range};
 use crate::figures::known::{self, Beside};
 use crate::figures::number::{capitalised, number, short, shown};
-use crate::figures::runs::case_name;
 use crate::figures::value::Value;
 use crate::figures::{Figure, Figures, grouped, provenance};
 
@@ -220,9 +219,9 @@ fn schedulers<'a>(
     threads: impl Iterator<Item = &'a Figure<'a>>,
 ) -> Option<String> {
     let used = threads.filter_map(|figure| {
-        let row = figure.runs.place.case.answer.as_deref()?;
+        let row = figure.runs.ties()?.answer.as_deref()?;
         let tasks = &figures.versus(figure)?.runs.whole;
-        let runtimes = tasks.iter().filter_map(|record| record.row.runtime.as_ref());
+        let runtimes = tasks.iter().filter_map(|record| record.said.as_ref()?.runtime.as_ref());
         Some(runtimes.map(move |runtime| (&*runtime.flavor, row)))
     });
     let mut kinds = grouped(used.flatten());
@@ -238,10 +237,10 @@ fn schedulers<'a>(
 /// What a switch and a bare task are, in a sentence. A row of chains with another length has that in its name.
 fn chains(figures: &[&Figure<'_>]) -> Option<String> {
     let hops = figures.iter().filter(|figure| *figure.metric() == Metric::Hop);
-    let lengths = hops.filter_map(|hop| Some((hop.runs.whole.first()?.row.tasks?, ())));
+    let lengths = hops.filter_map(|hop| Some((hop.runs.whole.first()?.tasks()?, ())));
     let (length, _) = grouped(lengths).into_iter().max_by_key(|(_, rows)| rows.len())?;
     let is_bare = |figure: &&Figure<'_>| {
-        figure.runs.place.case.answer.as_ref().is_some_and(|name| name.ends_with(", bare"))
+        figure.runs.row.ties.answer.as_ref().is_some_and(|name| name.ends_with(", bare"))
     };
     let bare = if figures.iter().any(is_bare) { " Bare: without a pipe." } else { "" };
     Some(format!("A switch is one step of a token through a chain of {length}.{bare}"))
@@ -255,21 +254,20 @@ pub(crate) fn matters(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> 
 
 /// Names of rows that the answer lacks, by why.
 fn missing(figures: &Figures<'_>) -> Vec<(String, Vec<String>)> {
-    let own = figures.iter().filter(|figure| !figure.runs.is_further());
-    let without = own.filter(|figure| row(figures, figure).is_none());
+    let without = figures.iter().filter(|figure| row(figures, figure).is_none());
     let names = without.filter_map(|figure| {
-        let name = figure.runs.place.case.answer.as_ref()?;
+        let name = figure.runs.ties()?.answer.as_ref()?;
         let both = [Some(figure), figures.versus(figure)];
         let reason = both.into_iter().flatten().find_map(|of| of.outcome.reason());
         let reason = reason.unwrap_or("too few processes were measured").to_owned();
-        Some((reason, case_name(name, &figure.key.column)))
+        Some((reason, figure.place().named(name)))
     });
     grouped(names)
 }
 
 /// Row of a figure that the answer names.
 fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
-    let name = figure.runs.place.case.answer.as_ref()?;
+    let name = figure.runs.ties()?.answer.as_ref()?;
     let versus = figures.versus(figure)?;
     let mut is_alone = false;
     let ([thread, task], ratio) = match (figure.slopes(), versus.slopes()) {
@@ -291,17 +289,19 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
         }
         _ => ([Cost::of(figure)?, Cost::of(versus)?], figure.reading()?.ratio?),
     };
-    let (name, metric) = (case_name(name, &figure.key.column), figure.metric().clone());
+    let (name, metric) = (figure.place().named(name), figure.metric().clone());
     let sides = sides(figure, versus);
     Some(AnswerRow { name, metric, thread, task, ratio, sides, is_alone })
 }
 
 /// Rows of the plan, unless the one claims the kernel's switches and the other a runtime's.
 fn sides(figure: &Figure<'_>, versus: &Figure<'_>) -> Option<[String; 2]> {
-    let is_only =
-        |of: &Figure<'_>, claim| of.runs.whole.iter().all(|record| record.row.claim == Some(claim));
+    let is_only = |of: &Figure<'_>, claim| {
+        let claims = of.runs.whole.iter().map(|record| Some(record.said.as_ref()?.claim));
+        claims.into_iter().all(|said| said == Some(claim))
+    };
     let are_usual = is_only(figure, Claim::KernelSwitch) && is_only(versus, Claim::UserSwitch);
-    (!are_usual).then(|| [figure, versus].map(|of| of.key.row.clone()))
+    (!are_usual).then(|| [figure, versus].map(|of| of.place().row.clone()))
 }
 
 fn is_switch(row: &&AnswerRow) -> bool {
@@ -334,8 +334,8 @@ fn range_of(sides: impl IntoIterator<Item = [Graded<Range>; 2]>) -> Option<[Grad
 
 /// What programs do every day, a sentence for the first such work, in switches, and one for the others.
 fn everyday(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
-    let all = figures.iter().filter(|figure| figure.runs.place.case.everyday);
-    let measured = all.filter_map(|f| Some((&f.key.row, f.reading()?.mean.value, f.grade)));
+    let all = figures.iter().filter(|f| f.runs.ties().is_some_and(|ties| ties.everyday));
+    let measured = all.filter_map(|f| Some((&f.place().row, f.reading()?.mean.value, f.grade)));
     let (times, works): (Vec<(f64, Grade)>, Vec<String>) = measured
         .enumerate()
         .map(|(index, (name, ns, grade))| {

@@ -12,16 +12,15 @@
 use std::collections::BTreeMap;
 
 use contract::units::counted;
-use record::{Quantity, Record};
+use record::{Place, Quantity, Record};
 use serde::Serialize;
 use stats::{Contrast, Estimate, Line, MIN_ROUNDS};
 
 use crate::figures::conditions::{Conditions, all_doubts};
 use crate::figures::doubt::Doubt;
-use crate::figures::finding::{self, Changes, Fault, Finding, Kind, Row};
+use crate::figures::finding::{self, Changes, Compared, Fault, Finding, Kind};
 use crate::figures::number::change;
 use crate::figures::provenance::{self, Fact};
-use crate::figures::runs::Key;
 use crate::figures::speed::Round;
 use crate::figures::verdict::{MARGIN, Reason, Verdict};
 use crate::figures::{CONFIDENCE, Figure, Figures, Outcome, Reading, doubts, pairs};
@@ -49,7 +48,7 @@ pub struct Comparison {
     #[serde(skip)]
     pub(crate) is_one_cpu: bool,
     /// Rows with their findings, in the plan's order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<Compared>,
 }
 
 /// Parts of a case of memory.
@@ -102,10 +101,10 @@ impl Comparison {
         let [old, new] = figures;
         let machine = Machine::of(figures);
         let (mut rows, mut yardsticks) = (Vec::new(), Vec::new());
-        for figure in old.iter().chain(new.iter().filter(|of| old.get(&of.key).is_none())) {
+        for figure in old.iter().chain(new.iter().filter(|of| old.get(of.place()).is_none())) {
             let parts = if figure.metric().is_slope() { &PARTS[..] } else { &[""] };
             for part in parts {
-                let both = figures.map(|figures| figures.get(&figure.key));
+                let both = figures.map(|figures| figures.get(figure.place()));
                 let sides = both.map(|figure| Side::of(figure, part));
                 let fault = match &sides {
                     [Side::Absent, Side::Absent] => continue,
@@ -120,9 +119,8 @@ impl Comparison {
                 let finding = finding(figure, sides, machine.as_ref())
                     .map(|finding| Finding { grade: grade.unwrap_or_default(), ..finding });
                 yardsticks.extend(figure.runs.is_yardstick().then_some(rows.len()));
-                let (name, metric) = (figure.name() + part, figure.metric().clone());
-                let row = Row::new(&figure.key.section, name, metric, Kind::Figure);
-                rows.push(Row { fault, findings: finding.into_iter().collect(), ..row });
+                let row = Compared::new(figure.place(), figure.name() + part, Kind::Figure);
+                rows.push(Compared { fault, findings: finding.into_iter().collect(), ..row });
             }
         }
         finding::judge(&mut rows, 1.0 - CONFIDENCE, margin);
@@ -224,29 +222,29 @@ impl Machine {
         let [old, new] = figures;
         // Another program takes another time, even if the machine is the same.
         let is_in_both = |figure: &&Figure<'_>| {
-            let other = new.get(&figure.key).filter(|other| is_timed(other));
+            let other = new.get(figure.place()).filter(|other| is_timed(other));
             is_timed(figure) && other.is_some_and(|other| program(figure) == program(other))
         };
         let shared = old.iter().filter(is_in_both);
-        let keys: Vec<&Key> = shared.map(|figure| &figure.key).collect();
+        let places: Vec<&Place> = shared.map(|figure| figure.place()).collect();
         let times: [BTreeMap<Round, f64>; 2] = figures.map(|figures| {
-            let all = keys.iter().filter_map(|key| figures.get(key));
+            let all = places.iter().filter_map(|place| figures.get(place));
             let mut logs: BTreeMap<Round, Vec<f64>> = BTreeMap::new();
             for (round, time) in all.flat_map(|figure| figure.runs.with_errors()) {
                 logs.entry(round).or_default().push(time.ln());
             }
-            logs.retain(|_, own| own.len() == keys.len());
+            logs.retain(|_, own| own.len() == places.len());
             let mean = |own: Vec<f64>| (own.iter().sum::<f64>() / own.len() as f64).exp();
             logs.into_iter().map(|(round, own)| (round, mean(own))).collect()
         });
         let [a, b] = times.each_ref().map(|own| own.values().copied().collect::<Vec<f64>>());
         let change = Estimate::unpaired_ratio(&b, &a, CONFIDENCE);
         let mut machine = Machine { times, change, apart: 0.0 };
-        let apart = keys
-            .iter()
-            .filter_map(|key| Some(machine.beside([old.get(key)?, new.get(key)?])?.estimate.abs()));
+        let apart = places.iter().filter_map(|place| {
+            Some(machine.beside([old.get(place)?, new.get(place)?])?.estimate.abs())
+        });
         machine.apart = apart.fold(0.0, f64::max);
-        (!keys.is_empty()).then_some(machine)
+        (!places.is_empty()).then_some(machine)
     }
 
     /// Change of a figure beside the machine's own; `None` in too few rounds.
@@ -291,10 +289,10 @@ fn notes(
 
 /// The first case with a different command.
 fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Fact> {
-    let own = old.iter().filter(|figure| !figure.runs.is_further());
+    let own = old.iter().filter(|figure| figure.runs.ties().is_some());
     let mut commands = own.filter_map(|figure| {
-        let (old, new) = (command(figure)?, command(new.get(&figure.key)?)?);
-        (old != new).then(|| Fact { name: figure.key.name(), old, new })
+        let (old, new) = (command(figure)?, command(new.get(figure.place())?)?);
+        (old != new).then(|| Fact { name: figure.place().name(), old, new })
     });
     let Some(first) = commands.next() else { return Vec::new() };
     match commands.count() {
@@ -305,20 +303,20 @@ fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Fact> {
 
 /// The program that its processes ran.
 fn program<'a>(figure: &Figure<'a>) -> Option<&'a String> {
-    figure.runs.whole.first().map(|record| &record.row.program)
+    figure.runs.whole.first().map(|record| &record.row().command.program)
 }
 
 /// Command line of a case, its CPUs and its scheduling policy. The same name promises the same question.
 fn command(figure: &Figure<'_>) -> Option<String> {
     let record = figure.runs.whole.first()?;
-    let mut args = record.row.args.clone();
+    let (mut args, command) = (record.row().args(), &record.row().command);
     let tasks = args.iter().position(|arg| arg == "--tasks");
     if let Some(at) = tasks.filter(|_| figure.metric().is_slope()) {
         // A slope is made of processes with different counts.
         args.drain(at..args.len().min(at + 2));
     }
-    let command = shell_line([&record.row.program].into_iter().chain(&args));
-    let cpus = record.row.cpus.iter().map(|cpus| format!(", CPUs {cpus}"));
-    let policy = record.row.policy.iter().map(|policy| format!(", policy {policy}"));
-    Some(command + &cpus.chain(policy).collect::<String>())
+    let line = shell_line([&command.program].into_iter().chain(&args));
+    let cpus = command.setting.cpus.iter().map(|cpus| format!(", CPUs {cpus}"));
+    let policy = command.setting.policy.iter().map(|policy| format!(", policy {policy}"));
+    Some(line + &cpus.chain(policy).collect::<String>())
 }

@@ -52,7 +52,7 @@ pub(crate) fn parts(figures: &Figures<'_>, tables: &Tables<'_>) -> Vec<String> {
 }
 
 fn parts_of(figures: &Figures<'_>, row: &TableRow<'_>) -> Option<String> {
-    let own = || row.cells.iter().flatten().filter(|figure| !figure.runs.is_further());
+    let own = || row.cells.iter().flatten().filter(|figure| *figure.metric() == Metric::Hop);
     let pinned = own().find(|figure| figure.runs.is_pinned())?;
     let free = own().find(|figure| !figure.runs.is_pinned())?;
     let wakeups = free.reading()?.evidence.as_ref().and_then(|evidence| evidence.wakeups);

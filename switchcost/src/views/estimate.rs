@@ -171,15 +171,12 @@ impl Loaded {
 
 /// A server's figure; there is none if the server was refused, or failed in at least half of the rounds.
 fn value(figures: &Figures<'_>, server: &str, metric: &Metric) -> Found {
-    let is_it = |figure: &&Figure<'_>| figure.key.row == server && figure.metric() == metric;
+    let is_it = |figure: &&Figure<'_>| figure.place().row == server && figure.metric() == metric;
     let figure = figures.iter().find(is_it).ok_or("it was not measured")?;
     let value = Value::of(figures, figure)?;
     let (failed, whole) = (figure.runs.failed, figure.runs.whole.len());
     if failed >= whole {
-        let errors = figures
-            .records
-            .iter()
-            .filter(|record| record.place().is_some_and(|place| place.case.row == server));
+        let errors = figures.records.iter().filter(|record| record.row().place.row == server);
         let error =
             errors.filter_map(|record| record.error.as_deref()).next().unwrap_or("it failed");
         return Err(format!("{error} ({failed} of {} rounds)", failed + whole));
@@ -268,7 +265,8 @@ impl Compared {
 
 #[cfg(test)]
 mod tests {
-    use record::{Case, Process, Row, Samples};
+    use contract::message::Description;
+    use record::{Cpus, Samples, Trial};
 
     use super::*;
     use crate::plan::Plan;
@@ -276,25 +274,22 @@ mod tests {
 
     /// A server's record on two CPUs: its CPU time per request, or why it has none.
     fn record(server: &str, cpu_ns: Result<u64, &str>) -> Record {
-        let case = Case { row: server.to_owned(), ..Case::default() };
-        let row = Row {
-            tasks: Some(5),
-            arrivals: Some(10),
-            cpus: Some("0-1".to_owned()),
-            ..Row::of("arrivals", Vec::new())
-        };
-        let process = Process {
+        let mut row = testing::row(server, "arrivals", &[]);
+        row.place.metric = Metric::Request;
+        row.command.setting.cpus = Some(Cpus::List(vec![0, 1]));
+        let trial = Trial {
             samples: cpu_ns.ok().and_then(|ns| Samples::of(&[ns; 9])),
             error: cpu_ns.err().map(str::to_owned),
-            ..Process::begin()
+            ..Trial::begin()
         };
-        testing::in_case(Metric::Request, case, row, process)
+        let said = Description { arrivals: Some(10), ..testing::description(5) };
+        testing::in_row(row, said, trial)
     }
 
     #[test]
     fn a_load_is_told_by_the_records_of_its_plan() {
         let load = Load { rate: 10_000, connections: 5 };
-        assert_eq!(Plan::parse(&load.plan()).unwrap().cases().len(), 2);
+        assert_eq!(Plan::parse(&load.plan()).unwrap().rows().len(), 2);
         let loaded = |thread, task| {
             let records = [record(SERVERS[0], thread), record(SERVERS[1], task)];
             Loaded::of(load, &Figures::of(&records))

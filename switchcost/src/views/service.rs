@@ -64,22 +64,20 @@ impl Prices {
 /// True if a thread gave way to another one.
 fn yields(record: &Record) -> bool {
     let is_one_cpu = record.cpu_count() == Some(1);
-    record.row.program == "everyday-work"
+    let command = &record.row().command;
+    command.program == "everyday-work"
         && is_one_cpu
-        && record.row.args.iter().any(|arg| arg == "yield")
+        && command.flags.iter().any(|arg| arg == "yield")
 }
 
 /// True of hops between threads through pipes, with the program's usual flags.
 fn is_plain_hop(record: &Record, is_pinned: bool) -> bool {
-    record.row.program == "thread-brigade"
-        && record
-            .row
-            .args
-            .iter()
-            .all(|arg| !arg.starts_with("--") || ["--tasks", "--warmup"].contains(&&**arg))
-        && record.row.policy.is_none()
-        && record.row.x.is_none()
-        && if is_pinned { record.cpu_count() == Some(1) } else { record.row.cpus.is_none() }
+    let (command, place) = (&record.row().command, &record.row().place);
+    command.program == "thread-brigade"
+        && command.flags.iter().all(|flag| !flag.starts_with("--") || flag == "--tasks")
+        && command.setting.policy.is_none()
+        && place.x.is_none()
+        && if is_pinned { record.cpu_count() == Some(1) } else { command.setting.cpus.is_none() }
 }
 
 /// CPU time per switch at the machine's quiet speed, by the first figure that is wanted: the ends of its interval, and
@@ -215,8 +213,9 @@ fn remarks(service: &Service) -> Vec<Remark> {
 
 #[cfg(test)]
 mod tests {
+    use contract::message::Description;
     use observe::service::{Counts, ThreadGroup, Throttling};
-    use record::{Case, Process, Row, Samples};
+    use record::{Samples, Trial};
 
     use super::*;
     use crate::testing;
@@ -247,19 +246,17 @@ mod tests {
     #[test]
     fn prices_are_those_of_three_rows() {
         let record = |row: &str, program, args: &[&str], cpus: Option<&str>, user_ns| {
-            let recorded = Row {
-                tasks: Some(100),
-                hops: (program == "thread-brigade").then_some(100),
-                cpus: cpus.map(str::to_owned),
-                ..Row::of(program, args.iter().map(|arg| (*arg).to_owned()).collect())
-            };
-            let process = Process {
+            let mut row = testing::row(row, program, args);
+            row.place.metric = Metric::Task;
+            row.command.setting.cpus = cpus.map(|cpus| cpus.parse().unwrap());
+            let hops = (program == "thread-brigade").then_some(100);
+            let said = Description { hops, ..testing::description(100) };
+            let trial = Trial {
                 samples: Samples::of(&[1000; 9]),
                 usage: Some(Usage { user_ns, involuntary_switches: 450, ..Usage::default() }),
-                ..Process::begin()
+                ..Trial::begin()
             };
-            let case = Case { row: row.to_owned(), ..Case::default() };
-            testing::in_case(Metric::Task, case, recorded, process)
+            testing::in_row(row, said, trial)
         };
         let chain = ["--tasks", "100"];
         let records = [

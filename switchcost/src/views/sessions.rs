@@ -53,7 +53,7 @@ pub(crate) fn joined(files: &[&[Record]]) -> Option<Vec<Record>> {
     }
     let runs = provenance::runs(&all);
     let is_one = provenance::differing_machines(runs.first(), &runs).is_empty()
-        && !all.iter().any(|record| record.row.side.is_some());
+        && !all.iter().any(|record| record.header.sides.is_some());
     is_one.then_some(all)
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::figures::curves::Overtaking;
 use crate::figures::grade::Graded;
-use crate::figures::{Figure, Figures, Outcome, grouped, ratio};
+use crate::figures::{Figure, Figures, Outcome, grouped, ratio, unique};
 
 /// Tables and curves of some figures, in the plan's order.
 #[derive(Debug)]
@@ -20,8 +20,8 @@ pub(crate) struct Tables<'a> {
 pub(crate) struct Table<'a> {
     pub(crate) title: &'a str,
     pub(crate) metric: &'a Metric,
-    /// Headings of the columns, and whether each is a further one, of another metric.
-    pub(crate) columns: Vec<(&'a str, bool)>,
+    /// Headings of the columns, and what each shows.
+    pub(crate) columns: Vec<(&'a str, &'a Metric)>,
     pub(crate) rows: Vec<TableRow<'a>>,
 }
 
@@ -66,11 +66,11 @@ impl<'a> Tables<'a> {
     pub(crate) fn of(figures: &'a Figures<'a>) -> Self {
         let mut all = Tables { tables: Vec::new(), curves: Vec::new() };
         let sections =
-            figures.iter().map(|f| ((&f.key.section, f.swept().map(|(over, _)| over)), f));
+            figures.iter().map(|f| ((&f.place().section, f.swept().map(|(over, _)| over)), f));
         for ((_, over), figures) in grouped(sections) {
             match over {
                 None => all.tables.push(Table::of(&figures)),
-                Some(over) => all.curves.push(Curve::of(over, &figures)),
+                Some(over) => all.curves.push(Curve::of(over.to_owned(), &figures)),
             }
         }
         all
@@ -79,25 +79,25 @@ impl<'a> Tables<'a> {
 
 impl<'a> Table<'a> {
     fn of(figures: &[&'a Figure<'a>]) -> Self {
-        let columns = grouped(figures.iter().map(|f| (f.key.column.as_str(), f.runs.is_further())));
-        let columns: Vec<(&str, bool)> = columns.iter().map(|(name, is)| (*name, is[0])).collect();
+        let columns = figures.iter().map(|f| (f.place().column.as_str(), f.metric()));
+        let columns: Vec<(&str, &Metric)> = unique(columns);
         let mut rows = Vec::new();
-        for (name, figures) in grouped(figures.iter().map(|f| (f.key.row.as_str(), *f))) {
-            let cell = |column: &str| figures.iter().find(|f| f.key.column == column).copied();
+        for (name, figures) in grouped(figures.iter().map(|f| (f.place().row.as_str(), *f))) {
+            let cell = |column: &str| figures.iter().find(|f| f.place().column == column).copied();
             rows.push(TableRow {
                 name,
-                baseline: figures[0].runs.place.case.baseline.as_deref(),
-                versus: figures[0].runs.place.case.versus.as_deref(),
+                baseline: figures[0].runs.row.ties.baseline.as_deref(),
+                versus: figures[0].runs.row.ties.versus.as_deref(),
                 cells: columns.iter().map(|(column, _)| cell(column)).collect(),
             });
         }
-        let metric = &figures[0].runs.place.section.metric;
-        Table { title: &figures[0].key.section, metric, rows, columns }
+        let metric = &figures[0].runs.row.place.metric;
+        Table { title: &figures[0].place().section, metric, rows, columns }
     }
 
     /// What its figures are; of everyday work no tasks run.
     pub(crate) fn label(&self) -> String {
-        let is_everyday = |figure: &Figure<'_>| figure.runs.place.case.everyday;
+        let is_everyday = |figure: &Figure<'_>| figure.runs.row.ties.everyday;
         if *self.metric == Metric::Task && self.figures().all(is_everyday) {
             return "time per operation".to_owned();
         }
@@ -115,9 +115,9 @@ impl<'a> Curve<'a> {
         let metric = figures[0].metric();
         let is_time =
             matches!(metric, Metric::Hop | Metric::Task | Metric::Iteration | Metric::Samples(_));
-        let series = grouped(figures.iter().map(|f| (f.key.name(), *f)));
+        let series = grouped(figures.iter().map(|f| (f.place().name(), *f)));
         Curve {
-            title: &figures[0].key.section,
+            title: &figures[0].place().section,
             metric,
             overtakings: if is_time { overtakings(figures) } else { Vec::new() },
             over,
@@ -129,8 +129,8 @@ impl<'a> Curve<'a> {
 /// Compares the series of each column.
 fn overtakings(figures: &[&Figure<'_>]) -> Vec<Overtaking> {
     let mut found = Vec::new();
-    for (_, figures) in grouped(figures.iter().map(|f| (&f.key.column, *f))) {
-        let rows = grouped(figures.iter().map(|f| (f.key.name(), *f)));
+    for (_, figures) in grouped(figures.iter().map(|f| (&f.place().column, *f))) {
+        let rows = grouped(figures.iter().map(|f| (f.place().name(), *f)));
         for (place, (name, own)) in rows.iter().enumerate() {
             for (other_name, other) in &rows[place + 1..] {
                 // What two kinds of threads cost is no news, nor what two placements do.
@@ -146,14 +146,17 @@ fn overtakings(figures: &[&Figure<'_>]) -> Vec<Overtaking> {
 
 /// What the processes of a series claim of their hops.
 fn claim(series: &[&Figure<'_>]) -> Option<Claim> {
-    series.iter().flat_map(|figure| &figure.runs.whole).find_map(|run| run.row.claim)
+    series
+        .iter()
+        .flat_map(|figure| &figure.runs.whole)
+        .find_map(|run| Some(run.said.as_ref()?.claim))
 }
 
 /// Ratios of two series, round by round, at each x at which no process of either failed.
 fn ratios(own: &[&Figure<'_>], other: &[&Figure<'_>]) -> Vec<(u64, Graded)> {
     let ratios = own.iter().filter_map(|figure| {
-        let x = figure.key.x?;
-        let other = other.iter().find(|other| other.key.x == Some(x))?;
+        let x = figure.place().x?;
+        let other = other.iter().find(|other| other.place().x == Some(x))?;
         let is_whole = figure.reading()?.failed == 0 && other.reading()?.failed == 0;
         Some((x, ratio(figure, other).filter(|_| is_whole)?))
     });
@@ -162,7 +165,7 @@ fn ratios(own: &[&Figure<'_>], other: &[&Figure<'_>]) -> Vec<(u64, Graded)> {
 
 impl<'a> Series<'a> {
     fn new(name: String, figures: &[&'a Figure<'a>]) -> Self {
-        let points = figures.iter().filter_map(|figure| Some((figure.key.x?, *figure)));
+        let points = figures.iter().filter_map(|figure| Some((figure.place().x?, *figure)));
         let points: Vec<(u64, &Figure<'_>)> = points.collect();
         let mut ratios: Vec<(u64, Graded)> = Vec::new();
         if let [(_, first), others @ ..] = &points[..] {

@@ -18,19 +18,17 @@ fn renamed(title: impl Fn(usize, &str) -> String, row: impl Fn(&str) -> String) 
     let text = fs::read_to_string(FIXTURE).unwrap();
     let (header, processes) = text.split_once('\n').unwrap();
     let mut header: Value = serde_json::from_str(header).unwrap();
-    let plan = &mut header["plan"];
-    let mut titles = Vec::new();
-    for (place, section) in plan["sections"].as_array_mut().unwrap().iter_mut().enumerate() {
-        let old = section["title"].as_str().unwrap().to_owned();
-        section["title"] = title(place, &old).into();
-        titles.push((old, section["title"].clone()));
-    }
-    for case in plan["cases"].as_array_mut().unwrap() {
-        let (_, new) = titles.iter().find(|(old, _)| case["section"] == **old).unwrap();
-        case["section"] = new.clone();
-        for key in ["row", "baseline", "versus", "answer"] {
-            if let Some(name) = case[key].as_str() {
-                case[key] = row(name).into();
+    let mut titles: Vec<String> = Vec::new();
+    for line in header["rows"].as_array_mut().unwrap() {
+        let old = line["section"].as_str().unwrap().to_owned();
+        let place = titles.iter().position(|title| *title == old).unwrap_or_else(|| {
+            titles.push(old.clone());
+            titles.len() - 1
+        });
+        line["section"] = title(place, &old).into();
+        for key in ["/row", "/ties/baseline", "/ties/versus", "/ties/answer"] {
+            if let Some(name) = line.pointer_mut(key) {
+                *name = row(name.as_str().unwrap()).into();
             }
         }
     }

@@ -173,5 +173,5 @@ fn a_traceback_is_told_by_its_cause_and_kept_whole() {
     assert_eq!(run.stderr.lines().count(), 1, "{run}");
     let run = house.switchcost(&format!("stat --iters 4 --format json {BAD}")).finish().expect(1);
     let report: Value = serde_json::from_str(run.line()).unwrap();
-    assert_eq!(report["process"]["stderr"].as_str().map(|words| words.lines().count()), Some(5));
+    assert_eq!(report["trial"]["stderr"].as_str().map(|words| words.lines().count()), Some(5));
 }

@@ -21,7 +21,7 @@ fn records(with: &str) -> String {
         let mut value: Value = serde_json::from_str(line).unwrap();
         match place {
             0 => value["machine"]["cpu_model"] = format!("CPU{with}").into(),
-            6 => value["error"] = format!("no luck{with}").into(),
+            3 => value["error"] = format!("no luck{with}").into(),
             _ => {}
         }
         format!("{value}\n")
@@ -42,7 +42,8 @@ fn results_are_shown_as_plain_text() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("a.jsonl"), records(HOSTILE)).unwrap();
-    fs::write(path("none.jsonl"), "{\"schema\":3,\"kind\":\"\u{9b}\u{202e}\"}\n").unwrap();
+    fs::write(path("none.jsonl"), "{\"schema\":4,\"kind\":\"run\",\"id\":\"\u{9b}\u{202e}\"}\n")
+        .unwrap();
     let run = |flags: &str| switchcost(flags).folder(folder.path()).finish();
     for flags in [
         "report a.jsonl",

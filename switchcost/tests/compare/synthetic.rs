@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use contract::message::Distribution;
-use record::{Build, Case, Machine, Metric, Plan, Process, Record, Run, Samples, Section};
+use record::{Build, Machine, Place, Record, Row, Run, Samples, Trial};
 use switchcost::figures::Figures;
-use switchcost::figures::finding::{Finding, Row};
+use switchcost::figures::finding::{Compared, Finding};
 use switchcost::figures::verdict::{MARGIN, Verdict};
 use switchcost::render::{self, Format, Found};
 use switchcost::views::comparison::Comparison;
@@ -47,29 +47,25 @@ fn samples(mean: f64) -> Samples {
 
 /// The header of a run with so many cases.
 pub(crate) fn header(cases: u32) -> Run {
-    let section = Section {
-        title: "What a switch costs".to_owned(),
-        metric: Metric::Hop,
-        ..Section::default()
-    };
-    let mut plan = Plan::default();
-    for case in 0..cases {
-        let case =
-            Case { section: section.title.clone(), row: format!("case {case}"), ..Case::default() };
-        plan.put(&section, &case);
-    }
-    Run {
-        id: 0,
-        started: 0,
-        ..Run::begin(String::new(), 1, Machine::default(), Build::default(), plan)
-    }
+    let rows = (0..cases).map(|case| {
+        let (section, row) = ("What a switch costs".to_owned(), format!("case {case}"));
+        let mut row = Row { place: Place { section, row, ..Place::default() }, ..Row::default() };
+        row.command.program = "synthetic".to_owned();
+        row
+    });
+    let (machine, build) = (Machine::default(), Build::default());
+    Run { id: 0, started: 0, ..Run::begin(String::new(), 1, machine, build, rows.collect()) }
 }
 
 /// A process of one hop in one case of a plan.
 pub(crate) fn process(header: &Arc<Run>, case: u32, round: u32, hop: f64) -> Record {
-    let row = record::Row { case, hops: Some(1), ..record::Row::of("synthetic", Vec::new()) };
-    let process = Process { round, samples: Some(samples(hop)), ..Process::begin() };
-    Record { header: header.clone(), row: Arc::new(row), group: None, process }
+    let said = serde_json::json!({
+        "contract": 1, "program": "synthetic", "version": "1", "tasks": 1, "hops": 1, "claim": "no-switch",
+        "passes": [],
+    });
+    let said = Arc::new(serde_json::from_value(said).unwrap());
+    let trial = Trial { row: case, round, samples: Some(samples(hop)), ..Trial::begin() };
+    Record { header: header.clone(), said: Some(said), group: None, trial }
 }
 
 /// The same in a run of a dozen cases.
@@ -77,11 +73,15 @@ pub(crate) fn record(case: u32, round: u32, hop: f64) -> Record {
     process(&Arc::new(header(12)), case, round, hop)
 }
 
-/// Changes the header of one record, with its section and its case.
-pub(crate) fn edit(record: &mut Record, change: impl FnOnce(&mut Run, usize)) {
-    let mut run = Run::clone(&record.header);
-    change(&mut run, record.row.case as usize);
-    record.header = Arc::new(run);
+/// The header of one record, to change it.
+pub(crate) fn header_of(record: &mut Record) -> &mut Run {
+    Arc::make_mut(&mut record.header)
+}
+
+/// The row of one record, to change it.
+pub(crate) fn row_of(record: &mut Record) -> &mut Row {
+    let row = record.trial.row as usize;
+    &mut header_of(record).rows[row]
 }
 
 /// A file of so many cases and rounds, in which case `k` takes about `(k + 1) · 500` ns.
@@ -101,7 +101,7 @@ pub(crate) fn centre(case: u32) -> f64 {
 /// Gives each run of a file a mean of its own.
 pub(crate) fn draw(file: &mut [Record], mut mean: impl FnMut(u32) -> f64) {
     for record in file {
-        record.process.samples = Some(samples(mean(record.row.case)));
+        record.trial.samples = Some(samples(mean(record.trial.row)));
     }
 }
 
@@ -127,7 +127,8 @@ pub(crate) fn verdicts(comparison: &Comparison) -> Vec<Verdict> {
 
 /// Names of the rows that are worse by more than `limit`.
 pub(crate) fn worse_than(comparison: &Comparison, limit: f64) -> Vec<&str> {
-    let is_worse = |row: &&Row| row.findings.iter().any(|finding| finding.is_worse_than(limit));
+    let is_worse =
+        |row: &&Compared| row.findings.iter().any(|finding| finding.is_worse_than(limit));
     comparison.rows.iter().filter(is_worse).map(|row| row.name.as_str()).collect()
 }
 

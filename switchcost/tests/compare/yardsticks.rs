@@ -1,13 +1,11 @@
 //! That a machine which has changed is not taken for a program that has, on files of which the truth is
 //! known.
 
-use std::sync::Arc;
-
-use record::{Also, Metric, Quantity, Record};
+use record::{Also, Cpus, Metric, Quantity, Record};
 use switchcost::figures::verdict::{MARGIN, Reason, Verdict};
 use switchcost::views::comparison::Comparison;
 
-use super::synthetic::{Noise, edit, findings, pair, record, verdicts, worse_than};
+use super::synthetic::{Noise, findings, pair, record, row_of, verdicts, worse_than};
 
 /// Two cases of which the second depends on the machine alone; both times are multiplied.
 fn with_yardstick(own: f64, yardstick: f64) -> Vec<Record> {
@@ -19,11 +17,11 @@ fn with_yardstick(own: f64, yardstick: f64) -> Vec<Record> {
         .collect();
     for record in &mut records {
         let rate = Also { name: "rate".to_owned(), metric: Metric::Rate };
-        edit(record, |run, case| {
-            run.plan.cases[case].yardstick = case == 1;
-            run.plan.sections[0].also = vec![rate];
-        });
-        Arc::make_mut(&mut record.row).cpus = Some("0".to_owned());
+        let is_yardstick = record.trial.row == 1;
+        let row = row_of(record);
+        row.ties.yardstick = is_yardstick;
+        row.also = vec![rate];
+        row.command.setting.cpus = Some(Cpus::List(vec![0]));
     }
     records
 }
@@ -61,8 +59,8 @@ fn what_the_machine_may_have_done_is_no_verdict() {
 #[test]
 fn a_yardstick_of_another_program_tells_nothing_of_the_machine() {
     let (old, mut new) = (with_yardstick(1.0, 1.0), with_yardstick(1.1, 1.1));
-    for record in new.iter_mut().filter(|record| record.row.case == 1) {
-        Arc::make_mut(&mut record.row).program += "-of-the-next-edition";
+    for record in new.iter_mut().filter(|record| record.trial.row == 1) {
+        row_of(record).command.program += "-of-the-next-edition";
     }
     assert_eq!(verdicts(&pair(&old, &new))[0].in_full(Quantity::Time), "slower");
 }
@@ -96,8 +94,10 @@ fn drifting(noise: &mut Noise, own: f64, drift: f64, other: f64) -> Vec<Record> 
         }
     }
     for record in &mut records {
-        edit(record, |run, case| run.plan.cases[case].yardstick = case > 0);
-        Arc::make_mut(&mut record.row).cpus = Some("0".to_owned());
+        let is_yardstick = record.trial.row > 0;
+        let row = row_of(record);
+        row.ties.yardstick = is_yardstick;
+        row.command.setting.cpus = Some(Cpus::List(vec![0]));
     }
     records
 }

@@ -86,8 +86,8 @@ fn events_that_a_sandbox_denies_are_absent_with_the_reason() {
     let run = run.flags("stat --counters --iters 4 --format json ./one-thread-brigade");
     let run = run.folder(house.folder()).finish();
     let answer: Value = serde_json::from_str(run.expect(0).line()).unwrap();
-    assert_eq!(answer["process"]["samples"]["count"], 4);
-    let counters = &answer["process"]["counters"];
+    assert_eq!(answer["trial"]["samples"]["count"], 4);
+    let counters = &answer["trial"]["counters"];
     assert_eq!(counters["events"], json!({}), "{counters}");
     let of_threads = &counters["absent"][0];
     assert_eq!(of_threads["events"][0], "context_switches", "{counters}");

@@ -37,11 +37,11 @@ fn programs_measure_without_proc() {
 const OF_PROC: [&str; 7] = [
     "/run/machine/kernel_release",
     "/run/machine/load_average",
-    "/process/usage",
-    "/process/memory/held/resident",
-    "/process/memory/before/system_slab",
-    "/process/slices/0/4",
-    "/process/counters/reads",
+    "/trial/usage",
+    "/trial/memory/held/resident",
+    "/trial/memory/before/system_slab",
+    "/trial/slices/0/4",
+    "/trial/counters/reads",
 ];
 
 #[test]
@@ -55,7 +55,7 @@ fn what_proc_would_tell_is_absent_and_not_zero() {
         let run = run.folder(house.folder()).finish();
         let run = run.expect(0);
         let answer: Value = serde_json::from_str(run.line()).unwrap();
-        assert_eq!(answer["process"]["samples"]["count"], 4, "{run}");
+        assert_eq!(answer["trial"]["samples"]["count"], 4, "{run}");
         for path in OF_PROC {
             let value = answer.pointer(path).filter(|value| !value.is_null());
             assert_eq!(value.is_some(), is_told, "{path}: {run}");

@@ -55,10 +55,10 @@ fn an_answer_names_the_schedulers_of_its_tasks() {
     for view in views(&records) {
         assert!(view.replace("&#39;", "'").contains(two), "{view}");
     }
-    for runtime in
-        records.iter_mut().filter_map(|record| Arc::make_mut(&mut record.row).runtime.as_mut())
-    {
-        runtime.flavor = "one-page".to_owned();
+    for said in records.iter_mut().filter_map(|record| record.said.as_mut()) {
+        if let Some(runtime) = &mut Arc::make_mut(said).runtime {
+            runtime.flavor = "one-page".to_owned();
+        }
     }
     for view in views(&records) {
         let view = view.replace("&#39;", "'");
@@ -86,8 +86,10 @@ fn what_should_not_have_been_measured_or_pooled_comes_first() {
 #[test]
 fn a_figure_that_its_counters_contradict_is_marked_in_the_answer() {
     let mut records = committed(QUIET);
-    for record in records.iter_mut().filter(|record| record.row.program == "thread-brigade") {
-        if let Some(usage) = &mut record.process.usage {
+    for record in
+        records.iter_mut().filter(|record| record.row().command.program == "thread-brigade")
+    {
+        if let Some(usage) = &mut record.trial.usage {
             (usage.voluntary_switches, usage.involuntary_switches) = (0, 0);
         }
     }
@@ -118,9 +120,11 @@ fn several_sessions_of_a_machine_are_its_samples() {
     let sessions = |count: u64| {
         let session = |id: u64| {
             let mut records = with_header(QUIET, |run| run.id = id);
-            records.iter_mut().for_each(|record| record.process.run = id);
-            for record in records.iter_mut().filter(|r| r.row.program.starts_with("thread")) {
-                for slice in &mut record.process.slices {
+            records.iter_mut().for_each(|record| record.trial.run = id);
+            for record in
+                records.iter_mut().filter(|r| r.row().command.program.starts_with("thread"))
+            {
+                for slice in &mut record.trial.slices {
                     slice.total += slice.total * id / 50;
                 }
             }
@@ -157,9 +161,11 @@ fn a_new_answer_names_earlier_ones_of_its_folder() {
 fn a_row_without_figures_is_named_with_its_reason() {
     let mut records = committed(QUIET);
     let whole = answer(&records);
-    for record in records.iter_mut().filter(|record| record.row.program == "thread-brigade") {
-        record.process.samples = None;
-        record.process.error = Some("no descriptor is left".to_owned());
+    for record in
+        records.iter_mut().filter(|record| record.row().command.program == "thread-brigade")
+    {
+        record.trial.samples = None;
+        record.trial.error = Some("no descriptor is left".to_owned());
     }
     let text = answer(&records);
     let lines = text.replace('\n', " ");
@@ -202,7 +208,9 @@ fn sentences_have_the_marks_of_their_figures() {
 /// Records of which some rows lack one round more than others have no interval.
 fn without_intervals() -> Vec<Record> {
     let mut records = committed(QUIET);
-    records.retain(|record| record.round < 3 + u32::from(record.row.program.starts_with("thread")));
+    records.retain(|record| {
+        record.round < 3 + u32::from(record.row().command.program.starts_with("thread"))
+    });
     records
 }
 

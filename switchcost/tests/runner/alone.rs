@@ -24,7 +24,7 @@ fn programs_beside_the_runner_are_run() {
     let run = |flags: &str| Run::of(&runner).folder(folder.path()).flags(flags).finish();
     let stat = run("stat --format json --iters 4 thread-brigade --tasks 2").expect(0);
     let report: Value = serde_json::from_str(stat.line()).unwrap();
-    assert_eq!(report["row"]["program"], "thread-brigade", "{stat}");
+    assert_eq!(report["run"]["rows"][0]["command"]["program"], "thread-brigade", "{stat}");
     run("stat thread-brigade --no-such-flag").expect(1).expect_complaint(&["--no-such-flag"]);
 }
 

@@ -162,7 +162,7 @@ fn what_is_no_result_is_told_by_its_line() {
     lines.push(lines[0][..lines[0].len() / 2].to_owned());
     fs::write(house.out(), lines.join("\n")).unwrap();
     let report = switchcost("report").arg(house.out()).finish().expect(0);
-    let report = report.expect_complaint(&["line 2", "line 8"]);
+    let report = report.expect_complaint(&["line 2", "line 6"]);
     assert_eq!(report.stdout, run.stdout);
     for (text, word) in [("", "empty"), ("nonsense\n", "line 1"), ("{\"schema\":1}\n", "line 1")] {
         fs::write(house.out(), text).unwrap();

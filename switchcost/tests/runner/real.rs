@@ -1,5 +1,6 @@
 //! The verbs with the programs themselves, as small as can be.
 
+use record::Command;
 use serde_json::Value;
 use switchcost::measure::probe;
 use switchcost::plan::BUILT_IN;
@@ -125,18 +126,17 @@ fn each_case_of_each_built_in_plan_is_understood_by_its_program() {
     let mut faults = Vec::new();
     let mut asked = 0;
     for plan in BUILT_IN {
-        for case in plan.plan().unwrap().cases() {
+        for row in plan.plan().unwrap().rows() {
+            let Command { program, flags, setting } = &row.command;
             // The programs in Go are elsewhere.
-            if !programs::PROGRAMS.contains(&case.program.as_str()) {
+            if !programs::PROGRAMS.contains(&program.as_str()) {
                 continue;
             }
             asked += 1;
-            if let Err(e) =
-                probe::describe(&folder.join(&case.program).into(), &case.flags, &case.setting)
-            {
+            if let Err(e) = probe::describe(&folder.join(program).into(), flags, setting) {
                 let e = format!("{e:#}");
                 if e.contains("has no flag") || e.contains("invalid value") {
-                    faults.push(format!("{}: {}: {e}", plan.name, case.command()));
+                    faults.push(format!("{}: {program} {}: {e}", plan.name, flags.join(" ")));
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::process::Run;
@@ -161,27 +161,26 @@ impl House {
     }
 }
 
-/// Processes of a results file, each with the fields of its row and of its group.
+/// Trials of a results file, each with its place and its command.
 pub(crate) fn processes(text: &str) -> Vec<Value> {
-    let mut processes = Vec::new();
-    let mut shared: HashMap<String, Map<String, Value>> = HashMap::new();
+    let mut trials = Vec::new();
+    let mut headers: HashMap<u64, Value> = HashMap::new();
     for line in text.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
-        let name = |kind: &str, line: &Value| format!("{kind} {} of {}", line[kind], line["run"]);
         match line["kind"].as_str().unwrap() {
-            "process" => {
-                let mut fields = shared[&name("row", &line)].clone();
-                fields.extend(shared.get(&name("group", &line)).cloned().unwrap_or_default());
-                fields.extend(line.as_object().unwrap().clone());
-                processes.push(Value::Object(fields));
+            "run" => drop(headers.insert(line["id"].as_u64().unwrap(), line)),
+            "trial" => {
+                let header = &headers[&line["run"].as_u64().unwrap()];
+                let row = &header["rows"][line["row"].as_u64().unwrap() as usize];
+                let objects = [row, &row["command"], &line].map(|part| part.as_object().unwrap());
+                let fields = objects.into_iter().flatten();
+                let fields = fields.map(|(name, value)| (name.clone(), value.clone()));
+                trials.push(Value::Object(fields.collect()));
             }
-            "run" => {}
-            kind => {
-                shared.insert(name(kind, &line), line.as_object().unwrap().clone());
-            }
+            _ => {}
         }
     }
-    processes
+    trials
 }
 
 /// Makes a script that can be run, in the place of whatever had the name.

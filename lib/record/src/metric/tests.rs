@@ -1,14 +1,20 @@
 use std::sync::Arc;
 
+use contract::message::Description;
 use serde_json::json;
 
 use super::*;
-use crate::{Build, Machine, Plan, Process, Record, Row, Run};
+use crate::{Build, Machine, Record, Row, Run, Trial};
 
-fn of(row: Row, process: Process) -> Record {
+/// A trial of a program that says this of its command line.
+fn of(said: Option<Description>, trial: Trial) -> Record {
     let machine = Machine { cpus_online: Some("0-3".to_owned()), ..Machine::default() };
-    let run = Run::begin(String::new(), 1, machine, Build::default(), Plan::default());
-    Record { header: Arc::new(run), row: Arc::new(row), group: None, process }
+    let run = Run::begin(String::new(), 1, machine, Build::default(), vec![Row::default()]);
+    Record { header: Arc::new(run), said: said.map(Arc::new), group: None, trial }
+}
+
+fn said(record: &mut Record) -> &mut Description {
+    Arc::make_mut(record.said.as_mut().unwrap())
 }
 
 /// A process whose every field has a value of its own, so that no figure comes out right by chance.
@@ -19,8 +25,8 @@ fn record(tasks: u64, tokens: u64) -> Record {
             "system_slab": 3 * kernel, "peak_resident": 9_000_000, "peak_virtual": 40_000_000,
         })
     };
-    let process = json!({
-        "kind": "process", "run": 1, "row": 0, "round": 0, "started": 0,
+    let trial = json!({
+        "kind": "trial", "run": 1, "row": 0, "round": 0, "started": 0,
         "samples": {
             "count": 40, "mean": 12_000.0, "stddev": 10.0, "min": 11_000, "p50": 11_900,
             "p90": 12_100, "p99": 12_500, "max": 13_000,
@@ -37,14 +43,11 @@ fn record(tasks: u64, tokens: u64) -> Record {
                 "p99": 102, "max": 104},
         },
     });
-    let row = Row {
-        tasks: Some(tasks),
-        tokens,
-        hops: Some((tasks + 1) * tokens),
-        bytes: Some(3 << 20),
-        ..Row::of("p", Vec::new())
-    };
-    of(row, serde_json::from_value(process).unwrap())
+    let said = json!({
+        "contract": 1, "program": "p", "version": "1", "tasks": tasks, "tokens": tokens,
+        "hops": (tasks + 1) * tokens, "bytes": 3 << 20, "claim": "no-switch", "passes": [],
+    });
+    of(Some(serde_json::from_value(said).unwrap()), serde_json::from_value(trial).unwrap())
 }
 
 /// The figure of a process that took no turns.
@@ -110,7 +113,7 @@ fn each_metric_has_its_figure() {
             assert!((figure * divisor - 12_000.0).abs() < 1e-9, "{name}");
         }
         // What a process does not have is no figure.
-        let nothing = of(Row::of("p", Vec::new()), Process::default());
+        let nothing = of(None, Trial::default());
         assert_eq!(self::figure(&metric, &nothing), None, "{name}");
     }
     for text in ["", "hops", "extra.echo", "extra..p99", "extra.echo.p99.9", "samples.p1"] {
@@ -121,8 +124,8 @@ fn each_metric_has_its_figure() {
 #[test]
 fn chains_and_round_trips_are_counted_with_the_tokens() {
     let mut record = record(4, 2);
-    let row = Arc::make_mut(&mut record.row);
-    (row.chains, row.trips, row.hops) = (6, 5, Some(300));
+    let description = said(&mut record);
+    (description.chains, description.trips, description.hops) = (6, 5, Some(300));
     for (metric, expected) in [
         (Metric::Hop, 12_000.0 / 300.0),
         (Metric::Message, 12_000.0 / 60.0),
@@ -136,19 +139,19 @@ fn chains_and_round_trips_are_counted_with_the_tokens() {
         let figure = figure(&metric, &record).unwrap();
         assert!((figure / expected - 1.0).abs() < 1e-12, "{metric}: {figure}");
     }
-    Arc::make_mut(&mut record.row).hops = None;
+    said(&mut record).hops = None;
     // Without hops, of the tasks.
     assert_eq!(figure(&Metric::Switches, &record), Some(960.0 / 160.0));
     let mut one = self::record(1, 1);
     assert_eq!(figure(&Metric::RoundTrip, &one), Some(12_000.0));
-    Arc::make_mut(&mut one.row).chains = 3;
+    said(&mut one).chains = 3;
     assert_eq!(figure(&Metric::RoundTrip, &one), None);
 }
 
 #[test]
 fn iterations_of_no_length_have_no_rate_and_no_share_of_any_cpu() {
     let mut record = record(1, 1);
-    record.process.samples.as_mut().unwrap().distribution.mean = 0.0;
+    record.trial.samples.as_mut().unwrap().distribution.mean = 0.0;
     for metric in [Metric::Rate, Metric::Throughput, Metric::CpuShare] {
         assert_eq!(figure(&metric, &record), None, "{metric}");
     }
@@ -164,7 +167,7 @@ fn a_percentile_takes_samples_beyond_it() {
         ("samples.p99.9", 10_000),
     ] {
         for (count, is_there) in [(fewest - 1, false), (fewest, true)] {
-            record.process.samples = Samples::of(&vec![7; count]);
+            record.trial.samples = Samples::of(&vec![7; count]);
             assert_eq!(figure(&metric.parse().unwrap(), &record).is_some(), is_there, "{metric}");
         }
     }

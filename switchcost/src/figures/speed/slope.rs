@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::Record;
+use record::{Place, Record, Side};
 
 /// Share of the residuals that is left out at each end of a fit: slices with a pause of their own.
 const TRIM: f64 = 0.05;
@@ -26,9 +26,6 @@ const STEEPEST: f64 = 2.0;
 /// Round of a run.
 pub(crate) type Round = (u64, u64, u32);
 
-/// A case of a plan, in all runs: section, row, column and the swept value.
-pub(crate) type Case<'a> = (&'a str, &'a str, &'a str, Option<u64>);
-
 /// A slice as the fit sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
@@ -40,10 +37,11 @@ pub(crate) struct Look {
 }
 
 /// A process as the fit sees it.
-pub(crate) struct Process<'a> {
+pub(crate) struct Process {
     pub(crate) index: usize,
-    pub(crate) case: Case<'a>,
-    pub(crate) group: (bool, bool),
+    /// Its place on the first side: what the sides run depends on the speed alike.
+    pub(crate) place: Place,
+    pub(crate) side: Side,
     pub(crate) round: Round,
     pub(crate) cpus: usize,
     /// All slices, and those that count.
@@ -68,13 +66,13 @@ pub(crate) struct Slope {
 }
 
 /// The cap that leaves the least of the times of programs with so many CPUs unexplained.
-pub(crate) fn cap(processes: &[Process<'_>], cpus: usize) -> f64 {
-    let own: Vec<&Process<'_>> = processes.iter().filter(|process| process.cpus == cpus).collect();
+pub(crate) fn cap(processes: &[Process], cpus: usize) -> f64 {
+    let own: Vec<&Process> = processes.iter().filter(|process| process.cpus == cpus).collect();
     let all: Vec<f64> = own.iter().flat_map(|p| &p.looks).map(|look| look.x).collect();
     let highest = stats::quantile(&all, 0.99).unwrap_or(0.0);
-    let mut cases: BTreeMap<Case<'_>, Vec<&Process<'_>>> = BTreeMap::new();
+    let mut cases: BTreeMap<&Place, Vec<&Process>> = BTreeMap::new();
     for process in own {
-        cases.entry(process.case).or_default().push(process);
+        cases.entry(&process.place).or_default().push(process);
     }
     let unexplained = |cap: &f64| -> f64 {
         let fits = cases.values().filter_map(|own| Fit::of(own, *cap));
@@ -97,7 +95,7 @@ struct Fit {
 
 impl Fit {
     /// `None` if the speed did not change.
-    fn of(own: &[&Process<'_>], cap: f64) -> Option<Self> {
+    fn of(own: &[&Process], cap: f64) -> Option<Self> {
         let mut points: Vec<(f64, f64, Round)> = Vec::new();
         for process in own {
             let xs: Vec<f64> = process.looks.iter().map(|look| look.x.min(cap)).collect();
@@ -146,15 +144,15 @@ impl Fit {
 
 /// Slopes of all cases: each drawn towards their mean as far as it is unsure.
 pub(crate) fn slopes<'a>(
-    processes: &[Process<'a>],
+    processes: &'a [Process],
     caps: &BTreeMap<usize, f64>,
-) -> BTreeMap<Case<'a>, Slope> {
+) -> BTreeMap<&'a Place, Slope> {
     let (prior, spread) = SLOPES;
-    let mut cases: BTreeMap<Case<'a>, Vec<&Process<'a>>> = BTreeMap::new();
+    let mut cases: BTreeMap<&'a Place, Vec<&Process>> = BTreeMap::new();
     for process in processes {
-        cases.entry(process.case).or_default().push(process);
+        cases.entry(&process.place).or_default().push(process);
     }
-    let fits: BTreeMap<Case<'a>, Option<Fit>> = cases
+    let fits: BTreeMap<&'a Place, Option<Fit>> = cases
         .iter()
         .map(|(case, own)| {
             let is_corrected = own[0].cpus > 0;
@@ -173,7 +171,7 @@ pub(crate) fn slopes<'a>(
             *mean_by_round.entry(*round).or_default() += weight(fit) / weights * share;
         }
     }
-    let slope = |case: Case<'a>, fit: Option<Fit>| {
+    let slope = |case: &'a Place, fit: Option<Fit>| {
         if cases[&case][0].cpus == 0 {
             return Slope::default();
         }

@@ -12,7 +12,7 @@ fn slice(total: u64, before: u32, after: u32) -> Slice {
 
 fn of(slices: Vec<Slice>) -> Record {
     let mut record = testing::record("p", 9, &[100; 9]);
-    record.process.slices = slices;
+    record.trial.slices = slices;
     record
 }
 
@@ -39,7 +39,7 @@ fn slices_whose_time_others_had_do_not_count() {
     }
     // A twin does not count as a round of the row itself.
     let mut twin = quiet;
-    std::sync::Arc::make_mut(&mut twin.row).twin = true;
+    Arc::make_mut(&mut twin.header).rows[0].place.side = Side::Twin;
     let records = [of(vec![stolen]), twin];
     assert!(correct(&records).timed.iter().all(|timed| timed.iteration().is_some()));
 }
@@ -58,9 +58,9 @@ fn simulated(rng: &mut fastrand::Rng, flips: [f64; 2]) -> Vec<Record> {
         f64::from(u8::from(is_slow))
     };
     let models = ROWS.map(|(row, _)| {
-        let case = record::Case { row: row.to_owned(), ..record::Case::default() };
-        let Record { row, process, .. } = of(Vec::new());
-        testing::in_case(record::Metric::Hop, case, (*row).clone(), process)
+        let mut record = of(Vec::new());
+        Arc::make_mut(&mut record.header).rows[0].place.row = row.to_owned();
+        record
     });
     let mut records = Vec::new();
     for round in 0..12 {
@@ -83,7 +83,7 @@ fn simulated(rng: &mut fastrand::Rng, flips: [f64; 2]) -> Vec<Record> {
         }
         for (model, slices) in models.iter().zip(slices) {
             let mut record = model.clone();
-            (record.process.run, record.process.round, record.process.slices) = (1, round, slices);
+            (record.trial.run, record.trial.round, record.trial.slices) = (1, round, slices);
             records.push(record);
         }
     }
@@ -100,7 +100,7 @@ fn intervals_hold_the_quiet_ratio_as_often_as_they_say() {
             let records = simulated(&mut rng, flips);
             let timed = correct(&records).timed;
             let of = |row: &str, time: fn(&Timed<'_>) -> Option<f64>| -> Vec<f64> {
-                let own = timed.iter().filter(|t| t.record.place().unwrap().case.row == row);
+                let own = timed.iter().filter(|t| t.record.row().place.row == row);
                 own.filter_map(time).collect()
             };
             let [slow, quick] =
@@ -140,7 +140,7 @@ fn a_process_that_sleeps_follows_no_speed() {
     let elapsed = (samples.mean * samples.count as f64) as u64;
     for (share, is_corrected) in [(0.2, false), (0.9, true)] {
         let user_ns = (share * elapsed as f64) as u64;
-        record.process.usage = Some(contract::message::Usage { user_ns, ..Default::default() });
+        record.trial.usage = Some(contract::message::Usage { user_ns, ..Default::default() });
         let records = [record.clone()];
         let timed = correct(&records).timed;
         let correction = timed[0].corrected.as_ref().unwrap().correction;

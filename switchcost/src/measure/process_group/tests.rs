@@ -1,10 +1,10 @@
 use std::path::PathBuf;
 
+use observe::affinity;
+use record::{Cpus, Setting};
+
 use super::super::launch;
 use super::*;
-use crate::plan::Case;
-use crate::plan::scheduling::Cpus;
-use crate::plan::setting::Setting;
 
 fn sh(script: &str, setting: &Setting) -> ProcessGroup {
     let args = ["-c".to_owned(), script.to_owned()];
@@ -32,10 +32,10 @@ fn a_line_without_end_is_refused() {
 }
 
 #[test]
-fn a_pinned_case_runs_on_one_cpu() {
-    let allowed = Cpus::allowed().unwrap();
-    let setting = Case { pin: true, ..Case::default() }.setting_among(Some(&allowed));
+fn a_pinned_program_runs_on_one_cpu() {
+    let first = affinity::allowed().unwrap()[0];
+    let setting = Setting { cpus: Some(Cpus::List(vec![first])), ..Setting::default() };
     let mut child = sh("grep Cpus_allowed_list /proc/self/status", &setting);
-    let cpus = format!("Cpus_allowed_list:\t{}", allowed.list()[0]);
+    let cpus = format!("Cpus_allowed_list:\t{first}");
     assert_eq!(line(&mut child), Some(cpus));
 }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 
 use anyhow::ensure;
 use contract::units::counted;
-use record::Ending;
+use record::{Ending, Place, Side};
 
 use super::Rounds;
 use crate::system::console;
@@ -21,16 +21,13 @@ impl Rounds {
         if signals::received().is_some() {
             return Ok(());
         }
-        let mut has_failed = BTreeMap::new();
+        let mut has_failed: BTreeMap<Place, bool> = BTreeMap::new();
         for record in &self.records {
             let fails = matches!(record.outcome(), Ending::Failed(_));
-            *has_failed.entry((record.row.case, record.row.x)).or_insert(true) &= fails;
+            *has_failed.entry(record.row().place.on(Side::A)).or_insert(true) &= fails;
         }
-        let failed: Vec<String> = has_failed
-            .iter()
-            .filter(|(_, fails)| **fails)
-            .filter_map(|((case, _), _)| Some(self.header.plan.get(*case)?.1.name()))
-            .collect();
+        let failed: Vec<String> =
+            has_failed.iter().filter(|(_, fails)| **fails).map(|(place, _)| place.name()).collect();
         let all = has_failed.len();
         ensure!(
             failed.is_empty(),

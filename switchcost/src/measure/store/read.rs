@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use crate::system::console;
 use anyhow::{Context, bail};
+use contract::message::Description;
 use flate2::bufread::MultiGzDecoder;
-use record::{Group, Kind, Process, Record, Row, Run, SCHEMA};
+use record::{Group, Kind, Record, Run, SCHEMA, Trial};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -33,7 +34,7 @@ const MOST_FAULTS: usize = 1000;
 pub struct Contents {
     /// Headers in the file's order.
     pub runs: Vec<Arc<Run>>,
-    /// Processes in the file's order.
+    /// Trials in the file's order.
     pub records: Vec<Record>,
     /// Lines that are not records: their number, from 1, and what is wrong.
     pub faults: Vec<(usize, String)>,
@@ -131,10 +132,10 @@ fn excess(
     })
 }
 
-/// Lines that processes refer to by the numbers of their run and of the line.
+/// What trials share, by the numbers of their run and of the row or the group.
 #[derive(Default)]
 struct Shared {
-    rows: HashMap<(u64, u32), Arc<Row>>,
+    said: HashMap<(u64, u32), Arc<Description>>,
     groups: HashMap<(u64, u32), Arc<Group>>,
     /// True if a run of another schema was reported; its lines are skipped.
     has_others: bool,
@@ -148,46 +149,44 @@ fn take(
     shared: &mut Shared,
 ) -> Result<(), String> {
     let head: Head = parsed(line, is_whole)?;
-    let Some(kind) = head.kind else {
-        return Err("it is not a record: name the file that a run wrote by --out".to_owned());
-    };
+    let kind: Option<Kind> = head.kind.and_then(|kind| serde_json::from_value(kind).ok());
     if let Some(other) = head.schema.filter(|&schema| schema != SCHEMA) {
-        let is_told = shared.has_others && kind != Kind::Run;
+        let is_told = shared.has_others && kind != Some(Kind::Run);
         shared.has_others = true;
         return if is_told { Ok(()) } else { Err(another_schema(other)) };
     }
+    let Some(kind) = kind else {
+        // Other schemas have other kinds of lines.
+        let what = "it is not a record: name the file that a run wrote by --out";
+        return if shared.has_others { Ok(()) } else { Err(what.to_owned()) };
+    };
     let run = contents.runs.iter().rfind(|run| Some(run.id) == head.run);
     match (kind, run) {
-        (Kind::Run, _) => contents.runs.push(Arc::new(plain(line)?)),
+        (Kind::Run, _) => contents.runs.push(Arc::new(shortened(parsed(line, true)?)?)),
         // Lines below a header of a later schema need not have one of their own.
         (_, None) if shared.has_others => {}
         (_, None) => return Err("the header of its run is missing above it".to_owned()),
-        (Kind::Row, Some(run)) => {
-            let row: Row = plain(line)?;
-            if run.plan.get(row.case).is_none() {
-                return Err(format!("case {}: the plan of its run has none", row.case));
-            }
-            shared.rows.insert((row.run, row.row), Arc::new(row));
-        }
         (Kind::Group, Some(_)) => {
             let group: Group = parsed(line, is_whole)?;
             shared.groups.insert((group.run, group.group), Arc::new(group));
         }
-        (Kind::Process, Some(run)) => {
-            let mut process: Process = parsed(line, is_whole)?;
-            let Process { left_behind, error, not_run, .. } = &mut process;
+        (Kind::Trial, Some(run)) => {
+            let mut trial: Trial = parsed(line, is_whole)?;
+            if run.rows.len() <= trial.row as usize {
+                return Err(format!("row {}: its run has none", trial.row));
+            }
+            let Trial { left_behind, error, not_run, .. } = &mut trial;
             let texts = [left_behind, error, not_run].into_iter().flatten();
             texts.for_each(|text| *text = console::report(text));
-            let row = shared.rows.get(&(process.run, process.row));
-            let row = row.ok_or("the line of its row is missing above it")?;
+            let row = (trial.run, trial.row);
+            if let Some(said) = trial.description.take() {
+                let said = serde_json::to_value(said).map_err(|e| e.to_string())?;
+                shared.said.insert(row, Arc::new(shortened(said)?));
+            }
             // Its times do not depend on its group.
-            let group = process.group.and_then(|group| shared.groups.get(&(process.run, group)));
-            contents.records.push(Record {
-                header: run.clone(),
-                row: row.clone(),
-                group: group.cloned(),
-                process,
-            });
+            let group = trial.group.and_then(|group| shared.groups.get(&(trial.run, group)));
+            let (header, said) = (run.clone(), shared.said.get(&row).cloned());
+            contents.records.push(Record { header, said, group: group.cloned(), trial });
         }
     }
     Ok(())
@@ -203,14 +202,14 @@ fn another_schema(schema: u32) -> String {
 /// The part that tells what a line is.
 #[derive(Deserialize)]
 struct Head {
-    kind: Option<Kind>,
+    kind: Option<Value>,
     run: Option<u64>,
     /// Of a header; in schemas 1 and 2, of each line.
     schema: Option<u32>,
 }
 
-/// Reads a line, and makes its texts plain and short, since they become names in tables.
-fn plain<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
+/// Reads what a line holds, and makes its texts plain and short, since they become names in tables.
+fn shortened<T: DeserializeOwned>(mut value: Value) -> Result<T, String> {
     fn shorten(value: &mut Value) {
         match value {
             Value::String(text) => *text = console::paragraph(text),
@@ -219,7 +218,6 @@ fn plain<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
             _ => {}
         }
     }
-    let mut value: Value = parsed(line, true)?;
     shorten(&mut value);
     T::deserialize(value).map_err(|e| e.to_string())
 }
@@ -259,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_record_is_told_by_its_number() {
-        let text = b"\n{\"kind\":\"run\",\"schema\":3}\nnonsense\n\xff\xfe\n \t \n{\"schema\"";
+        let text = b"\n{\"kind\":\"run\",\"schema\":4}\nnonsense\n\xff\xfe\n \t \n{\"schema\"";
         let Contents { records, faults, .. } = parse(&text[..]).unwrap();
         let lines: Vec<_> = faults.iter().map(|(line, _)| *line).collect();
         assert_eq!((records.len(), &lines[..]), (0, &[2, 3, 4, 6][..]));
@@ -275,34 +273,37 @@ mod tests {
         gzip.finish().unwrap()
     }
 
-    /// A header and its processes, a line each.
-    fn lines(processes: usize) -> String {
-        let record = testing::record("p", 1, &[10; 9]);
-        let run = record.header.id;
-        let header = serde_json::to_string(&*record.header).unwrap();
-        let row = serde_json::to_string(&Row { run, ..(*record.row).clone() }).unwrap();
-        let process = serde_json::to_string(&Process { run, ..record.process }).unwrap() + "\n";
-        format!("{header}\n{row}\n{}", process.repeat(processes))
+    /// A header and its trials, a line each.
+    fn lines(trials: usize) -> String {
+        let Record { header, said, trial, .. } = testing::record("p", 1, &[10; 9]);
+        let run = header.id;
+        let header = serde_json::to_string(&*header).unwrap();
+        let trial = Trial { run, ..trial };
+        let mut lines = vec![serde_json::to_string(&trial).unwrap(); trials];
+        let description = said.map(|said| (*said).clone());
+        lines[0] = serde_json::to_string(&Trial { description, ..trial }).unwrap();
+        format!("{header}\n{}\n", lines.join("\n"))
     }
 
-    /// A process without what it shares, and a file of another version, which is told once.
+    /// A trial without its header or its row, and a file of another version, which is told once.
     #[test]
     fn lines_that_lack_others_and_other_versions_are_told() {
         let text = lines(2);
-        let [header, row, process, _] = text.lines().collect::<Vec<_>>().try_into().unwrap();
+        let [header, first, second] = text.lines().collect::<Vec<_>>().try_into().unwrap();
+        let stray = second.replace("\"row\":0", "\"row\":7");
         let old = [
             "{\"schema\":2,\"kind\":\"run\",\"id\":7}",
             "{\"schema\":2,\"kind\":\"process\",\"run\":7}",
             "{\"schema\":2,\"kind\":\"process\",\"run\":7}",
         ];
-        let later = ["{\"schema\":4,\"kind\":\"run\",\"id\":8}", "{\"kind\":\"row\",\"run\":8}"];
-        let whole = [header, row, process];
+        let later = ["{\"schema\":5,\"kind\":\"run\",\"id\":8}", "{\"kind\":\"row\",\"run\":8}"];
+        let whole = [header, first];
         for (lines, records, faults) in [
             ([&old[..], &whole].concat(), 1, &["line 1: its run has schema 2"][..]),
-            ([&whole[..], &old].concat(), 1, &["line 4: its run has schema 2"]),
-            ([&later[..], &whole].concat(), 1, &["line 1: its run has schema 4"]),
-            (vec![header, process], 0, &["line 2: the line of its row is missing"]),
-            (vec![row, process], 0, &["line 1: the header", "line 2: the header"]),
+            ([&whole[..], &old].concat(), 1, &["line 3: its run has schema 2"]),
+            ([&later[..], &whole].concat(), 1, &["line 1: its run has schema 5"]),
+            (vec![header, &stray], 0, &["line 2: row 7: its run has none"]),
+            (vec![first, second], 0, &["line 1: the header", "line 2: the header"]),
             (vec!["{\"name\":\"x\"}"], 0, &["line 1: it is not a record"]),
         ] {
             let found = parse(lines.join("\n").as_bytes()).unwrap();
@@ -312,6 +313,8 @@ mod tests {
             assert!(told.len() == faults.len() && are_told, "{told:?}");
             assert_eq!(found.records.len(), records);
         }
+        let read = parse(text.as_bytes()).unwrap().records;
+        assert!(read[1].said.is_some() && read[0].said == read[1].said);
     }
 
     #[test]

@@ -1,5 +1,4 @@
-use observe::cpu_map::Relation;
-use record::Yardstick;
+use record::{Cpus, Policy, Relation, Side, Yardstick};
 
 use super::*;
 use crate::plan::{BUILT_IN, COUNTS_OF_A_SLOPE};
@@ -25,42 +24,47 @@ fn assert_refused(text: &str, reason: &str) {
 fn every_plan_with_a_name_is_sound() {
     for built_in in BUILT_IN {
         let plan = built_in.plan().unwrap();
-        let cases = plan.cases();
-        assert!(cases.len() >= 10, "{}", built_in.name);
-        assert_eq!(plan.clone().quickened().cases().len(), cases.len());
+        let rows = plan.rows();
+        assert!(rows.len() >= 10, "{}", built_in.name);
+        assert_eq!(plan.clone().quickened().rows().len(), rows.len());
         // Else it would hide a file of that name.
         assert!(!built_in.name.contains(['/', '.']), "{}", built_in.name);
     }
     let memory = Plan::memory().unwrap();
-    assert_eq!(memory.cases().len(), 7 * COUNTS_OF_A_SLOPE);
-    let cases = memory.with_three_counts().cases();
-    let bare = cases.iter().filter(|case| case.cell.name() == "bare thread");
-    assert_eq!(bare.filter_map(|case| case.x).collect::<Vec<_>>(), [200, 950, 2000]);
+    assert_eq!(memory.rows().len(), 7 * COUNTS_OF_A_SLOPE);
+    let rows = memory.with_three_counts().rows();
+    let bare = rows.iter().filter(|row| row.place.name() == "bare thread");
+    assert_eq!(bare.filter_map(|row| row.place.x).collect::<Vec<_>>(), [200, 950, 2000]);
 }
 
 #[test]
-fn a_row_and_a_column_become_a_case() {
+fn a_row_and_a_column_become_a_row_of_the_run() {
     let column = "[[section.column]]\nname='one CPU'\npin=true\npolicy='batch'\nflags=['--b']\n";
     let row = format!("{ROW}flags=['--a']\n");
     let plan = parse(&format!("rounds=2\n{}", section("hop", &format!("{column}{row}"))));
-    let [case] = &plan.cases()[..] else { panic!("one case expected") };
-    assert_eq!(case.rounds, 2);
-    assert_eq!(case.command(), "p --a --b --warmup 1 (4 iterations) (pinned) (policy batch)");
+    let [row] = &plan.rows()[..] else { panic!("one row expected") };
+    assert_eq!((row.effort.rounds, row.effort.iters), (Some(2), 4));
+    assert_eq!(row.args(), ["--a", "--b", "--warmup", "1"]);
+    let setting = &row.command.setting;
+    assert_eq!((&setting.cpus, setting.policy), (&Some(Cpus::First), Some(Policy::Batch)));
     let columns = "iters=40\n\
                    column=[{name='a', program='p'}, {name='b', program='q', cpus='other-cache'}]\n\
                    row=[{name='r', cpus='same-cache'}, {name='s', iters=7, warmup=2, versus='r'}]\n";
-    let cases = parse(&format!("rounds=2\n{}", section("hop", columns))).cases();
-    let (same, other) = (Relation::SameCache.name(), Relation::OtherCache.name());
-    let lines = cases.iter().map(|case| format!("{}: {:?}", case.command(), case.compared));
-    assert_eq!(
-        lines.collect::<Vec<_>>(),
-        [
-            format!("p --warmup 4 (40 iterations) (two CPUs: {same}): []"),
-            format!("q --warmup 4 (40 iterations) (two CPUs: {other}): []"),
-            "p --warmup 2 (7 iterations): [0]".to_owned(),
-            format!("q --warmup 2 (7 iterations) (two CPUs: {other}): [1]"),
-        ]
-    );
+    let rows = parse(&format!("rounds=2\n{}", section("hop", columns))).rows();
+    let line = |row: &Row| {
+        let cpus = row.command.setting.cpus.as_ref().map(ToString::to_string);
+        let (effort, versus) = (&row.effort, row.ties.versus.clone().unwrap_or_default());
+        let cpus = cpus.unwrap_or_default();
+        format!("{} {} {} {cpus} {versus}", row.command.program, effort.iters, effort.warmup)
+    };
+    let (same, other) = (Cpus::Related(Relation::SameCache), Cpus::Related(Relation::OtherCache));
+    let expected = [
+        format!("p 40 4 {same} "),
+        format!("q 40 4 {other} "),
+        "p 7 2  r".to_owned(),
+        format!("q 7 2 {other} r"),
+    ];
+    assert_eq!(rows.iter().map(line).collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -69,13 +73,14 @@ fn a_flag_that_rows_run_over_makes_points_with_their_twins() {
         let row = format!("over={over}\n{ROW}flags=['--a']\ntwin=true\n");
         format!("rounds=1\n{}", section("hop", &row))
     };
-    let cases = parse(&plan("{flag='--load', values=[10, 95]}")).cases();
-    let points = cases.iter().map(|case| (case.flags.join(" "), case.x, case.twin));
-    let load = |x: u64, twin| (format!("--a --load {x}"), Some(x), twin);
-    let expected = [load(10, true), load(10, false), load(95, true), load(95, false)];
-    assert_eq!(points.collect::<Vec<_>>(), expected);
-    assert_eq!(cases[0].cell.over.as_deref(), Some("load"));
-    assert!(parse(&plan("{flag='--chains', values='cpus'}")).cases().len() >= 4);
+    let rows = parse(&plan("{flag='--load', values=[10, 95]}")).rows();
+    let point = |row: &Row| (row.command.flags.join(" "), row.place.x, row.place.side);
+    let load = |x: u64, side| (format!("--a --load {x}"), Some(x), side);
+    let (own, twin) = (Side::A, Side::Twin);
+    let expected = [load(10, twin), load(10, own), load(95, twin), load(95, own)];
+    assert_eq!(rows.iter().map(point).collect::<Vec<_>>(), expected);
+    assert_eq!(rows[0].swept.as_ref().unwrap().flag, "--load");
+    assert!(parse(&plan("{flag='--chains', values='cpus'}")).rows().len() >= 4);
     for (over, reason) in [
         ("{flag='--load', values=[10]}", "at least two values"),
         ("{flag='--load', values=[10, 10]}", "ascending"),
@@ -90,10 +95,12 @@ fn a_flag_that_rows_run_over_makes_points_with_their_twins() {
 #[test]
 fn the_default_plan_has_each_known_yardstick_on_one_cpu() {
     let mut known: Vec<(Yardstick, bool)> = Vec::new();
-    for case in Plan::built_in().unwrap().cases() {
-        let header = serde_json::to_string(&*case.cell).unwrap();
-        assert_eq!(serde_json::from_str::<record::Case>(&header).unwrap(), *case.cell);
-        known.extend(case.cell.known.filter(|_| !case.twin).map(|known| (known, case.pin)));
+    for row in Plan::built_in().unwrap().rows() {
+        let json = serde_json::to_string(&row).unwrap();
+        assert_eq!(serde_json::from_str::<Row>(&json).unwrap(), row);
+        let is_pinned = row.command.setting.cpus == Some(Cpus::First);
+        let is_own = row.place.side == Side::A;
+        known.extend(row.ties.known.filter(|_| is_own).map(|known| (known, is_pinned)));
     }
     known.sort_unstable();
     let [call, switch, fault] = [Yardstick::Getpid, Yardstick::Futex, Yardstick::PageFault];
@@ -103,14 +110,14 @@ fn the_default_plan_has_each_known_yardstick_on_one_cpu() {
 /// A wake-up, a pipe or a runtime as a yardstick would divide its own change away.
 #[test]
 fn no_kernel_and_no_runtime_changes_a_yardstick() {
-    let cases = Plan::built_in().unwrap().cases();
-    let yardsticks: Vec<_> = cases.iter().filter(|case| case.cell.yardstick).collect();
+    let rows = Plan::built_in().unwrap().rows();
+    let yardsticks: Vec<_> = rows.iter().filter(|row| row.ties.yardstick).collect();
     assert!(!yardsticks.is_empty());
-    for case in yardsticks {
-        let args = case.args().join(" ");
+    for row in yardsticks {
+        let args = row.args().join(" ");
         let is_computing =
             ["--of executor", "--of boxed-future"].iter().any(|of| args.contains(of));
-        assert!(case.program == "floors" && is_computing, "{args}");
+        assert!(row.command.program == "floors" && is_computing, "{args}");
     }
 }
 
@@ -136,7 +143,7 @@ fn a_section_may_have_rounds_of_its_own() {
         (parse(&slope_of_five), 5),
         (parse(&slope_of_five).quickened(), 1),
     ] {
-        assert!(plan.cases().iter().all(|case| case.rounds == rounds), "{plan:?}");
+        assert!(plan.rows().iter().all(|row| row.effort.rounds == Some(rounds)), "{plan:?}");
     }
 }
 
@@ -191,8 +198,8 @@ fn a_faulty_plan_is_refused_with_its_reason() {
 
 #[test]
 fn a_name_of_the_answer_is_found() {
-    let cases = Plan::built_in().unwrap().cases();
-    let found = |text: &str| cases.iter().filter(|case| case.matches(text)).count();
+    let rows = Plan::built_in().unwrap().rows();
+    let found = |text: &str| rows.iter().filter(|row| row.matches(text)).count();
     assert_eq!((found("switch through pipes"), found("Switch through pipes, one CPU")), (2, 1));
 }
 

@@ -114,11 +114,11 @@ fn write_lines((names, columns): Columns, lines: Vec<Line>, out: &mut Vec<u8>) -
 fn of_figures(figures: &Figures<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for figure in figures.iter() {
-        let key = &figure.key;
-        for (part, values) in values(figure) {
-            let names = [&key.section, &key.row, &key.column].map(String::clone).into_iter();
+        let place = figure.place();
+        for (part, values) in values(figures, figure) {
+            let names = [&place.section, &place.row, &place.column].map(String::clone).into_iter();
             let metric = format!("{}{part}", figure.metric());
-            let x = key.x.map_or(String::new(), |x| x.to_string());
+            let x = place.x.map_or(String::new(), |x| x.to_string());
             lines.push((names.chain([metric, x]).collect(), values));
         }
     }
@@ -147,7 +147,7 @@ fn of_comparisons(all: &[Comparison]) -> Vec<Line> {
 }
 
 /// Values of a figure as JSON has them, each with the end of its metric's name.
-fn values(figure: &Figure<'_>) -> Vec<(&'static str, Value)> {
+fn values(figures: &Figures<'_>, figure: &Figure<'_>) -> Vec<(&'static str, Value)> {
     if let Some(slopes) = figure.slopes() {
         return sizes(slopes, figure.grade);
     }
@@ -156,6 +156,7 @@ fn values(figure: &Figure<'_>) -> Vec<(&'static str, Value)> {
     };
     let mut values = json!(reading);
     values["grade"] = json!(figure.grade);
+    values["noise"] = json!(figures.noise(figure));
     vec![("", values)]
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use stats::Interval;
 
 use crate::figures::conditions::all_doubts;
 use crate::figures::doubt::Doubt;
@@ -19,9 +20,17 @@ pub(super) const FORMAT: Format =
 struct All<'a> {
     records: usize,
     doubts: Vec<Doubt>,
-    figures: Vec<&'a Figure<'a>>,
+    figures: Vec<WithNoise<'a>>,
     curves: Vec<Curve<'a>>,
     answer: Option<&'a Answer>,
+}
+
+/// A figure, and how far it is from its twin.
+#[derive(Serialize)]
+struct WithNoise<'a> {
+    #[serde(flatten)]
+    figure: &'a Figure<'a>,
+    noise: Option<Interval>,
 }
 
 fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
@@ -40,7 +49,10 @@ fn all<'a>(figures: &'a Figures<'a>, answer: Option<&'a Answer>) -> All<'a> {
     All {
         records: figures.records.len(),
         doubts: all_doubts(figures),
-        figures: figures.iter().collect(),
+        figures: figures
+            .iter()
+            .map(|figure| WithNoise { figure, noise: figures.noise(figure) })
+            .collect(),
         curves: Tables::of(figures).curves,
         answer,
     }

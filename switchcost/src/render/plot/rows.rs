@@ -194,12 +194,12 @@ impl Case<'_> {
 /// Columns of a table that have figures, and all cases, the greatest mean first.
 fn cases<'a>(table: &Table<'a>) -> (Vec<&'a str>, Vec<Case<'a>>) {
     let (mut columns, mut cases) = (Vec::new(), Vec::new());
-    for (column, (name, is_further)) in table.columns.iter().enumerate() {
+    for (column, (name, metric)) in table.columns.iter().enumerate() {
         let figures = table.rows.iter().filter_map(|row| row.cells[column]);
         let measured = figures.filter_map(|figure| Some((figure, figure.reading()?)));
         let series = columns.len();
-        let found = measured.filter(|_| !is_further).map(|(figure, reading)| Case {
-            name: figure.key.name(),
+        let found = measured.filter(|_| *metric == table.metric).map(|(figure, reading)| Case {
+            name: figure.place().name(),
             series,
             grade: figure.grade,
             reading,

@@ -1,0 +1,27 @@
+//! CPUs that a process may use.
+
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
+
+/// CPUs that this process may use, ascending.
+pub fn allowed() -> nix::Result<Vec<u32>> {
+    allowed_to(0)
+}
+
+/// CPUs that a process's first thread may use, ascending.
+pub fn allowed_to(pid: i32) -> nix::Result<Vec<u32>> {
+    let set = sched_getaffinity(Pid::from_raw(pid))?;
+    let is_in = |&cpu: &usize| set.is_set(cpu).unwrap_or(false);
+    let cpus = (0..CpuSet::count()).filter(is_in);
+    Ok(cpus.filter_map(|cpu| u32::try_from(cpu).ok()).collect())
+}
+
+/// These CPUs as system calls take them.
+///
+/// # Errors
+/// When a number is larger than that of any CPU.
+pub fn set_of(cpus: &[u32]) -> nix::Result<CpuSet> {
+    let mut set = CpuSet::new();
+    cpus.iter().try_for_each(|&cpu| set.set(cpu as usize))?;
+    Ok(set)
+}
