@@ -7,8 +7,8 @@ mod yardsticks;
 use std::path::PathBuf;
 
 use contract::message::Usage;
+use figures::verdict::{Reason, Verdict};
 use record::{Also, Cpus, Metric, Policy, Record, Trial, distribution};
-use switchcost::figures::verdict::{Reason, Verdict};
 use switchcost::measure::store::Store;
 
 use crate::support::process::Outcome;

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, iter, slice, thread};
 
 use clap::ValueEnum;
+use figures::Figures;
+use figures::verdict::MARGIN;
 use serde_json::{Map, Value};
-use switchcost::figures::Figures;
-use switchcost::figures::verdict::MARGIN;
 use switchcost::measure::store::{self, Contents};
 use switchcost::render::{Format, Found};
 use switchcost::views::answer::Answer;

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use figures::speed::HoldOut;
+use figures::value::Value;
+use figures::{Figure, Figures};
 use stats::Estimate;
-use switchcost::figures::speed::HoldOut;
-use switchcost::figures::value::Value;
-use switchcost::figures::{Figure, Figures};
 use switchcost::measure::store;
 
 #[test]

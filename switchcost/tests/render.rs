@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use clap::ValueEnum;
+use figures::Figures;
 use record::Record;
-use switchcost::figures::Figures;
 use switchcost::measure::store;
 use switchcost::render::{self, Format, Found};
 use switchcost::views::answer::Answer;

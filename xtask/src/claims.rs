@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
+use figures::claims::{Rule, theirs};
+use figures::value::{Form, Value};
 use serde::Deserialize;
-use switchcost::figures::claims::{Rule, theirs};
-use switchcost::figures::value::{Form, Value};
 
 use crate::query::{self, Found};
 use crate::records::Records;

@@ -6,11 +6,11 @@
 use std::sync::LazyLock;
 
 use anyhow::{Context, bail, ensure};
+use figures::finding::Finding;
+use figures::number::{number, percent};
+use figures::unique;
+use figures::verdict::Verdict;
 use regex::Regex;
-use switchcost::figures::finding::Finding;
-use switchcost::figures::number::{number, percent};
-use switchcost::figures::unique;
-use switchcost::figures::verdict::Verdict;
 use switchcost::render::answer;
 use switchcost::views::comparison::Comparison;
 

@@ -5,9 +5,9 @@
 
 use anyhow::{Context, bail};
 use contract::units::Quantity;
+use figures::grade::{Grade, Graded};
+use figures::value::Value;
 use stats::{Estimate, Interval};
-use switchcost::figures::grade::{Grade, Graded};
-use switchcost::figures::value::Value;
 use switchcost::render::plot::{Scatter, Series};
 
 use crate::others;

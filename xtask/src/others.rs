@@ -2,10 +2,10 @@
 
 use anyhow::{Context, bail, ensure};
 use contract::units::Quantity;
+use figures::grade::Grade;
+use figures::value::Value;
 use serde_json::Value as Json;
 use stats::{Estimate, Interval};
-use switchcost::figures::grade::Grade;
-use switchcost::figures::value::Value;
 
 use crate::query::{Found, signed};
 

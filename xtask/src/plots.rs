@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use contract::console;
 use contract::units::Quantity;
-use switchcost::figures::grade::Graded;
+use figures::grade::Graded;
 use switchcost::render;
 use switchcost::render::plot;
 use switchcost::views::fleet::Fleet;

@@ -1,10 +1,10 @@
 //! A definition: a query on a file in results/, or the difference or quotient of two, and what is shown of it.
 
 use anyhow::{Context, anyhow, bail, ensure};
-use switchcost::figures::claims::quantity;
-use switchcost::figures::number::percent;
-use switchcost::figures::value::{Form, Value};
-use switchcost::figures::{Figure, Figures, unique};
+use figures::claims::quantity;
+use figures::number::percent;
+use figures::value::{Form, Value};
+use figures::{Figure, Figures, unique};
 use switchcost::views::comparison::Comparison;
 
 use crate::law::Law;

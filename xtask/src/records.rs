@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use figures::{Figures, provenance};
 use record::Record;
 use serde_json::Value;
-use switchcost::figures::{Figures, provenance};
 use switchcost::measure::store;
 use switchcost::views::answer::Answer;
 use switchcost::views::comparison::Comparison;

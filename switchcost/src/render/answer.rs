@@ -8,9 +8,9 @@ use stats::MIN_ROUNDS;
 use super::grid::{ABSENT, Grid};
 use super::layout::lines;
 use super::markdown::escaped;
-use crate::figures::known::Beside;
-use crate::figures::number::{number, range};
 use crate::views::answer::{Answer, AnswerRow, Earlier, THREAD_AND_TASK};
+use figures::known::Beside;
+use figures::number::{number, range};
 
 /// Most columns of the answer's sentences.
 const WIDEST: usize = 80;

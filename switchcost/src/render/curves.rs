@@ -5,11 +5,11 @@ use contract::units;
 use super::document::Section;
 use super::grid::{ABSENT, Grid};
 use super::tables;
-use crate::figures::curves::Overtaking;
-use crate::figures::doubt::Kind;
-use crate::figures::doubts::names;
-use crate::figures::{Figure, grouped};
 use crate::views::tables::{Curve, Series};
+use figures::curves::Overtaking;
+use figures::doubt::Kind;
+use figures::doubts::names;
+use figures::{Figure, grouped};
 
 /// A curve as its table and sentences.
 pub(super) fn section(curve: &Curve<'_>) -> Section {
@@ -140,9 +140,9 @@ mod tests {
     use record::{Cpus, Metric, Record, Samples, Swept, Trial};
 
     use super::*;
-    use crate::figures::Figures;
     use crate::testing;
     use crate::views::tables::Tables;
+    use figures::Figures;
 
     /// Records of a curve over chains: their number, the round, and the time of an iteration.
     fn records(metric: Metric, points: &[(u64, u32, u64)]) -> Vec<Record> {

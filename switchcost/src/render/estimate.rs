@@ -8,10 +8,10 @@ use record::Quantity;
 
 use super::grid::Grid;
 use super::layout::{width, wrapped};
-use crate::figures::grade::{Grade, Graded};
-use crate::figures::number::{Shown, number, percent, shown, thousands};
 use crate::views::estimate::{Compared, LITTLE, Loaded, MUCH};
 use crate::views::service::{Prices, Remark, Verdict, Watched};
+use figures::grade::{Grade, Graded};
+use figures::number::{Shown, number, percent, shown, thousands};
 
 /// Most names of threads in the table.
 const MOST_NAMES: usize = 3;

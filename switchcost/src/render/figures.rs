@@ -5,10 +5,10 @@ use stats::MIN_ROUNDS;
 
 use super::document::Document;
 use super::{curves, tables};
-use crate::figures::conditions::{Conditions, all_doubts};
-use crate::figures::{Figures, known, provenance, sessions};
 use crate::views::conclusion;
 use crate::views::tables::Tables;
+use figures::conditions::{Conditions, all_doubts};
+use figures::{Figures, known, provenance, sessions};
 
 /// Figures in full.
 pub fn document(figures: &Figures<'_>) -> Document {

@@ -4,10 +4,10 @@ use std::io;
 
 use super::document::Document;
 use super::{figures, fleet, verdicts};
-use crate::figures::Figures;
 use crate::views::answer::Answer;
 use crate::views::comparison::Comparison;
 use crate::views::fleet::Fleet;
+use ::figures::Figures;
 
 /// What a verb prints.
 pub enum Found<'a> {

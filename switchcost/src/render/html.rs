@@ -12,12 +12,12 @@ use super::figures::{foot, origin};
 use super::grid::Grid;
 use super::plot::{self, Plot};
 use super::{curves, tables};
-use crate::figures::conditions::all_doubts;
-use crate::figures::doubt;
-use crate::figures::{Figures, provenance};
 use crate::views::answer::Answer;
 use crate::views::conclusion;
 use crate::views::tables::Tables;
+use figures::conditions::all_doubts;
+use figures::doubt;
+use figures::{Figures, provenance};
 
 const CSS: &str = include_str!("page.css");
 

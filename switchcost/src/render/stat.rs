@@ -6,9 +6,9 @@ use contract::units::{Bytes, Nanos, counted};
 use record::{Metric, Quantity, Record, Stat};
 
 use super::layout::{named, width};
-use crate::figures::doubts;
-use crate::figures::evidence::Verdict;
 use crate::system::console::{brief, shell_line, shortened};
+use figures::doubts;
+use figures::evidence::Verdict;
 
 /// Width of the names before the lines.
 const INDENT: usize = 13;

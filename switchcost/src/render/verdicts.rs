@@ -8,11 +8,11 @@ use stats::Interval;
 use super::document::{Document, Section};
 use super::grid::{ABSENT, Grid};
 use super::tables::first_line;
-use crate::figures::finding::{Compared, Fault, Finding, Kind};
-use crate::figures::grouped;
-use crate::figures::number::{self, bracketed, capitalised, change_in_percent, percent};
-use crate::figures::verdict::Verdict;
 use crate::views::comparison::Comparison;
+use figures::finding::{Compared, Fault, Finding, Kind};
+use figures::grouped;
+use figures::number::{self, bracketed, capitalised, change_in_percent, percent};
+use figures::verdict::Verdict;
 
 /// Figures that are counted separately, with their names.
 const TALLIES: [(Kind, &str); 5] = [

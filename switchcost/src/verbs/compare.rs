@@ -7,11 +7,11 @@ use anyhow::ensure;
 
 use super::gate::{End, Gate};
 use super::output::{self, Format};
-use crate::figures::Figures;
-use crate::figures::verdict::MARGIN;
 use crate::measure::store;
 use crate::plan::values;
 use crate::views::comparison::Comparison;
+use figures::Figures;
+use figures::verdict::MARGIN;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -10,9 +10,6 @@ use super::args::Selection;
 use super::gate::{End, Gate};
 use super::kept::Kept;
 use super::output;
-use crate::figures::finding::Compared;
-use crate::figures::pairs::{self, Decider, MIN_PAIRS};
-use crate::figures::verdict::MARGIN;
 use crate::measure::deadline::Time;
 use crate::measure::rounds::{Keep, Rounds};
 use crate::measure::turns::Options;
@@ -25,6 +22,9 @@ use crate::plan::values;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::views::comparison::Comparison;
+use figures::finding::Compared;
+use figures::pairs::{self, Decider, MIN_PAIRS};
+use figures::verdict::MARGIN;
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("budget", |it| it.help(

@@ -10,7 +10,6 @@ use observe::service::{self, Service};
 
 use super::args::{TextOrJson, newest_first};
 use super::output;
-use crate::figures::{Figures, provenance};
 use crate::measure::campaign::run_here;
 use crate::measure::store;
 use crate::plan::Plan;
@@ -20,6 +19,7 @@ use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::views::estimate::{Load, Loaded, Verdict};
 use crate::views::service::{Prices, Watched};
+use figures::{Figures, provenance};
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("load").args(["switches", "connections"]).multiple(true))]

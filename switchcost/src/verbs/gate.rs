@@ -6,8 +6,8 @@ use std::fmt;
 use anyhow::ensure;
 use clap::ValueEnum;
 
-use crate::figures::finding::{Compared, Finding, Kind};
-use crate::figures::number::percent;
+use figures::finding::{Compared, Finding, Kind};
+use figures::number::percent;
 
 /// The end of a comparison: its own exit status, and the reason.
 #[derive(Debug)]
@@ -98,8 +98,8 @@ mod tests {
     use record::{Place, Quantity};
 
     use super::*;
-    use crate::figures::finding::Fault;
-    use crate::figures::verdict::{Reason, Verdict};
+    use figures::finding::Fault;
+    use figures::verdict::{Reason, Verdict};
 
     fn row(fault: Option<Fault>, switches: f64) -> Compared {
         let found = |kind, verdict, change: f64| Finding {

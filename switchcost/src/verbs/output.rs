@@ -10,13 +10,13 @@ use record::Record;
 use serde::Serialize;
 
 use super::args::{TextOrJson, newest_first};
-use crate::figures::Figures;
 use crate::measure::store;
 use crate::render::Found;
 use crate::system::console;
 use crate::views::answer::{Answer, Earlier};
 use crate::views::comparison::Comparison;
 use crate::views::sessions;
+use figures::Figures;
 
 pub(crate) use crate::render::Format;
 

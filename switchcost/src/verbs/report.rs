@@ -8,7 +8,6 @@ use anyhow::{Context, bail, ensure};
 use record::Record;
 
 use super::output::{self, Format};
-use crate::figures::Figures;
 use crate::measure::store;
 use crate::render::{self, Found};
 use crate::system::console::{self, BadUsage};
@@ -17,6 +16,7 @@ use crate::views::answer::Answer;
 use crate::views::comparison::Comparison;
 use crate::views::fleet::Fleet;
 use crate::views::sessions;
+use figures::Figures;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

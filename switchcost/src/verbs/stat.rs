@@ -10,8 +10,6 @@ use record::{
 };
 use serde::Serialize;
 
-use crate::figures::doubts;
-use crate::figures::evidence::{Evidence, Verdict};
 use crate::measure::begin;
 use crate::measure::turns::{self, Measured, Seat};
 use crate::plan::programs::Programs;
@@ -22,6 +20,8 @@ use crate::system::lock;
 use crate::system::signals;
 use crate::verbs::args::{Measure, ProgramArgs, TextOrJson, shows_help};
 use crate::verbs::output;
+use figures::doubts;
+use figures::evidence::{Evidence, Verdict};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

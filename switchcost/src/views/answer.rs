@@ -8,14 +8,14 @@ use record::{Metric, Quantity};
 use serde::Serialize;
 use stats::{Estimate, Interval};
 
-use crate::figures::conditions::Conditions;
-use crate::figures::doubt::Doubt;
-use crate::figures::doubts;
-use crate::figures::grade::{Grade, Graded, Range};
-use crate::figures::known::{self, Beside};
-use crate::figures::number::{capitalised, number, short, shown};
-use crate::figures::value::Value;
-use crate::figures::{Figure, Figures, grouped, provenance};
+use figures::conditions::Conditions;
+use figures::doubt::Doubt;
+use figures::doubts;
+use figures::grade::{Grade, Graded, Range};
+use figures::known::{self, Beside};
+use figures::number::{capitalised, number, short, shown};
+use figures::value::Value;
+use figures::{Figure, Figures, grouped, provenance};
 
 /// The answer of one or several runs of a plan.
 #[derive(Clone, Debug, Serialize)]

@@ -16,15 +16,15 @@ use record::{Place, Quantity, Record};
 use serde::Serialize;
 use stats::{Contrast, Estimate, Line, MIN_ROUNDS};
 
-use crate::figures::conditions::{Conditions, all_doubts};
-use crate::figures::doubt::Doubt;
-use crate::figures::finding::{self, Changes, Compared, Fault, Finding, Kind};
-use crate::figures::number::change;
-use crate::figures::provenance::{self, Fact};
-use crate::figures::speed::Round;
-use crate::figures::verdict::{MARGIN, Reason, Verdict};
-use crate::figures::{CONFIDENCE, Figure, Figures, Outcome, Reading, doubts, pairs};
 use crate::system::console::shell_line;
+use figures::conditions::{Conditions, all_doubts};
+use figures::doubt::Doubt;
+use figures::finding::{self, Changes, Compared, Fault, Finding, Kind};
+use figures::number::change;
+use figures::provenance::{self, Fact};
+use figures::speed::Round;
+use figures::verdict::{MARGIN, Reason, Verdict};
+use figures::{CONFIDENCE, Figure, Figures, Outcome, Reading, doubts, pairs};
 
 /// A comparison as it is printed and written.
 #[derive(Clone, Debug, Serialize)]

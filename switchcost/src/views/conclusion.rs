@@ -4,10 +4,10 @@ use record::{Metric, Quantity};
 
 use super::answer::Answer;
 use super::tables::{TableRow, Tables};
-use crate::figures::evidence::FEW;
-use crate::figures::grade::Graded;
-use crate::figures::number::{capitalised, number, shown_like};
-use crate::figures::{Figure, Figures};
+use figures::evidence::FEW;
+use figures::grade::Graded;
+use figures::number::{capitalised, number, shown_like};
+use figures::{Figure, Figures};
 
 /// What is paid for, in the order of the answer.
 const KINDS: [&str; 3] = ["to switch to", "to create", "to keep in memory"];

@@ -5,9 +5,9 @@ use record::{Metric, Quantity, Record, Stat};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::figures::number::{number, percent};
-use crate::figures::value::{Form, Value};
-use crate::figures::{Figure, Figures, provenance};
+use figures::number::{number, percent};
+use figures::value::{Form, Value};
+use figures::{Figure, Figures, provenance};
 
 /// Share of the CPUs, and of the memory, that decides for threads or for tasks.
 pub(crate) const LITTLE: f64 = 0.05;

@@ -8,9 +8,9 @@ use record::{Metric, Record};
 use serde::Serialize;
 
 use super::answer::{Answer, AnswerRow, Cost};
-use crate::figures::known::Beside;
-use crate::figures::number::number;
-use crate::figures::{provenance, unique};
+use figures::known::Beside;
+use figures::number::number;
+use figures::{provenance, unique};
 
 /// Files side by side.
 #[derive(Clone, Debug, Serialize)]
@@ -157,7 +157,7 @@ fn names(paths: &[&Path]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::grade::Grade;
+    use figures::grade::Grade;
 
     #[test]
     fn a_machine_is_told_by_what_waking_another_cpu_costs() {

@@ -6,8 +6,8 @@ use record::{Metric, Record};
 use serde::Serialize;
 use stats::Estimate;
 
-use crate::figures::grade::{Grade, Graded, Range};
-use crate::figures::{CONFIDENCE, Figure, Figures};
+use figures::grade::{Grade, Graded, Range};
+use figures::{CONFIDENCE, Figure, Figures};
 
 /// Share of its CPU time from which switching is worth a look, and from which it is most of the work.
 const MATTERS: [f64; 2] = [0.1, 0.5];

@@ -4,8 +4,8 @@ use record::Record;
 use stats::Estimate;
 
 use super::answer::{Answer, AnswerRow, Cost, Earlier, matters};
-use crate::figures::grade::Graded;
-use crate::figures::{Figures, doubt, doubts, provenance, sessions};
+use figures::grade::Graded;
+use figures::{Figures, doubt, doubts, provenance, sessions};
 
 impl Earlier {
     /// Ratios of earlier answers for each row of this one; `None` without any.

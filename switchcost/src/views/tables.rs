@@ -4,9 +4,9 @@ use contract::message::Claim;
 use record::Metric;
 use serde::Serialize;
 
-use crate::figures::curves::Overtaking;
-use crate::figures::grade::Graded;
-use crate::figures::{Figure, Figures, Outcome, grouped, ratio, unique};
+use figures::curves::Overtaking;
+use figures::grade::Graded;
+use figures::{Figure, Figures, Outcome, grouped, ratio, unique};
 
 /// Tables and curves of some figures, in the plan's order.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! That a comparison calls different what is, and not what is not, on synthetic files, of which the
 //! truth is known.
 
-use switchcost::figures::verdict::Verdict;
+use figures::verdict::Verdict;
 
 use super::synthetic::{Noise, centre, draw, file, pair, pair_within, verdicts};
 

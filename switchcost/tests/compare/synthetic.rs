@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use contract::message::Distribution;
+use figures::Figures;
+use figures::finding::{Compared, Finding};
+use figures::verdict::{MARGIN, Verdict};
 use record::{Build, Machine, Place, Record, Row, Run, Samples, Trial};
-use switchcost::figures::Figures;
-use switchcost::figures::finding::{Compared, Finding};
-use switchcost::figures::verdict::{MARGIN, Verdict};
 use switchcost::render::{self, Format, Found};
 use switchcost::views::comparison::Comparison;
 

@@ -1,8 +1,8 @@
 //! That a machine which has changed is not taken for a program that has, on files of which the truth is
 //! known.
 
+use figures::verdict::{MARGIN, Reason, Verdict};
 use record::{Also, Cpus, Metric, Quantity, Record};
-use switchcost::figures::verdict::{MARGIN, Reason, Verdict};
 use switchcost::views::comparison::Comparison;
 
 use super::synthetic::{Noise, findings, pair, record, row_of, verdicts, worse_than};

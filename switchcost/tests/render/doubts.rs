@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use figures::Figures;
 use record::Record;
-use switchcost::figures::Figures;
 use switchcost::measure::store;
 use switchcost::render;
 use switchcost::views::answer::Answer;

@@ -5,13 +5,13 @@ use std::io;
 use serde_json::{Value, json};
 use stats::Interval;
 
-use crate::figures::grade::Grade;
-use crate::figures::memory::Slopes;
-use crate::figures::{Figure, Figures};
 use crate::render::format::{Format, Found};
 use crate::render::verdicts::fault;
 use crate::views::comparison::Comparison;
 use crate::views::fleet::Fleet;
+use figures::grade::Grade;
+use figures::memory::Slopes;
+use figures::{Figure, Figures};
 
 pub(super) const FORMAT: Format = Format {
     name: "csv",

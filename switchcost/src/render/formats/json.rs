@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use serde::Serialize;
 use stats::Interval;
 
-use crate::figures::conditions::all_doubts;
-use crate::figures::doubt::Doubt;
-use crate::figures::{Figure, Figures};
 use crate::render::format::{Format, Found};
 use crate::views::answer::Answer;
 use crate::views::tables::{Curve, Tables};
+use figures::conditions::all_doubts;
+use figures::doubt::Doubt;
+use figures::{Figure, Figures};
 
 pub(super) const FORMAT: Format =
     Format { name: "json", about: "for programs: the estimates, unrounded", write };

@@ -2,7 +2,7 @@
 
 use record::Quantity;
 
-use crate::figures::number::{Shown, thousands};
+use figures::number::{Shown, thousands};
 
 /// One axis, in the unit of its values.
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@ use record::Quantity;
 
 use super::axis::{Axis, extremes};
 use super::drawing::{MOST_SERIES, Plot, color};
-use crate::figures::grade::Graded;
-use crate::figures::number::{range, shown};
 use crate::views::tables::{self, Curve};
+use figures::grade::Graded;
+use figures::number::{range, shown};
 
 /// Height of the area between the axes, in pixels.
 const HEIGHT: u32 = 260;

@@ -4,8 +4,8 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::axis::Axis;
-use crate::figures::grade::Grade;
 use crate::render::layout::lines;
+use figures::grade::Grade;
 
 /// Colours of a page and its plots: the light ones first, then the dark ones.
 pub(crate) const THEME: &str = include_str!("theme.css");

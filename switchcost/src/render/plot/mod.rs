@@ -1,8 +1,8 @@
 //! Plots, in a page and as files.
 
-use crate::figures::{Figures, provenance};
 use crate::views::answer::Answer;
 use crate::views::tables::Tables;
+use figures::{Figures, provenance};
 
 mod axis;
 mod chart;

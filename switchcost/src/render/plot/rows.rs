@@ -6,13 +6,13 @@ use record::Quantity;
 use super::axis::Axis;
 use super::chart::reach;
 use super::drawing::{MOST_SERIES, Plot};
-use crate::figures::Reading;
-use crate::figures::grade::{Grade, Graded};
-use crate::figures::number::{number, short, thousands};
 use crate::render::answer::{name, quotient, sides};
 use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
 use crate::views::fleet::Machine;
 use crate::views::tables::Table;
+use figures::Reading;
+use figures::grade::{Grade, Graded};
+use figures::number::{number, short, thousands};
 
 const STRIP: &str = "Sorted by the mean, with multiples of the least. A point is the mean of one process, the first \
                      process on top. A stroke is the mean, or the centre of a group of processes.";

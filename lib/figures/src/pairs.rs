@@ -20,10 +20,10 @@ use super::{basis, doubts};
 
 /// Confidence of all intervals of a duel together, and of what is decided before its end. A duel may judge
 /// each change of a program: one false alarm in twenty would be too many.
-pub(crate) const CONFIDENCE: f64 = 0.99;
+pub const CONFIDENCE: f64 = 0.99;
 
 /// Fewest pairs that a verdict is made of.
-pub(crate) const MIN_PAIRS: usize = 8;
+pub const MIN_PAIRS: usize = 8;
 
 /// Share of the error that the looks before the end have together; the end has the rest.
 const EARLY: f64 = 0.4;
@@ -44,7 +44,8 @@ const KINDS_OF_A_ROW: usize = KINDS.len() - 1;
 /// Processes of a side, by round.
 type Rounds<'a, 'b> = BTreeMap<Round, Vec<&'b Timed<'a>>>;
 
-pub(crate) fn rows(figures: &Figures<'_>) -> Vec<Compared> {
+/// The rows of a duel, not judged yet.
+pub fn rows(figures: &Figures<'_>) -> Vec<Compared> {
     figures.sides().filter_map(row).collect()
 }
 
@@ -121,7 +122,7 @@ fn slope(side: &[&Timed<'_>]) -> Option<f64> {
 
 /// Sets the findings of rows that have enough pairs and no fault. `margin` is the largest change that counts
 /// as none.
-pub(crate) fn judge(rows: &mut [Compared], margin: f64) {
+pub fn judge(rows: &mut [Compared], margin: f64) {
     let tried = rows.iter().filter(|row| !row.is_left_out()).count();
     for row in rows.iter_mut().filter(|row| row.pairs.len() >= MIN_PAIRS && row.fault.is_none()) {
         row.findings = KINDS.into_iter().filter_map(|kind| finding(row, kind)).collect();
@@ -153,7 +154,7 @@ fn early_level(rows: usize) -> f64 {
 }
 
 /// How far the interval of a pinned row's time usually reaches, on a steady machine and on an unsteady one.
-pub(crate) fn usual_reach(pairs: u32, rows: usize) -> Option<[f64; 2]> {
+pub fn usual_reach(pairs: u32, rows: usize) -> Option<[f64; 2]> {
     let level = (1.0 - CONFIDENCE) * (1.0 - EARLY) / (rows * KINDS_OF_A_ROW) as f64;
     let t = stats::t_critical(1.0 - level, f64::from(pairs.checked_sub(1)?))?;
     Some(SPREADS.map(|spread| (t * spread / f64::from(pairs).sqrt()).exp_m1()))
@@ -222,7 +223,7 @@ fn is_one<'a>(counts: impl Iterator<Item = &'a f64>) -> bool {
 
 /// Decides before each round which rows need more pairs.
 #[derive(Debug)]
-pub(crate) struct Decider {
+pub struct Decider {
     margin: f64,
     rows: usize,
     /// Decided rows by their cells: true if one has changed or failed, false if it seems
@@ -231,12 +232,13 @@ pub(crate) struct Decider {
 }
 
 impl Decider {
-    pub(crate) fn new(margin: f64, rows: usize) -> Self {
+    /// For so many rows, with the largest change that counts as none.
+    pub fn new(margin: f64, rows: usize) -> Self {
         Decider { margin, rows, decided: BTreeMap::new() }
     }
 
     /// Tells which rows take part in a round. A row that seems unchanged goes on if no other needs its time.
-    pub(crate) fn choose(&mut self, round: u32, lineup: &[Row], records: &[Record]) -> Vec<bool> {
+    pub fn choose(&mut self, round: u32, lineup: &[Row], records: &[Record]) -> Vec<bool> {
         for row in rows(&Figures::of(records)) {
             let early = || interim(&row, self.rows, self.margin);
             if let Some(is_over) = row.has_failed().then_some(true).or_else(early) {

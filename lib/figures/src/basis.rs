@@ -4,9 +4,7 @@
 pub const CONFIDENCE: f64 = 0.95;
 
 /// Values by their keys, in the order in which the keys first appear.
-pub(crate) fn grouped<K: PartialEq, V>(
-    pairs: impl IntoIterator<Item = (K, V)>,
-) -> Vec<(K, Vec<V>)> {
+pub fn grouped<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut groups: Vec<(K, Vec<V>)> = Vec::new();
     for (key, value) in pairs {
         match groups.iter_mut().find(|(known, _)| *known == key) {

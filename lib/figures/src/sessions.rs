@@ -11,18 +11,18 @@ use super::grade::{Grade, Graded};
 use super::grouped;
 
 /// Records of each session, in the file's order.
-pub(crate) fn of(records: &[Record]) -> Vec<&[Record]> {
+pub fn of(records: &[Record]) -> Vec<&[Record]> {
     records.chunk_by(|a, b| a.run == b.run && a.header.seed == b.header.seed).collect()
 }
 
 /// Geometric mean over sessions of what is positive, so that a ratio stays the quotient of the times beside it; with
 /// Student's t interval from five sessions on. Fewer have the span of their own intervals.
-pub(crate) fn over(sessions: &[Estimate]) -> Option<Estimate> {
+pub fn over(sessions: &[Estimate]) -> Option<Estimate> {
     combined(sessions, Estimate::geometric_mean)
 }
 
 /// The same of counts, shares and differences, with their arithmetic mean.
-pub(super) fn over_sums(sessions: &[Estimate]) -> Option<Estimate> {
+pub(crate) fn over_sums(sessions: &[Estimate]) -> Option<Estimate> {
     combined(sessions, Estimate::mean)
 }
 
@@ -49,7 +49,7 @@ fn span(sessions: &[Estimate]) -> Option<Interval> {
 }
 
 /// Grade that at least half of the sessions have, or a worse one; one contradiction is enough.
-pub(crate) fn grade(grades: impl Iterator<Item = Grade>) -> Grade {
+pub fn grade(grades: impl Iterator<Item = Grade>) -> Grade {
     let mut grades: Vec<Grade> = grades.collect();
     grades.sort_unstable();
     match grades.last() {
@@ -59,13 +59,13 @@ pub(crate) fn grade(grades: impl Iterator<Item = Grade>) -> Grade {
 }
 
 /// Figures of the sessions that are samples: those that measured it, if more than half of several did.
-pub(super) fn samples<'a, 'b>(tried: &[&'b Figure<'a>]) -> Option<Vec<&'b Figure<'a>>> {
+pub(crate) fn samples<'a, 'b>(tried: &[&'b Figure<'a>]) -> Option<Vec<&'b Figure<'a>>> {
     let measured: Vec<_> = tried.iter().filter(|own| own.reading().is_some()).copied().collect();
     (tried.len() > 1 && 2 * measured.len() > tried.len()).then_some(measured)
 }
 
 /// Makes each session a sample of a figure; sizes are those of all processes.
-pub(super) fn combine(figure: &mut Figure<'_>, tried: &[&Figure<'_>]) {
+pub(crate) fn combine(figure: &mut Figure<'_>, tried: &[&Figure<'_>]) {
     let Some(own) = samples(tried) else { return };
     let readings: Vec<&Reading> = own.iter().filter_map(|own| own.reading()).collect();
     let sum = matches!(figure.quantity(), Quantity::Count | Quantity::Share);

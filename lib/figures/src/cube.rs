@@ -21,7 +21,8 @@ use super::speed::{self, HoldOut, Slices, Speed};
 /// All figures of some records.
 #[derive(Clone, Debug)]
 pub struct Figures<'a> {
-    pub(crate) records: &'a [Record],
+    /// Records that they are made of.
+    pub records: &'a [Record],
     pub(crate) slices: Slices,
     /// Trial of the correction of times.
     pub held_out: HoldOut,
@@ -76,7 +77,7 @@ impl<'a> Figures<'a> {
     }
 
     /// A figure in each session that is a sample of it, or the figure itself.
-    pub(super) fn in_sessions<'b>(&'b self, figure: &'b Figure<'a>) -> Vec<&'b Figure<'a>> {
+    pub(crate) fn in_sessions<'b>(&'b self, figure: &'b Figure<'a>) -> Vec<&'b Figure<'a>> {
         let tried = self.sessions.iter().filter_map(|session| session.get(figure.place()));
         sessions::samples(&tried.collect::<Vec<_>>()).unwrap_or_else(|| vec![figure])
     }
@@ -95,7 +96,8 @@ impl<'a> Figures<'a> {
             .map(|place| [Side::A, Side::Twin, Side::B].map(|side| self.get(&place.on(side))))
     }
 
-    pub(crate) fn get(&self, place: &Place) -> Option<&Figure<'a>> {
+    /// The figure at a place.
+    pub fn get(&self, place: &Place) -> Option<&Figure<'a>> {
         self.all.get(*self.index.get(place)?)
     }
 
@@ -161,14 +163,14 @@ impl<'a> Figures<'a> {
     }
 
     /// A figure divided by its twin, round by round: the interval of nothing but noise.
-    pub(crate) fn noise(&self, figure: &Figure<'_>) -> Option<Interval> {
+    pub fn noise(&self, figure: &Figure<'_>) -> Option<Interval> {
         figure.reading()?;
         runs::ratio_of(&self.twin_ratios(figure))?.interval
     }
 
     /// The row in which two equal runs differ most, and by what share: the bound of the A/A ratio's interval that lies
     /// farther from one. `None` if no row was run twice a round.
-    pub(crate) fn noise_floor(&self) -> Option<(String, f64)> {
+    pub fn noise_floor(&self) -> Option<(String, f64)> {
         let own = self.iter().filter(|f| f.runs.ties().is_some() && f.place().x.is_none());
         let floors = own.filter_map(|figure| {
             Some((figure.place().name(), self.noise(figure)?.factor_from_one()?))

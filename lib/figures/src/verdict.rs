@@ -60,7 +60,7 @@ impl fmt::Display for Reason {
 
 impl Verdict {
     /// The verdict on a change, given its whole interval as shares.
-    pub(crate) fn of([low, high]: [f64; 2], margin: f64) -> Self {
+    pub fn of([low, high]: [f64; 2], margin: f64) -> Self {
         let reach = high.max(-low);
         if reach <= margin {
             Verdict::Within(reach)
@@ -73,7 +73,8 @@ impl Verdict {
         }
     }
 
-    pub(crate) fn word(self, quantity: Quantity) -> &'static str {
+    /// The verdict in a word, by what the figure is.
+    pub fn word(self, quantity: Quantity) -> &'static str {
         use Quantity::{Count, Rate, Throughput, Time};
         match (self, quantity) {
             (Verdict::More, Time) | (Verdict::Less, Rate | Throughput) => "slower",
@@ -101,7 +102,8 @@ impl Verdict {
         matches!(self, Verdict::Less | Verdict::More)
     }
 
-    pub(crate) fn is_open(self) -> bool {
+    /// True if nothing can be said.
+    pub fn is_open(self) -> bool {
         matches!(self, Verdict::Open(_) | Verdict::Inconclusive(_))
     }
 }

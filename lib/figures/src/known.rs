@@ -28,7 +28,7 @@ const CLEARLY: f64 = 1.25;
 
 /// A yardstick beside the times that it takes on bare metal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Beside {
+pub struct Beside {
     pub(crate) what: Yardstick,
     /// Its time here, in ns.
     pub(crate) value: f64,
@@ -40,7 +40,7 @@ pub(crate) struct Beside {
 
 impl Beside {
     /// The sentence that begins an answer.
-    pub(crate) fn alarm(&self) -> String {
+    pub fn alarm(&self) -> String {
         let (_, subject, _) = reference(self.what);
         let [low, high] = self.range;
         let value = short(Quantity::Time, self.value);
@@ -49,7 +49,7 @@ impl Beside {
     }
 
     /// The same in a cell of a table.
-    pub(crate) fn in_short(&self) -> String {
+    pub fn in_short(&self) -> String {
         format!("slow ({}?)", self.cause)
     }
 }
@@ -80,7 +80,7 @@ fn cause(what: Yardstick, machine: &Machine) -> &'static str {
 }
 
 /// The yardsticks that were measured, in the order of [`Yardstick`].
-pub(crate) fn measured(figures: &Figures<'_>) -> Vec<Beside> {
+pub fn measured(figures: &Figures<'_>) -> Vec<Beside> {
     let mut all: Vec<Beside> = figures.iter().filter_map(beside).collect();
     all.sort_by_key(|beside| beside.what);
     all.dedup_by_key(|beside| beside.what);
@@ -88,7 +88,7 @@ pub(crate) fn measured(figures: &Figures<'_>) -> Vec<Beside> {
 }
 
 /// The yardstick that takes clearly longer than on bare metal; of several, the one farthest from its range.
-pub(crate) fn outside(figures: &Figures<'_>) -> Option<Beside> {
+pub fn outside(figures: &Figures<'_>) -> Option<Beside> {
     let times = |beside: &Beside| beside.value / beside.range[1];
     let slower = measured(figures).into_iter().filter(|beside| times(beside) > CLEARLY);
     slower.max_by(|a, b| times(a).total_cmp(&times(b)))

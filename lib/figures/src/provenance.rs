@@ -11,11 +11,15 @@ use serde_json::{Map, Value};
 
 use super::basis::{grouped, unique};
 
+/// A fact by which two runs differ.
 #[derive(Clone, Debug, PartialEq, PartialOrd, Serialize)]
-pub(crate) struct Fact {
-    pub(crate) name: String,
-    pub(crate) old: String,
-    pub(crate) new: String,
+pub struct Fact {
+    /// Its name in a record.
+    pub name: String,
+    /// Its value in the earlier run.
+    pub old: String,
+    /// Its value in the later run.
+    pub new: String,
 }
 
 impl fmt::Display for Fact {
@@ -25,7 +29,7 @@ impl fmt::Display for Fact {
 }
 
 /// Runs that records are of, each once.
-pub(crate) fn runs(records: &[Record]) -> Vec<&Run> {
+pub fn runs(records: &[Record]) -> Vec<&Run> {
     let headers = records.iter().map(|record| (Arc::as_ptr(&record.header), &*record.header));
     grouped(headers).into_iter().map(|(_, same)| same[0]).collect()
 }
@@ -35,7 +39,8 @@ pub(crate) fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     texts.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-pub(crate) fn machines(records: &[Record]) -> String {
+/// The machines that records are from, in a line.
+pub fn machines(records: &[Record]) -> String {
     unique(runs(records).into_iter().map(|run| run.machine.summary())).join("; and ")
 }
 
@@ -62,14 +67,14 @@ pub fn machine(records: &[Record]) -> String {
 }
 
 /// The CPU's model without the words that all models have.
-pub(crate) fn cpu_model(machine: &Machine) -> Option<String> {
+pub fn cpu_model(machine: &Machine) -> Option<String> {
     let words = ["(R)", "(TM)", " Processor", " CPU"];
     let model = machine.cpu_model.clone()?;
     Some(words.iter().fold(model, |model, word| model.replace(word, "")))
 }
 
 /// The number of CPUs, such as `8`; if the programs may not use all of them, such as `2 of 8`.
-pub(crate) fn cpus(machine: &Machine) -> Option<String> {
+pub fn cpus(machine: &Machine) -> Option<String> {
     let number = |list: &Option<String>| Some(record::machine::cpu_list(list.as_ref()?)?.len());
     let online = number(&machine.cpus_online)?;
     let allowed = number(&machine.affinity).filter(|allowed| *allowed < online);
@@ -77,12 +82,12 @@ pub(crate) fn cpus(machine: &Machine) -> Option<String> {
 }
 
 /// The kernel's release without the distributor's suffix, such as `6.18.44`.
-pub(crate) fn kernel(machine: &Machine) -> Option<&str> {
+pub fn kernel(machine: &Machine) -> Option<&str> {
     machine.kernel_release.as_deref()?.split('-').next()
 }
 
 /// Start of the first process, as in `2026-11-23T10:00:00Z`; `None` beyond the year 9999.
-pub(crate) fn started(records: &[Record]) -> Option<String> {
+pub fn started(records: &[Record]) -> Option<String> {
     let first = records.iter().map(|record| record.started).min()?;
     let time = UNIX_EPOCH.checked_add(Duration::from_millis(first))?;
     let mut text = String::new();
@@ -91,7 +96,7 @@ pub(crate) fn started(records: &[Record]) -> Option<String> {
 }
 
 /// Runtimes of records with their versions.
-pub(crate) fn runtimes(records: &[Record]) -> Vec<String> {
+pub fn runtimes(records: &[Record]) -> Vec<String> {
     let runtimes = records.iter().filter_map(|record| record.said.as_ref()?.runtime.as_ref());
     distinct(runtimes.map(|runtime| {
         // Go's has its name in it.
@@ -102,12 +107,13 @@ pub(crate) fn runtimes(records: &[Record]) -> Vec<String> {
 }
 
 /// Facts of their machines by which any new run differs from an old one.
-pub(crate) fn differing_machines(old: Option<&&Run>, new: &[&Run]) -> Vec<Fact> {
+pub fn differing_machines(old: Option<&&Run>, new: &[&Run]) -> Vec<Fact> {
     let names = |a: &Run, b: &Run| a.machine.same_machine(&b.machine);
     differing(old, new, names, |run| serde_json::to_value(&run.machine))
 }
 
-pub(crate) fn differing_builds(old: Option<&&Run>, new: &[&Run]) -> Vec<Fact> {
+/// Facts of their builds by which any new run differs from an old one.
+pub fn differing_builds(old: Option<&&Run>, new: &[&Run]) -> Vec<Fact> {
     let names = |a: &Run, b: &Run| a.build.same_build(&b.build);
     differing(old, new, names, |run| serde_json::to_value(&run.build))
 }
@@ -145,7 +151,7 @@ fn unequal_parts(old: Value, new: Value) -> (Value, Value) {
 }
 
 /// A value of a record for people.
-pub(crate) fn shown(value: &Value) -> String {
+pub fn shown(value: &Value) -> String {
     let all = |parts: Vec<String>| parts.join(", ");
     match value {
         Value::Null => "none".to_owned(),

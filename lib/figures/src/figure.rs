@@ -16,30 +16,39 @@ use super::runs::{Iterations, Runs};
 pub struct Figure<'a> {
     /// Its place and its trials.
     pub runs: Runs<'a>,
-    pub(crate) outcome: Outcome,
-    pub(crate) doubts: Vec<Doubt>,
-    pub(crate) grade: Grade,
+    /// What came of the trials.
+    pub outcome: Outcome,
+    /// Reasons why it is less certain.
+    pub doubts: Vec<Doubt>,
+    /// What it is worth, by its doubts.
+    pub grade: Grade,
 }
 
 /// What came of the processes of a case.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// A figure of each process.
     Measured(Box<Reading>),
     /// Bytes for each task: slopes over the number of tasks.
     Slope(Box<Slopes>),
     /// No process has it: the cause of the last failure.
-    Failed { reason: String },
+    Failed {
+        /// The cause.
+        reason: String,
+    },
     /// It was not tried.
-    NotRun { reason: String },
+    NotRun {
+        /// The cause.
+        reason: String,
+    },
     /// A further column that the records do not tell; the section's own column says what became of them.
     Absent,
 }
 
 impl Outcome {
     /// Why there is no figure; `None` if there is one.
-    pub(crate) fn reason(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<&str> {
         match self {
             Outcome::Failed { reason } | Outcome::NotRun { reason } => Some(reason),
             Outcome::Measured(_) | Outcome::Slope(_) | Outcome::Absent => None,
@@ -55,31 +64,33 @@ pub struct Reading {
     /// arithmetic one.
     pub mean: Estimate,
     /// The processes' figures, in the order of the rounds.
-    pub(crate) means: Vec<f64>,
+    pub means: Vec<f64>,
     /// The same with the error of the correction: what intervals are made of.
     #[serde(skip)]
-    pub(crate) samples: Vec<f64>,
+    pub samples: Vec<f64>,
     /// Their median; of times of iterations, the median of the process medians.
     pub(crate) median: f64,
     /// Distribution of the iterations, if the figure is their time.
     #[serde(flatten)]
     pub iterations: Option<Iterations>,
     /// Two clusters of process means, if one mean would describe neither.
-    pub(crate) modes: Option<[Mode; 2]>,
+    pub modes: Option<[Mode; 2]>,
     /// Number of process means outside Tukey's fences. None is dropped.
     pub(crate) outliers: usize,
-    pub(crate) failed: usize,
+    /// Number of trials that failed.
+    pub failed: usize,
     /// Less the baseline, round by round.
     pub net: Option<Graded>,
     /// Divided by the row it is compared with, round by round.
     pub ratio: Option<Graded>,
     /// The same, each less its own baseline.
-    pub(crate) net_ratio: Option<Graded>,
+    pub net_ratio: Option<Graded>,
     /// True if that ratio is missing because one of the two is not above its baseline in every round: what is
     /// nothing or less cannot be divided by.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) no_net_left: bool,
-    pub(crate) evidence: Option<Evidence>,
+    pub no_net_left: bool,
+    /// What the counters say of it.
+    pub evidence: Option<Evidence>,
 }
 
 impl Figure<'_> {
@@ -88,11 +99,13 @@ impl Figure<'_> {
         &self.runs.place
     }
 
-    pub(crate) fn metric(&self) -> &Metric {
+    /// What is measured.
+    pub fn metric(&self) -> &Metric {
         self.runs.metric()
     }
 
-    pub(crate) fn quantity(&self) -> Quantity {
+    /// Kind of its unit.
+    pub fn quantity(&self) -> Quantity {
         self.runs.metric().quantity()
     }
 
@@ -105,12 +118,13 @@ impl Figure<'_> {
     }
 
     /// CPU time per hop, or per what else its time is divided by, in ns; `None` if its programs do not count it.
-    pub(crate) fn cpu_time(&self) -> Option<Estimate> {
+    pub fn cpu_time(&self) -> Option<Estimate> {
         let times = self.runs.cpu_times().into_iter().map(|(_, _, ns)| ns);
         Estimate::mean(&times.collect::<Vec<f64>>(), CONFIDENCE)
     }
 
-    pub(crate) fn slopes(&self) -> Option<&Slopes> {
+    /// Sizes per task, if it is a slope.
+    pub fn slopes(&self) -> Option<&Slopes> {
         match &self.outcome {
             Outcome::Slope(slopes) => Some(slopes),
             _ => None,
@@ -118,19 +132,19 @@ impl Figure<'_> {
     }
 
     /// Name of the case, with the value of a swept flag.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         let swept = self.swept().map_or(String::new(), |(flag, x)| format!(", {flag} {x}"));
         self.place().name() + &swept
     }
 
     /// Flag that is swept, as it is typed, and its value.
-    pub(crate) fn swept(&self) -> Option<(&str, u64)> {
+    pub fn swept(&self) -> Option<(&str, u64)> {
         Some((&self.runs.row.swept.as_ref()?.flag, self.place().x?))
     }
 }
 
 /// One figure divided by another, round by round, with the worth of the worse one.
-pub(crate) fn ratio(own: &Figure<'_>, other: &Figure<'_>) -> Option<Graded> {
+pub fn ratio(own: &Figure<'_>, other: &Figure<'_>) -> Option<Graded> {
     Some(Graded { estimate: own.runs.ratio(&other.runs)?, grade: own.grade.max(other.grade) })
 }
 

@@ -7,18 +7,19 @@ use super::verdict::Verdict;
 
 /// A point from which one series takes less time than the other, which took less before.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Overtaking {
+pub struct Overtaking {
     /// The series that takes less from there on, and the other one.
-    pub(crate) names: [String; 2],
+    pub names: [String; 2],
     /// The first point of those up to the right end at which the whole interval of the ratio is below one.
-    pub(crate) from: u64,
-    pub(crate) end: Graded,
+    pub from: u64,
+    /// The quotient of the two at the right end.
+    pub end: Graded,
 }
 
 impl Overtaking {
     /// Compares two series by the ratios of their times, of the first by the second, in ascending order;
     /// `None` if no interval tells that one was behind before and ahead up to the end.
-    pub(crate) fn of(names: [&str; 2], ratios: &[(u64, Graded)]) -> Option<Self> {
+    pub fn of(names: [&str; 2], ratios: &[(u64, Graded)]) -> Option<Self> {
         let verdict = |(_, ratio): &(u64, Graded)| {
             ratio.interval.map(|i| Verdict::of([i.low - 1.0, i.high - 1.0], 0.0))
         };

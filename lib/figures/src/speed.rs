@@ -23,7 +23,7 @@ use serde::Serialize;
 mod slope;
 
 use slope::{Look, Process, cap, slopes};
-pub(crate) use slope::{Round, round};
+pub use slope::{Round, round};
 
 /// Quantile of a CPU's probes near which its quick level is: the quickest of thousands may be a freak.
 const QUICK: f64 = 0.1;

@@ -10,10 +10,11 @@ use stats::{Estimate, Interval, MIN_ROUNDS};
 
 /// Digits of a figure, and its unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
-    pub(crate) number: String,
+pub struct Shown {
+    /// The number, without its unit.
+    pub number: String,
     /// Empty if it has none.
-    pub(crate) unit: &'static str,
+    pub unit: &'static str,
 }
 
 impl fmt::Display for Shown {
@@ -31,17 +32,17 @@ impl From<String> for Shown {
 }
 
 /// Figure with two significant digits.
-pub(crate) fn short(quantity: Quantity, figure: f64) -> String {
+pub fn short(quantity: Quantity, figure: f64) -> String {
     shown(quantity, figure).to_string()
 }
 
 /// The same, its unit apart.
-pub(crate) fn shown(quantity: Quantity, figure: f64) -> Shown {
+pub fn shown(quantity: Quantity, figure: f64) -> Shown {
     shown_like(quantity, figure, figure)
 }
 
 /// Figure with two significant digits, in the unit that suits `model`.
-pub(crate) fn shown_like(quantity: Quantity, figure: f64, model: f64) -> Shown {
+pub fn shown_like(quantity: Quantity, figure: f64, model: f64) -> Shown {
     let scaled = match quantity {
         Quantity::Throughput => Quantity::Bytes,
         Quantity::Time | Quantity::Bytes => quantity,
@@ -78,7 +79,7 @@ pub fn number(value: f64) -> String {
 }
 
 /// A range, or one figure if both ends look alike; a unit that both have stands once.
-pub(crate) fn range<S: Into<Shown>>(ends: [f64; 2], show: impl Fn(f64) -> S) -> String {
+pub fn range<S: Into<Shown>>(ends: [f64; 2], show: impl Fn(f64) -> S) -> String {
     let [low, high] = ends.map(|end| show(end).into());
     if low == high { low.to_string() } else { pair(&low, "to", &high) }
 }
@@ -93,7 +94,7 @@ pub(crate) fn pair(one: &Shown, word: &str, other: &Shown) -> String {
 }
 
 /// A number with commas between its thousands.
-pub(crate) fn thousands(number: &str) -> String {
+pub fn thousands(number: &str) -> String {
     let digits = number.find('.').unwrap_or(number.len());
     let mut text = String::new();
     for (place, digit) in number.chars().enumerate() {
@@ -106,12 +107,14 @@ pub(crate) fn thousands(number: &str) -> String {
     text
 }
 
-pub(crate) fn capitalised(text: &str) -> String {
+/// A text with a capital at its beginning.
+pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-pub(crate) fn value(quantity: Quantity, estimate: &Estimate) -> String {
+/// An estimate with its interval, or the reason why it has none.
+pub fn value(quantity: Quantity, estimate: &Estimate) -> String {
     let value = quantity.show(estimate.value);
     match &estimate.interval {
         Some(interval) => {
@@ -123,7 +126,7 @@ pub(crate) fn value(quantity: Quantity, estimate: &Estimate) -> String {
 }
 
 /// A difference: nothing is clamped, and one that may be nothing says so.
-pub(crate) fn net(quantity: Quantity, estimate: &Estimate) -> String {
+pub fn net(quantity: Quantity, estimate: &Estimate) -> String {
     let difference = value(quantity, estimate);
     match &estimate.interval {
         Some(interval) if interval.contains(0.0) => format!("{difference}, not distinguishable"),
@@ -131,19 +134,21 @@ pub(crate) fn net(quantity: Quantity, estimate: &Estimate) -> String {
     }
 }
 
-pub(crate) fn factor(ratio: &Estimate) -> String {
+/// A ratio with its interval, such as `2.5x [2.2, 2.8]`.
+pub fn factor(ratio: &Estimate) -> String {
     let decimals = units::significant(ratio.value).saturating_sub(1);
     let number = |v: f64| format!("{v:.decimals$}");
     let bounds = ratio.interval.map(|interval| format!(" {}", bracketed(&interval, number)));
     format!("{}x{}", number(ratio.value), bounds.unwrap_or_default())
 }
 
-pub(crate) fn bracketed(interval: &Interval, show: impl Fn(f64) -> String) -> String {
+/// The ends of an interval.
+pub fn bracketed(interval: &Interval, show: impl Fn(f64) -> String) -> String {
     format!("[{}, {}]", show(interval.low), show(interval.high))
 }
 
 /// A ratio as a change in per cent, without the sign.
-pub(crate) fn change_in_percent(ratio: f64) -> String {
+pub fn change_in_percent(ratio: f64) -> String {
     let text = format!("{:+.1}", (ratio - 1.0) * 100.0);
     match text.as_str() {
         "+0.0" | "-0.0" => "0.0".to_owned(),
@@ -152,7 +157,7 @@ pub(crate) fn change_in_percent(ratio: f64) -> String {
 }
 
 /// A ratio as a change in per cent, with its interval.
-pub(crate) fn change(ratio: &Estimate) -> String {
+pub fn change(ratio: &Estimate) -> String {
     let bounds = ratio.interval.map(|bounds| format!(" {}", bracketed(&bounds, change_in_percent)));
     format!("{} %{}", change_in_percent(ratio.value), bounds.unwrap_or_default())
 }

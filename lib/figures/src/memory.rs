@@ -9,46 +9,52 @@ use super::grade::Graded;
 
 /// Bytes that each task adds.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Slopes {
+pub struct Slopes {
     /// The process's own resident memory.
-    pub(crate) user: Fit,
+    pub user: Fit,
     /// Kernel stacks, page tables and slab, from the whole system's counters.
-    pub(crate) kernel: Option<Fit>,
+    pub kernel: Option<Fit>,
     /// The kernel's memory by what it is used for.
-    pub(crate) parts: Parts,
-    pub(crate) all: Option<Fit>,
+    pub parts: Parts,
+    /// Both together.
+    pub all: Option<Fit>,
     /// The fewest and the most tasks of a run.
-    pub(crate) tasks: (u64, u64),
-    pub(crate) machine: Option<u64>,
-    pub(crate) failed: usize,
+    pub tasks: (u64, u64),
+    /// The machine's memory, in bytes.
+    pub machine: Option<u64>,
+    /// Number of trials that failed.
+    pub failed: usize,
     /// The number of runs with part of their memory in transparent huge pages.
     pub(crate) huge: usize,
     /// `all`, or otherwise `user`, divided by the same of the row that it is compared with.
-    pub(crate) ratio: Option<Graded<Interval>>,
+    pub ratio: Option<Graded<Interval>>,
     /// The two sizes that it divides.
     #[serde(skip)]
-    pub(crate) divided: Option<[Interval; 2]>,
+    pub divided: Option<[Interval; 2]>,
 }
 
 /// The kernel's memory, from the whole system's counters.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Parts {
-    pub(crate) stacks: Option<Fit>,
-    pub(crate) page_tables: Option<Fit>,
+pub struct Parts {
+    /// Stacks that the kernel has for threads.
+    pub stacks: Option<Fit>,
+    /// Page tables.
+    pub page_tables: Option<Fit>,
     /// Slab memory that cannot be reclaimed.
-    pub(crate) slab: Option<Fit>,
-    pub(crate) pipe_pages: Option<Fit>,
+    pub slab: Option<Fit>,
+    /// Pages that pipes hold.
+    pub pipe_pages: Option<Fit>,
 }
 
 /// A line through memory over tasks.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Fit {
+pub struct Fit {
     /// Least squares: the slope is in bytes for each task, the intercept what there is without.
-    pub(crate) line: Line,
+    pub line: Line,
     /// The median of all pairwise slopes, which no outlier moves.
-    pub(crate) robust: Option<TheilSen>,
+    pub robust: Option<TheilSen>,
     /// The slopes of the lower and of the upper half, which agree if it is a line.
-    pub(crate) halves: Option<Halves>,
+    pub halves: Option<Halves>,
 }
 
 /// The size of a row divided by that of another, and both: with the kernel's share, or both without it if it cannot be
@@ -98,7 +104,7 @@ pub(crate) fn slopes(runs: &[&Record], failed: usize) -> Option<Slopes> {
 
 impl Slopes {
     /// Memory of a task in the whole system, as far as it can be told from what the system did meanwhile.
-    pub(crate) fn headline(&self) -> &Fit {
+    pub fn headline(&self) -> &Fit {
         match &self.kernel {
             Some(kernel) if !kernel.is_seen() => &self.user,
             _ => self.all.as_ref().unwrap_or(&self.user),
@@ -107,7 +113,7 @@ impl Slopes {
 
     /// True if the kernel's share cannot be told from what the system did meanwhile, and may be as large as the
     /// process's own: then the process alone is all that is known.
-    pub(crate) fn lacks_kernel(&self) -> bool {
+    pub fn lacks_kernel(&self) -> bool {
         let is_noise = |kernel: &Fit| {
             !kernel.is_seen() && kernel.line.slope.high > self.user.line.slope.estimate
         };
@@ -115,14 +121,14 @@ impl Slopes {
     }
 
     /// Tasks that the machine's memory would hold, if they were all that it held.
-    pub(crate) fn most(&self) -> Option<f64> {
+    pub fn most(&self) -> Option<f64> {
         let line = &self.headline().line;
         let most = (self.machine? as f64 - line.intercept.estimate) / line.slope.estimate;
         (self.headline().is_seen() && !self.void() && most > 0.0).then_some(most)
     }
 
     /// True if transparent huge pages make the sizes mean nothing: one of 2 MiB becomes resident by a single byte.
-    pub(crate) fn void(&self) -> bool {
+    pub fn void(&self) -> bool {
         self.huge > 0
     }
 }
@@ -132,12 +138,12 @@ const WORTH_A_WORD: f64 = 0.05;
 
 impl Fit {
     /// True if the memory clearly grows with the tasks; otherwise the rest of the system is all that there is to see.
-    pub(crate) fn is_seen(&self) -> bool {
+    pub fn is_seen(&self) -> bool {
         self.line.slope.low > 0.0
     }
 
     /// How much steeper the upper half is than the lower, as a share of that, if they differ by more than chance.
-    pub(crate) fn bends(&self) -> Option<f64> {
+    pub fn bends(&self) -> Option<f64> {
         let halves = self.halves.filter(|halves| halves.differ)?;
         halves.bend().filter(|bend| bend.abs() > WORTH_A_WORD)
     }

@@ -13,37 +13,46 @@ use record::{Metric, Record};
 use serde::Serialize;
 
 /// Wake-up interrupts or migrations a hop that are worth a word.
-pub(crate) const FEW: f64 = 0.02;
+pub const FEW: f64 = 0.02;
 
 /// Counted for each hop: means over the processes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Evidence {
+pub struct Evidence {
     /// Voluntary switches: a thread waited for something.
-    pub(crate) switches: f64,
+    pub switches: f64,
     /// Involuntary switches: a thread was preempted.
-    pub(crate) preemptions: f64,
+    pub preemptions: f64,
     /// Interrupts by which one CPU called another, of the whole system; `None` if unknown.
-    pub(crate) wakeups: Option<f64>,
+    pub wakeups: Option<f64>,
     /// Moves of a thread from one CPU to another; `None` if unknown.
-    pub(crate) migrations: Option<f64>,
+    pub migrations: Option<f64>,
     /// System calls, if they were counted (`--counters`, or by the program's own event loop).
-    pub(crate) calls: Option<f64>,
+    pub calls: Option<f64>,
     /// Hops per call in which an event loop asked the kernel what is ready.
-    pub(crate) hops_per_wait: Option<f64>,
-    pub(crate) verdict: Verdict,
+    pub hops_per_wait: Option<f64>,
+    /// What the counts say about the figure's name.
+    pub verdict: Verdict,
 }
 
 /// The counters' verdict on a figure's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Verdict {
+pub enum Verdict {
+    /// A hop between threads is a switch.
     Switches,
+    /// A hop makes system calls, and no switch.
     StaysOnCpu,
+    /// A hop does not enter the kernel.
     NeverInKernel,
+    /// Several tokens travel at once, and share a switch.
     SharedSwitches,
+    /// Workers of a runtime wait for each other.
     WorkersSleep,
+    /// A hop between threads lacks its switch.
     TooFewSwitches,
+    /// A hop between threads takes more than its switch.
     TooManySwitches,
+    /// One thread alone, or a runtime's only worker, sleeps and is woken.
     UnexpectedSwitches,
 }
 
@@ -88,7 +97,7 @@ const TICK: f64 = 1e7;
 
 impl Evidence {
     /// What the runs of a case show; `None` if nothing is handed over or nothing was counted.
-    pub(crate) fn of(runs: &[&Record], metric: &Metric) -> Option<Self> {
+    pub fn of(runs: &[&Record], metric: &Metric) -> Option<Self> {
         let is_rate = matches!(metric, Metric::HopRate | Metric::HopRatePerCpu);
         if !is_rate && !matches!(metric, Metric::Hop | Metric::RoundTrip | Metric::Message) {
             return None;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::figures::CONFIDENCE;
+use crate::CONFIDENCE;
 use crate::testing;
 use record::Probe;
 use stats::Estimate;

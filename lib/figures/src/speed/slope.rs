@@ -24,7 +24,7 @@ const PULL: f64 = 0.9;
 const STEEPEST: f64 = 2.0;
 
 /// Round of a run.
-pub(crate) type Round = (u64, u64, u32);
+pub type Round = (u64, u64, u32);
 
 /// A slice as the fit sees it.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ pub(crate) struct Process {
 }
 
 /// Round of a record.
-pub(crate) fn round(record: &Record) -> Round {
+pub fn round(record: &Record) -> Round {
     (record.run, record.header.seed, record.round)
 }
 

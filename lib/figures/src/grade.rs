@@ -40,7 +40,7 @@ impl fmt::Display for Grade {
 }
 
 /// A range: the least and the greatest.
-pub(crate) type Range = [f64; 2];
+pub type Range = [f64; 2];
 
 /// An estimate made of other figures, such as a ratio or a difference. Its grade is that of the worst of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -54,13 +54,13 @@ pub struct Graded<T = Estimate> {
 
 impl Graded<Range> {
     /// Range that holds both, as good as the worse of them.
-    pub(crate) fn joined(self, other: Self) -> Self {
+    pub fn joined(self, other: Self) -> Self {
         let ([a, b], [c, d]) = (self.estimate, other.estimate);
         Graded { estimate: [a.min(c), b.max(d)], grade: self.grade.max(other.grade) }
     }
 
     /// The range, or one figure if both ends look alike, with its mark.
-    pub(crate) fn show<S: Into<Shown>>(&self, show: impl Fn(f64) -> S) -> String {
+    pub fn show<S: Into<Shown>>(&self, show: impl Fn(f64) -> S) -> String {
         self.grade.mark(&range(self.estimate, show))
     }
 }

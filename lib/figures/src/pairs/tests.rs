@@ -1,5 +1,5 @@
 use super::*;
-use crate::figures::verdict::{MARGIN, Reason};
+use crate::verdict::{MARGIN, Reason};
 
 /// Pairs as they were seen on a virtual machine: a bias of each pair of 2 to 3 %, with heavy tails.
 struct Machine(fastrand::Rng);

@@ -28,7 +28,7 @@ const DRIFT: f64 = 0.1;
 
 /// What is known about a machine while a plan ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Conditions {
+pub struct Conditions {
     /// Slices, and what became of them.
     pub(crate) slices: Slices,
     /// CPU time of all windows; `None` for records that have none.
@@ -37,11 +37,12 @@ pub(crate) struct Conditions {
     pub(crate) apart: Option<(f64, usize)>,
     pub(crate) rounds: u32,
     /// From the start of the first process to the start of the last one, in ms.
-    pub(crate) span: u64,
+    pub span: u64,
 }
 
 impl Conditions {
-    pub(crate) fn of(figures: &Figures<'_>) -> Self {
+    /// What the machine did while the figures were measured.
+    pub fn of(figures: &Figures<'_>) -> Self {
         let records = figures.records;
         let groups = || records.iter().filter_map(|record| record.group.as_ref());
         let accounts: BTreeMap<(u64, u32), Account> =
@@ -65,7 +66,8 @@ impl Conditions {
         }
     }
 
-    pub(crate) fn doubts(&self, figures: &Figures<'_>) -> Vec<Doubt> {
+    /// Reasons, by what the machine did, why all figures are less certain.
+    pub fn doubts(&self, figures: &Figures<'_>) -> Vec<Doubt> {
         let account = self.account.as_ref();
         let busy = account.and_then(Account::others).unwrap_or(0.0);
         let stolen = account.and_then(Account::stolen).unwrap_or(0.0);
@@ -82,7 +84,7 @@ impl Conditions {
     }
 
     /// How noisy the machine was, by the worst sign of it, and how long the run took.
-    pub(crate) fn in_short(&self, doubts: &[Doubt]) -> String {
+    pub fn in_short(&self, doubts: &[Doubt]) -> String {
         let apart = self
             .apart
             .map(|(apart, _)| (apart, format!("equal runs differed by {}", percent(apart))));
@@ -101,7 +103,7 @@ impl Conditions {
 }
 
 /// Doubts about all figures, their records and the machine meanwhile, the loudest first.
-pub(crate) fn all_doubts(figures: &Figures<'_>) -> Vec<Doubt> {
+pub fn all_doubts(figures: &Figures<'_>) -> Vec<Doubt> {
     let own = Conditions::of(figures).doubts(figures);
     doubts::of_all(figures.records, doubts::named(figures.iter()), own)
 }

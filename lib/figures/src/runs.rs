@@ -17,11 +17,11 @@ pub struct Runs<'a> {
     /// Where the figure stands.
     pub place: Place,
     /// Row of the first trial.
-    pub(crate) row: &'a Row,
+    pub row: &'a Row,
     /// Trials that measured what they should.
-    pub(crate) whole: Vec<&'a Record>,
+    pub whole: Vec<&'a Record>,
     /// Number of trials that failed and were not repeated with more success.
-    pub(crate) failed: usize,
+    pub failed: usize,
     /// Ending of the last trial that failed.
     pub(crate) ending: Ending<'a>,
     /// The trial of each round and row, since a slope has many; if it was repeated, the later one.
@@ -84,13 +84,13 @@ impl<'a> Runs<'a> {
     }
 
     /// What the figure is compared with; nothing, if it is not the row's own.
-    pub(crate) fn ties(&self) -> Option<&'a Ties> {
+    pub fn ties(&self) -> Option<&'a Ties> {
         (self.place.metric == self.row.place.metric).then_some(&self.row.ties)
     }
 
     /// CPU time of each process per hop, or per what else its time is divided by: as the kernel counted it, corrected as
     /// the time is, in ns. A process that does not count CPU time is left out.
-    pub(crate) fn cpu_times(&self) -> Vec<(Round, &'a Record, f64)> {
+    pub fn cpu_times(&self) -> Vec<(Round, &'a Record, f64)> {
         let times = self.processes().filter_map(|(round, timed)| {
             let ns = Metric::Cpu.figure(timed.record, None)? * timed.factor();
             Some((round, timed.record, ns))
@@ -99,12 +99,12 @@ impl<'a> Runs<'a> {
     }
 
     /// True if its processes were restricted to CPUs.
-    pub(crate) fn is_pinned(&self) -> bool {
+    pub fn is_pinned(&self) -> bool {
         self.whole.first().is_some_and(|record| record.row().command.setting.cpus.is_some())
     }
 
     /// True if they depend on the machine alone, and on no scheduler's placement.
-    pub(crate) fn is_yardstick(&self) -> bool {
+    pub fn is_yardstick(&self) -> bool {
         self.row.ties.yardstick && self.is_pinned()
     }
 
@@ -119,7 +119,7 @@ impl<'a> Runs<'a> {
     }
 
     /// The same with the error of the correction: for intervals.
-    pub(crate) fn with_errors(&self) -> BTreeMap<Round, f64> {
+    pub fn with_errors(&self) -> BTreeMap<Round, f64> {
         self.figures(|timed| timed.with_error())
     }
 
@@ -165,7 +165,7 @@ impl<'a> Runs<'a> {
     }
 
     /// True if it is above another case, round by round: the interval of the difference excludes zero.
-    pub(crate) fn is_above(&self, other: &Runs<'_>) -> bool {
+    pub fn is_above(&self, other: &Runs<'_>) -> bool {
         let less: Vec<f64> = self.less(other).into_values().collect();
         let interval = Estimate::mean(&less, CONFIDENCE).and_then(|mean| mean.interval);
         interval.is_some_and(|interval| interval.low > 0.0)
@@ -177,7 +177,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Beside the machine's own time of each round: a time divided by it, a rate multiplied by it.
-    pub(crate) fn beside(&self, machine: &BTreeMap<Round, f64>) -> Vec<f64> {
+    pub fn beside(&self, machine: &BTreeMap<Round, f64>) -> Vec<f64> {
         let is_rate = self.place.metric.is_per_second();
         let beside = |own: f64, time: f64| if is_rate { own * time } else { own / time };
         joined(&self.with_errors(), machine, beside).into_values().collect()
@@ -203,7 +203,7 @@ impl<'a> Runs<'a> {
 }
 
 /// Figures of two cases put together in each round that has both.
-pub(super) fn joined(
+pub(crate) fn joined(
     own: &BTreeMap<Round, f64>,
     others: &BTreeMap<Round, f64>,
     together: impl Fn(f64, f64) -> f64,

@@ -21,32 +21,37 @@ const SCARCE: f64 = 0.001;
 /// One row on both sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
+    /// Where it stands, on the first side.
     #[serde(skip)]
-    pub(crate) place: Place,
-    pub(crate) section: String,
+    pub place: Place,
+    /// Title of its section.
+    pub section: String,
     /// Name, with its column.
     pub name: String,
     /// Pairs of both sides, if they took turns.
-    pub(crate) pairs: Vec<Pair>,
+    pub pairs: Vec<Pair>,
     /// Pairs of the first side with itself.
-    pub(crate) twins: Vec<Pair>,
-    pub(crate) metric: Metric,
+    pub twins: Vec<Pair>,
+    /// What its figures are.
+    pub metric: Metric,
+    /// Which of its figures is judged.
     #[serde(skip)]
-    pub(crate) kind: Kind,
+    pub kind: Kind,
     /// Hops or tasks of an iteration, by which times and counts are divided for a reader.
-    pub(crate) divisor: f64,
+    pub divisor: f64,
     /// What it divides by: `hop`, `task` or `iteration`.
-    pub(crate) unit: &'static str,
-    pub(crate) doubts: Vec<Doubt>,
+    pub unit: &'static str,
+    /// Doubts about its times.
+    pub doubts: Vec<Doubt>,
     /// Reason why there are no more pairs, or no figures.
-    pub(crate) fault: Option<Fault>,
+    pub fault: Option<Fault>,
     /// Findings about its figures; none if it has too few pairs or a fault.
     pub findings: Vec<Finding>,
 }
 
 /// Figures of two fresh processes that took turns, the first side's before the second's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Pair {
+pub struct Pair {
     pub(crate) time: Option<Times>,
     /// Resident memory per task, in bytes: the slope of a line.
     pub(crate) memory: Option<[f64; 2]>,
@@ -67,15 +72,16 @@ pub(crate) struct Times {
 /// Reason why a row has no verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Fault {
+pub enum Fault {
     /// A process failed, or the second side lacks what the first has.
     Failed(String),
+    /// It was not measured, or the first side lacks it.
     LeftOut(String),
 }
 
 impl Compared {
     /// A row without figures.
-    pub(crate) fn new(place: &Place, name: String, kind: Kind) -> Self {
+    pub fn new(place: &Place, name: String, kind: Kind) -> Self {
         Compared {
             place: place.clone(),
             section: place.section.clone(),
@@ -106,7 +112,8 @@ impl Compared {
         self.findings.iter().find(|finding| finding.kind == kind)
     }
 
-    pub(crate) fn has_failed(&self) -> bool {
+    /// True if a trial failed, or the second side lacks the row.
+    pub fn has_failed(&self) -> bool {
         matches!(self.fault, Some(Fault::Failed(_)))
     }
 
@@ -118,10 +125,14 @@ impl Compared {
 /// Figure that is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Time per hop, task or iteration.
     Time,
+    /// Bytes per task.
     Memory,
+    /// Voluntary switches per hop, task or iteration.
     Switches,
+    /// Minor page faults per hop, task or iteration.
     Faults,
     /// What the metric of the row says.
     Figure,
@@ -129,7 +140,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// True for a count of a duel, which can be exact; false for a time and a size.
-    pub(crate) fn is_count(self) -> bool {
+    pub fn is_count(self) -> bool {
         matches!(self, Kind::Switches | Kind::Faults)
     }
 }
@@ -137,47 +148,51 @@ impl Kind {
 /// Finding about one figure of a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    pub(crate) kind: Kind,
+    /// Which of its figures is judged.
+    pub kind: Kind,
+    /// Kind of its unit.
     #[serde(skip)]
-    pub(crate) quantity: Quantity,
+    pub quantity: Quantity,
     /// What can be said.
     pub verdict: Verdict,
     /// Change from the first side to the second with its corrected interval: as a share of the first
     /// (0.02 is 2 % more), or as a difference for each hop or task if a figure of some process is zero.
     pub change: Option<Interval>,
     /// The same between twins.
-    pub(crate) twin: Option<Interval>,
-    pub(crate) is_share: bool,
+    pub twin: Option<Interval>,
+    /// True if the change is a share of the first side, and not a difference.
+    pub is_share: bool,
     /// True if all processes of a side, twins too, had the same count: of each side.
-    pub(crate) is_exact: bool,
+    pub is_exact: bool,
     /// The first side's and the second's figure. Of pairs: their common mean, apart by the change. Times and counts
     /// are for each hop or task.
     pub figures: Option<[f64; 2]>,
     /// The same with an interval of each side, if it has one of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) estimates: Option<[Estimate; 2]>,
+    pub estimates: Option<[Estimate; 2]>,
     /// What it is worth.
     pub grade: Grade,
+    /// Changes that it is made of.
     #[serde(skip)]
-    pub(crate) changes: Changes,
+    pub changes: Changes,
 }
 
 /// Changes that a finding is made of: it is judged together with all others of its comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Changes {
+pub struct Changes {
     /// Change from the first side to the second: a logarithm if it is a share.
-    pub(crate) change: Option<Contrast>,
+    pub change: Option<Contrast>,
     /// The same between twins.
-    pub(crate) twin: Option<Contrast>,
+    pub twin: Option<Contrast>,
     /// Logarithm by which the interval is longer at each end.
-    pub(crate) slack: f64,
+    pub slack: f64,
     /// Share of the error that was set apart for it, if it was decided before the end.
-    pub(crate) level: Option<f64>,
+    pub level: Option<f64>,
 }
 
 /// Judges the findings of rows. `error` is the share of comparisons of equal sides in which any may be called
 /// different; `margin` is the largest change that counts as none, as a share.
-pub(crate) fn judge(rows: &mut [Compared], error: f64, margin: f64) {
+pub fn judge(rows: &mut [Compared], error: f64, margin: f64) {
     let mut all: Vec<&mut Finding> = rows.iter_mut().flat_map(|row| &mut row.findings).collect();
     // Steps of Holm's method would give narrower intervals, which do not hold together.
     let level = error / all.iter().filter(|one| one.changes.change.is_some()).count() as f64;
@@ -186,7 +201,7 @@ pub(crate) fn judge(rows: &mut [Compared], error: f64, margin: f64) {
 
 impl Finding {
     /// A finding that nothing is known of yet.
-    pub(crate) fn new(kind: Kind, quantity: Quantity) -> Self {
+    pub fn new(kind: Kind, quantity: Quantity) -> Self {
         Finding {
             kind,
             quantity,
@@ -254,7 +269,7 @@ impl Finding {
     }
 
     /// True if there is next to none of it, such as a timer's switch in a thousand hops.
-    pub(crate) fn is_scarce(&self) -> bool {
+    pub fn is_scarce(&self) -> bool {
         self.kind.is_count() && self.figures.iter().flatten().all(|&figure| figure < SCARCE)
     }
 

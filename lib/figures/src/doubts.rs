@@ -27,7 +27,8 @@ const UNCERTAIN: f64 = 0.05;
 /// busy machine. A build, or a run, that has just ended leaves a load of one and a third of it.
 const LOADED: (f64, f64) = (2.0, 0.5);
 
-pub(crate) fn of_process(record: &Record) -> Vec<Doubt> {
+/// Doubts about one trial.
+pub fn of_process(record: &Record) -> Vec<Doubt> {
     let all: [fn(&Record) -> Option<Doubt>; 6] =
         [not_steady, short_samples, throttled, huge_pages, left_behind, unvalidated];
     all.iter().filter_map(|find| find(record)).chain(unreadable(record)).collect()
@@ -171,7 +172,7 @@ fn of_times(timed: &[&Timed<'_>]) -> Vec<Doubt> {
 }
 
 /// A size without the kernel's share.
-pub(crate) fn no_kernel_share(row: &str) -> Doubt {
+pub fn no_kernel_share(row: &str) -> Doubt {
     let text = format!(
         "'{row}' is only the memory of the process: meanwhile, other programs changed the kernel's memory too much."
     );
@@ -179,7 +180,7 @@ pub(crate) fn no_kernel_share(row: &str) -> Doubt {
 }
 
 /// Doubts about records as a set.
-pub(crate) fn of_records(records: &[Record]) -> Vec<Doubt> {
+pub fn of_records(records: &[Record]) -> Vec<Doubt> {
     let runs = provenance::runs(records);
     let mut builds = provenance::differing_builds(runs.first(), &runs);
     // Uncommitted changes alone do not make another build; they are a doubt of their own.
@@ -230,7 +231,7 @@ fn loaded(runs: &[&Run]) -> Option<Doubt> {
 
 /// Doubts about all records, all figures and the machine: the worst of each kind, with the names of its figures, the
 /// loudest first.
-pub(crate) fn of_all<'a>(
+pub fn of_all<'a>(
     records: &[Record],
     figures: impl Iterator<Item = (String, &'a [Doubt])>,
     conditions: Vec<Doubt>,
@@ -249,7 +250,8 @@ pub(crate) fn of_all<'a>(
     merged(of_records(records).into_iter().chain(conditions).chain(of_figures))
 }
 
-pub(crate) fn named<'a>(
+/// Figures that were measured, by name, with their doubts.
+pub fn named<'a>(
     figures: impl Iterator<Item = &'a Figure<'a>>,
 ) -> impl Iterator<Item = (String, &'a [Doubt])> {
     let measured = figures.filter(|figure| !figure.runs.whole.is_empty());
@@ -257,7 +259,7 @@ pub(crate) fn named<'a>(
 }
 
 /// Names of figures; points of one curve share a name.
-pub(crate) fn names(figures: &[&Figure<'_>]) -> Vec<String> {
+pub fn names(figures: &[&Figure<'_>]) -> Vec<String> {
     let named = figures.iter().map(|figure| match figure.swept() {
         Some((flag, x)) => (format!("{}, {flag} ", figure.place().name()), x.to_string()),
         None => (figure.place().name(), String::new()),

@@ -12,30 +12,54 @@ use super::number::percent;
 /// kind means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Records of several machines, or of several settings of a machine, are pooled.
     OtherMachine,
+    /// Records of several builds are pooled.
     OtherBuild,
+    /// A debug build was measured.
     Unoptimised,
+    /// The sources had uncommitted changes.
     ChangedSources,
+    /// The counters contradict what the figure is called.
     Contradicted,
+    /// A large part of the time was subtracted, since the CPUs ran slowly.
     Slowed,
+    /// The correction of the time has a large standard error.
     Uncertain,
+    /// In most rounds, other work took CPU time in at least half of the slices.
     FewSlices,
+    /// The machine was busy when the run began.
     Loaded,
+    /// Other programs used the CPUs meanwhile.
     Busy,
+    /// The host took CPU time meanwhile.
     Stolen,
+    /// Two equal runs differed much.
     Unsteady,
+    /// A yardstick took more or less time at the end than at the beginning.
     Drift,
+    /// A size lacks the kernel's share.
     NoKernelShare,
+    /// An event could not be counted.
     NotCounted,
+    /// The trials fall into two groups.
     TwoModes,
+    /// There are too few rounds for an interval.
     FewRounds,
+    /// The last third of the iterations took another time than the first.
     NotSteady,
+    /// A sample is less than 1000 steps of the clock.
     ShortSamples,
+    /// A CPU quota stopped the programs.
     Throttled,
+    /// Part of the memory is in transparent huge pages.
     HugePages,
+    /// A program left processes running.
     LeftBehind,
+    /// Several chains ran on more CPUs than were validated.
     Unvalidated,
+    /// A file in /proc cannot be read.
     Unreadable,
 }
 
@@ -74,14 +98,15 @@ impl Grade {
 
 /// A reason why figures are less certain.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Doubt {
-    pub(crate) kind: Kind,
+pub struct Doubt {
+    /// What it is about.
+    pub kind: Kind,
     /// How bad it is, compared with others of its kind; for noise it is a share.
     pub(crate) size: f64,
     pub(crate) text: String,
     /// What distinguishes it from others of its kind, such as a file.
     #[serde(skip)]
-    pub(super) subject: String,
+    pub(crate) subject: String,
     /// Names of the figures that it is about; none if it is about all.
     pub(crate) about: Vec<String>,
 }
@@ -106,7 +131,7 @@ impl Doubt {
     }
 
     /// True if the figures are not what their names say: they come from other sources, programs or machines.
-    pub(crate) fn voids(&self) -> bool {
+    pub fn voids(&self) -> bool {
         self.kind <= Kind::Contradicted
     }
 
@@ -132,7 +157,7 @@ impl Doubt {
     }
 
     /// Its sentence, with at most `most` names of figures.
-    pub(crate) fn with_names(&self, most: usize) -> String {
+    pub fn with_names(&self, most: usize) -> String {
         let (named, others) = self.about.split_at(self.about.len().min(most));
         match others.len() {
             0 if named.is_empty() => self.text.clone(),
@@ -149,7 +174,7 @@ impl fmt::Display for Doubt {
 }
 
 /// The worst doubt of each kind, with all names, the loudest first; doubts about noise are sorted by size.
-pub(crate) fn merged(all: impl IntoIterator<Item = Doubt>) -> Vec<Doubt> {
+pub fn merged(all: impl IntoIterator<Item = Doubt>) -> Vec<Doubt> {
     let mut merged: Vec<Doubt> = Vec::new();
     for doubt in all {
         let key = (doubt.kind, &doubt.subject);

@@ -1,0 +1,30 @@
+//! Figures of records, and what they are worth: pure, without a clock, a process or a file.
+
+mod basis;
+pub mod claims;
+pub mod conditions;
+mod cube;
+pub mod curves;
+pub mod doubt;
+pub mod doubts;
+pub mod evidence;
+mod figure;
+pub mod finding;
+pub mod grade;
+pub mod known;
+pub mod memory;
+pub mod number;
+pub mod pairs;
+pub mod provenance;
+pub mod runs;
+pub mod sessions;
+pub mod speed;
+pub mod value;
+pub mod verdict;
+
+pub use basis::{CONFIDENCE, grouped, unique};
+pub use cube::Figures;
+pub use figure::{Figure, Outcome, Reading, ratio};
+
+#[cfg(test)]
+mod testing;
