@@ -102,7 +102,7 @@ fn another_machine_build_or_flag_is_marked() {
     let mut old = file(2, 5);
     for record in &mut old {
         let run = header_of(record);
-        run.machine.kernel_release = Some("6.1.0".to_owned());
+        run.machine.set("kernel_release", "6.1.0");
         run.build.git_revision = Some("abc".to_owned());
         row_of(record).command.setting.cpus = Some(Cpus::List(vec![0]));
     }
@@ -110,7 +110,7 @@ fn another_machine_build_or_flag_is_marked() {
     let mut new = old.clone();
     for record in &mut new {
         let run = header_of(record);
-        run.machine.kernel_release = Some("6.12.0".to_owned());
+        run.machine.set("kernel_release", "6.12.0");
         run.build.git_revision = Some("def".to_owned());
         let command = &mut row_of(record).command;
         command.flags = vec!["--bytes=25".to_owned()];
@@ -173,7 +173,7 @@ fn a_gate_without_a_verdict_ends_with_status_3() {
     let of_cpu = |model: &str| {
         let mut records = file(1, 10);
         for record in &mut records {
-            header_of(record).machine.cpu_model = Some(model.to_owned());
+            header_of(record).machine.set("cpu_model", model);
         }
         write(folder.path().join(model), &records)
     };

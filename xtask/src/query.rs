@@ -172,7 +172,9 @@ fn found(file: &str, path: &[&str], records: &Records) -> anyhow::Result<Found> 
             contents.machine().map(Found::Text).context("the file names no machine")
         }
         (File::Figures { records, .. }, ["idle driver"]) => {
-            let driver = records.first().and_then(|first| first.machine().idle_driver.clone());
+            let driver = records
+                .first()
+                .and_then(|first| Some(first.machine().text("idle_driver")?.to_owned()));
             Ok(Found::Text(driver.unwrap_or_else(|| UNKNOWN.to_owned())))
         }
         (File::Figures { answer: Some(answer), .. }, ["answer", row]) => {

@@ -2,6 +2,7 @@
 
 use contract::units::{Bytes, Nanos, counted};
 use record::{Memory, Metric, Quantity, Record, Run};
+use serde_json::Value;
 use stats::MIN_ROUNDS;
 
 use super::basis::{grouped, unique};
@@ -10,7 +11,7 @@ use super::evidence::Evidence;
 use super::figure::{Figure, Outcome};
 use super::grade::Grade;
 use super::number::percent;
-use super::provenance::{self, Fact};
+use super::provenance::{self, Difference};
 use super::runs::Runs;
 use super::speed::{Corrected, Timed};
 
@@ -46,7 +47,8 @@ fn not_steady(record: &Record) -> Option<Doubt> {
 }
 
 fn short_samples(record: &Record) -> Option<Doubt> {
-    let (shortest, step) = (record.samples.as_ref()?.min, record.machine().clock_step_ns?);
+    let (shortest, step) =
+        (record.samples.as_ref()?.min, record.machine().number("clock_step_ns")?);
     if record.arrivals().is_some() || shortest >= step.saturating_mul(1000) {
         return None;
     }
@@ -186,7 +188,7 @@ pub fn of_records(records: &[Record]) -> Vec<Doubt> {
     // Uncommitted changes alone do not make another build; they are a doubt of their own.
     builds.retain(|fact| fact.name != "dirty");
     let machines = provenance::differing_machines(runs.first(), &runs);
-    let pooled = |kind, what: &str, facts: &[Fact]| {
+    let pooled = |kind, what: &str, facts: &[Difference]| {
         let names: Vec<String> = facts.iter().map(ToString::to_string).collect();
         let text = format!("!! DIFFERENT {what} ARE POOLED HERE: {}", names.join(", "));
         (!facts.is_empty()).then(|| Doubt::new(kind, 0.0, text))
@@ -213,9 +215,10 @@ pub fn of_records(records: &[Record]) -> Vec<Doubt> {
 fn loaded(runs: &[&Run]) -> Option<Doubt> {
     let loaded = runs.iter().filter_map(|run| {
         let machine = &run.machine;
-        let cpus = record::machine::cpu_list(machine.cpus_online.as_ref()?)?.len();
-        let load = machine.load_average.map_or(0.0, |[one, ..]| one);
-        let waiting = machine.pressure.cpu.unwrap_or(0.0) / 100.0;
+        let cpus = machine.cpus("cpus_online")?.len();
+        let load =
+            machine.get("load_average").and_then(|load| load.get(0)?.as_f64()).unwrap_or(0.0);
+        let waiting = machine.get("pressure/cpu").and_then(Value::as_f64).unwrap_or(0.0) / 100.0;
         let is_loaded = load > LOADED.0 * cpus as f64 || waiting > LOADED.1;
         is_loaded.then_some((load, cpus, waiting))
     });
@@ -282,7 +285,7 @@ mod tests {
     #[test]
     fn samples_are_short_by_the_clock_that_took_them() {
         let mut record = testing::record("p", 1, &[10_000; 9]);
-        Arc::make_mut(&mut record.header).machine.clock_step_ns = Some(20);
+        Arc::make_mut(&mut record.header).machine.set("clock_step_ns", 20);
         assert_eq!(kinds(&record), [Kind::ShortSamples]);
         Arc::make_mut(record.said.as_mut().unwrap()).arrivals = Some(250);
         assert_eq!(kinds(&record), []);

@@ -66,10 +66,10 @@ impl fmt::Display for Beside {
 
 /// What may make a yardstick longer. A system call does not leave a virtual machine.
 fn cause(what: Yardstick, machine: &Machine) -> &'static str {
-    let meltdown = machine.mitigations.get("meltdown");
+    let meltdown = machine.text("mitigations/meltdown");
     let is_call = what == Yardstick::Getpid;
-    match machine.virtualisation.as_deref() {
-        _ if is_call && machine.seccomp == Some(true) => "seccomp",
+    match machine.text("virtualisation") {
+        _ if is_call && machine.get("seccomp").is_some_and(|seccomp| *seccomp == true) => "seccomp",
         _ if is_call && meltdown.is_some_and(|state| state.contains("PTI")) => {
             "page-table isolation"
         }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_slow_yardstick_is_told_with_its_factors() {
         let what = Yardstick::Futex;
-        let machine = Machine { virtualisation: Some("KVM".to_owned()), ..Machine::default() };
+        let machine = Machine::from_iter([("virtualisation", "KVM".into())]);
         let (range, cause) = (reference(what).2, cause(what, &machine));
         let beside = Beside { what, value: 6_700.0, range, cause };
         let nested =

@@ -94,7 +94,7 @@ pub(crate) fn slopes(runs: &[&Record], failed: usize) -> Option<Slopes> {
         },
         all: Fit::of(runs, |record| Some(user(record)? + record.kernel_gain()?)),
         tasks: (tasks.clone().min()?, tasks.max()?),
-        machine: runs.iter().find_map(|record| record.machine().memory_total_bytes),
+        machine: runs.iter().find_map(|record| record.machine().number("memory_total_bytes")),
         failed,
         huge: runs.iter().filter_map(huge).count(),
         ratio: None,

@@ -13,7 +13,7 @@ use super::basis::{grouped, unique};
 
 /// A fact by which two runs differ.
 #[derive(Clone, Debug, PartialEq, PartialOrd, Serialize)]
-pub struct Fact {
+pub struct Difference {
     /// Its name in a record.
     pub name: String,
     /// Its value in the earlier run.
@@ -22,7 +22,7 @@ pub struct Fact {
     pub new: String,
 }
 
-impl fmt::Display for Fact {
+impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} → {}", self.name, self.old, self.new)
     }
@@ -53,7 +53,7 @@ pub fn machine(records: &[Record]) -> String {
         "1" => ", 1 CPU".to_owned(),
         _ => format!(", {cpus} CPUs"),
     });
-    let host = match machine.virtualisation.as_deref() {
+    let host = match machine.text("virtualisation") {
         None | Some("none") => String::new(),
         Some(host) => format!(" under {host}"),
     };
@@ -69,21 +69,21 @@ pub fn machine(records: &[Record]) -> String {
 /// The CPU's model without the words that all models have.
 pub fn cpu_model(machine: &Machine) -> Option<String> {
     let words = ["(R)", "(TM)", " Processor", " CPU"];
-    let model = machine.cpu_model.clone()?;
+    let model = machine.text("cpu_model")?.to_owned();
     Some(words.iter().fold(model, |model, word| model.replace(word, "")))
 }
 
 /// The number of CPUs, such as `8`; if the programs may not use all of them, such as `2 of 8`.
 pub fn cpus(machine: &Machine) -> Option<String> {
-    let number = |list: &Option<String>| Some(record::machine::cpu_list(list.as_ref()?)?.len());
-    let online = number(&machine.cpus_online)?;
-    let allowed = number(&machine.affinity).filter(|allowed| *allowed < online);
+    let online = machine.cpus("cpus_online")?.len();
+    let allowed =
+        machine.cpus("affinity").map(|cpus| cpus.len()).filter(|&allowed| allowed < online);
     Some(allowed.map_or(online.to_string(), |allowed| format!("{allowed} of {online}")))
 }
 
 /// The kernel's release without the distributor's suffix, such as `6.18.44`.
 pub fn kernel(machine: &Machine) -> Option<&str> {
-    machine.kernel_release.as_deref()?.split('-').next()
+    machine.text("kernel_release")?.split('-').next()
 }
 
 /// Start of the first process, as in `2026-11-23T10:00:00Z`; `None` beyond the year 9999.
@@ -107,13 +107,13 @@ pub fn runtimes(records: &[Record]) -> Vec<String> {
 }
 
 /// Facts of their machines by which any new run differs from an old one.
-pub fn differing_machines(old: Option<&&Run>, new: &[&Run]) -> Vec<Fact> {
+pub fn differing_machines(old: Option<&&Run>, new: &[&Run]) -> Vec<Difference> {
     let names = |a: &Run, b: &Run| a.machine.same_machine(&b.machine);
     differing(old, new, names, |run| serde_json::to_value(&run.machine))
 }
 
 /// Facts of their builds by which any new run differs from an old one.
-pub fn differing_builds(old: Option<&&Run>, new: &[&Run]) -> Vec<Fact> {
+pub fn differing_builds(old: Option<&&Run>, new: &[&Run]) -> Vec<Difference> {
     let names = |a: &Run, b: &Run| a.build.same_build(&b.build);
     differing(old, new, names, |run| serde_json::to_value(&run.build))
 }
@@ -123,7 +123,7 @@ fn differing(
     new: &[&Run],
     names: impl Fn(&Run, &Run) -> Vec<String>,
     facts: impl Fn(&Run) -> serde_json::Result<Value>,
-) -> Vec<Fact> {
+) -> Vec<Difference> {
     let Some(old) = old else { return Vec::new() };
     let unlike =
         new.iter().flat_map(|new| names(old, new).into_iter().map(move |name| (name, new)));
@@ -131,7 +131,7 @@ fn differing(
         // A header is read from JSON, so it can be written as JSON.
         let value = |run| facts(run).map_or(Value::Null, |mut all| all[&name].take());
         let (old, new) = unequal_parts(value(old), value(new[0]));
-        Fact { old: shown(&old), new: shown(&new), name }
+        Difference { old: shown(&old), new: shown(&new), name }
     };
     grouped(unlike).into_iter().map(fact).collect()
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use record::Relation;
-use record::machine::{CpuCache, Topology, cpu_list, cpu_ranges};
+use record::machine::{cpu_list, cpu_ranges};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::source::Source;
 
@@ -98,28 +99,31 @@ impl CpuMap {
         }
     }
 
-    /// Caches of a CPU, those nearest to its core first.
-    pub(crate) fn caches_of(&self, cpu: u32) -> Vec<CpuCache> {
-        let of = |cache: &Cache| {
+    /// Caches of a CPU as records hold them, those nearest to its core first.
+    pub(crate) fn caches_of(&self, cpu: u32) -> Value {
+        let caches = self.caches.iter().filter_map(|cache| {
             let group = cache.groups.iter().find(|group| group.contains(&cpu))?;
-            Some(CpuCache {
-                level: Some(cache.level),
-                kind: Some(cache.kind.clone()),
-                size_bytes: cache.size_bytes,
-                shared_cpu_list: Some(cpu_ranges(group)),
-            })
-        };
-        self.caches.iter().filter_map(of).collect()
+            let mut facts = json!({
+                "level": cache.level, "type": cache.kind, "shared_cpu_list": cpu_ranges(group),
+            });
+            if let Some(size) = cache.size_bytes {
+                facts["size_bytes"] = size.into();
+            }
+            Some(facts)
+        });
+        Value::Array(caches.collect())
     }
 
-    /// Number of sockets, cores and hardware threads.
-    pub(crate) fn topology(&self) -> Topology {
-        let number = |count: usize| u32::try_from(count).ok().filter(|count| *count > 0);
-        Topology {
-            sockets: number(self.sockets.len()),
-            cores: number(self.cores.len()),
-            threads_per_core: number(self.cores.iter().map(Vec::len).max().unwrap_or(0)),
-        }
+    /// Number of sockets, cores and hardware threads as records hold them.
+    pub(crate) fn topology(&self) -> Value {
+        let threads = self.cores.iter().map(Vec::len).max().unwrap_or(0);
+        let counts = [
+            ("sockets", self.sockets.len()),
+            ("cores", self.cores.len()),
+            ("threads_per_core", threads),
+        ];
+        let known = counts.into_iter().filter(|(_, count)| *count > 0);
+        Value::Object(known.map(|(name, count)| (name.to_owned(), count.into())).collect())
     }
 
     /// Last cache of a CPU: its kind, and its number among those.

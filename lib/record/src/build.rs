@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::differing;
-
 /// The build of the runner, which programs of the same workspace share.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -30,8 +28,14 @@ pub struct Build {
 impl Build {
     /// Names of the facts that differ, if both builds know them; `dirty` if either tree is.
     pub fn same_build(&self, other: &Self) -> Vec<String> {
-        let mut names = differing(self, other);
-        names.retain(|name| name != "dirty");
+        let [one, other_facts] =
+            [self, other].map(|build| serde_json::to_value(build).unwrap_or_default());
+        let facts = one.as_object().into_iter().flatten();
+        let differing = facts.filter(|&(name, fact)| {
+            let other = &other_facts[name];
+            name != "dirty" && !fact.is_null() && !other.is_null() && fact != other
+        });
+        let mut names: Vec<String> = differing.map(|(name, _)| name.clone()).collect();
         let is_dirty = self.dirty == Some(true) || other.dirty == Some(true);
         names.extend(is_dirty.then(|| "dirty".to_owned()));
         names

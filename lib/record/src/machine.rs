@@ -4,154 +4,164 @@ use std::collections::BTreeMap;
 
 use contract::units::counted;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::differing;
+/// A fact of a machine, or of the circumstances when a run started.
+#[derive(Clone, Copy, Debug)]
+pub struct Fact {
+    /// Name in a record.
+    pub name: &'static str,
+    /// Where it is read.
+    pub from: Origin,
+    /// True if a comparison says when it differs; others belong to a run, or follow from the rest.
+    pub is_compared: bool,
+}
 
-/// Facts that belong to a run, or that follow from others, and so are not compared.
-const NOT_COMPARED: [&str; 8] = [
-    "topology",
-    "caches",
-    "clock_step_ns",
-    "memory_limit",
-    "rlimits",
-    "memory_total_bytes",
-    "load_average",
-    "pressure",
+/// Where a fact is read.
+#[derive(Clone, Copy, Debug)]
+pub enum Origin {
+    /// Text of a file.
+    Text(&'static str),
+    /// Number in a file.
+    Number(&'static str),
+    /// 0 or 1 in a file.
+    Flag(&'static str),
+    /// Word of a file that stands between these.
+    Chosen(&'static str, char, char),
+    /// Made of what these words say.
+    Made(&'static str),
+}
+
+use Origin::{Chosen, Flag, Made, Number, Text};
+
+/// Facts that are recorded. Host name, user, serial numbers and names of control groups are not among them: results are
+/// published.
+pub const FACTS: [Fact; 32] = [
+    compared("kernel_release", Text("/proc/sys/kernel/osrelease")),
+    compared("kernel_version", Text("/proc/sys/kernel/version")),
+    compared("preemption", Made("the word PREEMPT of the version, or `none or voluntary`")),
+    // Usually only root can read it.
+    compared("preemption_mode", Chosen("/sys/kernel/debug/sched/preempt", '(', ')')),
+    compared("preemption_boot", Made("preempt= of /proc/cmdline, or `default`")),
+    compared("distribution", Made("PRETTY_NAME of os-release; in a container, the image's")),
+    compared("cpu_model", Made("/proc/cpuinfo; on AArch64 implementer and part")),
+    compared("cpus_online", Text("/sys/devices/system/cpu/online")),
+    compared("affinity", Made("CPUs that the runner may use, by /proc/self/status")),
+    noted("topology", Made("sockets, cores, and hardware threads of a core, of the CPUs online")),
+    noted("caches", Made("caches of CPU 0")),
+    // The same governor means different things under different drivers.
+    compared("frequency_driver", Text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver")),
+    compared("governor", Made("scaling_governor of each cpufreq policy")),
+    compared(
+        "boost",
+        Made("cpufreq/boost or intel_pstate/no_turbo: the CPU may exceed its base frequency"),
+    ),
+    // How deeply an idle CPU sleeps is part of what a wake-up costs.
+    compared("idle_driver", Text("/sys/devices/system/cpu/cpuidle/current_driver")),
+    // How long an idle CPU of a guest looks for work before it halts (Documentation/virt/guest-halt-polling.rst of Linux).
+    compared("halt_poll_ns", Made("guest_halt_poll_ns of the haltpoll driver")),
+    compared("virtualisation", Made("hypervisor, `unnamed` or `none`")),
+    compared("hardware", Made("maker and product by the firmware (DMI)")),
+    compared("mitigations", Made("/sys/devices/system/cpu/vulnerabilities")),
+    compared(
+        "clock_source",
+        Text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+    ),
+    noted(
+        "clock_step_ns",
+        Made("smallest positive difference of two successive readings of `Instant`"),
+    ),
+    compared("thp_enabled", Chosen("/sys/kernel/mm/transparent_hugepage/enabled", '[', ']')),
+    compared("thp_defrag", Chosen("/sys/kernel/mm/transparent_hugepage/defrag", '[', ']')),
+    compared("sched_autogroup", Flag("/proc/sys/kernel/sched_autogroup_enabled")),
+    compared("timer_slack_ns", Number("/proc/self/timerslack_ns")),
+    // A filter makes each system call slower.
+    compared("seccomp", Made("Seccomp: of /proc/self/status is not 0")),
+    compared(
+        "cpu_quota",
+        Made("quota and period in µs: the tightest of the control group and its ancestors"),
+    ),
+    noted("memory_limit", Made("bytes: the tightest of the control group and its ancestors")),
+    noted("rlimits", Made("/proc/self/limits: soft and hard limits on the number of tasks")),
+    noted("memory_total_bytes", Made("MemTotal of /proc/meminfo")),
+    noted("load_average", Made("/proc/loadavg: over 1, 5 and 15 minutes")),
+    noted("pressure", Made("/proc/pressure: per cent of the last 10 s in which some task waited")),
 ];
 
-/// Facts of a machine and of the circumstances when a run started.
-///
-/// `None` and an empty collection mean unknown. Host name, user, serial numbers and names of control
-/// groups are left out: results are published.
+const fn compared(name: &'static str, from: Origin) -> Fact {
+    Fact { name, from, is_compared: true }
+}
+
+const fn noted(name: &'static str, from: Origin) -> Fact {
+    Fact { name, from, is_compared: false }
+}
+
+/// What is known of a machine: the value of each of the [`FACTS`]. A fact that is not known is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Machine {
-    /// `uname -r`.
-    pub kernel_release: Option<String>,
-    /// `uname -v`.
-    pub kernel_version: Option<String>,
-    /// `PREEMPT...` word of the version string, or `none or voluntary` if it has none.
-    pub preemption: Option<String>,
-    /// Mode in force under `PREEMPT_DYNAMIC`, from debugfs, which usually only root can read.
-    pub preemption_mode: Option<String>,
-    /// `preempt=` of the kernel's command line, or `default` if it has none.
-    pub preemption_boot: Option<String>,
-    /// `PRETTY_NAME` of os-release. Inside a container it is the image's.
-    pub distribution: Option<String>,
-    /// Model of the CPU. On AArch64 implementer and part, with a name if it is a common one.
-    pub cpu_model: Option<String>,
-    /// CPUs online, as a list: `0-3,8`.
-    pub cpus_online: Option<String>,
-    /// CPUs that the runner may use when it starts.
-    pub affinity: Option<String>,
-    /// Sockets, cores and hardware threads, of the CPUs online.
-    pub topology: Topology,
-    /// Caches of CPU 0.
-    pub caches: Vec<CpuCache>,
-    /// Cpufreq driver. The same governor means different things under different drivers.
-    pub frequency_driver: Option<String>,
-    /// Cpufreq governor; several are joined by commas.
-    pub governor: Option<String>,
-    /// The CPU may exceed its base frequency.
-    pub boost: Option<bool>,
-    /// Cpuidle driver: how deeply an idle CPU sleeps is part of what a wake-up costs.
-    pub idle_driver: Option<String>,
-    /// How long an idle CPU of a guest looks for work before it halts, at most, in ns: the limit of the haltpoll driver
-    /// (Documentation/virt/guest-halt-polling.rst of Linux); `None` under another driver.
-    pub halt_poll_ns: Option<u64>,
-    /// Hypervisor (`KVM`, `Xen`, ...), `unnamed` or `none`.
-    pub virtualisation: Option<String>,
-    /// Maker and product of the machine as its firmware tells them (DMI).
-    pub hardware: Option<String>,
-    /// State of each known CPU weakness.
-    pub mitigations: BTreeMap<String, String>,
-    /// Clock source in use.
-    pub clock_source: Option<String>,
-    /// Smallest positive difference of two successive readings of `Instant`, in ns.
-    pub clock_step_ns: Option<u64>,
-    /// Transparent huge pages: `always`, `madvise` or `never`.
-    pub thp_enabled: Option<String>,
-    /// Effort to find a huge page at a fault.
-    pub thp_defrag: Option<String>,
-    /// Each session is scheduled as one group.
-    pub sched_autogroup: Option<bool>,
-    /// Timer slack of the runner when it starts, in ns.
-    pub timer_slack_ns: Option<u64>,
-    /// System calls pass through a seccomp filter, which makes each of them slower.
-    pub seccomp: Option<bool>,
-    /// CPU time that the control group may use: the tightest of its own and its ancestors'.
-    pub cpu_quota: Option<CpuQuota>,
-    /// Memory that the control group may use, in bytes: the tightest of its own and its ancestors'.
-    pub memory_limit: Option<Bound>,
-    /// Resource limits of the runner when it starts.
-    pub rlimits: Rlimits,
-    /// Usable memory in bytes (MemTotal).
-    pub memory_total_bytes: Option<u64>,
-    /// Load averages over 1, 5 and 15 minutes.
-    pub load_average: Option<[f64; 3]>,
-    /// Pressure on CPUs, memory and I/O.
-    pub pressure: StartPressure,
-}
+#[serde(transparent)]
+pub struct Machine(BTreeMap<String, Value>);
 
-/// Share of the last ten seconds in which some task waited for a resource, in per cent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct StartPressure {
-    /// Runnable, with no CPU to run on.
-    pub cpu: Option<f64>,
-    /// Waiting for memory.
-    pub memory: Option<f64>,
-    /// Waiting for I/O.
-    pub io: Option<f64>,
-}
-
-/// CPU time that a control group may use. In JSON `"unlimited"` or an object with two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CpuQuota {
-    /// No control group in sight limits it.
-    Unlimited,
-    /// Tightest limit found.
-    #[serde(untagged)]
-    Limited {
-        /// CPU time in each period, in µs.
-        quota_us: u64,
-        /// Period in µs.
-        #[serde(deserialize_with = "contract::message::positive")]
-        period_us: u64,
-    },
-}
-
-impl CpuQuota {
-    /// Number of CPUs; `None` if there is no limit.
-    pub fn cpus(self) -> Option<f64> {
-        match self {
-            Self::Unlimited => None,
-            Self::Limited { quota_us, period_us } => Some(quota_us as f64 / period_us as f64),
-        }
+impl FromIterator<(&'static str, Value)> for Machine {
+    fn from_iter<T: IntoIterator<Item = (&'static str, Value)>>(facts: T) -> Self {
+        Machine(facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 }
 
 impl Machine {
+    /// A fact; a part of one by a path such as `pressure/cpu`.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        let (name, part) =
+            name.split_once('/').map_or((name, None), |(name, part)| (name, Some(part)));
+        let fact = self.0.get(name)?;
+        part.map_or(Some(fact), |part| fact.get(part))
+    }
+
+    /// A fact that is a text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.as_str()
+    }
+
+    /// A fact that is a whole number.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.get(name)?.as_u64()
+    }
+
+    /// CPUs of a fact that is a list of them.
+    pub fn cpus(&self, name: &str) -> Option<Vec<u32>> {
+        cpu_list(self.text(name)?)
+    }
+
+    /// Number of CPUs whose time the control group may use; `None` if that is unlimited or unknown.
+    pub fn quota(&self) -> Option<f64> {
+        let [quota, period] =
+            ["cpu_quota/quota_us", "cpu_quota/period_us"].map(|name| self.number(name));
+        Some(quota? as f64 / period.filter(|&period| period > 0)? as f64)
+    }
+
+    /// Gives a fact a value.
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.0.insert(name.to_owned(), value.into());
+    }
+
     /// Summary in one line. Unknown facts are left out, except for the CPU's model.
     pub fn summary(&self) -> String {
-        let model = self.cpu_model.as_deref().unwrap_or("unknown CPU");
+        let model = self.text("cpu_model").unwrap_or("unknown CPU");
         let mut parts = vec![model.to_owned()];
-        if let Some(cpus) = self.cpus_online.as_deref().and_then(cpu_list) {
-            let threads = self.topology.threads_per_core;
+        if let Some(cpus) = self.cpus("cpus_online") {
+            let threads = self.number("topology/threads_per_core");
             let threads = threads.map(|count| format!(" ({} per core)", counted(count, "thread")));
             parts.push(counted(cpus.len(), "CPU") + &threads.unwrap_or_default());
         }
-        if let Some(cpus) = self.cpu_quota.and_then(CpuQuota::cpus) {
+        if let Some(cpus) = self.quota() {
             parts.push(format!("cgroup limit {cpus:.2} CPUs"));
         }
-        parts.extend(self.virtualisation.as_deref().map(|name| match name {
+        parts.extend(self.text("virtualisation").map(|name| match name {
             "none" => "no hypervisor".to_owned(),
             "unnamed" => "virtual".to_owned(),
             name => format!("virtual ({name})"),
         }));
-        if let Some(release) = &self.kernel_release {
-            let model = match (&self.preemption, &self.preemption_mode) {
+        if let Some(release) = self.text("kernel_release") {
+            let model = match (self.text("preemption"), self.text("preemption_mode")) {
                 (Some(model), Some(mode)) => format!(" {model} ({mode})"),
                 (Some(model), None) if model.starts_with("PREEMPT") => format!(" {model}"),
                 _ => String::new(),
@@ -159,7 +169,7 @@ impl Machine {
             parts.push(format!("Linux {release}{model}"));
         }
         parts.extend(self.idling());
-        if let Some(bytes) = self.memory_total_bytes {
+        if let Some(bytes) = self.number("memory_total_bytes") {
             parts.push(format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)));
         }
         parts.join(", ")
@@ -167,88 +177,25 @@ impl Machine {
 
     /// What an idle CPU does, in a few words.
     pub fn idling(&self) -> Option<String> {
-        let polls = self.halt_poll_ns.map(|ns| format!(" (polls up to {} µs)", ns / 1000));
-        Some(match self.idle_driver.as_deref()? {
+        let polls =
+            self.number("halt_poll_ns").map(|ns| format!(" (polls up to {} µs)", ns / 1000));
+        Some(match self.text("idle_driver")? {
             "none" => "no idle driver".to_owned(),
             driver => format!("idle driver {driver}{}", polls.unwrap_or_default()),
         })
     }
 
-    /// Names of the facts that differ in a way that voids a comparison, if both sides know them.
+    /// Names of the facts that differ in a way that voids a comparison, if both sides know them, in alphabetical order.
     pub fn same_machine(&self, other: &Self) -> Vec<String> {
-        let mut names = differing(self, other);
-        names.retain(|name| !NOT_COMPARED.contains(&name.as_str()));
+        let differs = |fact: &&Fact| {
+            let both = self.get(fact.name).zip(other.get(fact.name));
+            fact.is_compared && both.is_some_and(|(one, other)| one != other)
+        };
+        let mut names: Vec<String> =
+            FACTS.iter().filter(differs).map(|fact| fact.name.to_owned()).collect();
+        names.sort_unstable();
         names
     }
-}
-
-/// One limit. In JSON a number or `"unlimited"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bound {
-    /// No limit.
-    Unlimited,
-    /// Limit in the resource's own unit.
-    #[serde(untagged)]
-    At(u64),
-}
-
-impl From<u64> for Bound {
-    /// A number of the kernel, which writes no limit as the largest one; version 1 of control groups as `LONG_MAX`
-    /// rounded down to a page.
-    fn from(number: u64) -> Self {
-        if number < 1 << 62 { Bound::At(number) } else { Bound::Unlimited }
-    }
-}
-
-/// A resource limit of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rlimit {
-    /// Limit in force.
-    pub soft: Bound,
-    /// Largest soft limit that the process may set by itself.
-    pub hard: Bound,
-}
-
-/// Resource limits that bound the number of tasks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Rlimits {
-    /// Open file descriptors (`RLIMIT_NOFILE`).
-    pub nofile: Option<Rlimit>,
-    /// Threads of the user (`RLIMIT_NPROC`).
-    pub nproc: Option<Rlimit>,
-    /// Bytes of the main thread's stack (`RLIMIT_STACK`).
-    pub stack: Option<Rlimit>,
-    /// Bytes of address space (`RLIMIT_AS`).
-    pub address_space: Option<Rlimit>,
-}
-
-/// Number of sockets, cores and hardware threads, of the CPUs online.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Topology {
-    /// Physical packages.
-    pub sockets: Option<u32>,
-    /// Cores in all sockets.
-    pub cores: Option<u32>,
-    /// Hardware threads online in the core that has most of them.
-    pub threads_per_core: Option<u32>,
-}
-
-/// A cache of a CPU, as records hold it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CpuCache {
-    /// 1 is nearest to the core.
-    pub level: Option<u8>,
-    /// `Data`, `Instruction` or `Unified`.
-    #[serde(rename = "type")]
-    pub kind: Option<String>,
-    /// Size in bytes.
-    pub size_bytes: Option<u64>,
-    /// CPUs that share it, as a list.
-    pub shared_cpu_list: Option<String>,
 }
 
 /// CPUs of a list such as `0-3,8`, in the order given; `None` if it is no such list.

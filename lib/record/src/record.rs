@@ -54,7 +54,6 @@ pub struct Run {
     /// Seed that the rounds were shuffled by.
     pub seed: u64,
     /// Machine that it ran on.
-    #[serde(serialize_with = "without_nulls")]
     pub machine: Machine,
     /// Build of the programs.
     #[serde(serialize_with = "without_nulls")]
@@ -246,8 +245,8 @@ impl Record {
             return Some(cpus.len());
         }
         let machine = self.machine();
-        let list = machine.affinity.as_ref().or(machine.cpus_online.as_ref())?;
-        Some(crate::machine::cpu_list(list)?.len())
+        let name = if machine.get("affinity").is_some() { "affinity" } else { "cpus_online" };
+        Some(machine.cpus(name)?.len())
     }
 
     /// Number of tasks in each chain.

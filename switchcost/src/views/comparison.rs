@@ -21,7 +21,7 @@ use figures::conditions::{Conditions, all_doubts};
 use figures::doubt::Doubt;
 use figures::finding::{self, Changes, Compared, Fault, Finding, Kind};
 use figures::number::change;
-use figures::provenance::{self, Fact};
+use figures::provenance::{self, Difference};
 use figures::speed::Round;
 use figures::verdict::{MARGIN, Reason, Verdict};
 use figures::{CONFIDENCE, Figure, Figures, Outcome, Reading, doubts, pairs};
@@ -256,7 +256,7 @@ impl Machine {
 
 /// How the files differ apart from their figures, how the machine changed, and doubts about either file.
 fn notes(
-    machines: Vec<Fact>,
+    machines: Vec<Difference>,
     figures: [&Figures<'_>; 2],
     machine: Option<&Machine>,
 ) -> Vec<String> {
@@ -288,16 +288,16 @@ fn notes(
 }
 
 /// The first case with a different command.
-fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Fact> {
+fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Difference> {
     let own = old.iter().filter(|figure| figure.runs.ties().is_some());
     let mut commands = own.filter_map(|figure| {
         let (old, new) = (command(figure)?, command(new.get(figure.place())?)?);
-        (old != new).then(|| Fact { name: figure.place().name(), old, new })
+        (old != new).then(|| Difference { name: figure.place().name(), old, new })
     });
     let Some(first) = commands.next() else { return Vec::new() };
     match commands.count() {
         0 => vec![first],
-        more => vec![Fact { name: format!("'{}' and {more} more", first.name), ..first }],
+        more => vec![Difference { name: format!("'{}' and {more} more", first.name), ..first }],
     }
 }
 

@@ -1,6 +1,5 @@
 //! A load, measured by two echo servers: what each takes, and which one it asks for.
 
-use record::machine::Bound;
 use record::{Metric, Quantity, Record, Stat};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -186,17 +185,14 @@ fn value(figures: &Figures<'_>, server: &str, metric: &Metric) -> Found {
 
 /// CPUs that its programs could use, within a quota.
 fn cpus_of(record: &Record) -> Option<f64> {
-    let quota = record.machine().cpu_quota.and_then(|quota| quota.cpus());
+    let quota = record.machine().quota();
     Some((record.cpu_count()? as f64).min(quota.unwrap_or(f64::INFINITY)))
 }
 
 /// Memory that its programs could have, in bytes.
 fn memory_of(record: &Record) -> Option<u64> {
-    let limit = match record.machine().memory_limit {
-        Some(Bound::At(bytes)) => bytes,
-        _ => u64::MAX,
-    };
-    Some(record.machine().memory_total_bytes?.min(limit))
+    let limit = record.machine().number("memory_limit").unwrap_or(u64::MAX);
+    Some(record.machine().number("memory_total_bytes")?.min(limit))
 }
 
 /// Memory of both servers per connection, the kernel's included. The client's ends of the connections are on this

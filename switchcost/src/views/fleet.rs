@@ -91,7 +91,7 @@ impl Machine {
             cpu: machine.and_then(provenance::cpu_model),
             cpus: machine.and_then(provenance::cpus),
             kernel: machine.and_then(provenance::kernel).map(series),
-            idle_driver: machine.and_then(|machine| machine.idle_driver.clone()),
+            idle_driver: machine.and_then(|machine| Some(machine.text("idle_driver")?.to_owned())),
             date: started.and_then(|time| Some(time.split_once('T')?.0.to_owned())),
             sessions: answer.map(|answer| answer.sessions),
             waking: answer.and_then(waking),

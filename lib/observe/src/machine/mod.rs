@@ -5,11 +5,12 @@ mod cpu;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-use record::machine::{CpuQuota, Machine, StartPressure};
+use record::machine::{FACTS, Fact, Machine, Origin};
+use serde_json::{Map, Value, json};
 
 use crate::cgroup::ControlGroups;
 use crate::cpu_map::{CPUS, CpuMap};
@@ -21,7 +22,11 @@ const READINGS: u32 = 2100;
 
 /// Reads the facts of the running system, and the step of its clock.
 pub fn read() -> Machine {
-    Machine { clock_step_ns: clock_step(), ..read_under(Path::new("/")) }
+    let mut machine = read_under(Path::new("/"));
+    if let Some(step) = clock_step() {
+        machine.set("clock_step_ns", step);
+    }
+    machine
 }
 
 /// Smallest step of the clock in ns; `None` if it never moved. The readings take 50 µs with a clock in user space,
@@ -39,65 +44,69 @@ fn clock_step() -> Option<u64> {
 
 /// Reads the facts found in `/proc`, `/sys` and `/etc` below a root folder.
 pub fn read_under(root: &Path) -> Machine {
-    let source = &Source::new(root);
-    let info = source.text("/proc/cpuinfo").unwrap_or_default();
-    let [vendor, product] = ["sys_vendor", "product_name"]
-        .map(|name| source.text(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default());
-    let hardware = format!("{vendor} {product}").trim().to_owned();
-    let kernel_version = source.text("/proc/sys/kernel/version");
-    let status = source.text("/proc/self/status").unwrap_or_default();
-    let memory = source.text("/proc/meminfo").unwrap_or_default();
-    let huge_pages = |file: &str| {
-        source.chosen(&format!("/sys/kernel/mm/transparent_hugepage/{file}"), '[', ']')
-    };
-    let waiting = |resource| pressure(source, resource, "avg10=").and_then(finite);
-    let map = CpuMap::read_under(root);
-    let groups = ControlGroups::read(source);
-    let idle_driver = source.text(&format!("{CPUS}/cpuidle/current_driver"));
-    let halt_poll = source.number("/sys/module/haltpoll/parameters/guest_halt_poll_ns").ok();
-    Machine {
-        kernel_release: source.text("/proc/sys/kernel/osrelease"),
-        preemption: kernel_version.as_deref().map(preemption_model),
-        kernel_version,
-        preemption_mode: source.chosen("/sys/kernel/debug/sched/preempt", '(', ')'),
-        preemption_boot: source.text("/proc/cmdline").map(|line| preemption_boot(&line)),
-        distribution: distribution(source),
-        cpu_model: cpu::model(&info),
-        cpus_online: source.text(&format!("{CPUS}/online")),
-        affinity: word_after(&status, "Cpus_allowed_list:"),
-        topology: map.topology(),
-        caches: map.caches_of(0),
-        frequency_driver: source.text(&format!("{CPUS}/cpu0/cpufreq/scaling_driver")),
-        governor: governor(source),
-        boost: boost(source),
-        halt_poll_ns: halt_poll.filter(|_| idle_driver.as_deref() == Some("haltpoll")),
-        idle_driver,
-        virtualisation: cpu::hypervisor(source, &info, &vendor, &product).map(str::to_owned),
-        hardware: (!hardware.is_empty()).then_some(hardware),
-        mitigations: mitigations(source),
-        clock_source: source.text(&format!("{}/current_clocksource", cpu::CLOCKS)),
-        clock_step_ns: None,
-        thp_enabled: huge_pages("enabled"),
-        thp_defrag: huge_pages("defrag"),
-        sched_autogroup: source.flag("/proc/sys/kernel/sched_autogroup_enabled"),
-        timer_slack_ns: source.number("/proc/self/timerslack_ns").ok(),
-        seccomp: word_after(&status, "Seccomp:").map(|mode: u8| mode > 0),
-        cpu_quota: cpu_quota(source, &groups),
-        memory_limit: bounds::memory_limit(source, &groups),
-        rlimits: bounds::rlimits(source),
-        memory_total_bytes: word_after::<u64>(&memory, "MemTotal:")
-            .and_then(|kib| kib.checked_mul(1024)),
-        load_average: source.text("/proc/loadavg").and_then(|text| load(&text)),
-        pressure: StartPressure {
-            cpu: waiting("cpu"),
-            memory: waiting("memory"),
-            io: waiting("io"),
-        },
-    }
+    let source = Source::new(root);
+    FACTS.iter().filter_map(|fact| Some((fact.name, known(fact, &source, root)?))).collect()
 }
 
-/// Tightest quota of the process's group and its ancestors. A group without the file has no limit.
-fn cpu_quota(source: &Source, groups: &ControlGroups) -> Option<CpuQuota> {
+/// Value of a fact; `None` if it is not known.
+fn known(fact: &Fact, source: &Source, root: &Path) -> Option<Value> {
+    let value = match fact.from {
+        Origin::Text(file) => source.text(file)?.into(),
+        Origin::Number(file) => source.number::<u64>(file).ok()?.into(),
+        Origin::Flag(file) => source.flag(file)?.into(),
+        Origin::Chosen(file, open, close) => source.chosen(file, open, close)?.into(),
+        Origin::Made(_) => made(fact.name, source, root)?,
+    };
+    let is_empty = value.as_object().is_some_and(Map::is_empty)
+        || value.as_array().is_some_and(Vec::is_empty)
+        || value == "";
+    (!is_empty).then_some(value)
+}
+
+/// Value of a fact that is made of several files, or of a part of one.
+fn made(name: &str, source: &Source, root: &Path) -> Option<Value> {
+    let status = || source.text("/proc/self/status").unwrap_or_default();
+    let info = || source.text("/proc/cpuinfo").unwrap_or_default();
+    let [vendor, product] = ["sys_vendor", "product_name"]
+        .map(|name| source.text(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default());
+    Some(match name {
+        "preemption" => preemption_model(&source.text("/proc/sys/kernel/version")?).into(),
+        "preemption_boot" => preemption_boot(&source.text("/proc/cmdline")?).into(),
+        "distribution" => distribution(source)?.into(),
+        "cpu_model" => cpu::model(&info())?.into(),
+        "affinity" => word_after::<String>(&status(), "Cpus_allowed_list:")?.into(),
+        "topology" => CpuMap::read_under(root).topology(),
+        "caches" => CpuMap::read_under(root).caches_of(0),
+        "governor" => governor(source)?.into(),
+        "boost" => boost(source)?.into(),
+        "halt_poll_ns" => halt_poll(source)?.into(),
+        "virtualisation" => cpu::hypervisor(source, &info(), &vendor, &product)?.into(),
+        "hardware" => format!("{vendor} {product}").trim().into(),
+        "mitigations" => mitigations(source),
+        "seccomp" => (word_after::<u8>(&status(), "Seccomp:")? > 0).into(),
+        "cpu_quota" => match cpu_quota(source, &ControlGroups::read(source))? {
+            Some((quota, period)) => json!({"quota_us": quota, "period_us": period}),
+            None => "unlimited".into(),
+        },
+        "memory_limit" => bounds::memory_limit(source, &ControlGroups::read(source))?,
+        "rlimits" => bounds::rlimits(source),
+        "memory_total_bytes" => {
+            let memory = source.text("/proc/meminfo")?;
+            word_after::<u64>(&memory, "MemTotal:")?.checked_mul(1024)?.into()
+        }
+        "load_average" => load(&source.text("/proc/loadavg")?)?,
+        "pressure" => pressures(source),
+        // The step of the clock is no file.
+        _ => return None,
+    })
+}
+
+/// Quota and period of CPU time, in µs.
+type Quota = (u64, u64);
+
+/// Tightest quota of the process's group and its ancestors: `Some(None)` if there is no limit. A group without the file
+/// has none.
+fn cpu_quota(source: &Source, groups: &ControlGroups) -> Option<Option<Quota>> {
     let groups = groups.own(source, "cpu")?;
     let text = |folder: &String| {
         let text = |file: &str| source.text(&format!("{folder}/{file}"));
@@ -108,29 +117,29 @@ fn cpu_quota(source: &Source, groups: &ControlGroups) -> Option<CpuQuota> {
         Some(format!("{quota} {}", text("cpu.cfs_period_us")?))
     };
     let quotas = groups.folders.iter().filter_map(text).map(|text| limited(&text));
-    let quotas: Vec<CpuQuota> = quotas.collect::<Option<_>>()?;
-    let cpus = |quota: &CpuQuota| quota.cpus().unwrap_or(f64::INFINITY);
-    let all = quotas.into_iter().chain([CpuQuota::Unlimited]);
-    all.min_by(|one, other| cpus(one).total_cmp(&cpus(other)))
+    let quotas: Vec<Option<Quota>> = quotas.collect::<Option<_>>()?;
+    Some(quotas.into_iter().flatten().min_by(|one, other| cpus(*one).total_cmp(&cpus(*other))))
 }
 
-/// A text such as `50000 100000`; `max` and -1 are no limit.
-fn limited(text: &str) -> Option<CpuQuota> {
+/// Number of CPUs that a quota is.
+fn cpus((quota, period): Quota) -> f64 {
+    quota as f64 / period as f64
+}
+
+/// A text such as `50000 100000`; `max` and -1 are no limit, `Some(None)`.
+fn limited(text: &str) -> Option<Option<Quota>> {
     let (quota, period) = text.split_once(' ')?;
     if ["max", "-1"].contains(&quota) {
-        return Some(CpuQuota::Unlimited);
+        return Some(None);
     }
-    Some(CpuQuota::Limited {
-        quota_us: quota.parse().ok()?,
-        period_us: period.parse().ok().filter(|&period| period > 0)?,
-    })
+    Some(Some((quota.parse().ok()?, period.parse().ok().filter(|&period| period > 0)?)))
 }
 
 /// CPUs that the control groups of a process grant it; `None` without a limit.
 pub(crate) fn cpu_quota_of(pid: i32) -> Option<f64> {
     let source = Source::system();
     let groups = ControlGroups::of_process(&source, &pid.to_string());
-    cpu_quota(&source, &groups)?.cpus()
+    cpu_quota(&source, &groups)?.map(cpus)
 }
 
 /// `PRETTY_NAME` of os-release(5), without its quotes.
@@ -166,17 +175,34 @@ fn boost(source: &Source) -> Option<bool> {
     source.flag(&format!("{CPUS}/cpufreq/boost")).or_else(|| no_turbo().map(|forbidden| !forbidden))
 }
 
-fn mitigations(source: &Source) -> BTreeMap<String, String> {
-    let folder = format!("{CPUS}/vulnerabilities");
-    let names = source.names(&folder).into_iter();
-    names
-        .filter_map(|name| Some((name.clone(), source.text(&format!("{folder}/{name}"))?)))
-        .collect()
+fn halt_poll(source: &Source) -> Option<u64> {
+    let driver = source.text(&format!("{CPUS}/cpuidle/current_driver"))?;
+    let limit = source.number("/sys/module/haltpoll/parameters/guest_halt_poll_ns").ok();
+    limit.filter(|_| driver == "haltpoll")
 }
 
-fn load(text: &str) -> Option<[f64; 3]> {
-    let mut words = text.split_whitespace().map(|word| finite(word.parse().ok()?));
-    Some([words.next()??, words.next()??, words.next()??])
+/// State of each known CPU weakness.
+fn mitigations(source: &Source) -> Value {
+    let folder = format!("{CPUS}/vulnerabilities");
+    let names = source.names(&folder).into_iter();
+    let states = names
+        .filter_map(|name| Some((name.clone(), source.text(&format!("{folder}/{name}"))?.into())));
+    Value::Object(states.collect())
+}
+
+/// Share of the last ten seconds in which some task waited for each resource, in per cent.
+fn pressures(source: &Source) -> Value {
+    let waiting = ["cpu", "memory", "io"].into_iter().filter_map(|resource| {
+        let share: f64 = pressure(source, resource, "avg10=")?;
+        Some((resource.to_owned(), finite(share)?.into()))
+    });
+    Value::Object(waiting.collect())
+}
+
+fn load(text: &str) -> Option<Value> {
+    let words: Option<Vec<f64>> =
+        text.split_whitespace().take(3).map(|word| finite(word.parse().ok()?)).collect();
+    words.filter(|words| words.len() == 3).map(|words| json!(words))
 }
 
 /// JSON has no infinity: a line with one could not be read back.

@@ -8,7 +8,7 @@ use crate::{Build, Machine, Record, Row, Run, Trial};
 
 /// A trial of a program that says this of its command line.
 fn of(said: Option<Description>, trial: Trial) -> Record {
-    let machine = Machine { cpus_online: Some("0-3".to_owned()), ..Machine::default() };
+    let machine = Machine::from_iter([("cpus_online", json!("0-3"))]);
     let run = Run::begin(String::new(), 1, machine, Build::default(), vec![Row::default()]);
     Record { header: Arc::new(run), said: said.map(Arc::new), group: None, trial }
 }
