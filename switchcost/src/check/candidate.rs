@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::measure::process_group::Ended;
 use crate::measure::session::{Session, explain};
 use crate::system::console::brief;
-use crate::system::executable::Executable;
+use crate::system::program::Program;
 use crate::system::signals;
 
 /// Tasks of a run, if a check does not ask for others.
@@ -41,7 +41,7 @@ pub enum Conformity {
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// Its executable.
-    pub executable: Executable,
+    pub executable: Program,
     /// Flags that keep its run small or choose its kind; not `--tasks`, `--iters` and `--warmup`.
     pub flags: Vec<String>,
     /// Longest wait for an answer or an end.

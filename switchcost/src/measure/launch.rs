@@ -16,11 +16,11 @@ use observe::affinity;
 use record::{Cpus, Policy, Setting};
 
 use super::process_group::ProcessGroup;
-use crate::system::executable::Executable;
+use crate::system::program::Program;
 
 /// Starts a program. It is ended if it takes longer than `limit` to answer.
 pub(super) fn start(
-    program: &Executable,
+    program: &Program,
     args: &[String],
     setting: &Setting,
     limit: Duration,
@@ -40,7 +40,7 @@ pub(super) fn start(
 }
 
 /// The command that starts a program.
-pub(crate) fn command(program: &Executable, setting: &Setting) -> Command {
+pub(crate) fn command(program: &Program, setting: &Setting) -> Command {
     let mut command = match setting.wrap.split_first() {
         Some((wrapper, words)) => {
             let mut command = Command::new(wrapper);

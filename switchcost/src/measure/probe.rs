@@ -11,7 +11,7 @@ use record::Setting;
 use crate::measure::launch;
 use crate::plan::feasibility::Feasibility;
 use crate::system::console::shortened;
-use crate::system::executable::Executable;
+use crate::system::program::Program;
 
 /// Exit status of a program that cannot follow its flags.
 const BAD_USAGE: i32 = 2;
@@ -20,14 +20,10 @@ const BAD_USAGE: i32 = 2;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Programs that took longer: they are not asked again, since a sweep has a question for each of its points.
-static SILENT: Mutex<Vec<Executable>> = Mutex::new(Vec::new());
+static SILENT: Mutex<Vec<Program>> = Mutex::new(Vec::new());
 
 /// Asks a program if it could run with these flags. Nothing is measured.
-pub fn ask(
-    program: &Executable,
-    flags: &[String],
-    setting: &Setting,
-) -> anyhow::Result<Feasibility> {
+pub fn ask(program: &Program, flags: &[String], setting: &Setting) -> anyhow::Result<Feasibility> {
     let description = match call(program, flags, setting)? {
         Ok(description) => Box::new(description),
         Err(refusal) => return Ok(refusal),
@@ -47,7 +43,7 @@ pub fn ask(
 
 /// Describes a command line of a program that follows the contract.
 pub fn describe(
-    program: &Executable,
+    program: &Program,
     flags: &[String],
     setting: &Setting,
 ) -> anyhow::Result<Description> {
@@ -58,7 +54,7 @@ pub fn describe(
 }
 
 fn call(
-    program: &Executable,
+    program: &Program,
     flags: &[String],
     setting: &Setting,
 ) -> anyhow::Result<Result<Description, Feasibility>> {

@@ -7,7 +7,7 @@ use record::{Row, Trial};
 
 use super::deadline::{Deadline, Time};
 use crate::plan::lineup::Around;
-use crate::system::executable::Executable;
+use crate::system::program::Program;
 
 /// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
 pub const SLICE: Duration = Duration::from_millis(8);
@@ -57,7 +57,7 @@ pub struct Seat<'a> {
     /// Its row.
     pub row: &'a Row,
     /// Its executable.
-    pub program: &'a Executable,
+    pub program: &'a Program,
     /// Its description of the command line, if it was asked for it.
     pub described: Option<&'a Description>,
     /// Iterations of a slice; `None` to find out how many make up [`SLICE`].

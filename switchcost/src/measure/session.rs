@@ -15,7 +15,7 @@ use record::machine::cpu_ranges;
 use super::launch;
 use super::process_group::{Ended, ProcessGroup};
 use crate::system::console::{brief, shortened};
-use crate::system::executable::Executable;
+use crate::system::program::Program;
 use crate::system::signals;
 
 /// Samples must not take longer than their answer did; clocks differ, but by less than this.
@@ -86,7 +86,7 @@ impl Session {
     /// # Errors
     /// When it cannot be started; names the setting that was refused.
     pub fn start(
-        program: &Executable,
+        program: &Program,
         args: &[String],
         setting: &Setting,
         limit: Duration,

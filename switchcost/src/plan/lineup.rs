@@ -11,7 +11,8 @@ use record::{Effort, Place, Row, Side};
 use super::change::{Change, together};
 use super::placement::{self, Absent};
 use super::programs::Programs;
-use super::{ProgramTables, side};
+use super::side::{self, SideArg};
+use super::{ProgramTable, tree};
 
 /// Why a row has no side.
 const NO_CRATE: &str =
@@ -33,7 +34,7 @@ pub struct Around {
 #[derive(Debug)]
 pub struct Sides<'a> {
     /// Where their programs come from.
-    pub builds: [&'a side::Side; 2],
+    pub builds: [&'a SideArg; 2],
     /// What they are started with.
     pub changes: [&'a [Change]; 2],
     /// Extra changes of the second side; each has its own rows.
@@ -144,7 +145,7 @@ impl Lineup {
     /// When there is no side, or no row.
     pub fn of(
         mut rows: Vec<Row>,
-        tables: &ProgramTables,
+        tables: &BTreeMap<String, ProgramTable>,
         sides: &Sides<'_>,
         refusal: impl Fn(&Row, &Programs) -> Option<String>,
     ) -> anyhow::Result<Self> {
@@ -206,29 +207,29 @@ fn leave_out_refused(
 /// The programs of both sides, and the names of both.
 fn find(
     names: &BTreeSet<&str>,
-    tables: &ProgramTables,
-    builds: [&side::Side; 2],
+    tables: &BTreeMap<String, ProgramTable>,
+    builds: [&SideArg; 2],
 ) -> anyhow::Result<(Programs, [String; 2])> {
-    if builds.iter().all(|build| build.is_sources()) {
+    if builds.iter().all(|build| **build == SideArg::Sources) {
         // The programs of the workspace, as `run` builds them, and its peers.
         let programs = Programs::up_to_date(names.iter().copied(), tables)?;
         let build = programs.build();
-        let name = format!(". ({})", side::revision(build.git_revision.as_deref(), build.dirty));
+        let name = format!(". ({})", tree::revision(build.git_revision.as_deref(), build.dirty));
         return Ok((programs, [name.clone(), name]));
     }
     let (peers, crates): (BTreeSet<&str>, BTreeSet<&str>) =
         names.iter().copied().partition(|name| tables.contains_key(*name));
     let built = side::programs(builds, &crates)?;
     let mut programs = Programs::default();
-    for (side, built) in [Side::A, Side::B].into_iter().zip(&built) {
+    for ((side, (built, _)), arg) in [Side::A, Side::B].into_iter().zip(&built).zip(builds) {
         for name in &crates {
-            programs.insert(side, name, built.executable(name));
+            programs.insert(side, name, built.of_side(name, &arg.to_string()));
         }
         for name in &peers {
             programs.insert(side, name, Err(NO_CRATE.to_owned()));
         }
     }
-    Ok((programs, built.map(|built| built.name())))
+    Ok((programs, built.map(|(_, name)| name)))
 }
 
 /// The reason for each program that cannot or need not be measured.

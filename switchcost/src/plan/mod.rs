@@ -3,7 +3,6 @@
 mod built_in;
 pub mod change;
 mod check;
-pub(crate) mod checkout;
 pub mod feasibility;
 pub mod lineup;
 mod over;
@@ -15,6 +14,7 @@ mod sections;
 pub mod side;
 pub mod sweep;
 mod table;
+mod tree;
 pub mod values;
 
 pub use built_in::{BUILT_IN, BuiltIn};
@@ -22,4 +22,4 @@ pub(crate) use check::ensure_no_runner_flags;
 pub use over::Over;
 pub use section::{COUNTS_OF_A_SLOPE, RowTable, Section};
 pub use sections::Plan;
-pub use table::{ProgramTable, ProgramTables, built_in_tables};
+pub use table::{ProgramTable, built_in_tables};

@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use record::{Build, Row, Side};
 
-use crate::plan::checkout::{Checkout, EXECUTABLES, is_crate};
-use crate::plan::{BUILT_IN, ProgramTable, ProgramTables};
+use crate::plan::tree::{EXECUTABLES, Tree};
+use crate::plan::{BUILT_IN, ProgramTable};
 use crate::system::console::BadUsage;
-use crate::system::executable::Executable;
+use crate::system::program::Program;
 use crate::system::{tools, trust};
 
 /// Programs of a run, by their side in a duel and by their name in a plan or on a command line.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
-    found: BTreeMap<(Side, String), Result<Executable, Missing>>,
-    checkout: Option<Checkout>,
+    found: BTreeMap<(Side, String), Result<Program, Missing>>,
+    checkout: Option<Tree>,
 }
 
 /// Why a program is not there.
@@ -38,12 +38,11 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Where programs are looked for.
-pub(crate) struct Places {
-    /// Folder of this executable.
-    pub(crate) beside: PathBuf,
-    /// The checkout that it was built from.
-    pub(crate) checkout: Option<Checkout>,
+/// Executables in a folder, and the tree that they are built from, if there is one.
+#[derive(Debug)]
+pub(super) struct Executables {
+    pub(super) folder: PathBuf,
+    pub(super) tree: Option<Tree>,
 }
 
 impl Programs {
@@ -55,7 +54,7 @@ impl Programs {
     /// executables are taken as they are.
     pub fn up_to_date<'a>(
         wanted: impl IntoIterator<Item = &'a str>,
-        tables: &ProgramTables,
+        tables: &BTreeMap<String, ProgramTable>,
     ) -> anyhow::Result<Self> {
         let wanted: BTreeSet<&str> = wanted.into_iter().collect();
         ensure_known(wanted.iter().copied(), tables)?;
@@ -65,29 +64,29 @@ impl Programs {
     /// The same, but any executable may be missing.
     pub fn find<'a>(
         wanted: impl IntoIterator<Item = &'a str>,
-        tables: &ProgramTables,
+        tables: &BTreeMap<String, ProgramTable>,
     ) -> anyhow::Result<Self> {
-        let places = Places::find()?;
+        let here = Executables::here()?;
         let wanted: BTreeSet<&str> = wanted.into_iter().collect();
-        if let Some(checkout) = &places.checkout {
+        if let Some(checkout) = &here.tree {
             // A table may start a crate of the workspace in another environment.
             let tabled = |name: &str| tables.get(name)?.run.first().map(String::as_str);
             let started = wanted.iter().map(|&name| tabled(name).unwrap_or(name));
-            let crates: Vec<&str> = started.filter(|name| places.has_crate(name)).collect();
+            let crates: Vec<&str> = started.filter(|name| checkout.has_program(name)).collect();
             checkout.bring_up_to_date(&crates)?;
         }
         let found = wanted.into_iter().map(|name| {
             let found = match tables.get(name) {
-                Some(table) => places.of_table(table),
-                None => places.of_name(name),
+                Some(table) => here.of_table(table),
+                None => here.of_name(name),
             };
             ((Side::A, name.to_owned()), found)
         });
-        Ok(Programs { found: found.collect(), checkout: places.checkout })
+        Ok(Programs { found: found.collect(), checkout: here.tree })
     }
 
     /// Adds a program of a side of a duel.
-    pub(super) fn insert(&mut self, side: Side, name: &str, found: Result<Executable, String>) {
+    pub(super) fn insert(&mut self, side: Side, name: &str, found: Result<Program, String>) {
         self.found.insert((side, name.to_owned()), found.map_err(Missing::Failed));
     }
 
@@ -95,23 +94,22 @@ impl Programs {
     pub fn build(&self) -> Build {
         // Away from its checkout an executable knows the commit, and nothing of changes.
         let built_from = || (option_env!("SWITCHCOST_COMMIT").map(str::to_owned), None);
-        let (git_revision, dirty) =
-            self.checkout.as_ref().map_or_else(built_from, Checkout::revision);
+        let (git_revision, dirty) = self.checkout.as_ref().map_or_else(built_from, Tree::revision);
         Build { git_revision, dirty, ..record::build::current() }
     }
 
-    /// Executable of a row.
-    pub fn of(&self, row: &Row) -> Result<&Executable, Missing> {
+    /// Program of a row.
+    pub fn of(&self, row: &Row) -> Result<&Program, Missing> {
         self.get(row.place.side, &row.command.program)
     }
 
-    /// Executable of a program without sides.
-    pub fn executable(&self, name: &str) -> anyhow::Result<&Executable> {
+    /// Program of a program without sides.
+    pub fn executable(&self, name: &str) -> anyhow::Result<&Program> {
         self.get(Side::A, name).map_err(|why| anyhow!("{why}"))
     }
 
     /// A program of a side; the first side's, if the second one has none of its own.
-    pub(super) fn get(&self, side: Side, name: &str) -> Result<&Executable, Missing> {
+    pub(super) fn get(&self, side: Side, name: &str) -> Result<&Program, Missing> {
         let of_side = |side| self.found.get(&(side, name.to_owned()));
         let found = of_side(side).or_else(|| of_side(Side::A));
         let found = found.ok_or_else(|| Missing::Failed("it was not looked for".to_owned()))?;
@@ -123,13 +121,14 @@ impl Programs {
 /// one such program is enough: the others are left out.
 pub fn ensure_known<'a>(
     names: impl IntoIterator<Item = &'a str>,
-    tables: &ProgramTables,
+    tables: &BTreeMap<String, ProgramTable>,
 ) -> anyhow::Result<()> {
-    let places = Places::find()?;
+    let here = Executables::here()?;
+    let is_crate = |name| here.tree.as_ref().is_some_and(|tree| tree.has_program(name));
     let (mut is_one_known, mut missing) = (false, None);
     for name in names {
-        match places.of_name(name) {
-            _ if tables.contains_key(name) || places.has_crate(name) => is_one_known = true,
+        match here.of_name(name) {
+            _ if tables.contains_key(name) || is_crate(name) => is_one_known = true,
             Ok(_) => is_one_known = true,
             Err(Missing::Unavailable(why)) => missing = missing.or(Some(why)),
             Err(Missing::Failed(why)) => return Err(BadUsage::new(why)),
@@ -138,37 +137,50 @@ pub fn ensure_known<'a>(
     missing.filter(|_| !is_one_known).map_or(Ok(()), |why| Err(BadUsage::new(why)))
 }
 
-impl Places {
-    /// The places of this executable.
-    pub(crate) fn find() -> anyhow::Result<Self> {
+impl Executables {
+    /// Those beside this executable.
+    pub(super) fn here() -> anyhow::Result<Self> {
         let this = this_executable()?;
         let mut folder = this.parent().context("this executable is in no folder")?;
         if folder.ends_with("deps") {
             // Tests and benchmarks are one level further down.
             folder = folder.parent().unwrap_or(folder);
         }
-        Ok(Places { beside: folder.to_owned(), checkout: Checkout::of(folder)? })
+        Ok(Executables { folder: folder.to_owned(), tree: Tree::of(folder)? })
     }
 
-    /// True if the checkout builds a program of that name.
-    fn has_crate(&self, name: &str) -> bool {
-        self.checkout.as_ref().is_some_and(|checkout| is_crate(&checkout.folder, name))
+    /// False if the sources have no such program. An executable may have been built before its crate was removed.
+    pub(super) fn may_have(&self, name: &str) -> bool {
+        self.tree.as_ref().is_none_or(|tree| tree.has_program(name))
     }
 
-    /// An executable at a path, or beside this one.
-    fn of_name(&self, name: &str) -> Result<Executable, Missing> {
+    /// A program of a side of a duel.
+    ///
+    /// # Errors
+    /// When `side` has none of that name, or another user may have put it there.
+    pub(super) fn of_side(&self, name: &str, side: &str) -> Result<Program, String> {
+        let path = self.folder.join(name);
+        if path.is_file() && !name.contains('/') && self.may_have(name) {
+            trust::ensure_own(&path).map(|()| path.into())
+        } else {
+            Err(format!("{side} has no program '{name}'"))
+        }
+    }
+
+    /// An executable at a path, or in this folder.
+    fn of_name(&self, name: &str) -> Result<Program, Missing> {
         let is_path = name.contains('/');
-        let path = if is_path { PathBuf::from(name) } else { self.beside.join(name) };
+        let path = if is_path { PathBuf::from(name) } else { self.folder.join(name) };
         if path.is_file() && name != env!("CARGO_PKG_NAME") {
             // A path was typed, or is a plan's, which has been looked at.
             let is_own = if is_path { Ok(()) } else { trust::ensure_own(&path) };
             return is_own.map(|()| path.into()).map_err(Missing::Failed);
         }
-        Err(match &self.checkout {
+        Err(match &self.tree {
             _ if is_path => Missing::Failed(format!("there is no program {name}")),
             Some(checkout) => Missing::Failed(format!(
                 "there is no benchmark program '{name}' in {}; there are {}",
-                checkout.folder.display(),
+                checkout.sources.display(),
                 checkout.programs().join(", ")
             )),
             None => {
@@ -178,7 +190,7 @@ impl Places {
                 let why = format!(
                     "there is no program '{name}' in {}: install it there, as switchcost was installed \
                      (`cargo install --git URL {name}`, or from the archive), or use a checkout",
-                    self.beside.display()
+                    self.folder.display()
                 );
                 if is_of_plans { Missing::Unavailable(why) } else { Missing::Failed(why) }
             }
@@ -186,25 +198,25 @@ impl Places {
     }
 
     /// The executable of a table, built first if this is a checkout.
-    fn of_table(&self, table: &ProgramTable) -> Result<Executable, Missing> {
+    fn of_table(&self, table: &ProgramTable) -> Result<Program, Missing> {
         let lacking = table.needs.iter().find(|tool| tools::find(tool).is_none());
-        if let (None, Some(checkout)) = (lacking, &self.checkout) {
+        if let (None, Some(checkout)) = (lacking, &self.tree) {
             checkout.build_by(&table.build).map_err(Missing::Failed)?;
         }
         // What is built already needs no tool that builds it, but may be out of date in a checkout.
         let found = self.executable(table)?;
-        let found = found.filter(|_| lacking.is_none() || self.checkout.is_none());
+        let found = found.filter(|_| lacking.is_none() || self.tree.is_none());
         found.ok_or_else(|| match lacking {
             Some(tool) => {
                 Missing::Unavailable(format!("it needs {tool}, which is not in PATH: install it"))
             }
             None => {
                 let program = table.run.first().map_or("", String::as_str);
-                let folder = self.beside.display();
+                let folder = self.folder.display();
                 let why = format!(
                     "there is no {program} in {folder}: install it there, or use a build in a checkout"
                 );
-                if self.checkout.is_some() {
+                if self.tree.is_some() {
                     Missing::Failed(why)
                 } else {
                     Missing::Unavailable(why)
@@ -215,10 +227,10 @@ impl Places {
 
     /// The executable that a table's first word names, unless somebody else may have put it there, or another file that
     /// is named. Away from a checkout the files must be there.
-    fn executable(&self, table: &ProgramTable) -> Result<Option<Executable>, Missing> {
+    fn executable(&self, table: &ProgramTable) -> Result<Option<Program>, Missing> {
         let Some((program, args)) = table.run.split_first() else { return Ok(None) };
-        let folder = self.checkout.as_ref().map(|checkout| checkout.folder.clone());
-        let built = self.checkout.as_ref().map_or(self.beside.clone(), Checkout::executables);
+        let folder = self.tree.as_ref().map(|tree| tree.sources.clone());
+        let built = self.tree.as_ref().map_or(self.folder.clone(), Tree::of_tables);
         let here = |word: &str| folder.clone().unwrap_or_default().join(word);
         let args = args.iter().map(|word| word.replace(EXECUTABLES, &built.to_string_lossy()));
         let args: Vec<String> = args.collect();
@@ -234,14 +246,14 @@ impl Places {
         let path = if program.contains('/') {
             Some(here(program)).filter(|path| path.is_file())
         } else {
-            let known = [&built, &self.beside].map(|folder| folder.join(program));
+            let known = [&built, &self.folder].map(|folder| folder.join(program));
             let found = known.into_iter().find(|path| path.is_file());
             if let Some(path) = &found {
                 trust::ensure_own(path).map_err(Missing::Failed)?;
             }
             found.or_else(|| tools::find(program))
         };
-        Ok(path.map(|path| Executable { args, folder, ..path.into() }))
+        Ok(path.map(|path| Program { args, folder, ..path.into() }))
     }
 }
 
@@ -277,19 +289,19 @@ mod tests {
         for name in ["here", "y"] {
             fs::write(folder.path().join(name), "").unwrap();
         }
-        let places = Places { beside: folder.path().to_owned(), checkout: None };
-        let found = places.of_table(&table(&["here", "x", "{bin}/y"], &["no-such-tool"])).unwrap();
+        let here = Executables { folder: folder.path().to_owned(), tree: None };
+        let found = here.of_table(&table(&["here", "x", "{bin}/y"], &["no-such-tool"])).unwrap();
         assert_eq!(found.path, folder.path().join("here"));
         assert_eq!(found.args, ["x", folder.path().join("y").to_str().unwrap()]);
-        assert!(places.of_table(&table(&["sh"], &["sh"])).is_ok());
+        assert!(here.of_table(&table(&["sh"], &["sh"])).is_ok());
         for (needs, word) in [(&[][..], "build in a checkout"), (&["no-such-tool"], "not in PATH")]
         {
-            let why = places.of_table(&table(&["there"], needs)).unwrap_err();
+            let why = here.of_table(&table(&["there"], needs)).unwrap_err();
             assert!(matches!(&why, Missing::Unavailable(why) if why.contains(word)), "{why}");
         }
         // An interpreter is there, and what it is to run is not.
         for (word, part) in [("{bin}/classes", "classes,"), ("peers/x.mjs", "needs peers/x.mjs,")] {
-            let why = places.of_table(&table(&["sh", word], &["sh"])).unwrap_err();
+            let why = here.of_table(&table(&["sh", word], &["sh"])).unwrap_err();
             assert!(matches!(&why, Missing::Unavailable(why) if why.contains(part)), "{why}");
         }
     }

@@ -1,6 +1,6 @@
 //! Plans: sections of rows and columns, read from TOML.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::mem;
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use record::Row;
 use serde::Deserialize;
 
 use super::section::Section;
-use super::table::{ProgramTables, built_in_tables};
+use super::table::{ProgramTable, built_in_tables};
 use super::{check, values};
 use crate::system::trust;
 
@@ -27,7 +27,7 @@ pub struct Plan {
     pub budget: Option<Duration>,
     /// Programs that are not crates of the workspace, in addition to the programs that every plan knows.
     #[serde(rename = "program", default)]
-    pub programs: ProgramTables,
+    pub programs: BTreeMap<String, ProgramTable>,
     /// The tables, in order.
     #[serde(rename = "section")]
     pub sections: Vec<Section>,

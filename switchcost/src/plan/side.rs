@@ -1,4 +1,4 @@
-//! Sides of a duel: what is written on a command line, and where its programs are.
+//! Sides of a duel: what is written on a command line, and the programs of both.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,95 +8,142 @@ use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
 
-use self::build::Tree;
-use crate::plan::checkout::is_crate;
-use crate::plan::programs::Places;
+use crate::plan::programs::Executables;
 use crate::system::console::is_command;
-use crate::system::executable::Executable;
-use crate::system::trust;
 
-mod build;
-mod source;
-
-pub(super) use source::revision;
-use source::{Source, is_word};
-
-/// One side; displays as it was written.
+/// A side as it is written on a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Side {
-    text: String,
-    origin: Origin,
-}
-
-/// Where the programs of a side come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Origin {
+pub enum SideArg {
     /// `.`: the sources that the runner was built from, or the programs beside it.
     Sources,
     /// A folder with programs.
     Folder(PathBuf),
     /// `git:REV`.
     Revision(String),
-    /// `CRATE@VERSION`, `CRATE@path:DIR` or `CRATE@git:URL#REV`.
-    Dependency {
+    /// `CRATE@VERSION`: an exact version of the registry.
+    Version {
         /// Name of the crate.
         name: String,
-        source: Source,
+        /// Its version.
+        version: String,
+    },
+    /// `CRATE@path:FOLDER`.
+    Path {
+        /// Name of the crate.
+        name: String,
+        /// Folder that holds it, absolute.
+        folder: PathBuf,
+    },
+    /// `CRATE@git:URL#REV`.
+    Git {
+        /// Name of the crate.
+        name: String,
+        /// A repository.
+        url: String,
+        /// Commit, branch or tag.
+        revision: String,
     },
 }
 
-impl FromStr for Side {
+impl FromStr for SideArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text.contains(is_command) {
             return Err("a side must not have control characters".to_owned());
         }
-        let origin = if text == "." {
-            Origin::Sources
-        } else if let Some(revision) = text.strip_prefix("git:") {
+        if text == "." {
+            return Ok(SideArg::Sources);
+        }
+        if let Some(revision) = text.strip_prefix("git:") {
             if revision.is_empty() || revision.starts_with('-') {
                 return Err("git: needs a revision: write one such as git:main".to_owned());
             }
-            Origin::Revision(revision.to_owned())
-        } else if Path::new(text).is_dir() {
-            Origin::Folder(text.into())
-        } else {
-            let (name, source) =
-                text.split_once('@').filter(|(name, _)| is_word(name, "-_")).ok_or(
-                    "there is no such folder: write a folder with built programs, . (these sources), git:REV, or \
-                     CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV",
-                )?;
-            Origin::Dependency { name: name.to_owned(), source: source.parse()? }
+            return Ok(SideArg::Revision(revision.to_owned()));
+        }
+        if Path::new(text).is_dir() {
+            return Ok(SideArg::Folder(text.into()));
+        }
+        let (name, source) = text.split_once('@').filter(|(name, _)| is_word(name, "-_")).ok_or(
+            "there is no such folder: write a folder with built programs, . (these sources), git:REV, or \
+             CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV",
+        )?;
+        SideArg::of_crate(name, source)
+    }
+}
+
+impl SideArg {
+    /// Reads what follows the `@`.
+    fn of_crate(name: &str, text: &str) -> Result<Self, String> {
+        let name = name.to_owned();
+        if let Some(folder) = text.strip_prefix("path:") {
+            let path = std::path::absolute(folder).map_err(|e| format!("{folder}: {e}"))?;
+            return if path.join("Cargo.toml").is_file() {
+                Ok(SideArg::Path { name, folder: path })
+            } else {
+                Err(format!("{folder} has no Cargo.toml: name the folder of the crate"))
+            };
+        }
+        let is_plain = |text: &str| {
+            let is_odd = |c: char| c.is_whitespace() || "'\"\\".contains(c);
+            !text.is_empty() && !text.starts_with('-') && !text.contains(is_odd)
         };
-        Ok(Side { text: text.to_owned(), origin })
+        match text.strip_prefix("git:").map(|rest| rest.split_once('#').unwrap_or_default()) {
+            None if is_word(text, ".+-") && text.starts_with(|c: char| c.is_ascii_digit()) => {
+                Ok(SideArg::Version { name, version: text.to_owned() })
+            }
+            Some((url, revision))
+                if url.contains("://") && is_plain(url) && is_plain(revision) =>
+            {
+                let [url, revision] = [url, revision].map(str::to_owned);
+                Ok(SideArg::Git { name, url, revision })
+            }
+            _ => Err("write CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV, where REV may be \
+                      a branch; the URL of a folder is file:///FOLDER"
+                .to_owned()),
+        }
+    }
+
+    /// Name of the crate that it replaces.
+    fn replaced(&self) -> Option<&str> {
+        match self {
+            SideArg::Version { name, .. }
+            | SideArg::Path { name, .. }
+            | SideArg::Git { name, .. } => Some(name),
+            _ => None,
+        }
     }
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for SideArg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        match self {
+            SideArg::Sources => f.write_str("."),
+            SideArg::Folder(folder) => folder.display().fmt(f),
+            SideArg::Revision(revision) => write!(f, "git:{revision}"),
+            SideArg::Version { name, version } => write!(f, "{name}@{version}"),
+            SideArg::Path { name, folder } => write!(f, "{name}@path:{}", folder.display()),
+            SideArg::Git { name, url, revision } => write!(f, "{name}@git:{url}#{revision}"),
+        }
     }
 }
 
-/// The programs of a side, all in one folder.
-#[derive(Debug)]
-pub struct Built {
-    side: String,
-    folder: PathBuf,
-    /// Sources that they are built from.
-    tree: Option<Tree>,
-    /// What the side was resolved to: crates, commit or folder, in a line.
-    resolved: String,
+/// True for ASCII letters, digits and the characters of `more`, the first one no other.
+fn is_word(text: &str, more: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
 }
 
-/// Programs of both sides, built unless a side is a folder. Both are looked for before either is built,
-/// which takes minutes.
-pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[Built; 2]> {
-    let places = Places::find()?;
-    let find = |side: &Side| side.find(&places).with_context(|| side.to_string());
-    let mut both = [find(sides[0])?, find(sides[1])?];
-    refuse_mixed_features(&both, &places)?;
+/// Programs of both sides, built unless a side is a folder, and what each side is called. Both are looked for before
+/// either is built, which takes minutes.
+pub(super) fn programs(
+    sides: [&SideArg; 2],
+    wanted: &BTreeSet<&str>,
+) -> anyhow::Result<[(Executables, String); 2]> {
+    let here = Executables::here()?;
+    let find = |side: &SideArg| find(side, &here).with_context(|| side.to_string());
+    let both = [find(sides[0])?, find(sides[1])?];
+    refuse_mixed_features(sides, &both, &here)?;
     // The features of a dependency are those that the programs of one build ask for. So both sides build
     // the same programs.
     let is_in_both = |name: &&str| both.iter().all(|programs| programs.may_have(name));
@@ -108,96 +155,66 @@ pub fn programs(sides: [&Side; 2], wanted: &BTreeSet<&str>) -> anyhow::Result<[B
         sides[0],
         sides[1]
     );
-    let names = sides.into_iter().filter_map(|side| match &side.origin {
-        Origin::Dependency { name, .. } => Some(&**name),
-        _ => None,
-    });
-    let names: BTreeSet<&str> = names.collect();
+    let names: BTreeSet<&str> = sides.into_iter().filter_map(SideArg::replaced).collect();
+    let mut resolved =
+        both.each_ref().map(|programs| programs.folder.to_string_lossy().into_owned());
     let mut build = 0;
-    for (programs, name) in both.iter_mut().zip(["A", "B"]) {
-        if let (Some(checkout), Some(tree)) = (&places.checkout, &programs.tree) {
+    for (k, name) in ["A", "B"].into_iter().enumerate() {
+        if let Some(tree) = &both[k].tree {
             build += 1;
-            let what = format!("{name}, {build} of {builds}: {}", programs.side);
-            checkout
-                .cargo_build(&tree.sources, &tree.target, &crates, &tree.patch, &what)
-                .with_context(|| programs.side.clone())?;
-            programs.resolved = tree.describe(checkout, &names, &programs.side);
+            let side = sides[k].to_string();
+            let what = format!("{name}, {build} of {builds}: {side}");
+            tree.build(&crates, &what).with_context(|| side.clone())?;
+            resolved[k] = tree.describe(&names, &side);
         }
     }
-    Ok(both)
+    let [a, b] = both;
+    let [name, other] = [0, 1].map(|k| called(&sides[k].to_string(), &resolved[k]));
+    Ok([(a, name), (b, other)])
+}
+
+/// What a side is called, and what it resolved to, in a line.
+fn called(side: &str, resolved: &str) -> String {
+    if resolved.ends_with(side) { resolved.to_owned() } else { format!("{side} ({resolved})") }
+}
+
+/// Finds the folder or the sources of a side; nothing is built.
+fn find(side: &SideArg, here: &Executables) -> anyhow::Result<Executables> {
+    match (side, &here.tree) {
+        (SideArg::Folder(path), _) => {
+            Ok(Executables { folder: std::path::absolute(path)?, tree: None })
+        }
+        (SideArg::Sources, None) => Ok(Executables { folder: here.folder.clone(), tree: None }),
+        (_, None) => bail!(
+            "it must be built, which only a checkout can do: name a folder with built programs"
+        ),
+        (_, Some(checkout)) => {
+            let tree = checkout.of_side(side)?;
+            Ok(Executables { folder: tree.executables(), tree: Some(tree) })
+        }
+    }
 }
 
 /// Refuses this build's own executables beside a side that is built: cargo built them together with the
 /// runner, which asks dependencies for more features. Equal sources would differ in the layout of their
 /// code, and so in time.
-fn refuse_mixed_features(both: &[Built; 2], places: &Places) -> anyhow::Result<()> {
-    let (given, built): (Vec<&Built>, Vec<&Built>) = both.iter().partition(|it| it.tree.is_none());
-    for (given, built) in given.iter().zip(built) {
+fn refuse_mixed_features(
+    sides: [&SideArg; 2],
+    both: &[Executables; 2],
+    here: &Executables,
+) -> anyhow::Result<()> {
+    for (given, built) in [(0, 1), (1, 0)] {
+        if both[given].tree.is_some() || both[built].tree.is_none() {
+            continue;
+        }
         ensure!(
-            fs::canonicalize(&given.folder)? != fs::canonicalize(&places.beside)?,
+            fs::canonicalize(&both[given].folder)? != fs::canonicalize(&here.folder)?,
             "{}: it was built together with the runner, so its dependencies have other features than in {}: write . for these sources",
-            given.side,
-            built.side
+            sides[given],
+            sides[built]
         );
     }
     Ok(())
-}
-
-impl Side {
-    /// True for the sources that the runner was built from.
-    pub fn is_sources(&self) -> bool {
-        self.origin == Origin::Sources
-    }
-
-    /// Finds the folder or the sources; nothing is built.
-    fn find(&self, places: &Places) -> anyhow::Result<Built> {
-        let tree = match (&self.origin, &places.checkout) {
-            (Origin::Folder(_), _) | (Origin::Sources, None) => None,
-            (_, None) => bail!(
-                "it must be built, which only a checkout can do: name a folder with built programs"
-            ),
-            (Origin::Sources, Some(checkout)) => Some(build::these(checkout)),
-            (Origin::Revision(revision), Some(checkout)) => {
-                Some(build::worktree(checkout, revision)?)
-            }
-            (Origin::Dependency { name, source }, Some(checkout)) => {
-                Some(build::with_source(checkout, name, source)?)
-            }
-        };
-        let folder = match (&tree, &places.checkout, &self.origin) {
-            (Some(tree), Some(checkout), _) => checkout.profile_folder(&tree.target),
-            (_, _, Origin::Folder(path)) => std::path::absolute(path)?,
-            _ => places.beside.clone(),
-        };
-        let resolved = folder.to_string_lossy().into_owned();
-        Ok(Built { side: self.to_string(), folder, tree, resolved })
-    }
-}
-
-impl Built {
-    /// Name of the side, and what it resolved to, in a line.
-    pub fn name(&self) -> String {
-        if self.resolved.ends_with(&self.side) {
-            return self.resolved.clone();
-        }
-        format!("{} ({})", self.side, self.resolved)
-    }
-
-    /// False if the sources have no such program. An executable may have been built before its crate was
-    /// removed.
-    fn may_have(&self, name: &str) -> bool {
-        self.tree.as_ref().is_none_or(|tree| is_crate(&tree.sources, name))
-    }
-
-    /// A program's executable.
-    pub fn executable(&self, name: &str) -> Result<Executable, String> {
-        let path = self.folder.join(name);
-        if path.is_file() && !name.contains('/') && self.may_have(name) {
-            trust::ensure_own(&path).map(|()| path.into())
-        } else {
-            Err(format!("{} has no program '{name}'", self.side))
-        }
-    }
 }
 
 #[cfg(test)]
@@ -211,7 +228,7 @@ mod tests {
         for text in
             [".", "git:main", "git:HEAD~2", "tokio@1.50.0", "a_b-c@1.0.0-rc.1", "/", own, git]
         {
-            assert_eq!(text.parse::<Side>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<SideArg>().unwrap().to_string(), text);
         }
         for (text, words) in [
             ("a@path:/", "has no Cargo.toml"),
@@ -230,7 +247,7 @@ mod tests {
             ("git:", "git:main"),
             ("git:--all", "git:main"),
         ] {
-            let why = text.parse::<Side>().unwrap_err();
+            let why = text.parse::<SideArg>().unwrap_err();
             assert!(why.contains(words), "{text}: {why}");
         }
     }

@@ -1,5 +1,7 @@
 //! A sweep: one numeric flag over a range, as the tables of a plan.
 
+use std::collections::BTreeMap;
+
 use contract::message::Description;
 use contract::units::counted;
 use record::{Also, Metric};
@@ -8,7 +10,7 @@ use super::check;
 use super::over::Over;
 use super::section::{RowTable, Section, Variant};
 use super::sections::Plan;
-use super::table::ProgramTables;
+use super::table::ProgramTable;
 use crate::system::console::shell_line;
 
 /// A row for a program's name and its flags, separated by white space.
@@ -50,7 +52,7 @@ pub fn checked(mut sweep: Section) -> anyhow::Result<Section> {
 pub fn plan(
     sweep: &Section,
     flags: &[String],
-    programs: ProgramTables,
+    programs: BTreeMap<String, ProgramTable>,
     ask: impl Fn(&Variant) -> Option<Description>,
 ) -> Plan {
     let mut tables: Vec<Section> = Vec::new();
@@ -121,7 +123,7 @@ mod tests {
             rows: programs.map(|line| row(line).unwrap()).to_vec(),
             ..Section::default()
         };
-        let rows = plan(&sweep, &flags, ProgramTables::new(), ask).rows();
+        let rows = plan(&sweep, &flags, BTreeMap::new(), ask).rows();
         let first = rows.iter().filter(|row| row.place.x == Some(5));
         let line = |row: &record::Row| {
             let place = &row.place;

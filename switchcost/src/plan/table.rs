@@ -5,9 +5,6 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 use serde::Deserialize;
 
-/// Programs of a plan by their names.
-pub type ProgramTables = BTreeMap<String, ProgramTable>;
-
 /// How a program is started, and how it is built.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,6 +28,6 @@ pub struct ProgramTable {
 }
 
 /// Programs that every plan knows, and each command that names a program.
-pub fn built_in_tables() -> anyhow::Result<ProgramTables> {
+pub fn built_in_tables() -> anyhow::Result<BTreeMap<String, ProgramTable>> {
     toml::from_str(include_str!("../../plans/programs.toml")).context("the tables of programs")
 }

@@ -1,9 +1,9 @@
 //! What every stage may use: the terminal, signals, locks and files.
 
 pub mod console;
-pub mod executable;
 pub(crate) mod lock;
 pub(crate) mod oom_killer;
+pub mod program;
 pub(crate) mod progress;
 pub mod replace;
 pub(crate) mod tools;

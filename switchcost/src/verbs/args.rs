@@ -18,7 +18,7 @@ use crate::measure::turns::Options;
 use crate::plan::values::time_limit;
 use crate::plan::{BUILT_IN, BuiltIn, Plan};
 use crate::system::console::{BadUsage, shell_line};
-use crate::system::executable::Executable;
+use crate::system::program::Program;
 use crate::system::replace;
 
 /// Output format of a verb that prints something other than tables of records.
@@ -52,7 +52,7 @@ impl ProgramArgs {
 }
 
 /// True if the flags ask a program for its help. It has then printed it, which is no answer to a runner.
-pub(crate) fn shows_help(program: &Executable, flags: &[String]) -> anyhow::Result<bool> {
+pub(crate) fn shows_help(program: &Program, flags: &[String]) -> anyhow::Result<bool> {
     if !flags.iter().any(|flag| ["--help", "-h"].contains(&flag.as_str())) {
         return Ok(false);
     }

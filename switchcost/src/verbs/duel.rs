@@ -17,7 +17,7 @@ use crate::measure::{pacing, probe};
 use crate::plan::change::Change;
 use crate::plan::lineup::{Around, Lineup, Sides};
 use crate::plan::programs::Programs;
-use crate::plan::side::Side;
+use crate::plan::side::SideArg;
 use crate::plan::values;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
@@ -36,11 +36,11 @@ use figures::verdict::MARGIN;
 pub(crate) struct Args {
     /// Old side; it is also measured against itself, which shows the noise
     #[arg(value_name = "A", default_value = ".")]
-    first: Side,
+    first: SideArg,
 
     /// New side
     #[arg(value_name = "B", default_value = ".")]
-    second: Side,
+    second: SideArg,
 
     /// Maximum number of pairs per row, one per round [default: as many as the budget allows]; 8 are enough for counts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]

@@ -12,7 +12,7 @@ use crate::plan::values;
 use crate::plan::{BUILT_IN, built_in_tables};
 use crate::render;
 use crate::system::console::brief;
-use crate::system::executable::Executable;
+use crate::system::program::Program;
 use crate::verbs::args::{TextOrJson, shows_help};
 use crate::verbs::output;
 use crate::views::limits::{self, Asked, ProgramRow};
@@ -101,7 +101,7 @@ fn ask(name: String, programs: &Programs) -> Asked {
 
 /// Description of a program's command line; `tasks`, if given, goes before its flags.
 fn describe(
-    program: &Executable,
+    program: &Program,
     flags: &[String],
     tasks: Option<u64>,
 ) -> anyhow::Result<Description> {

@@ -1,4 +1,5 @@
-//! The checkout that this executable was built from, and what it builds.
+//! A tree of sources, and what cargo and git make of it: the checkout that this executable was built from, or another one
+//! for a side of a duel.
 
 use std::env;
 use std::fs;
@@ -10,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
-use serde::Deserialize;
+use serde_json::Value;
 
 use crate::system::console::{self, shell_line};
 use crate::system::{tools, trust};
@@ -25,33 +26,31 @@ const PROGRAMS: [&str; 2] = ["", "more"];
 /// Stands in a table's words for the folder of the release executables.
 pub(crate) const EXECUTABLES: &str = "{bin}";
 
-/// A cargo workspace that executables can be built from.
+mod sources;
+
+pub(super) use sources::revision;
+
+/// A cargo workspace, and where its executables are built.
 #[derive(Clone, Debug)]
-pub(crate) struct Checkout {
-    pub(crate) folder: PathBuf,
-    /// Its target folder.
-    pub(crate) target: PathBuf,
+pub(crate) struct Tree {
+    /// The checkout that this executable was built from: git and cargo start there.
+    home: PathBuf,
+    /// The sources; for the checkout itself the same folder.
+    pub(crate) sources: PathBuf,
+    /// Cargo's target folder.
+    target: PathBuf,
     profile: String,
+    /// Commit of the sources, if they are none of the checkout's.
+    commit: Option<String>,
+    /// What cargo takes from somewhere else, as values of its configuration.
+    patch: Vec<String>,
 }
 
-/// What cargo says of a target that it built, or that is up to date.
-#[derive(Deserialize)]
-struct Artifact {
-    executable: PathBuf,
-    profile: Optimisation,
-}
-
-#[derive(Deserialize)]
-struct Optimisation {
-    opt_level: String,
-    debug_assertions: bool,
-}
-
-impl Checkout {
+impl Tree {
     /// The workspace with `folder` in its target folder, as `<target>/<profile>`.
     pub(crate) fn of(folder: &Path) -> anyhow::Result<Option<Self>> {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-        workspace.map_or(Ok(None), |workspace| Checkout::at(workspace, folder))
+        workspace.map_or(Ok(None), |workspace| Tree::at(workspace, folder))
     }
 
     /// That one, if it is this workspace.
@@ -75,31 +74,50 @@ impl Checkout {
             );
         }
         let name = name.to_string_lossy();
-        Ok(Some(Checkout {
-            folder: workspace.to_owned(),
+        Ok(Some(Tree {
+            home: workspace.to_owned(),
+            sources: workspace.to_owned(),
             target: target.to_owned(),
+            commit: None,
+            patch: Vec::new(),
             profile: if name == "debug" { "dev" } else { &name }.to_owned(),
         }))
     }
 
     /// Names of the programs that it builds, in their order.
     pub(crate) fn programs(&self) -> Vec<String> {
-        let folders = PROGRAMS.iter().map(|folder| fs::read_dir(self.folder.join(folder)));
+        let folders = PROGRAMS.iter().map(|folder| fs::read_dir(self.sources.join(folder)));
         let entries = folders.flatten().flatten().flatten();
         let names = entries.filter_map(|folder| folder.file_name().into_string().ok());
-        let mut names: Vec<String> = names.filter(|name| is_crate(&self.folder, name)).collect();
+        let mut names: Vec<String> = names.filter(|name| self.has_program(name)).collect();
         names.sort_unstable();
         names
     }
 
-    /// Folder that a table's build puts its executables into.
+    /// True if it has a benchmark program of that name.
+    pub(crate) fn has_program(&self, name: &str) -> bool {
+        let is_main =
+            |folder: &&str| self.sources.join(folder).join(name).join("src/main.rs").is_file();
+        let is_tool = ["", "switchcost", "xtask"].contains(&name);
+        !is_tool && !name.contains('/') && PROGRAMS.iter().any(is_main)
+    }
+
+    /// Folder of its executables.
     pub(crate) fn executables(&self) -> PathBuf {
+        self.target.join(if self.profile == "dev" { "debug" } else { &self.profile })
+    }
+
+    /// Folder that a table's build puts its executables into.
+    pub(crate) fn of_tables(&self) -> PathBuf {
         self.target.join("release")
     }
 
     /// Commit that is checked out, and changes of tracked files that decide what is built. Unknown
     /// without git or a repository of this workspace.
     pub(crate) fn revision(&self) -> (Option<String>, Option<bool>) {
+        if self.commit.is_some() {
+            return (self.commit.clone(), None);
+        }
         let git = |args: &[&str]| self.git(args);
         // Unpacked inside another repository, that one's revision says nothing about these sources.
         if git(&["ls-files", "--error-unmatch", "Cargo.toml"]).is_err() {
@@ -111,9 +129,9 @@ impl Checkout {
         (revision.ok(), changes.ok().map(|text| !text.is_empty()))
     }
 
-    /// Output of git, started in this folder.
-    pub(crate) fn git(&self, args: &[&str]) -> anyhow::Result<String> {
-        let mut command = tools::command("git", &self.folder);
+    /// Output of git, started in the checkout.
+    fn git(&self, args: &[&str]) -> anyhow::Result<String> {
+        let mut command = tools::command("git", &self.home);
         // A hook has these set to its own repository and index.
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(name);
@@ -124,10 +142,10 @@ impl Checkout {
         output(command.arg("--no-optional-locks").args(args))
     }
 
-    /// Cargo, started in this folder.
-    pub(crate) fn cargo(&self) -> Command {
+    /// Cargo, started in the checkout.
+    fn cargo(&self) -> Command {
         let mut command =
-            tools::command(find_cargo().unwrap_or_else(|| "cargo".into()), &self.folder);
+            tools::command(find_cargo().unwrap_or_else(|| "cargo".into()), &self.home);
         // With a target named, executables go into another folder, and old ones would be measured.
         command.env_remove("CARGO_BUILD_TARGET");
         // Those that the record has, whatever flags are set by now.
@@ -153,27 +171,18 @@ impl Checkout {
             return Ok(());
         }
         let what = "the programs of this checkout";
-        let built = self.cargo_build(&self.folder, &self.target, &[], &[], what)?;
+        let built = self.build(&[], what)?;
         let is_apart = |name: &&str| !built.iter().any(|path| path.ends_with(name));
         let apart: Vec<&str> = crates.iter().copied().filter(is_apart).collect();
         if !apart.is_empty() {
-            self.cargo_build(&self.folder, &self.target, &apart, &[], what)?;
+            self.build(&apart, what)?;
         }
         Ok(())
     }
 
-    /// Has cargo build packages of `sources`, the default members if none is named, with this one's
-    /// profile, into a target folder. `patch` is cargo's configuration of a dependency, `what` says for whom. The
-    /// executables.
-    pub(crate) fn cargo_build(
-        &self,
-        sources: &Path,
-        target: &Path,
-        packages: &[&str],
-        patch: &[String],
-        what: &str,
-    ) -> anyhow::Result<Vec<PathBuf>> {
-        ensure_own(&[sources, target])?;
+    /// Has cargo build packages, the default members if none is named; `what` says for whom. The executables.
+    pub(crate) fn build(&self, packages: &[&str], what: &str) -> anyhow::Result<Vec<PathBuf>> {
+        ensure_own(&[&self.sources, &self.target])?;
         let mut command = self.cargo();
         command.args(["build", "--locked", "--profile", &self.profile]);
         command.args(["--message-format", "json-render-diagnostics"]);
@@ -181,79 +190,74 @@ impl Checkout {
         if !io::stderr().is_terminal() {
             command.arg("--quiet");
         }
-        command.arg("--manifest-path").arg(sources.join("Cargo.toml"));
-        command.arg("--target-dir").arg(target);
-        command.args(patch.iter().flat_map(|value| ["--config", value]));
+        command.arg("--manifest-path").arg(self.sources.join("Cargo.toml"));
+        command.arg("--target-dir").arg(&self.target);
+        command.args(self.configuration());
         command.args(packages.iter().flat_map(|name| ["--package", name]));
-        let built = build(&mut command, what)
+        let built = run(&mut command, what)
             .map_err(|why| anyhow!("cargo could not build the programs: {why}"))?;
-        self.ensure_built(&built, target)
+        self.ensure_built(&built)
+    }
+
+    /// Flags of cargo for what it takes from somewhere else.
+    fn configuration(&self) -> impl Iterator<Item = &str> {
+        self.patch.iter().flat_map(|value| ["--config", value])
     }
 
     /// The programs that cargo says it built. They are where they are started from, and optimised: configuration and
     /// environment may decide otherwise, and others would be measured without a word.
-    fn ensure_built(&self, messages: &[u8], target: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    fn ensure_built(&self, messages: &[u8]) -> anyhow::Result<Vec<PathBuf>> {
         let lines = messages.split(|byte| *byte == b'\n');
-        let artifacts = lines.filter_map(|line| serde_json::from_slice::<Artifact>(line).ok());
-        let is_runner = |path: &Path| path.ends_with(env!("CARGO_PKG_NAME"));
-        let built: Vec<Artifact> = artifacts.filter(|it| !is_runner(&it.executable)).collect();
-        ensure!(!built.is_empty(), "cargo built no program, but reported no error");
-        let folder = fs::canonicalize(self.profile_folder(target))?;
-        for Artifact { executable: path, profile } in &built {
+        let artifacts = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+        let folder = self.executables();
+        let mut built = Vec::new();
+        for artifact in artifacts {
+            let Some(path) = artifact["executable"].as_str().map(PathBuf::from) else { continue };
+            if path.ends_with(env!("CARGO_PKG_NAME")) {
+                continue;
+            }
             let place = path.parent().map(fs::canonicalize).transpose()?;
             ensure!(
-                place.as_ref() == Some(&folder),
+                place == Some(fs::canonicalize(&folder)?),
                 "cargo built {}, and not in {}: remove `target` from [build] of its configuration (.cargo/config.toml)",
                 path.display(),
                 folder.display()
             );
+            let profile = &artifact["profile"];
+            let [level, checks] = [&profile["opt_level"], &profile["debug_assertions"]];
             ensure!(
-                self.profile != "release" || profile.opt_level != "0" && !profile.debug_assertions,
-                "cargo built {} with opt-level {}, debug assertions {}: unset CARGO_PROFILE_RELEASE_*, and remove \
+                self.profile != "release" || *level != "0" && *checks != true,
+                "cargo built {} with opt-level {}, debug assertions {checks}: unset CARGO_PROFILE_RELEASE_*, and remove \
                  [profile.release] from its configuration (.cargo/config.toml)",
                 path.display(),
-                profile.opt_level,
-                profile.debug_assertions
+                level.as_str().unwrap_or_default(),
             );
+            built.push(path);
         }
-        Ok(built.into_iter().map(|artifact| artifact.executable).collect())
-    }
-
-    /// Folder of a target folder's executables.
-    pub(crate) fn profile_folder(&self, target: &Path) -> PathBuf {
-        target.join(if self.profile == "dev" { "debug" } else { &self.profile })
+        ensure!(!built.is_empty(), "cargo built no program, but reported no error");
+        Ok(built)
     }
 
     /// Builds a table's program; messages go to standard error.
     pub(crate) fn build_by(&self, words: &[String]) -> Result<(), String> {
-        let executables = self.executables();
+        let executables = self.of_tables();
         let bin = executables.to_string_lossy();
         let words: Vec<String> = words.iter().map(|w| w.replace(EXECUTABLES, &bin)).collect();
         let Some((name, args)) = words.split_first() else {
             return Ok(());
         };
-        ensure_own(&[&self.folder, &executables]).map_err(|why| why.to_string())?;
+        ensure_own(&[&self.sources, &executables]).map_err(|why| why.to_string())?;
         let mut command =
-            if name == "cargo" { self.cargo() } else { tools::command(name, &self.folder) };
+            if name == "cargo" { self.cargo() } else { tools::command(name, &self.home) };
         command.args(args).env("CARGO_TARGET_DIR", &self.target).stdout(io::stderr());
-        build(&mut command, &format!("a program by {name}"))
+        run(&mut command, &format!("a program by {name}"))
             .map(drop)
             .map_err(|why| format!("it cannot be built: {}: {why}", shell_line(&words)))
     }
 }
 
-/// True if `sources` have a benchmark program of that name.
-pub(crate) fn is_crate(sources: &Path, name: &str) -> bool {
-    !name.is_empty()
-        && !name.contains('/')
-        && !["switchcost", "xtask"].contains(&name)
-        && PROGRAMS
-            .iter()
-            .any(|folder| sources.join(folder).join(name).join("src/main.rs").is_file())
-}
-
 /// Makes folders to build in, and checks that nobody else may put sources or what was built there.
-pub(crate) fn ensure_own(folders: &[&Path]) -> anyhow::Result<()> {
+fn ensure_own(folders: &[&Path]) -> anyhow::Result<()> {
     for folder in folders {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         trust::ensure_own(folder).map_err(anyhow::Error::msg)?;
@@ -271,7 +275,7 @@ fn find_cargo() -> Option<PathBuf> {
 const SHORT: Duration = Duration::from_secs(2);
 
 /// Runs a build, and says so if it is not over soon. Its standard output, unless that goes elsewhere.
-fn build(command: &mut Command, what: &str) -> Result<Vec<u8>, String> {
+fn run(command: &mut Command, what: &str) -> Result<Vec<u8>, String> {
     let (end, is_over) = mpsc::channel::<()>();
     command.stderr(Stdio::inherit());
     let output = thread::scope(|scope| {
@@ -292,7 +296,7 @@ fn build(command: &mut Command, what: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Output of a tool that succeeds, trimmed.
-pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+fn output(command: &mut Command) -> anyhow::Result<String> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run {name}"))?;
@@ -310,6 +314,12 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
 mod tests {
     use super::*;
 
+    /// A tree in a folder that is also its target folder.
+    pub(super) fn tree_in(folder: &Path) -> Tree {
+        let [home, sources, target] = [(); 3].map(|()| folder.to_owned());
+        Tree { home, sources, target, profile: "dev".to_owned(), commit: None, patch: Vec::new() }
+    }
+
     #[test]
     fn what_cargo_put_elsewhere_or_did_not_optimise_is_refused() {
         let target = tempfile::tempdir().unwrap();
@@ -318,13 +328,13 @@ mod tests {
         }
         let folder = target.path().to_owned();
         let profile = "release".to_owned();
-        let checkout = Checkout { folder: folder.clone(), target: folder.clone(), profile };
+        let tree = Tree { profile, ..tree_in(&folder) };
         let built = |place: &str, level: &str| {
             let profile = serde_json::json!({"opt_level": level, "debug_assertions": false});
             let executable = target.path().join(place);
             let artifact = serde_json::json!({"executable": executable, "profile": profile});
             let messages = format!("{artifact}\n{{\"reason\":\"build-finished\"}}\n");
-            checkout.ensure_built(messages.as_bytes(), &folder).map_err(|why| why.to_string())
+            tree.ensure_built(messages.as_bytes()).map_err(|why| why.to_string())
         };
         assert_eq!(built("release/x", "1").unwrap(), [target.path().join("release/x")]);
         for (place, level, words) in [
@@ -335,7 +345,7 @@ mod tests {
             let why = built(place, level).unwrap_err();
             assert!(why.contains(words), "{why}");
         }
-        assert!(checkout.ensure_built(b"", &folder).is_err());
+        assert!(tree.ensure_built(b"").is_err());
     }
 
     #[test]
@@ -349,7 +359,7 @@ mod tests {
             }
         }
         let of = |name: &str| {
-            Checkout::at(&folder.path().join("own"), &folder.path().join(name).join("release"))
+            Tree::at(&folder.path().join("own"), &folder.path().join(name).join("release"))
         };
         assert_eq!(of("own/target").unwrap().unwrap().profile, "release");
         let why = of("copy/target").unwrap_err().to_string();

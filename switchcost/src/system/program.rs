@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// File of a program and how it is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Executable {
+pub struct Program {
     /// The file.
     pub path: PathBuf,
     /// Arguments before a case's flags, such as the script of an interpreter.
@@ -13,8 +13,8 @@ pub struct Executable {
     pub folder: Option<PathBuf>,
 }
 
-impl From<PathBuf> for Executable {
+impl From<PathBuf> for Program {
     fn from(path: PathBuf) -> Self {
-        Executable { path, args: Vec::new(), folder: None }
+        Program { path, args: Vec::new(), folder: None }
     }
 }
