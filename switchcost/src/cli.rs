@@ -4,11 +4,13 @@ use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::panic;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 
 use anyhow::Context;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
 use nix::sys::signal::{SigHandler, Signal, signal};
 
 use crate::measure::process_group;
@@ -123,11 +125,19 @@ enum Verb {
     /// Print shell completions
     ///
     /// Examples: `switchcost completions fish > ~/.config/fish/completions/switchcost.fish`.
-    Completions(shell::CompletionArgs),
+    Completions {
+        /// Shell to print completions for
+        #[arg(value_enum)]
+        shell: Shell,
+    },
     /// Print the manual page
     ///
     /// Examples: `switchcost man --dir ~/.local/share/man/man1`.
-    Man(shell::ManArgs),
+    Man {
+        /// Write a page per command into this folder, instead of printing the main page
+        #[arg(long, value_name = "FOLDER")]
+        dir: Option<PathBuf>,
+    },
 }
 
 /// Parses the command line, does what it says and returns the exit status: 0 done, 1 failed, 2 bad usage,
@@ -194,8 +204,8 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Verb::Report(args) => report::main(&args),
         Verb::Compare(args) => compare::main(&args),
         Verb::Duel(args) => duel::main(&args),
-        Verb::Completions(args) => with_room(|| shell::completions(&args, Cli::command())),
-        Verb::Man(args) => with_room(|| shell::man(&args, Cli::command())),
+        Verb::Completions { shell } => with_room(|| shell::completions(shell, Cli::command())),
+        Verb::Man { dir } => with_room(|| shell::man(dir.as_deref(), Cli::command())),
     }
 }
 

@@ -8,13 +8,13 @@ use std::fs;
 use ::limits::Limits;
 use contract::message::{Need, Needs};
 use switchcost::render;
-use switchcost::views::limits::{self, Asked};
+use switchcost::views::limits;
 
 use crate::properties::unpacked;
 
 const SYSTEMS: [&str; 3] = ["debian", "docker", "kubernetes"];
 
-fn asked() -> Vec<Asked> {
+fn asked() -> Vec<(String, Result<Needs, String>)> {
     let both = |each: u64| Need::new(each, each);
     let link = Needs { descriptors: both(2), bytes: both(8 << 10), ..Needs::default() };
     let thread =

@@ -61,9 +61,6 @@ const TOO_WIDE: &str = "undecided here: the interval is too wide";
 /// A figure is outside, and its interval reaches the bound.
 const BARELY: &str = ", barely";
 
-/// An estimate with the ends of its interval.
-type Ends = [f64; 3];
-
 /// Factor by which a disturbed figure, or one of too few rounds, may be off. Corrected times are within 6 % (rms) of
 /// quiet ones; single runs differ by up to this factor.
 const MAY_BE_OFF: f64 = 1.5;
@@ -74,7 +71,7 @@ impl Rule {
     /// # Errors
     /// The rule could say nothing else, whatever the figures were.
     pub fn judge(self, theirs: &str, ours: &[Value]) -> anyhow::Result<String> {
-        let figures: Vec<Ends> = ours.iter().map(Value::ends).collect();
+        let figures: Vec<[f64; 3]> = ours.iter().map(Value::ends).collect();
         let needed = if matches!(self, Rule::Larger | Rule::NoLonger) { 2 } else { 1 };
         ensure!(figures.len() >= needed, "the rule takes {needed} figures");
         let (number, unit) = theirs_with_unit(theirs);
@@ -115,8 +112,8 @@ impl Rule {
         })
     }
 
-    /// What it says of figures without doubts.
-    fn say(self, quotation: &str, figures: &[Ends]) -> String {
+    /// What it says of figures without doubts: of each the estimate and the ends of its interval.
+    fn say(self, quotation: &str, figures: &[[f64; 3]]) -> String {
         let theirs = theirs(quotation).unwrap_or(f64::NAN);
         let [estimate, low, high] = figures[0];
         let is_equal = low > 1.0 / 1.1 && high < 1.1;
@@ -159,8 +156,8 @@ impl Rule {
     }
 
     /// The same of a rule on several figures.
-    fn say_of_several(self, theirs: f64, figures: &[Ends]) -> String {
-        let all = |is: &dyn Fn(&Ends) -> bool| figures.iter().all(is);
+    fn say_of_several(self, theirs: f64, figures: &[[f64; 3]]) -> String {
+        let all = |is: &dyn Fn(&[f64; 3]) -> bool| figures.iter().all(is);
         let word = match (self, figures) {
             (Rule::Larger, [[_, low, high], [_, other_low, other_high], ..]) => {
                 on_a_side(low > other_high, high < other_low)
@@ -184,9 +181,9 @@ impl Rule {
     }
 
     /// True if it says something else of other figures.
-    fn depends(self, quotation: &str, figures: &[Ends]) -> bool {
+    fn depends(self, quotation: &str, figures: &[[f64; 3]]) -> bool {
         let theirs = theirs(quotation).unwrap_or(1.0);
-        let mut others: Vec<Vec<Ends>> = Vec::new();
+        let mut others: Vec<Vec<[f64; 3]>> = Vec::new();
         for number in [0.0, 1e18, theirs] {
             others.push(vec![[number; 3]; figures.len()]);
             let mut first = figures.to_vec();
@@ -202,7 +199,7 @@ impl Rule {
 }
 
 /// Figures as they are, and as they may be.
-fn shaken(ours: &[Value]) -> Vec<Vec<Ends>> {
+fn shaken(ours: &[Value]) -> Vec<Vec<[f64; 3]>> {
     let mut all = vec![Vec::new()];
     for value in ours {
         let is_sure = value.grade == Grade::Sure && !value.has_few_rounds();
@@ -212,7 +209,7 @@ fn shaken(ours: &[Value]) -> Vec<Vec<Ends>> {
             .iter()
             .flat_map(|factor| {
                 let ends = ends.map(|end| end * factor);
-                all.iter().map(move |figures: &Vec<Ends>| [&figures[..], &[ends]].concat())
+                all.iter().map(move |figures: &Vec<[f64; 3]>| [&figures[..], &[ends]].concat())
             })
             .collect();
     }
@@ -229,12 +226,12 @@ fn on_a_side(yes: bool, no: bool) -> &'static str {
 }
 
 /// Whether a figure is within a factor of theirs, and what is said if it is.
-fn within(figure: Ends, theirs: f64, factor: f64, yes: &str) -> String {
+fn within(figure: [f64; 3], theirs: f64, factor: f64, yes: &str) -> String {
     between(figure, [theirs / factor, theirs * factor], yes)
 }
 
 /// Whether a figure lies between two ends: barely, if its interval alone reaches them.
-fn between([estimate, low, high]: Ends, [from, to]: [f64; 2], yes: &str) -> String {
+fn between([estimate, low, high]: [f64; 3], [from, to]: [f64; 2], yes: &str) -> String {
     if high < from || low > to {
         NOT_HERE.to_owned()
     } else if low < from && high > to {

@@ -41,9 +41,6 @@ pub(crate) const KINDS: [Kind; 4] = [Kind::Time, Kind::Memory, Kind::Switches, K
 /// Figures of a row that are judged at most: memory is a row of its own.
 const KINDS_OF_A_ROW: usize = KINDS.len() - 1;
 
-/// Processes of a side, by round.
-type Rounds<'a, 'b> = BTreeMap<Round, Vec<&'b Timed<'a>>>;
-
 /// The rows of a duel, not judged yet.
 pub fn rows(figures: &Figures<'_>) -> Vec<Compared> {
     figures.sides().filter_map(row).collect()
@@ -52,7 +49,7 @@ pub fn rows(figures: &Figures<'_>) -> Vec<Compared> {
 fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
     let any = sides.into_iter().flatten().next()?;
     let [a, twin, b] = sides.map(|side| {
-        let mut rounds = Rounds::new();
+        let mut rounds: BTreeMap<Round, Vec<&Timed<'_>>> = BTreeMap::new();
         let own = side.iter().flat_map(|figure| figure.runs.processes());
         own.for_each(|(round, timed)| rounds.entry(round).or_default().push(timed));
         rounds
@@ -85,7 +82,10 @@ fn fault(figure: &Figure<'_>, side: &str) -> Option<Fault> {
 }
 
 /// Figures of two sides in each round that has both; several processes of each for a slope.
-fn pairs(first: &Rounds<'_, '_>, second: &Rounds<'_, '_>) -> Vec<Pair> {
+fn pairs<'a>(
+    first: &BTreeMap<Round, Vec<&Timed<'a>>>,
+    second: &BTreeMap<Round, Vec<&Timed<'a>>>,
+) -> Vec<Pair> {
     let both = first.iter().filter_map(|(round, own)| Some((own, second.get(round)?)));
     both.filter_map(|(first, second)| pair(first, second)).collect()
 }

@@ -34,9 +34,6 @@ const CONTROLS: [(&str, Option<u8>, Resource, &str, &str); 4] = [
     ("memory", Some(2), Resource::Memory, "memory.high", "memory.current"),
 ];
 
-/// An amount in use, or why it cannot be read; `None` if it does not matter.
-type Used = Result<Option<u64>, String>;
-
 /// Reads all limits, in the order to raise them.
 pub(crate) fn read(
     source: &Source,
@@ -148,7 +145,13 @@ struct System<'a> {
 
 impl System<'_> {
     /// A kernel parameter, which takes at most `most`.
-    fn sysctl(&self, name: &str, resource: Resource, most: u64, in_use: Used) -> LimitStatus {
+    fn sysctl(
+        &self,
+        name: &str,
+        resource: Resource,
+        most: u64,
+        in_use: Result<Option<u64>, String>,
+    ) -> LimitStatus {
         let file = format!("/proc/sys/{}", name.replace('.', "/"));
         let amounts = (self.source.number(&file), in_use);
         LimitStatus::new(name, &file, resource, amounts, RaiseMethod::Sysctl(most))
@@ -159,7 +162,7 @@ impl System<'_> {
         &self,
         (name, line, option, flag, unit): (&str, &str, &'static str, char, u64),
         resource: Resource,
-        in_use: Used,
+        in_use: Result<Option<u64>, String>,
     ) -> LimitStatus {
         let found = self.source.read(RLIMITS).and_then(|text| {
             rlimit(&text, line).ok_or_else(|| format!("{RLIMITS} has no line '{line}'"))
@@ -178,7 +181,7 @@ impl System<'_> {
             .ok_or_else(|| format!("{MEMINFO} has no amount '{line}'"))
     }
 
-    fn descriptors(&self) -> Used {
+    fn descriptors(&self) -> Result<Option<u64>, String> {
         if self.asker == Asker::Child {
             return Ok(Some(STANDARD_STREAMS));
         }
@@ -187,7 +190,7 @@ impl System<'_> {
     }
 
     /// Files that the whole system has open.
-    fn allocated_files(&self, rights: &Rights) -> Used {
+    fn allocated_files(&self, rights: &Rights) -> Result<Option<u64>, String> {
         if rights.passes_file_max {
             return Ok(None);
         }
@@ -197,7 +200,7 @@ impl System<'_> {
     }
 
     /// Threads of every process of this user. Those in other pid namespaces count too, but do not show.
-    fn user_threads(&self, rights: &Rights) -> Used {
+    fn user_threads(&self, rights: &Rights) -> Result<Option<u64>, String> {
         if rights.passes_nproc {
             return Ok(None);
         }
@@ -217,7 +220,7 @@ impl System<'_> {
     }
 
     /// Threads of the whole system, and numbers that no thread gets.
-    fn all_threads(&self, reserved: u64) -> Used {
+    fn all_threads(&self, reserved: u64) -> Result<Option<u64>, String> {
         let file = "/proc/loadavg";
         let text = self.source.read(file)?;
         let threads = text.split_whitespace().nth(3).and_then(|field| field.split_once('/'));
@@ -227,12 +230,12 @@ impl System<'_> {
     }
 
     /// Memory maps of this process: a program that is started has about as many.
-    fn maps(&self) -> Used {
+    fn maps(&self) -> Result<Option<u64>, String> {
         Ok(Some(self.source.read("/proc/self/maps")?.lines().count() as u64))
     }
 
     /// Bytes that this process has mapped, which a program that is started has not.
-    fn mapped(&self) -> Used {
+    fn mapped(&self) -> Result<Option<u64>, String> {
         if self.asker == Asker::Child {
             return Ok(None);
         }
@@ -242,7 +245,7 @@ impl System<'_> {
 
     /// Bytes that are granted, and those that the kernel keeps for root and for the user (__vm_enough_memory,
     /// mm/util.c).
-    fn committed(&self) -> Used {
+    fn committed(&self) -> Result<Option<u64>, String> {
         let kept = |name| {
             let kib = self.source.number::<u64>(&format!("/proc/sys/vm/{name}"));
             kib.unwrap_or(0).saturating_mul(1024)

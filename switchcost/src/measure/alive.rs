@@ -32,12 +32,9 @@ pub(super) struct Alive {
     /// Iterations of a slice.
     size: u64,
     pub(super) slices: u32,
-    /// Totals before the first slice.
-    before: Totals,
+    /// Usage and moves of all threads before the first slice, as far as they can be read.
+    before: (Option<usage::Totals>, Option<usage::Moves>),
 }
-
-/// Usage and moves of all threads, as far as they can be read.
-type Totals = (Option<usage::Totals>, Option<usage::Moves>);
 
 /// A slice that a program has run.
 pub(super) struct Done {
@@ -124,7 +121,7 @@ impl Alive {
         Some(own? + self.helpers.iter().filter_map(|&pid| usage::cpu_time(pid)).sum::<u64>())
     }
 
-    fn totals(&self) -> Totals {
+    fn totals(&self) -> (Option<usage::Totals>, Option<usage::Moves>) {
         let has_usage = !self.counts_usage && self.threads <= MOST_THREADS;
         let is_chain = self.has_hops && self.threads <= MOST_MOVED;
         (

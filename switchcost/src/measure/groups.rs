@@ -7,15 +7,13 @@ use limits::Limits;
 use nix::sys::resource::{Resource, getrlimit};
 use record::{Place, Row};
 
-/// Programs that are alive together: numbers of rows, those that are compared side by side.
-pub(crate) type Blocks = Vec<Vec<usize>>;
-
-/// Groups of the rows that are due: each alone that must be, the others with all that fit.
+/// Groups of the rows that are due, by their numbers: each alone that must be, the others with all that fit. A group is made
+/// of blocks, the rows that are compared.
 pub(crate) fn groups_of<'a>(
     rows: &[Row],
     due: &[usize],
     description: impl Fn(usize) -> Option<&'a Description>,
-) -> Vec<Blocks> {
+) -> Vec<Vec<Vec<usize>>> {
     let (shared, alone): (Vec<usize>, Vec<usize>) =
         due.iter().partition(|&&k| description(k).is_some_and(|d| !d.alone));
     let blocks = blocks(&shared.iter().map(|&k| &rows[k]).collect::<Vec<_>>());
@@ -78,8 +76,8 @@ fn fitting(
     needs: impl Fn(usize) -> Needs,
     limits: &Limits,
     most: usize,
-) -> Vec<Blocks> {
-    let mut groups: Vec<(Needs, Blocks)> = Vec::new();
+) -> Vec<Vec<Vec<usize>>> {
+    let mut groups: Vec<(Needs, Vec<Vec<usize>>)> = Vec::new();
     for block in blocks {
         let own = block.iter().map(|&k| needs(k)).fold(Needs::default(), together);
         let room = groups.iter_mut().find(|(all, blocks)| {

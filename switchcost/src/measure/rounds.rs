@@ -14,7 +14,7 @@ use record::{Command, Group, Place, Record, Row, Run, Side, Trial};
 
 use crate::measure::begin;
 use crate::measure::deadline::Time;
-use crate::measure::groups::{Blocks, groups_of};
+use crate::measure::groups::groups_of;
 use crate::measure::pacing::{Aim, Wall};
 use crate::measure::privacy::Privacy;
 use crate::measure::probe;
@@ -315,7 +315,7 @@ impl Rounds {
     fn measure(
         &self,
         rows: &[Row],
-        group: &Blocks,
+        group: &[Vec<usize>],
         round: u32,
         progress: &Progress,
         rng: &mut fastrand::Rng,

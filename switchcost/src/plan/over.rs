@@ -24,21 +24,15 @@ pub struct Over {
     pub title: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Values {
-    List(Vec<u64>),
-    Word(String),
-}
-
 fn values<'de, D: Deserializer<'de>>(text: D) -> Result<Vec<u64>, D::Error> {
-    match Values::deserialize(text)? {
-        Values::List(values) => Ok(values),
-        Values::Word(word) if word == "cpus" => match affinity::allowed() {
+    let values = toml::Value::deserialize(text)?;
+    match values.as_str() {
+        None => Vec::deserialize(values).map_err(D::Error::custom),
+        Some("cpus") => match affinity::allowed() {
             Ok(cpus) => Ok(chains(cpus.len() as u64)),
             Err(e) => Err(D::Error::custom(format!("cannot read the CPU affinity: {e}"))),
         },
-        Values::Word(word) => Err(D::Error::custom(format!("'{word}': write a list, or \"cpus\""))),
+        Some(word) => Err(D::Error::custom(format!("'{word}': write a list, or \"cpus\""))),
     }
 }
 

@@ -58,9 +58,27 @@ pub(crate) struct Args {
     #[command(flatten)]
     keep: Kept,
 
-    // A group's heading applies to everything after it.
-    #[command(flatten)]
-    settings: Settings,
+    /// Setting for the old side, repeatable: NAME=VALUE (an environment variable), flags="--workers 4" (for the programs
+    /// that have them), cpus=0-3, policy=batch, slack=1ns, or wrap="nice -n 19" (a command that executes the program)
+    #[arg(help_heading = "Settings", long = "a", value_name = "SETTING")]
+    a: Vec<Change>,
+
+    /// Setting for the new side, repeatable
+    #[arg(help_heading = "Settings", long = "b", value_name = "SETTING")]
+    b: Vec<Change>,
+
+    /// Extra setting for the new side, repeatable: each one has its own rows, and the intervals are joint over all rows
+    #[arg(help_heading = "Settings", long, value_name = "SETTING")]
+    each: Vec<Change>,
+
+    /// Command to run, by `sh -c`, before the new side's processes start and before its slices, such as
+    /// "sysctl -q kernel.sched_autogroup_enabled=0"
+    #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "after_b")]
+    before_b: Option<String>,
+
+    /// Command to run after them, whatever happens, to undo --before-b; `true` if there is nothing to undo
+    #[arg(help_heading = "Settings", long, value_name = "COMMAND")]
+    after_b: Option<String>,
 
     #[command(flatten)]
     selection: Selection,
@@ -68,33 +86,6 @@ pub(crate) struct Args {
 
 /// Default time of a duel.
 const BUDGET: Duration = Duration::from_secs(60);
-
-/// Settings that the sides are started with.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Settings")]
-struct Settings {
-    /// Setting for the old side, repeatable: NAME=VALUE (an environment variable), flags="--workers 4" (for the programs
-    /// that have them), cpus=0-3, policy=batch, slack=1ns, or wrap="nice -n 19" (a command that executes the program)
-    #[arg(long = "a", value_name = "SETTING")]
-    a: Vec<Change>,
-
-    /// Setting for the new side, repeatable
-    #[arg(long = "b", value_name = "SETTING")]
-    b: Vec<Change>,
-
-    /// Extra setting for the new side, repeatable: each one has its own rows, and the intervals are joint over all rows
-    #[arg(long, value_name = "SETTING")]
-    each: Vec<Change>,
-
-    /// Command to run, by `sh -c`, before the new side's processes start and before its slices, such as
-    /// "sysctl -q kernel.sched_autogroup_enabled=0"
-    #[arg(long, value_name = "COMMAND", requires = "after_b")]
-    before_b: Option<String>,
-
-    /// Command to run after them, whatever happens, to undo --before-b; `true` if there is nothing to undo
-    #[arg(long, value_name = "COMMAND")]
-    after_b: Option<String>,
-}
 
 /// Why a program would not run in the way that a side asks for.
 fn refusal(row: &Row, programs: &Programs) -> Option<String> {
@@ -122,7 +113,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let plan = args.selection.plan()?.with_three_counts();
     let mut rows = plan.rows();
     args.selection.retain(&mut rows, false)?;
-    let Settings { a, b, each, before_b, after_b } = &args.settings;
+    let Args { a, b, each, before_b, after_b, .. } = args;
     let around = Around { before: before_b.clone(), after: after_b.clone() };
     let builds = [&args.first, &args.second];
     let sides = Sides { builds, changes: [a, b], each, around: &around };

@@ -2,7 +2,7 @@
 
 use ::limits::Limits;
 use anyhow::ensure;
-use contract::message::Description;
+use contract::message::{Description, Needs};
 use contract::units::counted;
 use record::Setting;
 
@@ -15,7 +15,7 @@ use crate::system::console::brief;
 use crate::system::program::Program;
 use crate::verbs::args::{TextOrJson, shows_help};
 use crate::verbs::output;
-use crate::views::limits::{self, Asked, ProgramRow};
+use crate::views::limits::{self, ProgramRow};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -72,7 +72,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Needs of every installed program of the built-in plans, with its default flags, in the plans' order.
-fn ask_all() -> anyhow::Result<Vec<Asked>> {
+fn ask_all() -> anyhow::Result<Vec<(String, Result<Needs, String>)>> {
     let mut names: Vec<String> = Vec::new();
     for plan in BUILT_IN {
         for row in plan.plan()?.rows() {
@@ -91,7 +91,7 @@ fn ask_all() -> anyhow::Result<Vec<Asked>> {
     Ok(present.map(|name| ask(name, &programs)).collect())
 }
 
-fn ask(name: String, programs: &Programs) -> Asked {
+fn ask(name: String, programs: &Programs) -> (String, Result<Needs, String>) {
     let needs = programs
         .executable(&name)
         .and_then(|program| Ok(probe::describe(program, &[], &Setting::default())?.needs))

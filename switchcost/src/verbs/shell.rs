@@ -3,7 +3,7 @@
 //! Paragraphs of a verb's text that begin with `Examples:` or `Exit status:` are sections of their own.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::Path;
 
 use crate::render::layout;
 use crate::system::console;
@@ -18,20 +18,6 @@ const EXIT_STATUS: &str = "Exit status:";
 
 /// Widest line of a help text.
 const WIDEST: usize = 100;
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct CompletionArgs {
-    /// Shell to print completions for
-    #[arg(value_enum)]
-    shell: Shell,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct ManArgs {
-    /// Write a page per command into this folder, instead of printing the main page
-    #[arg(long, value_name = "FOLDER")]
-    dir: Option<PathBuf>,
-}
 
 /// The command line, with help texts that list the options by group. `long` ones also have examples and explain the
 /// command and the values of its options.
@@ -101,18 +87,18 @@ fn named(
     writeln!(text)
 }
 
-pub(crate) fn completions(args: &CompletionArgs, mut command: Command) -> anyhow::Result<()> {
+pub(crate) fn completions(shell: Shell, mut command: Command) -> anyhow::Result<()> {
     console::print(|out| {
-        clap_complete::generate(args.shell, &mut command, "switchcost", out);
+        clap_complete::generate(shell, &mut command, "switchcost", out);
         Ok(())
     })
     .context("cannot print the completions")
 }
 
-pub(crate) fn man(args: &ManArgs, command: Command) -> anyhow::Result<()> {
+pub(crate) fn man(dir: Option<&Path>, command: Command) -> anyhow::Result<()> {
     let mut command = command.disable_help_subcommand(true);
     command.build();
-    let Some(dir) = &args.dir else {
+    let Some(dir) = dir else {
         return console::print(|out| clap_mangen::Man::new(command).render(out))
             .context("cannot print the page");
     };

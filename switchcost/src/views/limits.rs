@@ -56,11 +56,12 @@ pub struct Raise {
     pub programs: Vec<String>,
 }
 
-/// A program and what it needs, or why it could not be asked.
-pub type Asked = (String, Result<Needs, String>);
-
-/// Checks programs against limits.
-pub fn check(limits: &Limits, asked: &[Asked], tasks: Option<u64>) -> LimitsReport {
+/// Checks programs against limits: each has what it needs, or why it could not be asked.
+pub fn check(
+    limits: &Limits,
+    asked: &[(String, Result<Needs, String>)],
+    tasks: Option<u64>,
+) -> LimitsReport {
     let programs: Vec<ProgramRow> =
         asked.iter().map(|one| program_row(limits, one, tasks)).collect();
     let statuses = limits.statuses.iter();
@@ -79,7 +80,11 @@ pub fn check(limits: &Limits, asked: &[Asked], tasks: Option<u64>) -> LimitsRepo
     LimitsReport { tasks, rights: limits.rights, limits: rows, programs, raises }
 }
 
-fn program_row(limits: &Limits, (program, needs): &Asked, tasks: Option<u64>) -> ProgramRow {
+fn program_row(
+    limits: &Limits,
+    (program, needs): &(String, Result<Needs, String>),
+    tasks: Option<u64>,
+) -> ProgramRow {
     let known = needs.as_ref().ok();
     let tightest = known.and_then(|needs| limits.tightest(needs));
     ProgramRow {

@@ -5,7 +5,7 @@ use stats::{Estimate, Interval};
 
 use super::*;
 
-fn ours(ends: Ends, grade: Grade) -> Value {
+fn ours(ends: [f64; 3], grade: Grade) -> Value {
     let [estimate, low, high] = ends;
     let interval = Interval { estimate, low, high, n: 9, confidence: 0.95 };
     Value::estimated(interval.into(), None, grade)
@@ -16,7 +16,7 @@ fn few(estimate: f64) -> Value {
     Value::estimated(estimate, None, Grade::Sure)
 }
 
-fn judge(rule: Rule, quotation: &str, ends: &[Ends]) -> String {
+fn judge(rule: Rule, quotation: &str, ends: &[[f64; 3]]) -> String {
     let mut ours: Vec<Value> = ends.iter().map(|ends| ours(*ends, Grade::Sure)).collect();
     ours.iter_mut().for_each(|value| value.quantity = theirs_with_unit(quotation).1);
     rule.judge(quotation, &ours).unwrap()

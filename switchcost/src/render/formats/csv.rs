@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use stats::Interval;
 
 use crate::render::format::{Format, Found};
+use crate::render::formats::json::with_noise;
 use crate::render::verdicts::fault;
 use crate::views::comparison::Comparison;
 use crate::views::fleet::Fleet;
@@ -19,15 +20,14 @@ pub(super) const FORMAT: Format = Format {
     write,
 };
 
-/// Columns: the names of a line's first cells, then the others and where each is in what JSON has.
-type Columns = (&'static [&'static str], &'static [(&'static str, &'static str)]);
-
 /// A line: its first cells, and what JSON has of it.
 type Line = (Vec<String>, Value);
 
+// Columns: the names of a line's first cells, then the others and where each is in what JSON has.
+
 /// A line for each case, and for each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per
 /// second, and counts of the evidence per hop; what is unknown is left empty.
-const FIGURES: Columns = (
+const FIGURES: (&[&str], &[(&str, &str)]) = (
     &["section", "row", "column", "metric", "x"],
     &[
         ("n", "/mean/n"),
@@ -61,7 +61,7 @@ const FIGURES: Columns = (
 );
 
 /// A line for each machine and question.
-const FLEET: Columns = (
+const FLEET: (&[&str], &[(&str, &str)]) = (
     &["machine"],
     &[
         ("row", "/name"),
@@ -76,7 +76,7 @@ const FLEET: Columns = (
 );
 
 /// A line for each finding; a row without any has one with the word why.
-const COMPARISON: Columns = (
+const COMPARISON: (&[&str], &[(&str, &str)]) = (
     &["section", "row", "verdict"],
     &[
         ("kind", "/kind"),
@@ -98,7 +98,11 @@ fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-fn write_lines((names, columns): Columns, lines: Vec<Line>, out: &mut Vec<u8>) -> io::Result<()> {
+fn write_lines(
+    (names, columns): (&[&str], &[(&str, &str)]),
+    lines: Vec<Line>,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(names.iter().chain(columns.iter().map(|(name, _)| name)))?;
     for (cells, values) in lines {
@@ -151,13 +155,10 @@ fn values(figures: &Figures<'_>, figure: &Figure<'_>) -> Vec<(&'static str, Valu
     if let Some(slopes) = figure.slopes() {
         return sizes(slopes, figure.grade);
     }
-    let Some(reading) = figure.reading() else {
+    if figure.reading().is_none() {
         return vec![("", json!({"mean": {"n": 0}, "failed": figure.runs.failed}))];
-    };
-    let mut values = json!(reading);
-    values["grade"] = json!(figure.grade);
-    values["noise"] = json!(figures.noise(figure));
-    vec![("", values)]
+    }
+    vec![("", with_noise(figures, figure))]
 }
 
 /// Slopes in the form of means. The ratio is the ratio of all memory, if known, or else of user memory.

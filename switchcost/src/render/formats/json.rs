@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use stats::Interval;
+use serde_json::{Value, json};
 
 use crate::render::format::{Format, Found};
 use crate::views::answer::Answer;
@@ -20,17 +20,9 @@ pub(super) const FORMAT: Format =
 struct All<'a> {
     records: usize,
     doubts: Vec<Doubt>,
-    figures: Vec<WithNoise<'a>>,
+    figures: Vec<Value>,
     curves: Vec<Curve<'a>>,
     answer: Option<&'a Answer>,
-}
-
-/// A figure, and how far it is from its twin.
-#[derive(Serialize)]
-struct WithNoise<'a> {
-    #[serde(flatten)]
-    figure: &'a Figure<'a>,
-    noise: Option<Interval>,
 }
 
 fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
@@ -49,11 +41,15 @@ fn all<'a>(figures: &'a Figures<'a>, answer: Option<&'a Answer>) -> All<'a> {
     All {
         records: figures.records.len(),
         doubts: all_doubts(figures),
-        figures: figures
-            .iter()
-            .map(|figure| WithNoise { figure, noise: figures.noise(figure) })
-            .collect(),
+        figures: figures.iter().map(|figure| with_noise(figures, figure)).collect(),
         curves: Tables::of(figures).curves,
         answer,
     }
+}
+
+/// A figure, and how far it is from its twin.
+pub(super) fn with_noise(figures: &Figures<'_>, figure: &Figure<'_>) -> Value {
+    let mut value = json!(figure);
+    value["noise"] = json!(figures.noise(figure));
+    value
 }
