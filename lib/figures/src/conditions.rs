@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use contract::units::counted;
-use record::{Account, Ending, Record};
+use record::{Account, Record};
 use serde::Serialize;
 
 use super::basis::CONFIDENCE;
@@ -52,7 +52,7 @@ impl Conditions {
         let apart = ratios.map(|ratio| ratio.ln().abs()).filter(|distance| distance.is_finite());
         let apart: Vec<f64> = apart.collect();
         // A case that was not tried has no time; what ran last ended with its group.
-        let is_tried = |record: &&Record| !matches!(record.outcome(), Ending::NotRun(_));
+        let is_tried = |record: &&Record| record.not_run.is_none();
         let tried = || records.iter().filter(is_tried);
         let first = tried().map(|record| record.started).min().unwrap_or(0);
         let ends = groups().map(|group| group.ended).chain(tried().map(|record| record.started));

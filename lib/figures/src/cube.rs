@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Ending, Place, Quantity, Record, Side};
+use record::{Place, Quantity, Record, Side, Why};
 use stats::{Estimate, Interval};
 
 use super::basis::{CONFIDENCE, unique};
@@ -183,13 +183,11 @@ impl<'a> Figures<'a> {
 fn count_failed_twins(all: &mut BTreeMap<Place, Runs<'_>>) {
     let twins = all.values().filter(|runs| runs.place.side == Side::Twin && runs.failed > 0);
     let failed: Vec<_> =
-        twins.map(|twin| (twin.place.on(Side::A), twin.failed, twin.ending)).collect();
-    for (place, failed, ending) in failed {
+        twins.map(|twin| (twin.place.on(Side::A), twin.failed, twin.why.clone())).collect();
+    for (place, failed, why) in failed {
         if let Some(runs) = all.get_mut(&place) {
             runs.failed += failed;
-            if runs.ending == Ending::Measured {
-                runs.ending = ending;
-            }
+            runs.why = runs.why.take().or(why);
         }
     }
 }
@@ -207,12 +205,12 @@ impl<'a> Figure<'a> {
 fn outcome(runs: &Runs<'_>) -> Outcome {
     let failed = |reason: &str| Outcome::Failed { reason: reason.to_owned() };
     if runs.whole.is_empty() {
-        return match runs.ending {
+        return match runs.why.clone() {
             // The section's own column says why.
             _ if runs.ties().is_none() => Outcome::Absent,
-            Ending::Measured => failed("interrupted"),
-            Ending::Failed(reason) => failed(reason),
-            Ending::NotRun(reason) => Outcome::NotRun { reason: reason.to_owned() },
+            None => failed("interrupted"),
+            Some(Why::Failed(reason)) => Outcome::Failed { reason },
+            Some(Why::LeftOut(reason)) => Outcome::NotRun { reason },
         };
     }
     if runs.metric().is_slope() {
@@ -240,10 +238,12 @@ fn reading(runs: &Runs<'_>) -> Option<Reading> {
     let is_signed = matches!(quantity, Quantity::Count | Quantity::Share);
     // What cannot be negative has no interval that reaches below zero.
     let geometric = if is_signed { None } else { Estimate::geometric_mean(&samples, CONFIDENCE) };
+    let iterations = runs.iterations();
     Some(Reading {
         mean: geometric.or_else(|| Estimate::mean(&samples, CONFIDENCE))?,
         median: runs.median_of(|s| s.p50).or_else(|| stats::median(&means))?,
-        iterations: runs.iterations(),
+        min: iterations.map(|[min, ..]| min),
+        percentiles: iterations.map(|[_, percentiles @ ..]| percentiles),
         // Counts fall into groups by their nature, and next to nothing is no other mode than nothing.
         modes: if quantity == Quantity::Count { None } else { stats::modes(&means) },
         outliers: stats::outliers(&means).unwrap_or(0),

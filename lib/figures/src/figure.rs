@@ -9,7 +9,7 @@ use super::doubt::Doubt;
 use super::evidence::Evidence;
 use super::grade::{Grade, Graded};
 use super::memory::Slopes;
-use super::runs::{Iterations, Runs};
+use super::runs::Runs;
 
 /// One figure.
 #[derive(Clone, Debug)]
@@ -70,9 +70,10 @@ pub struct Reading {
     pub samples: Vec<f64>,
     /// Their median; of times of iterations, the median of the process medians.
     pub(crate) median: f64,
-    /// Distribution of the iterations, if the figure is their time.
-    #[serde(flatten)]
-    pub iterations: Option<Iterations>,
+    /// The shortest iteration, divided as the mean is; `None` if the figure is no time of iterations.
+    pub(crate) min: Option<f64>,
+    /// 50th, 90th and 99th percentile at the quiet speed, medians of the trials', and the longest iteration.
+    pub(crate) percentiles: Option<[f64; 4]>,
     /// Two clusters of process means, if one mean would describe neither.
     pub modes: Option<[Mode; 2]>,
     /// Number of process means outside Tukey's fences. None is dropped.

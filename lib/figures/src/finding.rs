@@ -3,7 +3,7 @@
 //! All intervals of a comparison hold together (Bonferroni), and those of the twins likewise: a verdict is what
 //! its interval says.
 
-use record::{Metric, Place, Quantity};
+use record::{Metric, Place, Quantity, Why};
 use serde::Serialize;
 use stats::{Contrast, Estimate, Interval};
 
@@ -44,7 +44,7 @@ pub struct Compared {
     /// Doubts about its times.
     pub doubts: Vec<Doubt>,
     /// Reason why there are no more pairs, or no figures.
-    pub fault: Option<Fault>,
+    pub fault: Option<Why>,
     /// Findings about its figures; none if it has too few pairs or a fault.
     pub findings: Vec<Finding>,
 }
@@ -67,16 +67,6 @@ pub(crate) struct Times {
     pub(crate) iterations: [f64; 2],
     /// Logarithm of second ÷ first: the median over the turns.
     pub(crate) log_ratio: f64,
-}
-
-/// Reason why a row has no verdict.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fault {
-    /// A process failed, or the second side lacks what the first has.
-    Failed(String),
-    /// It was not measured, or the first side lacks it.
-    LeftOut(String),
 }
 
 impl Compared {
@@ -114,11 +104,11 @@ impl Compared {
 
     /// True if a trial failed, or the second side lacks the row.
     pub fn has_failed(&self) -> bool {
-        matches!(self.fault, Some(Fault::Failed(_)))
+        matches!(self.fault, Some(Why::Failed(_)))
     }
 
     pub(crate) fn is_left_out(&self) -> bool {
-        matches!(self.fault, Some(Fault::LeftOut(_)))
+        matches!(self.fault, Some(Why::LeftOut(_)))
     }
 }
 

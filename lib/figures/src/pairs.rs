@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::message::Usage;
-use record::{Ending, Metric, Place, Quantity, Record, Row, Side};
+use record::{Metric, Place, Quantity, Record, Row, Side, Why};
 use stats::Contrast;
 
 use super::cube::Figures;
 use super::figure::Figure;
-use super::finding::{self, Changes, Compared, Fault, Finding, Kind, Pair, Times};
+use super::finding::{self, Changes, Compared, Finding, Kind, Pair, Times};
 use super::grade::Grade;
 use super::speed::{Round, Timed};
 use super::verdict::Verdict;
@@ -73,12 +73,11 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
     })
 }
 
-fn fault(figure: &Figure<'_>, side: &str) -> Option<Fault> {
-    match figure.runs.ending {
-        Ending::Measured => None,
-        Ending::Failed(error) => Some(Fault::Failed(format!("{side}: {error}"))),
-        Ending::NotRun(why) => Some(Fault::LeftOut(why.to_owned())),
-    }
+fn fault(figure: &Figure<'_>, side: &str) -> Option<Why> {
+    Some(match figure.runs.why.clone()? {
+        Why::Failed(error) => Why::Failed(format!("{side}: {error}")),
+        left_out @ Why::LeftOut(_) => left_out,
+    })
 }
 
 /// Figures of two sides in each round that has both; several processes of each for a slope.

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Distribution;
-use record::{Ending, Metric, Place, Record, Row, Ties};
-use serde::Serialize;
+use record::{Metric, Place, Record, Row, Ties, Why};
 use stats::Estimate;
 
 use super::basis::CONFIDENCE;
@@ -22,8 +21,8 @@ pub struct Runs<'a> {
     pub whole: Vec<&'a Record>,
     /// Number of trials that failed and were not repeated with more success.
     pub failed: usize,
-    /// Ending of the last trial that failed.
-    pub(crate) ending: Ending<'a>,
+    /// Why the last trial that failed has no figure.
+    pub(crate) why: Option<Why>,
     /// The trial of each round and row, since a slope has many; if it was repeated, the later one.
     slots: BTreeMap<(Round, u32), Timed<'a>>,
 }
@@ -52,7 +51,7 @@ pub(crate) fn places(row: &Row) -> Vec<Place> {
 impl<'a> Runs<'a> {
     pub(crate) fn new(place: Place, row: &'a Row) -> Self {
         let (whole, slots) = (Vec::new(), BTreeMap::new());
-        Runs { place, row, whole, failed: 0, ending: Ending::Measured, slots }
+        Runs { place, row, whole, failed: 0, why: None, slots }
     }
 
     /// Adds a trial. One that was repeated, after a failure for one, counts once; but not a good one that is followed by a
@@ -68,10 +67,10 @@ impl<'a> Runs<'a> {
 
     pub(crate) fn settle(&mut self) {
         for &Timed { record, .. } in self.slots.values() {
-            if record.outcome() != Ending::Measured {
+            if let Some(why) = record.why() {
                 // What a process measured before it failed stays in the file, but it is no sample.
                 self.failed += 1;
-                self.ending = record.outcome();
+                self.why = Some(why);
             } else if record.is_whole() {
                 self.whole.push(record);
             }
@@ -147,17 +146,16 @@ impl<'a> Runs<'a> {
         stats::median(&self.each(figure, Timed::factor))
     }
 
-    /// Distribution of the iterations, if the figure is their time.
-    pub(crate) fn iterations(&self) -> Option<Iterations> {
-        Some(Iterations {
-            min: self.each(|s| s.min, |_| 1.0).into_iter().reduce(f64::min)?,
-            percentiles: [
-                self.median_of(|s| s.p50)?,
-                self.median_of(|s| s.p90)?,
-                self.median_of(|s| s.p99)?,
-                self.each(|s| s.max, |_| 1.0).into_iter().reduce(f64::max)?,
-            ],
-        })
+    /// The shortest iteration; the 50th, 90th and 99th percentile at the quiet speed, medians of the trials'; and the longest
+    /// iteration. `None` if the figure is not their time.
+    pub(crate) fn iterations(&self) -> Option<[f64; 5]> {
+        Some([
+            self.each(|s| s.min, |_| 1.0).into_iter().reduce(f64::min)?,
+            self.median_of(|s| s.p50)?,
+            self.median_of(|s| s.p90)?,
+            self.median_of(|s| s.p99)?,
+            self.each(|s| s.max, |_| 1.0).into_iter().reduce(f64::max)?,
+        ])
     }
 
     pub(crate) fn less(&self, baseline: &Runs<'_>) -> BTreeMap<Round, f64> {
@@ -210,15 +208,6 @@ pub(crate) fn joined(
 ) -> BTreeMap<Round, f64> {
     let both = own.iter().filter_map(|(round, own)| Some((*round, *own, *others.get(round)?)));
     both.map(|(round, own, other)| (round, together(own, other))).collect()
-}
-
-/// Distribution of a case's iterations; divided by hops or tasks as their mean is.
-#[derive(Clone, Debug, Serialize)]
-pub struct Iterations {
-    pub(crate) min: f64,
-    /// 50th, 90th and 99th percentile of the iteration at the quiet speed, medians of the processes', and the
-    /// longest iteration of all.
-    pub(crate) percentiles: [f64; 4],
 }
 
 /// One case divided by another in the rounds that both have.

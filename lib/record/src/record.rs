@@ -1,5 +1,6 @@
 //! A results file: one line per run, and below it one line per group and trial.
 
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,15 +15,21 @@ use crate::{Account, Build, Counters, Machine, MemoryChange, Row, Samples, Slice
 /// Version of the layout of a results file.
 pub const SCHEMA: u32 = 4;
 
-/// End of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending<'a> {
-    /// It measured, as far as it was not interrupted.
-    Measured,
-    /// It failed, for this reason.
-    Failed(&'a str),
-    /// It was not tried, for this reason.
-    NotRun(&'a str),
+/// Why there is no figure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// It was not tried: this machine or the time does not allow it, or there is nothing to compare it with.
+    LeftOut(String),
+    /// It was tried, and failed.
+    Failed(String),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Why::LeftOut(text) | Why::Failed(text)) = self;
+        f.write_str(text)
+    }
 }
 
 /// Kind of a line.
@@ -192,18 +199,15 @@ impl Trial {
         Trial { started: milliseconds(SystemTime::now()), ..Trial::default() }
     }
 
-    /// How it ended.
-    pub fn outcome(&self) -> Ending<'_> {
-        match (&self.not_run, &self.error) {
-            (Some(reason), _) => Ending::NotRun(reason),
-            (None, Some(error)) => Ending::Failed(error),
-            (None, None) => Ending::Measured,
-        }
+    /// Why it has no figure; `None` if it measured, as far as it was not interrupted.
+    pub fn why(&self) -> Option<Why> {
+        let left_out = self.not_run.clone().map(Why::LeftOut);
+        left_out.or_else(|| self.error.clone().map(Why::Failed))
     }
 
     /// True if it measured all that it should, and is a sample.
     pub fn is_whole(&self) -> bool {
-        self.outcome() == Ending::Measured && !self.partial
+        self.not_run.is_none() && self.error.is_none() && !self.partial
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct ProcessGroup {
     partial: Vec<u8>,
     words: Vec<u8>,
     patience: Patience,
-    kills: oom_killer::Kills,
+    kills: Vec<(String, u64)>,
     is_over: bool,
 }
 
@@ -76,7 +76,7 @@ impl ProcessGroup {
             });
         }
         left::prepare().context("cannot adopt what a child leaves running")?;
-        let kills = oom_killer::Kills::now();
+        let kills = oom_killer::kills();
         let mut child = command.spawn().map_err(refused)?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -303,7 +303,7 @@ impl ProcessGroup {
         let number = status.signal().filter(|_| self.patience.stage != Stage::GivenUp)?;
         let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
         let killed = format!("killed by signal {number} ({name})");
-        let out_of_memory = oom_killer::Kills::now().since(self.kills.clone());
+        let out_of_memory = oom_killer::kills_since(&self.kills);
         Some(match out_of_memory.filter(|_| number == Signal::SIGKILL as i32) {
             Some(cause) => format!("{killed}: {cause}"),
             None if signals::received().is_some() => format!("{killed} after an interrupt"),

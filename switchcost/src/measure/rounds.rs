@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use contract::message::Description;
 use humantime::format_duration;
-use record::{Command, Group, Place, Record, Row, Run, Side, Trial};
+use record::{Command, Group, Place, Record, Row, Run, Side, Trial, Why};
 
 use crate::measure::begin;
 use crate::measure::deadline::Time;
@@ -21,7 +21,7 @@ use crate::measure::probe;
 use crate::measure::store::Store;
 use crate::measure::turns::{self, Measured, Options, Seat};
 use crate::plan::placement::Absent;
-use crate::plan::programs::{Missing, Programs};
+use crate::plan::programs::Programs;
 use crate::system::progress::Progress;
 use crate::system::{lock, signals};
 
@@ -211,8 +211,8 @@ impl Rounds {
         for row in mem::take(rows) {
             match self.programs.of(&row).err() {
                 None => rows.push(row),
-                Some(Missing::Unavailable(why)) => self.leave_out(&row, &why)?,
-                Some(Missing::Failed(why)) => {
+                Some(Why::LeftOut(why)) => self.leave_out(&row, &why)?,
+                Some(Why::Failed(why)) => {
                     self.keep(&row, Trial { error: Some(why), ..Trial::begin() }, None)?;
                 }
             }

@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use record::{Build, Row, Side};
+use record::{Build, Row, Side, Why};
 
 use crate::plan::tree::{EXECUTABLES, Tree};
 use crate::plan::{BUILT_IN, ProgramTable};
@@ -18,24 +17,8 @@ use crate::system::{tools, trust};
 /// Programs of a run, by their side in a duel and by their name in a plan or on a command line.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
-    found: BTreeMap<(Side, String), Result<Program, Missing>>,
+    found: BTreeMap<(Side, String), Result<Program, Why>>,
     checkout: Option<Tree>,
-}
-
-/// Why a program is not there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Missing {
-    /// This machine cannot build it: its cases are not run.
-    Unavailable(String),
-    /// It should be there: its cases fail.
-    Failed(String),
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Missing::Unavailable(why) | Missing::Failed(why)) = self;
-        f.write_str(why)
-    }
 }
 
 /// Executables in a folder, and the tree that they are built from, if there is one.
@@ -87,7 +70,7 @@ impl Programs {
 
     /// Adds a program of a side of a duel.
     pub(super) fn insert(&mut self, side: Side, name: &str, found: Result<Program, String>) {
-        self.found.insert((side, name.to_owned()), found.map_err(Missing::Failed));
+        self.found.insert((side, name.to_owned()), found.map_err(Why::Failed));
     }
 
     /// The build of the programs; in a duel, only what both sides have in common.
@@ -99,7 +82,7 @@ impl Programs {
     }
 
     /// Program of a row.
-    pub fn of(&self, row: &Row) -> Result<&Program, Missing> {
+    pub fn of(&self, row: &Row) -> Result<&Program, Why> {
         self.get(row.place.side, &row.command.program)
     }
 
@@ -109,10 +92,10 @@ impl Programs {
     }
 
     /// A program of a side; the first side's, if the second one has none of its own.
-    pub(super) fn get(&self, side: Side, name: &str) -> Result<&Program, Missing> {
+    pub(super) fn get(&self, side: Side, name: &str) -> Result<&Program, Why> {
         let of_side = |side| self.found.get(&(side, name.to_owned()));
         let found = of_side(side).or_else(|| of_side(Side::A));
-        let found = found.ok_or_else(|| Missing::Failed("it was not looked for".to_owned()))?;
+        let found = found.ok_or_else(|| Why::Failed("it was not looked for".to_owned()))?;
         found.as_ref().map_err(Clone::clone)
     }
 }
@@ -130,8 +113,8 @@ pub fn ensure_known<'a>(
         match here.of_name(name) {
             _ if tables.contains_key(name) || is_crate(name) => is_one_known = true,
             Ok(_) => is_one_known = true,
-            Err(Missing::Unavailable(why)) => missing = missing.or(Some(why)),
-            Err(Missing::Failed(why)) => return Err(BadUsage::new(why)),
+            Err(Why::LeftOut(why)) => missing = missing.or(Some(why)),
+            Err(Why::Failed(why)) => return Err(BadUsage::new(why)),
         }
     }
     missing.filter(|_| !is_one_known).map_or(Ok(()), |why| Err(BadUsage::new(why)))
@@ -168,17 +151,17 @@ impl Executables {
     }
 
     /// An executable at a path, or in this folder.
-    fn of_name(&self, name: &str) -> Result<Program, Missing> {
+    fn of_name(&self, name: &str) -> Result<Program, Why> {
         let is_path = name.contains('/');
         let path = if is_path { PathBuf::from(name) } else { self.folder.join(name) };
         if path.is_file() && name != env!("CARGO_PKG_NAME") {
             // A path was typed, or is a plan's, which has been looked at.
             let is_own = if is_path { Ok(()) } else { trust::ensure_own(&path) };
-            return is_own.map(|()| path.into()).map_err(Missing::Failed);
+            return is_own.map(|()| path.into()).map_err(Why::Failed);
         }
         Err(match &self.tree {
-            _ if is_path => Missing::Failed(format!("there is no program {name}")),
-            Some(checkout) => Missing::Failed(format!(
+            _ if is_path => Why::Failed(format!("there is no program {name}")),
+            Some(checkout) => Why::Failed(format!(
                 "there is no benchmark program '{name}' in {}; there are {}",
                 checkout.sources.display(),
                 checkout.programs().join(", ")
@@ -192,23 +175,23 @@ impl Executables {
                      (`cargo install --git URL {name}`, or from the archive), or use a checkout",
                     self.folder.display()
                 );
-                if is_of_plans { Missing::Unavailable(why) } else { Missing::Failed(why) }
+                if is_of_plans { Why::LeftOut(why) } else { Why::Failed(why) }
             }
         })
     }
 
     /// The executable of a table, built first if this is a checkout.
-    fn of_table(&self, table: &ProgramTable) -> Result<Program, Missing> {
+    fn of_table(&self, table: &ProgramTable) -> Result<Program, Why> {
         let lacking = table.needs.iter().find(|tool| tools::find(tool).is_none());
         if let (None, Some(checkout)) = (lacking, &self.tree) {
-            checkout.build_by(&table.build).map_err(Missing::Failed)?;
+            checkout.build_by(&table.build).map_err(Why::Failed)?;
         }
         // What is built already needs no tool that builds it, but may be out of date in a checkout.
         let found = self.executable(table)?;
         let found = found.filter(|_| lacking.is_none() || self.tree.is_none());
         found.ok_or_else(|| match lacking {
             Some(tool) => {
-                Missing::Unavailable(format!("it needs {tool}, which is not in PATH: install it"))
+                Why::LeftOut(format!("it needs {tool}, which is not in PATH: install it"))
             }
             None => {
                 let program = table.run.first().map_or("", String::as_str);
@@ -217,9 +200,9 @@ impl Executables {
                     "there is no {program} in {folder}: install it there, or use a build in a checkout"
                 );
                 if self.tree.is_some() {
-                    Missing::Failed(why)
+                    Why::Failed(why)
                 } else {
-                    Missing::Unavailable(why)
+                    Why::LeftOut(why)
                 }
             }
         })
@@ -227,7 +210,7 @@ impl Executables {
 
     /// The executable that a table's first word names, unless somebody else may have put it there, or another file that
     /// is named. Away from a checkout the files must be there.
-    fn executable(&self, table: &ProgramTable) -> Result<Option<Program>, Missing> {
+    fn executable(&self, table: &ProgramTable) -> Result<Option<Program>, Why> {
         let Some((program, args)) = table.run.split_first() else { return Ok(None) };
         let folder = self.tree.as_ref().map(|tree| tree.sources.clone());
         let built = self.tree.as_ref().map_or(self.folder.clone(), Tree::of_tables);
@@ -237,10 +220,10 @@ impl Executables {
         for word in [program].into_iter().chain(&args).filter(|word| word.contains('/')) {
             let path = here(word);
             if path.exists() {
-                trust::ensure_own(&path).map_err(Missing::Failed)?;
+                trust::ensure_own(&path).map_err(Why::Failed)?;
             } else if folder.is_none() && !word.starts_with('-') {
                 let why = format!("it needs {word}, which only a checkout has");
-                return Err(Missing::Unavailable(why));
+                return Err(Why::LeftOut(why));
             }
         }
         let path = if program.contains('/') {
@@ -249,7 +232,7 @@ impl Executables {
             let known = [&built, &self.folder].map(|folder| folder.join(program));
             let found = known.into_iter().find(|path| path.is_file());
             if let Some(path) = &found {
-                trust::ensure_own(path).map_err(Missing::Failed)?;
+                trust::ensure_own(path).map_err(Why::Failed)?;
             }
             found.or_else(|| tools::find(program))
         };
@@ -297,12 +280,12 @@ mod tests {
         for (needs, word) in [(&[][..], "build in a checkout"), (&["no-such-tool"], "not in PATH")]
         {
             let why = here.of_table(&table(&["there"], needs)).unwrap_err();
-            assert!(matches!(&why, Missing::Unavailable(why) if why.contains(word)), "{why}");
+            assert!(matches!(&why, Why::LeftOut(why) if why.contains(word)), "{why}");
         }
         // An interpreter is there, and what it is to run is not.
         for (word, part) in [("{bin}/classes", "classes,"), ("peers/x.mjs", "needs peers/x.mjs,")] {
             let why = here.of_table(&table(&["sh", word], &["sh"])).unwrap_err();
-            assert!(matches!(&why, Missing::Unavailable(why) if why.contains(part)), "{why}");
+            assert!(matches!(&why, Why::LeftOut(why) if why.contains(part)), "{why}");
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 
 use contract::units::counted;
+use figures::known::Beside;
+use figures::number::{number, range};
 use stats::MIN_ROUNDS;
 
 use super::grid::{ABSENT, Grid};
 use super::layout::lines;
 use super::markdown::escaped;
 use crate::views::answer::{Answer, AnswerRow, Earlier, THREAD_AND_TASK};
-use figures::known::Beside;
-use figures::number::{number, range};
 
 /// Most columns of the answer's sentences.
 const WIDEST: usize = 80;

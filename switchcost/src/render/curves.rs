@@ -1,15 +1,15 @@
 //! Curves as tables, each with a line that says how it develops.
 
 use contract::units;
+use figures::curves::Overtaking;
+use figures::doubt::Kind;
+use figures::doubts::names;
+use figures::{Figure, grouped};
 
 use super::document::Section;
 use super::grid::{ABSENT, Grid};
 use super::tables;
 use crate::views::tables::{Curve, Series};
-use figures::curves::Overtaking;
-use figures::doubt::Kind;
-use figures::doubts::names;
-use figures::{Figure, grouped};
 
 /// A curve as its table and sentences.
 pub(super) fn section(curve: &Curve<'_>) -> Section {

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 
 use contract::units::counted;
+use figures::grade::{Grade, Graded};
+use figures::number::{Shown, number, percent, shown, thousands};
 use observe::service::{Counts, ThreadGroup};
 use record::Quantity;
 
@@ -10,8 +12,6 @@ use super::grid::Grid;
 use super::layout::{width, wrapped};
 use crate::views::estimate::{Compared, LITTLE, Loaded, MUCH};
 use crate::views::service::{Prices, Remark, Verdict, Watched};
-use figures::grade::{Grade, Graded};
-use figures::number::{Shown, number, percent, shown, thousands};
 
 /// Most names of threads in the table.
 const MOST_NAMES: usize = 3;

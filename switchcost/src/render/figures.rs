@@ -1,14 +1,14 @@
 //! Figures in full: all tables and curves, with notes on them.
 
 use contract::units::counted;
+use figures::conditions::{Conditions, all_doubts};
+use figures::{Figures, known, provenance, sessions};
 use stats::MIN_ROUNDS;
 
 use super::document::Document;
 use super::{curves, tables};
 use crate::views::conclusion;
 use crate::views::tables::Tables;
-use figures::conditions::{Conditions, all_doubts};
-use figures::{Figures, known, provenance, sessions};
 
 /// Figures in full.
 pub fn document(figures: &Figures<'_>) -> Document {

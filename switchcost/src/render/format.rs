@@ -2,12 +2,13 @@
 
 use std::io;
 
+use ::figures::Figures;
+
 use super::document::Document;
 use super::{figures, fleet, verdicts};
 use crate::views::answer::Answer;
 use crate::views::comparison::Comparison;
 use crate::views::fleet::Fleet;
-use ::figures::Figures;
 
 /// What a verb prints.
 pub enum Found<'a> {

@@ -4,6 +4,9 @@
 use std::io::{self, Write};
 
 use contract::units::counted;
+use figures::conditions::all_doubts;
+use figures::doubt;
+use figures::{Figures, provenance};
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use serde_json::json;
 
@@ -15,9 +18,6 @@ use super::{curves, tables};
 use crate::views::answer::Answer;
 use crate::views::conclusion;
 use crate::views::tables::Tables;
-use figures::conditions::all_doubts;
-use figures::doubt;
-use figures::{Figures, provenance};
 
 const CSS: &str = include_str!("page.css");
 

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use contract::units::{Bytes, Nanos, counted};
+use figures::doubts;
+use figures::evidence::Verdict;
 use record::{Metric, Quantity, Record, Stat};
 
 use super::layout::{named, width};
 use crate::system::console::{brief, shell_line, shortened};
-use figures::doubts;
-use figures::evidence::Verdict;
 
 /// Width of the names before the lines.
 const INDENT: usize = 13;

@@ -1,17 +1,17 @@
 //! Tables of figures as text, with the sentences below them.
 
 use contract::units::Bytes;
+use figures::evidence::{Evidence, FEW};
+use figures::grade::Graded;
+use figures::memory::{Fit, Slopes};
+use figures::number::{bracketed, factor, net, number, value};
+use figures::{Figure, Outcome, Reading, grouped};
 use record::Quantity;
 use stats::Estimate;
 
 use super::document::Section;
 use super::grid::{ABSENT, Grid};
 use crate::views::tables::{Table, TableRow};
-use figures::evidence::{Evidence, FEW};
-use figures::grade::Graded;
-use figures::memory::{Fit, Slopes};
-use figures::number::{bracketed, factor, net, number, value};
-use figures::{Figure, Outcome, Reading, grouped};
 
 /// Why two rows less their I/O have no ratio.
 const NO_NET: &str = "none: one of them does not exceed its I/O in every round";

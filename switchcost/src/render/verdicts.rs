@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use contract::units::counted;
+use figures::finding::{Compared, Finding, Kind};
+use figures::grouped;
+use figures::number::{self, bracketed, capitalised, change_in_percent, percent};
+use figures::verdict::Verdict;
+use record::Why;
 use stats::Interval;
 
 use super::document::{Document, Section};
 use super::grid::{ABSENT, Grid};
 use super::tables::first_line;
 use crate::views::comparison::Comparison;
-use figures::finding::{Compared, Fault, Finding, Kind};
-use figures::grouped;
-use figures::number::{self, bracketed, capitalised, change_in_percent, percent};
-use figures::verdict::Verdict;
 
 /// Figures that are counted separately, with their names.
 const TALLIES: [(Kind, &str); 5] = [
@@ -73,8 +74,8 @@ fn tally(kind: Kind, name: &str, rows: &[&Compared]) -> Option<String> {
 /// Reason why a row has no findings: a word, and a sentence.
 pub(super) fn fault(row: &Compared) -> (&'static str, String) {
     match &row.fault {
-        Some(Fault::Failed(why)) => ("failed", first_line(why).to_owned()),
-        Some(Fault::LeftOut(why)) => ("left out", why.clone()),
+        Some(Why::Failed(why)) => ("failed", first_line(why).to_owned()),
+        Some(Why::LeftOut(why)) => ("left out", why.clone()),
         None => ("unfinished", format!("only {}", counted(row.pairs.len(), "pair"))),
     }
 }

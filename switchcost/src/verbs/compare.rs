@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::slice;
 
 use anyhow::ensure;
+use figures::Figures;
+use figures::verdict::MARGIN;
 
 use super::gate::{End, Gate};
 use super::output::{self, Format};
 use crate::measure::store;
 use crate::plan::values;
 use crate::views::comparison::Comparison;
-use figures::Figures;
-use figures::verdict::MARGIN;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::slice;
 use std::time::Duration;
 
+use figures::finding::Compared;
+use figures::pairs::{self, Decider, MIN_PAIRS};
+use figures::verdict::MARGIN;
 use record::{Command, Place, Row};
 
 use super::args::Selection;
@@ -22,9 +25,6 @@ use crate::plan::values;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::views::comparison::Comparison;
-use figures::finding::Compared;
-use figures::pairs::{self, Decider, MIN_PAIRS};
-use figures::verdict::MARGIN;
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("budget", |it| it.help(

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use contract::units::Span;
+use figures::{Figures, provenance};
 use observe::service::{self, Service};
 
 use super::args::{TextOrJson, newest_first};
@@ -19,7 +20,6 @@ use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::views::estimate::{Load, Loaded, Verdict};
 use crate::views::service::{Prices, Watched};
-use figures::{Figures, provenance};
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("load").args(["switches", "connections"]).multiple(true))]

@@ -5,7 +5,6 @@ use std::fmt;
 
 use anyhow::ensure;
 use clap::ValueEnum;
-
 use figures::finding::{Compared, Finding, Kind};
 use figures::number::percent;
 
@@ -95,13 +94,12 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
-    use record::{Place, Quantity};
+    use record::{Place, Quantity, Why};
 
     use super::*;
-    use figures::finding::Fault;
     use figures::verdict::{Reason, Verdict};
 
-    fn row(fault: Option<Fault>, switches: f64) -> Compared {
+    fn row(fault: Option<Why>, switches: f64) -> Compared {
         let found = |kind, verdict, change: f64| Finding {
             verdict,
             change: stats::t_interval(&[change; 8], 0.99),
@@ -120,8 +118,8 @@ mod tests {
     /// `git bisect run` takes 1 as bad and 125 as untested; times that nothing can be said of hide no count.
     #[test]
     fn each_end_of_a_comparison_has_its_status() {
-        let failed = || row(Some(Fault::Failed("x".to_owned())), 0.0);
-        let left_out = || row(Some(Fault::LeftOut("x".to_owned())), 0.0);
+        let failed = || row(Some(Why::Failed("x".to_owned())), 0.0);
+        let left_out = || row(Some(Why::LeftOut("x".to_owned())), 0.0);
         for (gate, rows, limit, status) in [
             (Gate::All, vec![row(None, 3.8)], Some(0.05), 1),
             (Gate::Counts, vec![row(None, 3.8), failed()], Some(0.05), 1),

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use figures::Figures;
 use record::Record;
 use serde::Serialize;
 
@@ -16,7 +17,6 @@ use crate::system::console;
 use crate::views::answer::{Answer, Earlier};
 use crate::views::comparison::Comparison;
 use crate::views::sessions;
-use figures::Figures;
 
 pub(crate) use crate::render::Format;
 

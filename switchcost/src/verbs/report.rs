@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use figures::Figures;
 use record::Record;
 
 use super::output::{self, Format};
@@ -16,7 +17,6 @@ use crate::views::answer::Answer;
 use crate::views::comparison::Comparison;
 use crate::views::fleet::Fleet;
 use crate::views::sessions;
-use figures::Figures;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

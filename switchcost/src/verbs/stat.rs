@@ -5,6 +5,8 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use contract::message::{Description, MOST_SAMPLES};
 use contract::units::Span;
+use figures::doubts;
+use figures::evidence::{Evidence, Verdict};
 use record::{
     Also, Command, Cpus, Effort, Group, Metric, Place, Policy, Record, Row, Run, Setting, Trial,
 };
@@ -20,8 +22,6 @@ use crate::system::lock;
 use crate::system::signals;
 use crate::verbs::args::{Measure, ProgramArgs, TextOrJson, shows_help};
 use crate::verbs::output;
-use figures::doubts;
-use figures::evidence::{Evidence, Verdict};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -4,10 +4,6 @@
 use std::cmp::Reverse;
 
 use contract::message::Claim;
-use record::{Metric, Quantity};
-use serde::Serialize;
-use stats::{Estimate, Interval};
-
 use figures::conditions::Conditions;
 use figures::doubt::Doubt;
 use figures::doubts;
@@ -16,6 +12,9 @@ use figures::known::{self, Beside};
 use figures::number::{capitalised, number, short, shown};
 use figures::value::Value;
 use figures::{Figure, Figures, grouped, provenance};
+use record::{Metric, Quantity};
+use serde::Serialize;
+use stats::{Estimate, Interval};
 
 /// The answer of one or several runs of a plan.
 #[derive(Clone, Debug, Serialize)]

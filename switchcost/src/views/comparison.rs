@@ -12,19 +12,19 @@
 use std::collections::BTreeMap;
 
 use contract::units::counted;
-use record::{Place, Quantity, Record};
-use serde::Serialize;
-use stats::{Contrast, Estimate, Line, MIN_ROUNDS};
-
-use crate::system::console::shell_line;
 use figures::conditions::{Conditions, all_doubts};
 use figures::doubt::Doubt;
-use figures::finding::{self, Changes, Compared, Fault, Finding, Kind};
+use figures::finding::{self, Changes, Compared, Finding, Kind};
 use figures::number::change;
 use figures::provenance::{self, Difference};
 use figures::speed::Round;
 use figures::verdict::{MARGIN, Reason, Verdict};
 use figures::{CONFIDENCE, Figure, Figures, Outcome, Reading, doubts, pairs};
+use record::{Place, Quantity, Record, Why};
+use serde::Serialize;
+use stats::{Contrast, Estimate, Line, MIN_ROUNDS};
+
+use crate::system::console::shell_line;
 
 /// A comparison as it is printed and written.
 #[derive(Clone, Debug, Serialize)]
@@ -108,11 +108,11 @@ impl Comparison {
                 let sides = both.map(|figure| Side::of(figure, part));
                 let fault = match &sides {
                     [Side::Absent, Side::Absent] => continue,
-                    [Side::Failed(why), _] => Some(Fault::Failed(format!("A: {why}"))),
-                    [_, Side::Failed(why)] => Some(Fault::Failed(format!("B: {why}"))),
+                    [Side::Failed(why), _] => Some(Why::Failed(format!("A: {why}"))),
+                    [_, Side::Failed(why)] => Some(Why::Failed(format!("B: {why}"))),
                     // Something that worked before and no longer does is the worst result of an upgrade.
-                    [_, Side::Absent] => Some(Fault::Failed("not in B".to_owned())),
-                    [Side::Absent, _] => Some(Fault::LeftOut("not in A".to_owned())),
+                    [_, Side::Absent] => Some(Why::Failed("not in B".to_owned())),
+                    [Side::Absent, _] => Some(Why::LeftOut("not in A".to_owned())),
                     _ => None,
                 };
                 let grade = both.into_iter().flatten().map(|figure| figure.grade).max();

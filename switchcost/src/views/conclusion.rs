@@ -1,13 +1,13 @@
 //! A summary of the figures in a sentence or two.
 
-use record::{Metric, Quantity};
-
-use super::answer::Answer;
-use super::tables::{TableRow, Tables};
 use figures::evidence::FEW;
 use figures::grade::Graded;
 use figures::number::{capitalised, number, shown_like};
 use figures::{Figure, Figures};
+use record::{Metric, Quantity};
+
+use super::answer::Answer;
+use super::tables::{TableRow, Tables};
 
 /// What is paid for, in the order of the answer.
 const KINDS: [&str; 3] = ["to switch to", "to create", "to keep in memory"];

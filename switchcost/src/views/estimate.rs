@@ -1,12 +1,11 @@
 //! A load, measured by two echo servers: what each takes, and which one it asks for.
 
-use record::{Metric, Quantity, Record, Stat};
-use serde::Serialize;
-use serde_json::{Value as Json, json};
-
 use figures::number::{number, percent};
 use figures::value::{Form, Value};
 use figures::{Figure, Figures, provenance};
+use record::{Metric, Quantity, Record, Stat};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
 
 /// Share of the CPUs, and of the memory, that decides for threads or for tasks.
 pub(crate) const LITTLE: f64 = 0.05;

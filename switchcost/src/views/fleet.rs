@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use figures::known::Beside;
+use figures::number::number;
+use figures::{provenance, unique};
 use record::{Metric, Record};
 use serde::Serialize;
 
 use super::answer::{Answer, AnswerRow, Cost};
-use figures::known::Beside;
-use figures::number::number;
-use figures::{provenance, unique};
 
 /// Files side by side.
 #[derive(Clone, Debug, Serialize)]

@@ -1,13 +1,12 @@
 //! A running service: what its switches take of its CPU time, between two bounds, and what else holds it back.
 
 use contract::message::Usage;
+use figures::grade::{Grade, Graded, Range};
+use figures::{CONFIDENCE, Figure, Figures};
 use observe::service::Service;
 use record::{Metric, Record};
 use serde::Serialize;
 use stats::Estimate;
-
-use figures::grade::{Grade, Graded, Range};
-use figures::{CONFIDENCE, Figure, Figures};
 
 /// Share of its CPU time from which switching is worth a look, and from which it is most of the work.
 const MATTERS: [f64; 2] = [0.1, 0.5];

@@ -1,11 +1,11 @@
 //! Answers of several sessions, and earlier answers beside a new one.
 
+use figures::grade::Graded;
+use figures::{Figures, doubt, doubts, provenance, sessions};
 use record::Record;
 use stats::Estimate;
 
 use super::answer::{Answer, AnswerRow, Cost, Earlier, matters};
-use figures::grade::Graded;
-use figures::{Figures, doubt, doubts, provenance, sessions};
 
 impl Earlier {
     /// Ratios of earlier answers for each row of this one; `None` without any.

@@ -1,12 +1,11 @@
 //! Tables and curves: projections of the cube.
 
 use contract::message::Claim;
-use record::Metric;
-use serde::Serialize;
-
 use figures::curves::Overtaking;
 use figures::grade::Graded;
 use figures::{Figure, Figures, Outcome, grouped, ratio, unique};
+use record::Metric;
+use serde::Serialize;
 
 /// Tables and curves of some figures, in the plan's order.
 #[derive(Debug)]

@@ -193,7 +193,7 @@ fn a_row_without_times_has_no_verdict_on_its_time() {
 #[test]
 fn few_pairs_and_faults_have_no_findings_and_memory_has_one() {
     let mut machine = machine();
-    let failed = Compared { fault: Some(Fault::Failed("x".to_owned())), ..machine.row(0.0, 9) };
+    let failed = Compared { fault: Some(Why::Failed("x".to_owned())), ..machine.row(0.0, 9) };
     let mut uncounted = machine.row(0.0, 9);
     uncounted.pairs[3].switches = None;
     let size = |k: i32, change: f64| {

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 
 use anyhow::ensure;
 use contract::units::counted;
-use record::{Ending, Place, Side};
+use record::{Place, Side, Why};
 
 use super::Rounds;
 use crate::system::console;
@@ -23,7 +23,7 @@ impl Rounds {
         }
         let mut has_failed: BTreeMap<Place, bool> = BTreeMap::new();
         for record in &self.records {
-            let fails = matches!(record.outcome(), Ending::Failed(_));
+            let fails = matches!(record.why(), Some(Why::Failed(_)));
             *has_failed.entry(record.row().place.on(Side::A)).or_insert(true) &= fails;
         }
         let failed: Vec<String> =

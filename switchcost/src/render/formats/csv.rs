@@ -2,6 +2,9 @@
 
 use std::io;
 
+use figures::grade::Grade;
+use figures::memory::Slopes;
+use figures::{Figure, Figures};
 use serde_json::{Value, json};
 use stats::Interval;
 
@@ -10,9 +13,6 @@ use crate::render::formats::json::with_noise;
 use crate::render::verdicts::fault;
 use crate::views::comparison::Comparison;
 use crate::views::fleet::Fleet;
-use figures::grade::Grade;
-use figures::memory::Slopes;
-use figures::{Figure, Figures};
 
 pub(super) const FORMAT: Format = Format {
     name: "csv",

@@ -2,15 +2,15 @@
 
 use std::io::{self, Write};
 
+use figures::conditions::all_doubts;
+use figures::doubt::Doubt;
+use figures::{Figure, Figures};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::render::format::{Format, Found};
 use crate::views::answer::Answer;
 use crate::views::tables::{Curve, Tables};
-use figures::conditions::all_doubts;
-use figures::doubt::Doubt;
-use figures::{Figure, Figures};
 
 pub(super) const FORMAT: Format =
     Format { name: "json", about: "for programs: the estimates, unrounded", write };

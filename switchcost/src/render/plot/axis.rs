@@ -1,8 +1,7 @@
 //! Axes: the place of a value, and the values that have labels.
 
-use record::Quantity;
-
 use figures::number::{Shown, thousands};
+use record::Quantity;
 
 /// One axis, in the unit of its values.
 #[derive(Clone, Debug)]

@@ -1,12 +1,12 @@
 //! Plots with points over a horizontal axis: sweeps, and points with the lines of a law.
 
+use figures::grade::Graded;
+use figures::number::{range, shown};
 use record::Quantity;
 
 use super::axis::{Axis, extremes};
 use super::drawing::{MOST_SERIES, Plot, color};
 use crate::views::tables::{self, Curve};
-use figures::grade::Graded;
-use figures::number::{range, shown};
 
 /// Height of the area between the axes, in pixels.
 const HEIGHT: u32 = 260;

@@ -1,11 +1,11 @@
 //! A plot as SVG. A horizontal place is a share of the width, so one drawing serves a desk and a telephone;
 //! colours of a page follow the reader's theme, and a file is light everywhere.
 
+use figures::grade::Grade;
 use maud::{Markup, PreEscaped, html};
 
 use super::axis::Axis;
 use crate::render::layout::lines;
-use figures::grade::Grade;
 
 /// Colours of a page and its plots: the light ones first, then the dark ones.
 pub(crate) const THEME: &str = include_str!("theme.css");

@@ -1,8 +1,9 @@
 //! Plots, in a page and as files.
 
+use figures::{Figures, provenance};
+
 use crate::views::answer::Answer;
 use crate::views::tables::Tables;
-use figures::{Figures, provenance};
 
 mod axis;
 mod chart;

@@ -1,5 +1,8 @@
 //! Plots with a row for each case: its name, its figure and its marks on one common axis.
 
+use figures::Reading;
+use figures::grade::{Grade, Graded};
+use figures::number::{number, short, thousands};
 use maud::html;
 use record::Quantity;
 
@@ -10,9 +13,6 @@ use crate::render::answer::{name, quotient, sides};
 use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
 use crate::views::fleet::Machine;
 use crate::views::tables::Table;
-use figures::Reading;
-use figures::grade::{Grade, Graded};
-use figures::number::{number, short, thousands};
 
 const STRIP: &str = "Sorted by the mean, with multiples of the least. A point is the mean of one process, the first \
                      process on top. A stroke is the mean, or the centre of a group of processes.";
