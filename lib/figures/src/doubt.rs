@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::grade::Grade;
 use super::number::percent;
 
-/// Kinds of doubts, the loudest first. A kind down to `Contradicted` voids its figures. Among the others, kinds with
+/// Kinds of doubts, the loudest first. `Contradicted` and the kinds above it void their figures. Among the others, kinds with
 /// words in [`Kind::noise`] come first, by size; the rest are in this order. doubts.rs and conditions.rs say what each
 /// kind means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -219,7 +219,7 @@ fn process(
         let is_quiet = logs.iter().all(|log| *log <= LIKE_QUICK.ln());
         Look { turn: slice.turn, x, y: slice.mean().ln(), is_quiet }
     };
-    // A tail has what was taken from it: its slices count, and its figure says so.
+    // A percentile contains the time that was taken from it: its slices count, and a doubt says so.
     let is_tail = matches!(place.metric, Metric::Samples(_));
     let (mut all, mut looks) = (Vec::new(), Vec::new());
     let timed = record.slices.iter().map(|slice| (slice, look(slice)));

@@ -61,8 +61,7 @@ impl Metric {
         figure.is_finite().then_some(figure)
     }
 
-    /// Divisor of an iteration's time, if the figure is a part of that time: its percentiles are
-    /// those of the iteration, divided alike. `None` for any other figure.
+    /// What an iteration's time is divided by. `None` for a figure that is no part of that time.
     pub fn divisor(&self, record: &Record) -> Option<f64> {
         let sent = record.sent();
         match self {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Metric, Setting};
 
-/// Address of a measurement. Two figures are comparable if their places differ in one of these alone. What further tells
-/// trials of one row apart are the session and the round.
+/// Address of a measurement. Two figures are comparable if their places differ in one of these alone. Trials of
+/// one place differ in session and round, which are no part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Place {
     /// Title of the table.
