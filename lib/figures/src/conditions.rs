@@ -51,7 +51,7 @@ impl Conditions {
         // The logarithm of the larger figure over the smaller one.
         let apart = ratios.map(|ratio| ratio.ln().abs()).filter(|distance| distance.is_finite());
         let apart: Vec<f64> = apart.collect();
-        // A case that was not tried has no time; what ran last ended with its group.
+        // A row that was not tried has no time; what ran last ended with its group.
         let is_tried = |record: &&Record| record.not_run.is_none();
         let tried = || records.iter().filter(is_tried);
         let first = tried().map(|record| record.started).min().unwrap_or(0);

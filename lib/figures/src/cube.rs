@@ -229,7 +229,7 @@ fn outcome(runs: &Runs<'_>) -> Outcome {
     }
 }
 
-/// Figures of a case by itself.
+/// Figures of a row by itself.
 fn reading(runs: &Runs<'_>) -> Option<Reading> {
     let means: Vec<f64> = runs.means().into_values().collect();
     // With the error of the correction, which intervals are made of and single processes are not.

@@ -1,4 +1,4 @@
-//! What the counters of a case's runs say about its figure: whether a hop is what its name claims.
+//! What the counters of a row's runs say about its figure: whether a hop is what its name claims.
 //!
 //! The kernel counts the switches of each process (getrusage(2)) around the timed iterations, and the interrupts
 //! by which one CPU wakes another. A hand-over between threads or processes must show a switch a hop, and at
@@ -96,7 +96,7 @@ const NO_KERNEL: f64 = 30.0;
 const TICK: f64 = 1e7;
 
 impl Evidence {
-    /// What the runs of a case show; `None` if nothing is handed over or nothing was counted.
+    /// What the runs of a row show; `None` if nothing is handed over or nothing was counted.
     pub fn of(runs: &[&Record], metric: &Metric) -> Option<Self> {
         let is_rate = matches!(metric, Metric::HopRate | Metric::HopRatePerCpu);
         if !is_rate && !matches!(metric, Metric::Hop | Metric::RoundTrip | Metric::Message) {

@@ -24,7 +24,7 @@ pub struct Figure<'a> {
     pub grade: Grade,
 }
 
-/// What came of the processes of a case.
+/// What came of the processes of a row.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Outcome {
@@ -56,7 +56,7 @@ impl Outcome {
     }
 }
 
-/// Figures of the processes of a case, one of each, in the unit of the metric's [`Quantity`]: times in ns and
+/// Figures of the processes of a row, one of each, in the unit of the metric's [`Quantity`]: times in ns and
 /// for each hop, task or what else they are divided by.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reading {
@@ -132,7 +132,7 @@ impl Figure<'_> {
         }
     }
 
-    /// Name of the case, with the value of a swept flag.
+    /// Name of the row, with the value of a swept flag.
     pub fn name(&self) -> String {
         let swept = self.swept().map_or(String::new(), |(flag, x)| format!(", {flag} {x}"));
         self.place().name() + &swept

@@ -162,14 +162,14 @@ impl<'a> Runs<'a> {
         joined(&self.with_errors(), &baseline.with_errors(), |own, other| own - other)
     }
 
-    /// True if it is above another case, round by round: the interval of the difference excludes zero.
+    /// True if it is above another row, round by round: the interval of the difference excludes zero.
     pub fn is_above(&self, other: &Runs<'_>) -> bool {
         let less: Vec<f64> = self.less(other).into_values().collect();
         let interval = Estimate::mean(&less, CONFIDENCE).and_then(|mean| mean.interval);
         interval.is_some_and(|interval| interval.low > 0.0)
     }
 
-    /// Divided by another case, round by round.
+    /// Divided by another row, round by round.
     pub(crate) fn ratio(&self, other: &Runs<'_>) -> Option<Estimate> {
         quotient(&self.with_errors(), &other.with_errors())
     }
@@ -200,7 +200,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Figures of two cases put together in each round that has both.
+/// Figures of two rows put together in each round that has both.
 pub(crate) fn joined(
     own: &BTreeMap<Round, f64>,
     others: &BTreeMap<Round, f64>,
@@ -210,7 +210,7 @@ pub(crate) fn joined(
     both.map(|(round, own, other)| (round, together(own, other))).collect()
 }
 
-/// One case divided by another in the rounds that both have.
+/// One row divided by another in the rounds that both have.
 pub(crate) fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Option<Estimate> {
     ratio_of(&joined(a, b, |a, b| a / b).into_values().collect::<Vec<_>>())
 }

@@ -8,8 +8,8 @@
 //!
 //! where `x` is the mean, over the CPUs of the slice and both probes, of `ln(probe / quick level)`. Above `cap`
 //! a neighbour slows the probe further, and no program: the cap is one for all programs with as many CPUs, the
-//! one that leaves the least of the times unexplained. The slope `b` is the case's own, fitted inside
-//! processes and drawn towards the mean of all cases as far as it is unsure (a random-effects fit). Its error is
+//! one that leaves the least of the times unexplained. The slope `b` is the row's own, fitted inside
+//! processes and drawn towards the mean of all rows as far as it is unsure (a random-effects fit). Its error is
 //! handed to the rounds that it comes from, so that every interval over rounds contains it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ const STOLEN: f64 = 0.02;
 /// Largest share of the CPUs' time that others may use around a slice, in parts per thousand.
 const OTHERS: u32 = 50;
 
-/// Median number of busy CPUs below which the processes of a case sleep for most of their time.
+/// Median number of busy CPUs below which the processes of a row sleep for most of their time.
 const ASLEEP: f64 = 0.25;
 
 /// Times of a process that took turns. Logarithms are natural, of ns.
@@ -88,7 +88,7 @@ impl Timed<'_> {
         self.corrected.as_ref().map_or(1.0, |corrected| (-corrected.correction).exp())
     }
 
-    /// Logarithm of its time divided by that of another process of its case and round: the median over the turns
+    /// Logarithm of its time divided by that of another process of its row and round: the median over the turns
     /// that both have. Their slices lie next to each other and depend on the speed alike, so that it cancels: to
     /// correct them would add the noise of the probe. `None` if either has no time.
     pub(crate) fn log_ratio(&self, other: &Timed<'_>) -> Option<f64> {
@@ -116,7 +116,7 @@ pub struct Slices {
     pub(crate) slower: Option<f64>,
 }
 
-/// Trial of the correction: for each case with [`stats::MIN_ROUNDS`] processes that had quiet slices and others,
+/// Trial of the correction: for each row with [`stats::MIN_ROUNDS`] processes that had quiet slices and others,
 /// the logarithms of its corrected time, by all slices and by the others alone, beside that of the quiet ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HoldOut(pub Vec<[f64; 2]>);
@@ -250,7 +250,7 @@ fn process(
     })
 }
 
-/// Drops rounds without a usable slice. If that would drop most rounds of a case, or of its twin, keeps all its slices:
+/// Drops rounds without a usable slice. If that would drop most rounds of a row, or of its twin, keeps all its slices:
 /// its figures are marked.
 fn keep_half(processes: &mut Vec<Process>) {
     let with_twins = |process: &Process| (process.place.clone(), process.side == Side::Twin);

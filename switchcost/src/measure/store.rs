@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// Waits until the records are on the disk. A crash of this process loses no appended record; a crash of the machine
-    /// may lose the records since the last call. It is not called after each record: the next case must not start while
+    /// may lose the records since the last call. It is not called after each record: the next row must not start while
     /// the disk is busy.
     pub fn sync(&self) -> anyhow::Result<()> {
         // A device or a pipe has nothing to wait for.

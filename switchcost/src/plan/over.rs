@@ -1,4 +1,4 @@
-//! A flag that the cases of a section run over, which makes curves of them.
+//! A flag that the rows of a section run over, which makes curves of them.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};

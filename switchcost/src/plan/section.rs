@@ -19,7 +19,7 @@ pub struct Section {
     /// Further metrics of the same record, as columns beside each of its own.
     #[serde(default)]
     pub also: Vec<Also>,
-    /// Flag that its cases run over: their figures are curves.
+    /// Flag that its rows run over: their figures are curves.
     pub over: Option<Over>,
     /// Number of rounds in place of the plan's; for a slope, of each task count.
     pub rounds: Option<u32>,

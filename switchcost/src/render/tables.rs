@@ -146,7 +146,7 @@ fn counts(evidence: &Evidence) -> String {
     text
 }
 
-/// One line for each verdict of a table, with the cases that it holds for.
+/// One line for each verdict of a table, with the figures that it holds for.
 fn evidence_lines(table: &Table<'_>) -> Vec<String> {
     let evidence = table.figures().filter_map(|f| Some((f.reading()?.evidence.as_ref()?, f)));
     let evidence: Vec<(&Evidence, &Figure<'_>)> = evidence.collect();
@@ -171,7 +171,7 @@ fn has_evidence(figure: &Figure<'_>) -> bool {
     figure.reading().is_some_and(|reading| reading.evidence.is_some())
 }
 
-/// Names of cases; a row's name stands for all of its cases that could be among them.
+/// Names of figures; a row's name stands for all of its figures that could be among them.
 fn holders(
     table: &Table<'_>,
     figures: &[&Figure<'_>],

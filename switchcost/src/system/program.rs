@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub struct Program {
     /// The file.
     pub path: PathBuf,
-    /// Arguments before a case's flags, such as the script of an interpreter.
+    /// Arguments before a row's flags, such as the script of an interpreter.
     pub args: Vec<String>,
     /// Folder that it starts in; the runner's own if there is none.
     pub folder: Option<PathBuf>,

@@ -24,8 +24,8 @@ impl Progress {
         Progress { begun: Instant::now(), runs, done: 0, rounds, end }
     }
 
-    /// Says which case is run next.
-    pub(crate) fn show(&self, round: u32, case: &str) {
+    /// Says which row is run next.
+    pub(crate) fn show(&self, round: u32, row: &str) {
         let of = self.end.map_or_else(|| format!(" of {}", self.rounds), |_| String::new());
         let left = match self.end {
             Some(end) => Some(end.saturating_duration_since(Instant::now())),
@@ -37,7 +37,7 @@ impl Progress {
                 .map(|each| each.saturating_mul(self.runs.saturating_sub(self.done))),
         };
         let left = left.map(|left| format!(", about {} s left", left.as_secs() + 1));
-        draw(&format!("round {}{of}{}: {case}", round + 1, left.unwrap_or_default()));
+        draw(&format!("round {}{of}{}: {row}", round + 1, left.unwrap_or_default()));
     }
 
     /// One more is done.

@@ -51,7 +51,7 @@ pub struct Comparison {
     pub rows: Vec<Compared>,
 }
 
-/// Parts of a case of memory.
+/// Parts of a row of memory.
 const PARTS: [&str; 2] = [", user", ", with kernel"];
 
 /// A figure of one file.
@@ -161,7 +161,7 @@ impl<'a> Side<'a> {
                 Side::Failed("transparent huge pages make the slope meaningless")
             }
             Outcome::Slope(slopes) if part == PARTS[0] => Side::Slope(&slopes.user.line),
-            // A system that does not report the kernel's memory has no such case.
+            // A system that does not report the kernel's memory has no such row.
             Outcome::Slope(slopes) => {
                 slopes.all.as_ref().map_or(Side::Absent, |fit| Side::Slope(&fit.line))
             }
@@ -169,7 +169,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Finding on a case of both files; `None` if one lacks it, or if it is a time in one and a size in the other.
+/// Finding on a row of both files; `None` if one lacks it, or if it is a time in one and a size in the other.
 fn finding(of: &Figure<'_>, sides: [Side<'_>; 2], machine: Option<&Machine>) -> Option<Finding> {
     let mut slack = 0.0;
     let (estimates, change) = match sides {
@@ -287,7 +287,7 @@ fn notes(
     notes
 }
 
-/// The first case with a different command.
+/// The first row with a different command.
 fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Difference> {
     let own = old.iter().filter(|figure| figure.runs.ties().is_some());
     let mut commands = own.filter_map(|figure| {
@@ -306,7 +306,7 @@ fn program<'a>(figure: &Figure<'a>) -> Option<&'a String> {
     figure.runs.whole.first().map(|record| &record.row().command.program)
 }
 
-/// Command line of a case, its CPUs and its scheduling policy. The same name promises the same question.
+/// Command line of a row, its CPUs and its scheduling policy. The same name promises the same question.
 fn command(figure: &Figure<'_>) -> Option<String> {
     let record = figure.runs.whole.first()?;
     let (mut args, command) = (record.row().args(), &record.row().command);

@@ -1,4 +1,4 @@
-//! How far the times of each case follow the speed of the machine: its slope, and the cap above which none does.
+//! How far the times of each row follow the speed of the machine: its slope, and the cap above which none does.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const TRIM: f64 = 0.05;
 const CAPS: [f64; 14] =
     [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.85, 1.0];
 
-/// Mean slope and standard deviation of slopes, over the cases of the committed records.
+/// Mean slope and standard deviation of slopes, over the rows of the committed records.
 const SLOPES: (f64, f64) = (0.9, 0.3);
 
 /// Fewest degrees of freedom of a fit: the trimmed rest of fewer is next to nothing.
@@ -70,12 +70,12 @@ pub(crate) fn cap(processes: &[Process], cpus: usize) -> f64 {
     let own: Vec<&Process> = processes.iter().filter(|process| process.cpus == cpus).collect();
     let all: Vec<f64> = own.iter().flat_map(|p| &p.looks).map(|look| look.x).collect();
     let highest = stats::quantile(&all, 0.99).unwrap_or(0.0);
-    let mut cases: BTreeMap<&Place, Vec<&Process>> = BTreeMap::new();
+    let mut rows: BTreeMap<&Place, Vec<&Process>> = BTreeMap::new();
     for process in own {
-        cases.entry(&process.place).or_default().push(process);
+        rows.entry(&process.place).or_default().push(process);
     }
     let unexplained = |cap: &f64| -> f64 {
-        let fits = cases.values().filter_map(|own| Fit::of(own, *cap));
+        let fits = rows.values().filter_map(|own| Fit::of(own, *cap));
         fits.map(|fit| fit.n * (fit.rest / fit.n).max(1e-12).ln()).sum()
     };
     let tried = CAPS.iter().filter(|cap| **cap <= highest.max(CAPS[0]));
@@ -83,7 +83,7 @@ pub(crate) fn cap(processes: &[Process], cpus: usize) -> f64 {
     tried.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(CAPS[0], |(_, cap)| cap)
 }
 
-/// Least squares of one case, inside its processes, without the farthest residuals.
+/// Least squares of one row, inside its processes, without the farthest residuals.
 struct Fit {
     slope: f64,
     variance: f64,
@@ -142,24 +142,24 @@ impl Fit {
     }
 }
 
-/// Slopes of all cases: each drawn towards their mean as far as it is unsure.
+/// Slopes of all rows: each drawn towards their mean as far as it is unsure.
 pub(crate) fn slopes<'a>(
     processes: &'a [Process],
     caps: &BTreeMap<usize, f64>,
 ) -> BTreeMap<&'a Place, Slope> {
     let (prior, spread) = SLOPES;
-    let mut cases: BTreeMap<&'a Place, Vec<&Process>> = BTreeMap::new();
+    let mut rows: BTreeMap<&'a Place, Vec<&Process>> = BTreeMap::new();
     for process in processes {
-        cases.entry(&process.place).or_default().push(process);
+        rows.entry(&process.place).or_default().push(process);
     }
-    let fits: BTreeMap<&'a Place, Option<Fit>> = cases
+    let fits: BTreeMap<&'a Place, Option<Fit>> = rows
         .iter()
-        .map(|(case, own)| {
+        .map(|(place, own)| {
             let is_corrected = own[0].cpus > 0;
-            (*case, Fit::of(own, caps[&own[0].cpus]).filter(|_| is_corrected))
+            (*place, Fit::of(own, caps[&own[0].cpus]).filter(|_| is_corrected))
         })
         .collect();
-    // The mean of all cases, and what it owes to each round.
+    // The mean of all rows, and what it owes to each round.
     let weight = |fit: &Fit| 1.0 / (fit.variance + spread * spread);
     let own = || fits.values().flatten();
     let weights = own().map(weight).sum::<f64>() + 1.0 / (spread * spread);
@@ -171,8 +171,8 @@ pub(crate) fn slopes<'a>(
             *mean_by_round.entry(*round).or_default() += weight(fit) / weights * share;
         }
     }
-    let slope = |case: &'a Place, fit: Option<Fit>| {
-        if cases[&case][0].cpus == 0 {
+    let slope = |place: &'a Place, fit: Option<Fit>| {
+        if rows[&place][0].cpus == 0 {
             return Slope::default();
         }
         let Some(fit) = fit else {
@@ -192,5 +192,5 @@ pub(crate) fn slopes<'a>(
             by_round: fit.by_round.iter().map(share).collect(),
         }
     };
-    fits.into_iter().map(|(case, fit)| (case, slope(case, fit))).collect()
+    fits.into_iter().map(|(place, fit)| (place, slope(place, fit))).collect()
 }

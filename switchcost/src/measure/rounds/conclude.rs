@@ -12,10 +12,10 @@ use crate::system::console;
 use crate::system::signals;
 
 impl Rounds {
-    /// Says where the records are, and which cases failed.
+    /// Says where the records are, and which rows failed.
     ///
     /// # Errors
-    /// If all processes of a case failed, if the file is gone, or if something ended the run early.
+    /// If all processes of a row failed, if the file is gone, or if something ended the run early.
     pub fn conclude(&mut self) -> anyhow::Result<()> {
         self.conclude_any()?;
         if signals::received().is_some() {
@@ -38,7 +38,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// The same, without failed cases: in a duel these are verdicts.
+    /// The same, without failed rows: in a duel these are verdicts.
     pub fn conclude_any(&mut self) -> anyhow::Result<()> {
         if signals::received().is_some() {
             let runs = counted(self.records.len(), "run");

@@ -25,7 +25,7 @@ type Line = (Vec<String>, Value);
 
 // Columns: the names of a line's first cells, then the others and where each is in what JSON has.
 
-/// A line for each case, and for each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per
+/// A line for each row, and for each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per
 /// second, and counts of the evidence per hop; what is unknown is left empty.
 const FIGURES: (&[&str], &[(&str, &str)]) = (
     &["section", "row", "column", "metric", "x"],
@@ -113,7 +113,7 @@ fn write_lines(
     writer.flush()
 }
 
-/// A case of memory has up to three lines: its metric is `memory-user`, `memory-kernel` or, for both together,
+/// A row of memory has up to three lines: its metric is `memory-user`, `memory-kernel` or, for both together,
 /// `memory`.
 fn of_figures(figures: &Figures<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
