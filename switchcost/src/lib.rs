@@ -1,5 +1,5 @@
-//! The runner: plan -> measure -> (figures) -> views -> render. Each stage is a folder, or a crate, and knows only those
-//! before it.
+//! The runner. Its stages are system, plan, measure, views, render, check and verbs: each folder uses only those before it.
+//! Between measure and views stands the crate `figures`.
 
 pub mod check;
 pub mod cli;

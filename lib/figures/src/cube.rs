@@ -3,6 +3,7 @@
 //!
 //! The process is the sample: what is averaged here are the means of whole processes, never their iterations.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use record::{Place, Quantity, Record, Side, Why};
@@ -14,6 +15,7 @@ use super::evidence::Evidence;
 use super::figure::{Figure, Outcome, Reading};
 use super::grade::{Grade, Graded};
 use super::memory;
+use super::provenance;
 use super::runs::{self, Runs};
 use super::sessions;
 use super::speed::{self, HoldOut, Slices, Speed};
@@ -24,7 +26,7 @@ pub struct Figures<'a> {
     /// Records that they are made of.
     pub records: &'a [Record],
     pub(crate) slices: Slices,
-    /// Trial of the correction of times.
+    /// Test of the correction of times.
     pub held_out: HoldOut,
     /// Figures of each session, if there are several.
     sessions: Vec<Figures<'a>>,
@@ -34,7 +36,7 @@ pub struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    /// Figures of records; processes that were run by hand are passed over. Of several sessions each is a sample.
+    /// Figures of records. Of several sessions, each is a sample.
     pub fn of(records: &'a [Record]) -> Self {
         let mut figures = Figures::of_processes(records);
         let sessions = sessions::of(records);
@@ -53,11 +55,9 @@ impl<'a> Figures<'a> {
     fn of_processes(records: &'a [Record]) -> Self {
         let Speed { timed, slices, held_out } = speed::correct(records);
         let mut all: BTreeMap<Place, Runs<'_>> = BTreeMap::new();
-        // Number of each cell's first row: the plan's order.
-        let mut order: BTreeMap<Place, u32> = BTreeMap::new();
+        let order = order(records);
         for timed in &timed {
             let row = timed.record.row();
-            order.entry(row.place.cell()).or_insert(timed.record.trial.row);
             for place in runs::places(row) {
                 all.entry(place.clone()).or_insert_with(|| Runs::new(place, row)).add(timed);
             }
@@ -177,6 +177,18 @@ impl<'a> Figures<'a> {
         });
         floors.max_by(|a, b| a.1.total_cmp(&b.1))
     }
+}
+
+/// Cells by their place in the plan. If the headers of several runs differ, the longest comes first.
+fn order(records: &[Record]) -> BTreeMap<Place, usize> {
+    let mut runs = provenance::runs(records);
+    runs.sort_by_key(|run| Reverse(run.rows.len()));
+    let mut order = BTreeMap::new();
+    for row in runs.iter().flat_map(|run| &run.rows) {
+        let next = order.len();
+        order.entry(row.place.cell()).or_insert(next);
+    }
+    order
 }
 
 /// Counts the trials of a twin that failed with those of its row.

@@ -20,7 +20,7 @@ const SCARCE: f64 = 0.001;
 
 /// One row on both sides.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compared {
+pub struct RowFindings {
     /// Where it stands, on the first side.
     #[serde(skip)]
     pub place: Place,
@@ -69,10 +69,10 @@ pub(crate) struct Times {
     pub(crate) log_ratio: f64,
 }
 
-impl Compared {
+impl RowFindings {
     /// A row without figures.
     pub fn new(place: &Place, name: String, kind: Kind) -> Self {
-        Compared {
+        RowFindings {
             place: place.clone(),
             section: place.section.clone(),
             name,
@@ -182,7 +182,7 @@ pub struct Changes {
 
 /// Judges the findings of rows. `error` is the share of comparisons of equal sides in which any may be called
 /// different; `margin` is the largest change that counts as none, as a share.
-pub fn judge(rows: &mut [Compared], error: f64, margin: f64) {
+pub fn judge(rows: &mut [RowFindings], error: f64, margin: f64) {
     let mut all: Vec<&mut Finding> = rows.iter_mut().flat_map(|row| &mut row.findings).collect();
     // Steps of Holm's method would give narrower intervals, which do not hold together.
     let level = error / all.iter().filter(|one| one.changes.change.is_some()).count() as f64;

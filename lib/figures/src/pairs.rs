@@ -12,7 +12,7 @@ use stats::Contrast;
 
 use super::cube::Figures;
 use super::figure::Figure;
-use super::finding::{self, Changes, Compared, Finding, Kind, Pair, Times};
+use super::finding::{self, Changes, Finding, Kind, Pair, RowFindings, Times};
 use super::grade::Grade;
 use super::speed::{Round, Timed};
 use super::verdict::Verdict;
@@ -42,11 +42,11 @@ pub(crate) const KINDS: [Kind; 4] = [Kind::Time, Kind::Memory, Kind::Switches, K
 const KINDS_OF_A_ROW: usize = KINDS.len() - 1;
 
 /// The rows of a duel, not judged yet.
-pub fn rows(figures: &Figures<'_>) -> Vec<Compared> {
+pub fn rows(figures: &Figures<'_>) -> Vec<RowFindings> {
     figures.sides().filter_map(row).collect()
 }
 
-fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
+fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<RowFindings> {
     let any = sides.into_iter().flatten().next()?;
     let [a, twin, b] = sides.map(|side| {
         let mut rounds: BTreeMap<Round, Vec<&Timed<'_>>> = BTreeMap::new();
@@ -61,7 +61,7 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
     let repeats = repeats.filter(|_| metric.quantity() == Quantity::Time);
     let kind = if metric == Metric::Memory { Kind::Memory } else { Kind::Time };
     let mut faults = sides.iter().zip(["A", "A", "B"]).filter_map(|(of, side)| fault((*of)?, side));
-    Some(Compared {
+    Some(RowFindings {
         place: any.place().on(Side::A),
         pairs: pairs(&a, &b),
         twins: pairs(&a, &twin),
@@ -69,7 +69,7 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
         unit: repeats.map_or("iteration", |(_, unit)| unit),
         doubts: doubts::of_row(&timed, &metric),
         fault: faults.next(),
-        ..Compared::new(any.place(), any.name(), kind)
+        ..RowFindings::new(any.place(), any.name(), kind)
     })
 }
 
@@ -121,7 +121,7 @@ fn slope(side: &[&Timed<'_>]) -> Option<f64> {
 
 /// Sets the findings of rows that have enough pairs and no fault. `margin` is the largest change that counts
 /// as none.
-pub fn judge(rows: &mut [Compared], margin: f64) {
+pub fn judge(rows: &mut [RowFindings], margin: f64) {
     let tried = rows.iter().filter(|row| !row.is_left_out()).count();
     for row in rows.iter_mut().filter(|row| row.pairs.len() >= MIN_PAIRS && row.fault.is_none()) {
         row.findings = KINDS.into_iter().filter_map(|kind| finding(row, kind)).collect();
@@ -135,7 +135,7 @@ pub fn judge(rows: &mut [Compared], margin: f64) {
 
 /// What can be said of a row's main figure before the end: changed (true), unchanged (false) or nothing yet.
 /// `rows` are judged together.
-pub(crate) fn interim(row: &Compared, rows: usize, margin: f64) -> Option<bool> {
+pub(crate) fn interim(row: &RowFindings, rows: usize, margin: f64) -> Option<bool> {
     if !LOOKS.contains(&row.pairs.len()) {
         return None;
     }
@@ -160,7 +160,7 @@ pub fn usual_reach(pairs: u32, rows: usize) -> Option<[f64; 2]> {
 }
 
 /// A figure of a row; `None` if it has no such figure. It has a change if enough pairs have the figure.
-fn finding(row: &Compared, kind: Kind) -> Option<Finding> {
+fn finding(row: &RowFindings, kind: Kind) -> Option<Finding> {
     let (pairs, twins) = (known(row, &row.pairs, kind)?, known(row, &row.twins, kind)?);
     let is_share =
         pairs.iter().chain(&twins).flat_map(|(_, figures)| figures).all(|&figure| figure > 0.0);
@@ -199,7 +199,7 @@ fn mean(values: &[f64]) -> f64 {
 
 /// Pairs that have a figure, with it: for each hop or task. Counts are in all pairs or in none; a time is missing from
 /// a round without a slice that counts.
-fn known(row: &Compared, pairs: &[Pair], kind: Kind) -> Option<Vec<(Pair, [f64; 2])>> {
+fn known(row: &RowFindings, pairs: &[Pair], kind: Kind) -> Option<Vec<(Pair, [f64; 2])>> {
     let divisor = if kind == Kind::Memory { 1.0 } else { row.divisor };
     let known = pairs.iter().filter_map(|pair| {
         let figures = match kind {

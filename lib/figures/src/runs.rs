@@ -23,7 +23,7 @@ pub struct Runs<'a> {
     pub failed: usize,
     /// Why the last trial that failed has no figure.
     pub(crate) why: Option<Why>,
-    /// The trial of each round and row, since a slope has many; if it was repeated, the later one.
+    /// The trial of each round and row: a slope has many rows. Of a repeated trial, the later one.
     slots: BTreeMap<(Round, u32), Timed<'a>>,
 }
 

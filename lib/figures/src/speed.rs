@@ -116,7 +116,7 @@ pub struct Slices {
     pub(crate) slower: Option<f64>,
 }
 
-/// Trial of the correction: for each row with [`stats::MIN_ROUNDS`] processes that had quiet slices and others,
+/// Test of the correction: for each row with [`stats::MIN_ROUNDS`] processes that had quiet slices and others,
 /// the logarithms of its corrected time, by all slices and by the others alone, beside that of the quiet ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HoldOut(pub Vec<[f64; 2]>);

@@ -7,21 +7,28 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 pub struct Build {
     /// `rustc -V` of the compiler.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rustc: Option<String>,
     /// `debug` or `release`. A custom profile shows the one it inherits from.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// Flags of the compiler by RUSTFLAGS or cargo's configuration, or `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rustflags: Option<String>,
     /// Target triple.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// Version of the workspace's packages.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub package_version: Option<String>,
     /// Full hash of the commit checked out; absent in a source archive.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub git_revision: Option<String>,
     /// Uncommitted changes in sources, manifests or the lock file.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dirty: Option<bool>,
     /// Version of Tokio in `Cargo.lock`; several are joined by commas.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tokio: Option<String>,
 }
 

@@ -26,10 +26,10 @@ pub enum Origin {
     Number(&'static str),
     /// 0 or 1 in a file.
     Flag(&'static str),
-    /// Word of a file that stands between these.
+    /// The word of a file that stands between these two characters.
     Chosen(&'static str, char, char),
-    /// Made of what these words say.
-    Made(&'static str),
+    /// Several files, or a part of one: `observe::machine` says how it is made.
+    Made,
 }
 
 use Origin::{Chosen, Flag, Made, Number, Text};
@@ -39,53 +39,65 @@ use Origin::{Chosen, Flag, Made, Number, Text};
 pub const FACTS: [Fact; 32] = [
     compared("kernel_release", Text("/proc/sys/kernel/osrelease")),
     compared("kernel_version", Text("/proc/sys/kernel/version")),
-    compared("preemption", Made("the word PREEMPT of the version, or `none or voluntary`")),
+    // The word PREEMPT of the version, or `none or voluntary`.
+    compared("preemption", Made),
     // Usually only root can read it.
     compared("preemption_mode", Chosen("/sys/kernel/debug/sched/preempt", '(', ')')),
-    compared("preemption_boot", Made("preempt= of /proc/cmdline, or `default`")),
-    compared("distribution", Made("PRETTY_NAME of os-release; in a container, the image's")),
-    compared("cpu_model", Made("/proc/cpuinfo; on AArch64 implementer and part")),
+    // The word preempt= of /proc/cmdline, or `default`.
+    compared("preemption_boot", Made),
+    // PRETTY_NAME of os-release; in a container, the image's.
+    compared("distribution", Made),
+    // /proc/cpuinfo; on AArch64 implementer and part.
+    compared("cpu_model", Made),
     compared("cpus_online", Text("/sys/devices/system/cpu/online")),
-    compared("affinity", Made("CPUs that the runner may use, by /proc/self/status")),
-    noted("topology", Made("sockets, cores, and hardware threads of a core, of the CPUs online")),
-    noted("caches", Made("caches of CPU 0")),
+    // CPUs that the runner may use, by /proc/self/status.
+    compared("affinity", Made),
+    // Sockets, cores, and hardware threads of a core, of the CPUs online.
+    noted("topology", Made),
+    // Caches of CPU 0.
+    noted("caches", Made),
     // The same governor means different things under different drivers.
     compared("frequency_driver", Text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver")),
-    compared("governor", Made("scaling_governor of each cpufreq policy")),
-    compared(
-        "boost",
-        Made("cpufreq/boost or intel_pstate/no_turbo: the CPU may exceed its base frequency"),
-    ),
+    // The scaling_governor of each cpufreq policy.
+    compared("governor", Made),
+    // The file cpufreq/boost or intel_pstate/no_turbo: the CPU may exceed its base frequency.
+    compared("boost", Made),
     // How deeply an idle CPU sleeps is part of what a wake-up costs.
     compared("idle_driver", Text("/sys/devices/system/cpu/cpuidle/current_driver")),
-    // How long an idle CPU of a guest looks for work before it halts (Documentation/virt/guest-halt-polling.rst of Linux).
-    compared("halt_poll_ns", Made("guest_halt_poll_ns of the haltpoll driver")),
-    compared("virtualisation", Made("hypervisor, `unnamed` or `none`")),
-    compared("hardware", Made("maker and product by the firmware (DMI)")),
-    compared("mitigations", Made("/sys/devices/system/cpu/vulnerabilities")),
+    // The guest_halt_poll_ns of the haltpoll driver: how long an idle CPU of a guest looks for work before it halts
+    // (Documentation/virt/guest-halt-polling.rst of Linux).
+    compared("halt_poll_ns", Made),
+    // Hypervisor, `unnamed` or `none`.
+    compared("virtualisation", Made),
+    // Maker and product by the firmware (DMI).
+    compared("hardware", Made),
+    // /sys/devices/system/cpu/vulnerabilities.
+    compared("mitigations", Made),
     compared(
         "clock_source",
         Text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
     ),
-    noted(
-        "clock_step_ns",
-        Made("smallest positive difference of two successive readings of `Instant`"),
-    ),
+    // Smallest positive difference of two successive readings of `Instant`.
+    noted("clock_step_ns", Made),
     compared("thp_enabled", Chosen("/sys/kernel/mm/transparent_hugepage/enabled", '[', ']')),
     compared("thp_defrag", Chosen("/sys/kernel/mm/transparent_hugepage/defrag", '[', ']')),
     compared("sched_autogroup", Flag("/proc/sys/kernel/sched_autogroup_enabled")),
     compared("timer_slack_ns", Number("/proc/self/timerslack_ns")),
     // A filter makes each system call slower.
-    compared("seccomp", Made("Seccomp: of /proc/self/status is not 0")),
-    compared(
-        "cpu_quota",
-        Made("quota and period in µs: the tightest of the control group and its ancestors"),
-    ),
-    noted("memory_limit", Made("bytes: the tightest of the control group and its ancestors")),
-    noted("rlimits", Made("/proc/self/limits: soft and hard limits on the number of tasks")),
-    noted("memory_total_bytes", Made("MemTotal of /proc/meminfo")),
-    noted("load_average", Made("/proc/loadavg: over 1, 5 and 15 minutes")),
-    noted("pressure", Made("/proc/pressure: per cent of the last 10 s in which some task waited")),
+    // Seccomp: of /proc/self/status is not 0.
+    compared("seccomp", Made),
+    // Quota and period in µs: the tightest of the control group and its ancestors.
+    compared("cpu_quota", Made),
+    // Bytes: the tightest of the control group and its ancestors.
+    noted("memory_limit", Made),
+    // /proc/self/limits: soft and hard limits on the number of tasks.
+    noted("rlimits", Made),
+    // MemTotal of /proc/meminfo.
+    noted("memory_total_bytes", Made),
+    // /proc/loadavg: over 1, 5 and 15 minutes.
+    noted("load_average", Made),
+    // /proc/pressure: per cent of the last 10 s in which some task waited.
+    noted("pressure", Made),
 ];
 
 const fn compared(name: &'static str, from: Origin) -> Fact {
@@ -138,7 +150,7 @@ impl Machine {
         Some(quota? as f64 / period.filter(|&period| period > 0)? as f64)
     }
 
-    /// Gives a fact a value.
+    /// Gives a fact a value; `name` is the whole fact's.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.0.insert(name.to_owned(), value.into());
     }

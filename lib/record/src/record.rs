@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use contract::message::{Description, Extra, Usage};
-use serde::ser::Error;
-use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::{Account, Build, Counters, Machine, MemoryChange, Row, Samples, Slice, Waits};
 
@@ -63,7 +61,6 @@ pub struct Run {
     /// Machine that it ran on.
     pub machine: Machine,
     /// Build of the programs.
-    #[serde(serialize_with = "without_nulls")]
     pub build: Build,
     /// Question that its plan answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +109,7 @@ pub struct Group {
     pub kind: Kind,
     /// Identity of its run.
     pub run: u64,
-    /// Its number in the run; processes refer to it.
+    /// Its number in the run; trials refer to it.
     pub group: u32,
     /// End of the last turn, in ms since 1970.
     pub ended: u64,
@@ -130,9 +127,10 @@ pub struct Trial {
     pub kind: Kind,
     /// Identity of its run.
     pub run: u64,
-    /// Place of its row in the run.
+    /// Position of its row in [`Run::rows`].
     pub row: u32,
-    /// What the program says of its command line; left out if it is what the trial of this row before it has.
+    /// What the program says of its command line; absent if the row's trial above says the same. In a [`Record`] it is absent:
+    /// see [`Record::said`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
     /// Number of its group; absent if it took no turn.
@@ -194,7 +192,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// A process that starts now.
+    /// A trial that begins now.
     pub fn begin() -> Self {
         Trial { started: milliseconds(SystemTime::now()), ..Trial::default() }
     }
@@ -309,18 +307,6 @@ impl Record {
     pub fn wakeup_interrupts(&self) -> Option<f64> {
         Some(self.interrupts? as f64 / self.timed()?.0 as f64)
     }
-}
-
-/// Leaves out what is unknown.
-fn without_nulls<S: Serializer>(facts: &impl Serialize, to: S) -> Result<S::Ok, S::Error> {
-    fn drop_nulls(value: &mut Value) {
-        let Value::Object(fields) = value else { return };
-        fields.retain(|_, field| !field.is_null());
-        fields.values_mut().for_each(drop_nulls);
-    }
-    let mut value = serde_json::to_value(facts).map_err(S::Error::custom)?;
-    drop_nulls(&mut value);
-    value.serialize(to)
 }
 
 /// A point of time in ms since 1970.

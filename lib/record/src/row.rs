@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Metric, Setting};
 
-/// Address of a measurement. Two figures are comparable if their places differ in one of these alone. Trials of
-/// one place differ in session and round, which are no part of it.
+/// Address of a measurement. Figures of several sessions that have equal places are one figure. Trials of one place differ
+/// further by session and round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Place {
     /// Title of the table.
@@ -17,7 +17,7 @@ pub struct Place {
     pub column: String,
     /// What is measured.
     pub metric: Metric,
-    /// Value of the flag that is swept; times in ns.
+    /// Value of the flag that a curve or a slope runs over; times in ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<u64>,
     /// Side of a duel, or twin.
@@ -25,7 +25,7 @@ pub struct Place {
     pub side: Side,
 }
 
-/// Which of several equal or nearly equal programs in a round.
+/// Which of the programs that a round runs for one row.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -36,7 +36,7 @@ pub enum Side {
     A,
     /// The second side of a duel.
     B,
-    /// The first side once more: it differs from it by noise alone.
+    /// The first side once more: the two differ by noise alone.
     Twin,
 }
 
@@ -57,7 +57,7 @@ impl Place {
         if self.column.is_empty() { row.to_owned() } else { format!("{row}, {}", self.column) }
     }
 
-    /// The cell of its table: the same place whatever the value of a swept flag, and the side.
+    /// The place without the swept value and without the side: the cell of a table.
     #[must_use]
     pub fn cell(&self) -> Place {
         Place { x: None, side: Side::A, ..self.clone() }
@@ -140,7 +140,7 @@ pub struct Effort {
     pub iters: u64,
     /// Untimed iterations before them.
     pub warmup: u64,
-    /// Hops that the iterations of a trial make up, about; then `iters` follows from them.
+    /// Hops in all iterations of a trial, about. If it is set, the runner computes `iters` from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hops: Option<u64>,
     /// Further passes of the program that are run once, each a distribution of that name.

@@ -32,7 +32,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Takes over the parts that another setting has; its wrapper is added behind the one that is there.
+    /// Takes over each part that another setting has. The words of its wrapper follow those that are there.
     pub fn put(&mut self, other: &Setting) {
         let Setting { cpus, policy, timer_slack, env, wrap } = other.clone();
         self.cpus = cpus.or(self.cpus.take());
@@ -56,7 +56,7 @@ impl Setting {
     }
 }
 
-/// CPUs that a program may use. A plan names them by what they are for each other; when a run begins, they become a list.
+/// CPUs that a program may use. A plan names them by their relation; when a run begins, a list takes the place of the name.
 /// In JSON it is a text: `first`, a relation such as `smt-sibling`, or a list such as `0-3,8`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cpus {

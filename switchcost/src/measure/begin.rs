@@ -7,7 +7,7 @@ use record::{Build, Row, Run};
 use crate::system::console::shell_line;
 
 /// Header of a run of these rows that begins now. A seed that is drawn is short enough to be typed again.
-pub(crate) fn run(seed: Option<u64>, build: Build, rows: Vec<Row>) -> Run {
+pub(crate) fn header(seed: Option<u64>, build: Build, rows: Vec<Row>) -> Run {
     let drawn = || record::milliseconds(SystemTime::now()) % 1_000_000;
     let seed = seed.unwrap_or_else(drawn);
     Run::begin(command_line(), seed, observe::machine::read(), build, rows)

@@ -7,8 +7,8 @@ use limits::Limits;
 use nix::sys::resource::{Resource, getrlimit};
 use record::{Place, Row};
 
-/// Groups of the rows that are due, by their numbers: each alone that must be, the others with all that fit. A group is made
-/// of blocks, the rows that are compared.
+/// Groups of the rows that are due, by their numbers. A row that must run alone is a group; the others are together as far
+/// as they fit. A group is made of blocks, the rows that are compared.
 pub(crate) fn groups_of<'a>(
     rows: &[Row],
     due: &[usize],

@@ -63,8 +63,11 @@ pub(crate) fn command(program: &Program, setting: &Setting) -> Command {
 
 /// Applies a setting to the calling thread, between fork and exec: system calls alone.
 fn apply(setting: &Setting) -> io::Result<()> {
-    if let Some(cpus) = setting.cpu_list() {
-        sched_setaffinity(Pid::from_raw(0), &affinity::set_of(cpus)?)?;
+    match &setting.cpus {
+        None => {}
+        Some(Cpus::List(cpus)) => sched_setaffinity(Pid::from_raw(0), &affinity::set_of(cpus)?)?,
+        // It was not placed.
+        Some(_) => return Err(Errno::EINVAL.into()),
     }
     if let Some(slack) = setting.timer_slack {
         nix::sys::prctl::set_timerslack(slack)?;
@@ -93,7 +96,7 @@ fn refused(setting: &Setting, error: &io::Error) -> Option<String> {
             "policy fifo: it needs CAP_SYS_NICE or a real-time priority (`ulimit -r 1`), and a control group with real-time bandwidth"
                 .to_owned(),
         ),
-        (Some(libc::EINVAL), Some(cpus @ Cpus::List(_)), _) => {
+        (Some(libc::EINVAL), Some(cpus), _) => {
             Some(format!("CPUs {cpus}: this process may use none of them"))
         }
         _ => None,

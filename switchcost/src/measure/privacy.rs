@@ -83,12 +83,19 @@ impl Privacy {
         let Command { program, flags, setting } = command;
         let texts = [program].into_iter().chain(flags);
         texts.for_each(|text| *text = self.without_paths(text));
-        let texts = setting.env.values_mut().chain(&mut setting.wrap);
-        texts.for_each(|text| *text = self.hidden(text));
+        // Between quotes, a path may hold blanks.
+        for text in setting.env.values_mut().chain(&mut setting.wrap) {
+            let hidden = self.hidden(&format!("'{text}'"));
+            *text = hidden.trim_start_matches('\'').trim_end_matches('\'').to_owned();
+        }
     }
 
     /// Hides what is private in a trial.
     pub(super) fn trial(&self, trial: &mut Trial) {
+        if let Some(said) = &mut trial.description {
+            said.program = self.without_paths(&said.program);
+            said.version = self.hidden(&said.version);
+        }
         let Trial { left_behind, error, not_run, stderr, .. } = trial;
         let texts = [left_behind, error, not_run, stderr].into_iter().flatten();
         texts.for_each(|text| *text = self.hidden(text));
@@ -227,7 +234,10 @@ mod tests {
         let flags = ["--tower", "tower", "--on=/srv/alice/tower"].map(str::to_owned).to_vec();
         let program = "alice-brigade".to_owned();
         let mut command = Command { program, flags, ..Command::default() };
+        let path = "/srv/deep folder/lib.so".to_owned();
+        command.setting.env.insert("LD_PRELOAD".to_owned(), path);
         privacy().command(&mut command);
+        assert_eq!(command.setting.env["LD_PRELOAD"], "…/lib.so");
         assert_eq!(
             (&*command.program, &command.flags[..]),
             ("alice-brigade", &["--tower", "tower", "--on=…/tower"].map(str::to_owned)[..])

@@ -7,7 +7,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use contract::message::Description;
 use humantime::format_duration;
 use record::{Command, Group, Place, Record, Row, Run, Side, Trial, Why};
@@ -26,6 +26,7 @@ use crate::system::progress::Progress;
 use crate::system::{lock, signals};
 
 mod conclude;
+mod keep;
 
 /// Where records go, and how they are made.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ pub struct Rounds {
     /// Number of groups so far.
     groups: u32,
     records: Vec<Record>,
-    /// Places that timed out in a limited time, whichever the side: it has no room for more of them.
+    /// Places, on the first side, of which a trial timed out in a limited time. That time has no room for more such trials.
     given_up: HashSet<Place>,
     /// Time that they took.
     lost: Duration,
@@ -84,10 +85,11 @@ impl Rounds {
         signals::install()?;
         let Keep { store, seed, options } = keep;
         let numbers = rows.iter().map(|row| row.place.clone()).zip(0..).collect();
-        let mut header = begin::run(seed, programs.build(), rows.clone());
+        let mut header = begin::header(seed, programs.build(), rows.clone());
         tell(&mut header);
         let privacy = Privacy::of_this_process();
         privacy.run(&mut header);
+        store.ensure_fits(&header)?;
         let mut rounds = Rounds {
             programs,
             store,
@@ -311,7 +313,7 @@ impl Rounds {
         Ok(walls)
     }
 
-    /// Measures a group; processes in the order of its places.
+    /// Measures a group; trials in the order of its rows.
     fn measure(
         &self,
         rows: &[Row],
@@ -341,57 +343,6 @@ impl Rounds {
         progress.show(round, &name);
         let tell = |turn, turns| progress.show(round, &format!("{name}: turn {turn} of {turns}"));
         turns::measure(&seats, &blocks, &self.options, rng, tell)
-    }
-
-    /// Stores a trial of a row.
-    fn keep(
-        &mut self,
-        row: &Row,
-        mut trial: Trial,
-        group: Option<&Arc<Group>>,
-    ) -> anyhow::Result<()> {
-        self.keep_header()?;
-        self.privacy.trial(&mut trial);
-        let number = self.numbers.get(&row.place).copied();
-        let number =
-            number.with_context(|| format!("{} is no row of this run", row.place.name()))?;
-        // It is written once, as long as the program says the same.
-        let known = self.said.get(&number);
-        trial.description =
-            trial.description.filter(|said| known.is_none_or(|known| **known != *said));
-        if let Some(said) = &trial.description {
-            self.said.insert(number, Arc::new(said.clone()));
-        }
-        (trial.run, trial.row) = (self.header.id, number);
-        trial.group = group.map(|group| group.group);
-        self.store.append(&trial)?;
-        trial.description = None;
-        let (header, said) = (self.header.clone(), self.said.get(&number).cloned());
-        self.records.push(Record { header, said, group: group.cloned(), trial });
-        Ok(())
-    }
-
-    /// Stores a group, before its trials.
-    fn keep_group(&mut self, mut group: Group) -> anyhow::Result<Arc<Group>> {
-        self.keep_header()?;
-        (group.run, group.group) = (self.header.id, self.groups);
-        self.groups += 1;
-        self.store.append(&group)?;
-        Ok(Arc::new(group))
-    }
-
-    /// Stores the header, before anything else.
-    fn keep_header(&mut self) -> anyhow::Result<()> {
-        if !self.is_header_kept {
-            self.store.append(&*self.header)?;
-            self.is_header_kept = true;
-        }
-        Ok(())
-    }
-
-    /// Stores that a row is not run, and why, so that the file tells what is missing.
-    fn leave_out(&mut self, row: &Row, reason: &str) -> anyhow::Result<()> {
-        self.keep(row, Trial { not_run: Some(reason.to_owned()), ..Trial::begin() }, None)
     }
 
     /// The file they are in.

@@ -108,7 +108,7 @@ impl Session {
             "it follows version {} of the contract, but this runner follows version {VERSION}",
             description.contract
         );
-        // A process that is held to fewer CPUs may need less, and have fewer workers.
+        // Needs and workers may follow from the CPUs that it has at the moment.
         let described = described.map(|before| Description {
             needs: description.needs,
             runtime: description.runtime.clone(),

@@ -98,8 +98,8 @@ impl Sides<'_> {
         }))
     }
 
-    /// All rows on both sides, one per row or per change and row; `absent` tells which are not measured, and is told of
-    /// rows that cannot have a change.
+    /// Each row on both sides and as a twin, once, or once per change of `each`. A row in `absent` stays as it is; a row that
+    /// cannot have a change is added to `absent`.
     fn rows(&self, rows: &[Row], absent: &mut Absent) -> Vec<Row> {
         let mut all = Vec::new();
         let each: Vec<Option<&Change>> =
@@ -127,7 +127,7 @@ impl Sides<'_> {
 /// What takes part in a duel.
 #[derive(Debug)]
 pub struct Lineup {
-    /// The rows on all sides in the plan's order, those among them that are not measured.
+    /// The rows on all sides in the plan's order, with those that are not measured.
     pub rows: Vec<Row>,
     /// Rows that are not measured, and the reason.
     pub absent: Absent,

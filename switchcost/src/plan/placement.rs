@@ -10,8 +10,8 @@ use record::{Cpus, Place, Row};
 /// Rows that this machine cannot run, and why.
 pub type Absent = BTreeMap<Place, String>;
 
-/// Gives each row that names its CPUs by what they are a list of them: the first one of this process, two that are
-/// related, or a related pair for each of its chains. Rows for which there are none are absent.
+/// Puts a list of CPUs in place of each [`Cpus::First`] and [`Cpus::Related`]: the first CPU of this process, two CPUs that
+/// are so related, or such a pair for each of the row's chains. A row for which there are none is absent.
 pub fn place_rows(rows: &mut [Row]) -> anyhow::Result<Absent> {
     let allowed = affinity::allowed().context("cannot read the CPU affinity")?;
     let are_related = |row: &Row| matches!(row.command.setting.cpus, Some(Cpus::Related(_)));
@@ -32,6 +32,9 @@ fn place(row: &mut Row, map: &CpuMap, allowed: &[u32]) -> Result<(), String> {
     let chains = row.place.x.filter(|_| row.swept.as_ref().is_some_and(|over| over.flag == CHAINS));
     let command = &mut row.command;
     match command.setting.cpus {
+        None | Some(Cpus::First) if allowed.len() == 1 && layout(&mut command.flags).is_some() => {
+            return Err("it needs two CPUs, but this process may use only one".to_owned());
+        }
         Some(Cpus::First) => {
             command.setting.cpus = Some(Cpus::List(allowed.iter().take(1).copied().collect()));
         }
@@ -46,10 +49,7 @@ fn place(row: &mut Row, map: &CpuMap, allowed: &[u32]) -> Result<(), String> {
             cpus.sort_unstable();
             command.setting.cpus = Some(Cpus::List(cpus));
         }
-        _ if allowed.len() == 1 && layout(&mut command.flags).is_some() => {
-            return Err("it needs two CPUs, but this process may use only one".to_owned());
-        }
-        _ => {}
+        None | Some(Cpus::List(_)) => {}
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use record::{Build, Row, Side, Why};
 
-use crate::plan::tree::{EXECUTABLES, Tree};
+use crate::plan::tree::{BIN, Tree};
 use crate::plan::{BUILT_IN, ProgramTable};
 use crate::system::console::BadUsage;
 use crate::system::program::Program;
@@ -18,7 +18,7 @@ use crate::system::{tools, trust};
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
     found: BTreeMap<(Side, String), Result<Program, Why>>,
-    checkout: Option<Tree>,
+    tree: Option<Tree>,
 }
 
 /// Executables in a folder, and the tree that they are built from, if there is one.
@@ -65,7 +65,7 @@ impl Programs {
             };
             ((Side::A, name.to_owned()), found)
         });
-        Ok(Programs { found: found.collect(), checkout: here.tree })
+        Ok(Programs { found: found.collect(), tree: here.tree })
     }
 
     /// Adds a program of a side of a duel.
@@ -77,7 +77,7 @@ impl Programs {
     pub fn build(&self) -> Build {
         // Away from its checkout an executable knows the commit, and nothing of changes.
         let built_from = || (option_env!("SWITCHCOST_COMMIT").map(str::to_owned), None);
-        let (git_revision, dirty) = self.checkout.as_ref().map_or_else(built_from, Tree::revision);
+        let (git_revision, dirty) = self.tree.as_ref().map_or_else(built_from, Tree::revision);
         Build { git_revision, dirty, ..record::build::current() }
     }
 
@@ -86,8 +86,8 @@ impl Programs {
         self.get(row.place.side, &row.command.program)
     }
 
-    /// Program of a program without sides.
-    pub fn executable(&self, name: &str) -> anyhow::Result<&Program> {
+    /// The program of this name; of a duel, the first side's.
+    pub fn named(&self, name: &str) -> anyhow::Result<&Program> {
         self.get(Side::A, name).map_err(|why| anyhow!("{why}"))
     }
 
@@ -213,9 +213,9 @@ impl Executables {
     fn executable(&self, table: &ProgramTable) -> Result<Option<Program>, Why> {
         let Some((program, args)) = table.run.split_first() else { return Ok(None) };
         let folder = self.tree.as_ref().map(|tree| tree.sources.clone());
-        let built = self.tree.as_ref().map_or(self.folder.clone(), Tree::of_tables);
+        let built = self.tree.as_ref().map_or(self.folder.clone(), Tree::release_folder);
         let here = |word: &str| folder.clone().unwrap_or_default().join(word);
-        let args = args.iter().map(|word| word.replace(EXECUTABLES, &built.to_string_lossy()));
+        let args = args.iter().map(|word| word.replace(BIN, &built.to_string_lossy()));
         let args: Vec<String> = args.collect();
         for word in [program].into_iter().chain(&args).filter(|word| word.contains('/')) {
             let path = here(word);

@@ -39,8 +39,8 @@ fn span<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Dura
     values::time_limit(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
-/// Most rows of a plan: a row takes about a kilobyte.
-const MOST_ROWS: usize = 200_000;
+/// Most rows of a plan: a header holds them all in one line, with up to half a kilobyte each.
+const MOST_ROWS: usize = 20_000;
 
 /// Longest budget of a short run.
 const QUICK: Duration = Duration::from_secs(15);

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use anyhow::{Context, bail, ensure};
 
 use crate::plan::programs::Executables;
+use crate::plan::tree::Tree;
 use crate::system::console::is_command;
 
 /// A side as it is written on a command line.
@@ -31,7 +32,9 @@ pub enum SideArg {
     Path {
         /// Name of the crate.
         name: String,
-        /// Folder that holds it, absolute.
+        /// Folder that holds it, as typed.
+        typed: String,
+        /// The same, absolute.
         folder: PathBuf,
     },
     /// `CRATE@git:URL#REV`.
@@ -79,7 +82,7 @@ impl SideArg {
         if let Some(folder) = text.strip_prefix("path:") {
             let path = std::path::absolute(folder).map_err(|e| format!("{folder}: {e}"))?;
             return if path.join("Cargo.toml").is_file() {
-                Ok(SideArg::Path { name, folder: path })
+                Ok(SideArg::Path { name, typed: folder.to_owned(), folder: path })
             } else {
                 Err(format!("{folder} has no Cargo.toml: name the folder of the crate"))
             };
@@ -122,7 +125,7 @@ impl fmt::Display for SideArg {
             SideArg::Folder(folder) => folder.display().fmt(f),
             SideArg::Revision(revision) => write!(f, "git:{revision}"),
             SideArg::Version { name, version } => write!(f, "{name}@{version}"),
-            SideArg::Path { name, folder } => write!(f, "{name}@path:{}", folder.display()),
+            SideArg::Path { name, typed, .. } => write!(f, "{name}@path:{typed}"),
             SideArg::Git { name, url, revision } => write!(f, "{name}@git:{url}#{revision}"),
         }
     }
@@ -158,14 +161,16 @@ pub(super) fn programs(
     let names: BTreeSet<&str> = sides.into_iter().filter_map(SideArg::replaced).collect();
     let mut resolved =
         both.each_ref().map(|programs| programs.folder.to_string_lossy().into_owned());
+    // Before the builds, which take minutes.
+    let revisions = both.each_ref().map(|programs| programs.tree.as_ref().map(Tree::revision));
     let mut build = 0;
     for (k, name) in ["A", "B"].into_iter().enumerate() {
-        if let Some(tree) = &both[k].tree {
+        if let (Some(tree), Some(revision)) = (&both[k].tree, &revisions[k]) {
             build += 1;
             let side = sides[k].to_string();
             let what = format!("{name}, {build} of {builds}: {side}");
             tree.build(&crates, &what).with_context(|| side.clone())?;
-            resolved[k] = tree.describe(&names, &side);
+            resolved[k] = tree.describe(&names, &side, revision);
         }
     }
     let [a, b] = both;

@@ -24,7 +24,7 @@ const BUILT: &str =
 const PROGRAMS: [&str; 2] = ["", "more"];
 
 /// Stands in a table's words for the folder of the release executables.
-pub(crate) const EXECUTABLES: &str = "{bin}";
+pub(crate) const BIN: &str = "{bin}";
 
 mod sources;
 
@@ -108,7 +108,7 @@ impl Tree {
     }
 
     /// Folder that a table's build puts its executables into.
-    pub(crate) fn of_tables(&self) -> PathBuf {
+    pub(crate) fn release_folder(&self) -> PathBuf {
         self.target.join("release")
     }
 
@@ -240,9 +240,9 @@ impl Tree {
 
     /// Builds a table's program; messages go to standard error.
     pub(crate) fn build_by(&self, words: &[String]) -> Result<(), String> {
-        let executables = self.of_tables();
+        let executables = self.release_folder();
         let bin = executables.to_string_lossy();
-        let words: Vec<String> = words.iter().map(|w| w.replace(EXECUTABLES, &bin)).collect();
+        let words: Vec<String> = words.iter().map(|w| w.replace(BIN, &bin)).collect();
         let Some((name, args)) = words.split_first() else {
             return Ok(());
         };

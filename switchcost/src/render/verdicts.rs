@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::units::counted;
-use figures::finding::{Compared, Finding, Kind};
+use figures::finding::{Finding, Kind, RowFindings};
 use figures::grouped;
 use figures::number::{self, bracketed, capitalised, change_in_percent, percent};
 use figures::verdict::Verdict;
@@ -32,7 +32,7 @@ pub(super) fn grid([first, second, ratio]: [&str; 3], lines: Vec<[String; 5]>) -
 
 /// A comparison: a tally, then a table for each section with a line for each figure. What changed comes first.
 pub fn document(comparison: &Comparison) -> Document {
-    let mut rows: Vec<&Compared> = comparison.rows.iter().collect();
+    let mut rows: Vec<&RowFindings> = comparison.rows.iter().collect();
     rows.sort_by_key(|row| !row.findings.iter().any(|finding| finding.verdict.has_changed()));
     let mut head = head(comparison);
     head.push(String::new());
@@ -59,7 +59,7 @@ fn head(comparison: &Comparison) -> Vec<String> {
 }
 
 /// Number of rows with each verdict on a figure; `None` if no row has the figure.
-fn tally(kind: Kind, name: &str, rows: &[&Compared]) -> Option<String> {
+fn tally(kind: Kind, name: &str, rows: &[&RowFindings]) -> Option<String> {
     let words = rows.iter().filter_map(|row| {
         let finding = row.findings.iter().find(|finding| finding.kind == kind);
         let has_fault = row.findings.is_empty() && kind == row.kind;
@@ -72,7 +72,7 @@ fn tally(kind: Kind, name: &str, rows: &[&Compared]) -> Option<String> {
 }
 
 /// Reason why a row has no findings: a word, and a sentence.
-pub(super) fn fault(row: &Compared) -> (&'static str, String) {
+pub(super) fn fault(row: &RowFindings) -> (&'static str, String) {
     match &row.fault {
         Some(Why::Failed(why)) => ("failed", first_line(why).to_owned()),
         Some(Why::LeftOut(why)) => ("left out", why.clone()),
@@ -81,7 +81,7 @@ pub(super) fn fault(row: &Compared) -> (&'static str, String) {
 }
 
 /// Table of a section, and why figures have no verdict.
-fn section(title: &str, rows: &[&Compared]) -> Section {
+fn section(title: &str, rows: &[&RowFindings]) -> Section {
     let mut body = Vec::new();
     let mut reasons = Vec::new();
     for (row, finding) in rows.iter().flat_map(|row| row.findings.iter().map(move |f| (row, f))) {
@@ -102,7 +102,7 @@ fn section(title: &str, rows: &[&Compared]) -> Section {
 }
 
 /// Line of a finding; the line of a count is indented, below the time of its row.
-fn line(row: &Compared, finding: &Finding) -> [String; 5] {
+fn line(row: &RowFindings, finding: &Finding) -> [String; 5] {
     let name = match finding.kind {
         Kind::Switches => "  voluntary switches",
         Kind::Faults => "  minor faults",
@@ -134,7 +134,7 @@ fn verdict(finding: &Finding) -> String {
 }
 
 /// A change with its interval: in per cent, or as a difference per hop or task.
-fn change(row: &Compared, finding: &Finding, change: &Interval) -> String {
+fn change(row: &RowFindings, finding: &Finding, change: &Interval) -> String {
     if finding.is_share {
         let show = |value: f64| change_in_percent(1.0 + value);
         return format!("{} % {}", show(change.estimate), bracketed(change, show));
@@ -145,7 +145,7 @@ fn change(row: &Compared, finding: &Finding, change: &Interval) -> String {
 }
 
 /// Names of the rows without findings, by their reasons.
-fn without_findings(rows: &[Compared]) -> Vec<String> {
+fn without_findings(rows: &[RowFindings]) -> Vec<String> {
     let mut reasons: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.findings.is_empty()) {
         reasons.entry(fault(row)).or_default().push(&row.name);

@@ -89,7 +89,7 @@ impl Args {
             return Err(bad(format!("{name} belongs to the runner")));
         }
         let programs = Programs::find([program], &built_in_tables()?)?;
-        let executable = programs.executable(program).map_err(|e| BadUsage::new(e.to_string()))?;
+        let executable = programs.named(program).map_err(|e| BadUsage::new(e.to_string()))?;
         let executable = executable.clone();
         let candidate = Candidate { executable, flags: flags.to_vec(), timeout: self.timeout };
         candidate.start(&["--describe".to_owned()]).map_err(|e| BadUsage::new(format!("{e:#}")))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::slice;
 use std::time::Duration;
 
-use figures::finding::Compared;
+use figures::finding::RowFindings;
 use figures::pairs::{self, Decider, MIN_PAIRS};
 use figures::verdict::MARGIN;
 use record::{Command, Place, Row};
@@ -109,7 +109,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Measures and prints; returns the rows with their findings.
-fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
+fn measure(args: &Args) -> anyhow::Result<Vec<RowFindings>> {
     let plan = args.selection.plan()?.with_three_counts();
     let mut rows = plan.rows();
     args.selection.retain(&mut rows, false)?;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use anyhow::ensure;
 use clap::ValueEnum;
-use figures::finding::{Compared, Finding, Kind};
+use figures::finding::{Finding, Kind, RowFindings};
 use figures::number::percent;
 
 /// The end of a comparison: its own exit status, and the reason.
@@ -59,18 +59,18 @@ impl Gate {
     /// nothing can be said.
     pub(crate) fn judge(
         self,
-        rows: &[Compared],
+        rows: &[RowFindings],
         limit: Option<f64>,
         remedy: &str,
     ) -> anyhow::Result<()> {
-        let names = |is_wanted: &dyn Fn(&Compared) -> bool| {
+        let names = |is_wanted: &dyn Fn(&RowFindings) -> bool| {
             let names = rows.iter().filter(|row| is_wanted(row)).map(|row| &*row.name);
             names.collect::<Vec<&str>>().join("; ")
         };
         let share = limit.unwrap_or(f64::INFINITY);
         let is_worse = |f: &Finding| self.includes(f.kind) && f.is_worse_than(share);
         let worse = names(&|row| row.findings.iter().any(is_worse));
-        let failed = names(&Compared::has_failed);
+        let failed = names(&RowFindings::has_failed);
         let mut findings = rows.iter().flat_map(|row| &row.findings).peekable();
         ensure!(worse.is_empty(), "worse by more than {}: {worse}", percent(share));
         ensure!(
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use figures::verdict::{Reason, Verdict};
 
-    fn row(fault: Option<Why>, switches: f64) -> Compared {
+    fn row(fault: Option<Why>, switches: f64) -> RowFindings {
         let found = |kind, verdict, change: f64| Finding {
             verdict,
             change: stats::t_interval(&[change; 8], 0.99),
@@ -112,7 +112,7 @@ mod tests {
         ];
         let findings = if fault.is_some() { Vec::new() } else { findings };
         let place = Place::default();
-        Compared { fault, findings, ..Compared::new(&place, "row".to_owned(), Kind::Time) }
+        RowFindings { fault, findings, ..RowFindings::new(&place, "row".to_owned(), Kind::Time) }
     }
 
     /// `git bisect run` takes 1 as bad and 125 as untested; times that nothing can be said of hide no count.

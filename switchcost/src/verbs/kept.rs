@@ -66,7 +66,7 @@ impl Kept {
         let programs = Programs::up_to_date(names, &tables)?;
         let over = sweep.over.clone().unwrap_or_default();
         let plan = sweep::plan(&sweep, flags, tables, |it| {
-            let program = programs.executable(it.program.as_ref()?).ok()?;
+            let program = programs.named(it.program.as_ref()?).ok()?;
             let value = format!("{}{}", over.values.first()?, over.unit);
             let flags = [&it.flags[..], &[over.flag.clone(), value]].concat();
             probe::ask(program, &flags, &Setting::default()).ok()?.description().cloned()

@@ -40,7 +40,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         None => (ask_all()?, args.tasks),
         Some((program, flags)) => {
             let programs = Programs::up_to_date([program.as_str()], &built_in_tables()?)?;
-            let executable = programs.executable(program)?;
+            let executable = programs.named(program)?;
             if shows_help(executable, flags)? {
                 return Ok(());
             }
@@ -85,15 +85,14 @@ fn ask_all() -> anyhow::Result<Vec<(String, Result<Needs, String>)>> {
     // A question builds no peer.
     tables.values_mut().for_each(|table| table.build.clear());
     let programs = Programs::find(names.iter().map(String::as_str), &tables)?;
-    let present = names
-        .into_iter()
-        .filter(|name| programs.executable(name).is_ok() || !tables.contains_key(name));
+    let present =
+        names.into_iter().filter(|name| programs.named(name).is_ok() || !tables.contains_key(name));
     Ok(present.map(|name| ask(name, &programs)).collect())
 }
 
 fn ask(name: String, programs: &Programs) -> (String, Result<Needs, String>) {
     let needs = programs
-        .executable(&name)
+        .named(&name)
         .and_then(|program| Ok(probe::describe(program, &[], &Setting::default())?.needs))
         .map_err(|e| format!("{e:#}"));
     (name, needs)

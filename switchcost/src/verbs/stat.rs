@@ -70,7 +70,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.command.split()?;
     let row = args.row(program, flags.to_vec())?;
     let programs = Programs::up_to_date([program], &built_in_tables()?)?;
-    let executable = programs.executable(program)?;
+    let executable = programs.named(program)?;
     if shows_help(executable, &row.command.flags)? {
         return Ok(());
     }
@@ -98,7 +98,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             "{flag}: options of `switchcost stat` go before {program}"
         )));
     }
-    let run = begin::run(Some(0), programs.build(), vec![row]);
+    let run = begin::header(Some(0), programs.build(), vec![row]);
     let group = Some(Arc::new(group)).filter(|_| !trial.slices.is_empty());
     let said = trial.description.take().map(Arc::new);
     let record = Record { header: Arc::new(run), said, group, trial };

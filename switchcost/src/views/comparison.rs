@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use contract::units::counted;
 use figures::conditions::{Conditions, all_doubts};
 use figures::doubt::Doubt;
-use figures::finding::{self, Changes, Compared, Finding, Kind};
+use figures::finding::{self, Changes, Finding, Kind, RowFindings};
 use figures::number::change;
 use figures::provenance::{self, Difference};
 use figures::speed::Round;
@@ -48,7 +48,7 @@ pub struct Comparison {
     #[serde(skip)]
     pub(crate) is_one_cpu: bool,
     /// Rows with their findings, in the plan's order.
-    pub rows: Vec<Compared>,
+    pub rows: Vec<RowFindings>,
 }
 
 /// Parts of a row of memory.
@@ -119,8 +119,8 @@ impl Comparison {
                 let finding = finding(figure, sides, machine.as_ref())
                     .map(|finding| Finding { grade: grade.unwrap_or_default(), ..finding });
                 yardsticks.extend(figure.runs.is_yardstick().then_some(rows.len()));
-                let row = Compared::new(figure.place(), figure.name() + part, Kind::Figure);
-                rows.push(Compared { fault, findings: finding.into_iter().collect(), ..row });
+                let row = RowFindings::new(figure.place(), figure.name() + part, Kind::Figure);
+                rows.push(RowFindings { fault, findings: finding.into_iter().collect(), ..row });
             }
         }
         finding::judge(&mut rows, 1.0 - CONFIDENCE, margin);

@@ -82,12 +82,15 @@ impl<'a> Table<'a> {
         let columns: Vec<(&str, &Metric)> = unique(columns);
         let mut rows = Vec::new();
         for (name, figures) in grouped(figures.iter().map(|f| (f.place().row.as_str(), *f))) {
-            let cell = |column: &str| figures.iter().find(|f| f.place().column == column).copied();
+            let cell = |column: &str, metric: &Metric| {
+                let is_it = |f: &&&Figure<'_>| f.place().column == column && f.metric() == metric;
+                figures.iter().find(is_it).copied()
+            };
             rows.push(TableRow {
                 name,
                 baseline: figures[0].runs.row.ties.baseline.as_deref(),
                 versus: figures[0].runs.row.ties.versus.as_deref(),
-                cells: columns.iter().map(|(column, _)| cell(column)).collect(),
+                cells: columns.iter().map(|(column, metric)| cell(column, metric)).collect(),
             });
         }
         let metric = &figures[0].runs.row.place.metric;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use contract::message::Distribution;
 use figures::Figures;
-use figures::finding::{Compared, Finding};
+use figures::finding::{Finding, RowFindings};
 use figures::verdict::{MARGIN, Verdict};
 use record::{Build, Machine, Place, Record, Row, Run, Samples, Trial};
 use switchcost::render::{self, Format, Found};
@@ -128,7 +128,7 @@ pub(crate) fn verdicts(comparison: &Comparison) -> Vec<Verdict> {
 /// Names of the rows that are worse by more than `limit`.
 pub(crate) fn worse_than(comparison: &Comparison, limit: f64) -> Vec<&str> {
     let is_worse =
-        |row: &&Compared| row.findings.iter().any(|finding| finding.is_worse_than(limit));
+        |row: &&RowFindings| row.findings.iter().any(|finding| finding.is_worse_than(limit));
     comparison.rows.iter().filter(is_worse).map(|row| row.name.as_str()).collect()
 }
 

@@ -21,8 +21,8 @@ impl Machine {
         }
     }
 
-    fn row(&mut self, change: f64, n: usize) -> Compared {
-        Compared {
+    fn row(&mut self, change: f64, n: usize) -> RowFindings {
+        RowFindings {
             pairs: (0..n).map(|_| self.pair(change)).collect(),
             twins: (0..n / 3).map(|_| self.pair(0.0)).collect(),
             ..bare()
@@ -31,8 +31,8 @@ impl Machine {
 }
 
 /// A row without pairs.
-fn bare() -> Compared {
-    Compared::new(&Place::default(), String::new(), Kind::Time)
+fn bare() -> RowFindings {
+    RowFindings::new(&Place::default(), String::new(), Kind::Time)
 }
 
 fn machine() -> Machine {
@@ -40,7 +40,7 @@ fn machine() -> Machine {
 }
 
 /// Findings about the time, the switches and the faults of a row.
-fn judged(row: Compared) -> [Finding; 3] {
+fn judged(row: RowFindings) -> [Finding; 3] {
     let mut rows = [row];
     judge(&mut rows, MARGIN);
     rows[0].findings.clone().try_into().unwrap()
@@ -64,7 +64,7 @@ fn many_rows_are_corrected_together() {
     let mut machine = machine();
     let mut alarms = 0;
     for _ in 0..100 {
-        let mut rows: Vec<Compared> = (0..20).map(|_| machine.row(0.0, 8)).collect();
+        let mut rows: Vec<RowFindings> = (0..20).map(|_| machine.row(0.0, 8)).collect();
         rows.push(machine.row(0.5, 8));
         judge(&mut rows, MARGIN);
         assert_eq!(rows[20].findings[0].verdict, Verdict::More);
@@ -86,8 +86,8 @@ fn all_intervals_of_a_duel_hold_together() {
             let time = Some(Times { iterations: [1e6, 1e6 * log_ratio.exp()], log_ratio });
             Pair { time, ..Pair::default() }
         };
-        let mut rows: Vec<Compared> = (0..66)
-            .map(|_| Compared { pairs: (0..60).map(|_| pair()).collect(), ..bare() })
+        let mut rows: Vec<RowFindings> = (0..66)
+            .map(|_| RowFindings { pairs: (0..60).map(|_| pair()).collect(), ..bare() })
             .collect();
         judge(&mut rows, MARGIN);
         let findings = || rows.iter().map(|row| &row.findings[0]);
@@ -106,7 +106,7 @@ fn looks_before_the_end_keep_the_error_and_find_what_is_large() {
     for _ in 0..300 {
         for (change, count) in [(0.0, &mut alarms), (0.2, &mut found)] {
             let row = machine.row(change, 27);
-            let at = |n: usize| Compared { pairs: row.pairs[..n].to_vec(), ..row.clone() };
+            let at = |n: usize| RowFindings { pairs: row.pairs[..n].to_vec(), ..row.clone() };
             let early = (0..=27).any(|n| interim(&at(n), 5, MARGIN) == Some(true));
             *count += usize::from(early || judged(row)[0].verdict.has_changed());
         }
@@ -152,7 +152,7 @@ fn a_count_is_exact_if_every_twin_gave_the_same() {
 #[test]
 fn a_difference_that_may_be_none_is_unchanged_only_within_the_margin() {
     for (change, verdict) in [(-30.0, Verdict::Open(1.0)), (-0.5, Verdict::Within(0.05))] {
-        let mut row = Compared { divisor: 1000.0, ..machine().row(0.0, 8) };
+        let mut row = RowFindings { divisor: 1000.0, ..machine().row(0.0, 8) };
         for (k, pair) in row.pairs.iter_mut().enumerate() {
             let first = if k == 0 { 0.0 } else { 40.0 };
             let second = first + change * if k % 2 == 0 { -1.0 } else { 1.25 };
@@ -170,7 +170,7 @@ fn a_difference_that_may_be_none_is_unchanged_only_within_the_margin() {
 fn a_twin_that_differs_voids_its_figure() {
     let mut machine = machine();
     let twins = (0..8).map(|_| machine.pair(0.3)).collect();
-    let [time, switches, _] = judged(Compared { twins, ..machine.row(0.3, 24) });
+    let [time, switches, _] = judged(RowFindings { twins, ..machine.row(0.3, 24) });
     assert!(
         time.verdict == Verdict::Inconclusive(Reason::TwinDiffers) && !switches.verdict.is_open()
     );
@@ -193,7 +193,7 @@ fn a_row_without_times_has_no_verdict_on_its_time() {
 #[test]
 fn few_pairs_and_faults_have_no_findings_and_memory_has_one() {
     let mut machine = machine();
-    let failed = Compared { fault: Some(Why::Failed("x".to_owned())), ..machine.row(0.0, 9) };
+    let failed = RowFindings { fault: Some(Why::Failed("x".to_owned())), ..machine.row(0.0, 9) };
     let mut uncounted = machine.row(0.0, 9);
     uncounted.pairs[3].switches = None;
     let size = |k: i32, change: f64| {
@@ -202,7 +202,7 @@ fn few_pairs_and_faults_have_no_findings_and_memory_has_one() {
     };
     let pairs = (0..8).map(|k| size(k, 1.1)).collect();
     let twins = (0..3).map(|k| size(k, 1.0)).collect();
-    let memory = Compared { pairs, twins, kind: Kind::Memory, ..machine.row(0.0, 8) };
+    let memory = RowFindings { pairs, twins, kind: Kind::Memory, ..machine.row(0.0, 8) };
     let mut rows = [machine.row(0.0, 7), failed, uncounted, memory];
     judge(&mut rows, MARGIN);
     assert_eq!(rows.each_ref().map(|row| row.findings.len()), [0, 0, 2, 1]);

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use crate::cgroup::ControlGroups;
 use crate::source::{Source, rlimit};
 
-/// A limit as records hold it. The kernel writes no limit as the largest number; version 1 of control groups as `LONG_MAX`
-/// rounded down to a page.
+/// A limit as records hold it. For *no limit* the kernel writes the largest number; version 1 of control groups writes
+/// `LONG_MAX` rounded down to a page.
 fn bound(number: u64) -> Value {
     if number < 1 << 62 { number.into() } else { "unlimited".into() }
 }

@@ -55,7 +55,7 @@ fn known(fact: &Fact, source: &Source, root: &Path) -> Option<Value> {
         Origin::Number(file) => source.number::<u64>(file).ok()?.into(),
         Origin::Flag(file) => source.flag(file)?.into(),
         Origin::Chosen(file, open, close) => source.chosen(file, open, close)?.into(),
-        Origin::Made(_) => made(fact.name, source, root)?,
+        Origin::Made => made(fact.name, source, root)?,
     };
     let is_empty = value.as_object().is_some_and(Map::is_empty)
         || value.as_array().is_some_and(Vec::is_empty)
@@ -67,8 +67,10 @@ fn known(fact: &Fact, source: &Source, root: &Path) -> Option<Value> {
 fn made(name: &str, source: &Source, root: &Path) -> Option<Value> {
     let status = || source.text("/proc/self/status").unwrap_or_default();
     let info = || source.text("/proc/cpuinfo").unwrap_or_default();
-    let [vendor, product] = ["sys_vendor", "product_name"]
-        .map(|name| source.text(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default());
+    let firmware = || {
+        let file = |name| source.text(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
+        (file("sys_vendor"), file("product_name"))
+    };
     Some(match name {
         "preemption" => preemption_model(&source.text("/proc/sys/kernel/version")?).into(),
         "preemption_boot" => preemption_boot(&source.text("/proc/cmdline")?).into(),
@@ -80,8 +82,14 @@ fn made(name: &str, source: &Source, root: &Path) -> Option<Value> {
         "governor" => governor(source)?.into(),
         "boost" => boost(source)?.into(),
         "halt_poll_ns" => halt_poll(source)?.into(),
-        "virtualisation" => cpu::hypervisor(source, &info(), &vendor, &product)?.into(),
-        "hardware" => format!("{vendor} {product}").trim().into(),
+        "virtualisation" => {
+            let (vendor, product) = firmware();
+            cpu::hypervisor(source, &info(), &vendor, &product)?.into()
+        }
+        "hardware" => {
+            let (vendor, product) = firmware();
+            format!("{vendor} {product}").trim().into()
+        }
         "mitigations" => mitigations(source),
         "seccomp" => (word_after::<u8>(&status(), "Seccomp:")? > 0).into(),
         "cpu_quota" => match cpu_quota(source, &ControlGroups::read(source))? {
@@ -96,7 +104,7 @@ fn made(name: &str, source: &Source, root: &Path) -> Option<Value> {
         }
         "load_average" => load(&source.text("/proc/loadavg")?)?,
         "pressure" => pressures(source),
-        // The step of the clock is no file.
+        // The step of the clock is in no file; there are no others.
         _ => return None,
     })
 }

@@ -1,6 +1,6 @@
 //! The end of a run: says where its records are and what failed.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::io::{self, IsTerminal};
 
 use anyhow::ensure;
@@ -21,14 +21,16 @@ impl Rounds {
         if signals::received().is_some() {
             return Ok(());
         }
-        let mut has_failed: BTreeMap<Place, bool> = BTreeMap::new();
+        let mut has_failed: HashMap<Place, bool> = HashMap::new();
         for record in &self.records {
             let fails = matches!(record.why(), Some(Why::Failed(_)));
             *has_failed.entry(record.row().place.on(Side::A)).or_insert(true) &= fails;
         }
-        let failed: Vec<String> =
-            has_failed.iter().filter(|(_, fails)| **fails).map(|(place, _)| place.name()).collect();
         let all = has_failed.len();
+        // In the plan's order, each once.
+        let places = self.header.rows.iter().map(|row| row.place.on(Side::A));
+        let failed = places.filter(|place| has_failed.remove(place) == Some(true));
+        let failed: Vec<String> = failed.map(|place| place.name()).collect();
         ensure!(
             failed.is_empty(),
             "{} of {all} cases failed: {}; their records say why",

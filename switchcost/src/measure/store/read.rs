@@ -23,7 +23,7 @@ pub(super) const LONGEST_LINE: u64 = 16 << 20;
 /// No file is longer than this, in bytes, unpacked.
 const LONGEST_FILE: u64 = 1 << 28;
 
-/// No file has more lines; most lines hold one process.
+/// No file has more lines; most lines hold one trial.
 const MOST_LINES: usize = 1_000_000;
 
 /// No results file has more lines that are not records.
@@ -183,9 +183,14 @@ fn take(
                 let said = serde_json::to_value(said).map_err(|e| e.to_string())?;
                 shared.said.insert(row, Arc::new(shortened(said)?));
             }
+            let said = shared.said.get(&row).cloned();
+            let was_held = trial.memory.is_some_and(|memory| memory.held.is_some());
+            if said.is_none() && (trial.samples.is_some() || was_held) {
+                return Err("the description of its program is missing above it".to_owned());
+            }
             // Its times do not depend on its group.
             let group = trial.group.and_then(|group| shared.groups.get(&(trial.run, group)));
-            let (header, said) = (run.clone(), shared.said.get(&row).cloned());
+            let header = run.clone();
             contents.records.push(Record { header, said, group: group.cloned(), trial });
         }
     }
@@ -214,7 +219,13 @@ fn shortened<T: DeserializeOwned>(mut value: Value) -> Result<T, String> {
         match value {
             Value::String(text) => *text = console::paragraph(text),
             Value::Array(values) => values.iter_mut().for_each(shorten),
-            Value::Object(fields) => fields.values_mut().for_each(shorten),
+            // A list of CPUs may be long, and is read as such.
+            Value::Object(fields) => {
+                fields
+                    .iter_mut()
+                    .filter(|(name, _)| *name != "cpus")
+                    .for_each(|(_, value)| shorten(value));
+            }
             _ => {}
         }
     }
@@ -315,6 +326,16 @@ mod tests {
         }
         let read = parse(text.as_bytes()).unwrap().records;
         assert!(read[1].said.is_some() && read[0].said == read[1].said);
+    }
+
+    #[test]
+    fn a_long_list_of_cpus_is_read_whole() {
+        let mut record = testing::record("p", 1, &[10; 9]);
+        let cpus: Vec<u32> = (0..384).step_by(2).collect();
+        let header = Arc::make_mut(&mut record.header);
+        header.rows[0].command.setting.cpus = Some(record::Cpus::List(cpus));
+        let line = serde_json::to_string(&*record.header).unwrap();
+        assert_eq!(parse(line.as_bytes()).unwrap().runs, [record.header]);
     }
 
     #[test]

@@ -209,5 +209,5 @@ fn a_plan_has_an_end() {
     let (columns, rows) = (named(""), named(",program='p',iters=1,warmup=0"));
     let text =
         format!("rounds=1\n{}", section("hop", &format!("column=[{columns}]\nrow=[{rows}]")));
-    assert_refused(&text, "the plan has 250000 cases, but at most 200000 are allowed");
+    assert_refused(&text, "the plan has 250000 cases, but at most 20000 are allowed");
 }

@@ -27,7 +27,8 @@ fn is_of(id: &str, wanted: &SideArg) -> bool {
             id.starts_with("registry+") && order(version) == order(wanted)
         }
         SideArg::Path { .. } => id.starts_with("path+"),
-        _ => id.starts_with("git+"),
+        SideArg::Git { .. } => id.starts_with("git+"),
+        SideArg::Sources | SideArg::Folder(_) | SideArg::Revision(_) => false,
     }
 }
 
@@ -47,7 +48,8 @@ impl Tree {
             SideArg::Version { name, .. }
             | SideArg::Path { name, .. }
             | SideArg::Git { name, .. } => self.with_source(name, side),
-            SideArg::Sources | SideArg::Folder(_) => Ok(self.as_it_is()),
+            SideArg::Sources => Ok(self.as_it_is()),
+            SideArg::Folder(_) => bail!("a folder of programs has no sources"),
         }
     }
 
@@ -156,17 +158,21 @@ impl Tree {
         })
     }
 
-    /// The crates of these names that it is built from, and the commit, in a line. What cargo cannot tell of `side` is
+    /// The crates of these names that it is built from, and its commit, in a line. What cargo cannot tell of `side` is
     /// said.
-    pub(in crate::plan) fn describe(&self, names: &BTreeSet<&str>, side: &str) -> String {
+    pub(in crate::plan) fn describe(
+        &self,
+        names: &BTreeSet<&str>,
+        side: &str,
+        (commit, dirty): &(Option<String>, Option<bool>),
+    ) -> String {
         let tell = |name: &str, why| {
             console::say(format_args!("{side}: its name lacks {name}: {why:#}"));
         };
         let taken = |name: &&str| self.taken(name).map_err(|why| tell(name, why)).ok();
         let crates = names.iter().filter_map(taken);
         let mut parts: Vec<String> = crates.map(|id| id.replace(REGISTRY, "")).collect();
-        let (commit, dirty) = self.revision();
-        let own = revision(commit.as_deref(), dirty);
+        let own = revision(commit.as_deref(), *dirty);
         if parts.is_empty() {
             parts.push(own);
         } else if commit.is_some() {

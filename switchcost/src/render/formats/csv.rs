@@ -23,9 +23,8 @@ pub(super) const FORMAT: Format = Format {
 /// A line: its first cells, and what JSON has of it.
 type Line = (Vec<String>, Value);
 
-// Columns: the names of a line's first cells, then the others and where each is in what JSON has.
-
-/// A line for each row, and for each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per
+/// Columns of figures: the names of a line's first cells, then the others and where each is in what JSON has. There is a
+/// line for each row, and for each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per
 /// second, and counts of the evidence per hop; what is unknown is left empty.
 const FIGURES: (&[&str], &[(&str, &str)]) = (
     &["section", "row", "column", "metric", "x"],

@@ -50,6 +50,8 @@ fn all<'a>(figures: &'a Figures<'a>, answer: Option<&'a Answer>) -> All<'a> {
 /// A figure, and how far it is from its twin.
 pub(super) fn with_noise(figures: &Figures<'_>, figure: &Figure<'_>) -> Value {
     let mut value = json!(figure);
-    value["noise"] = json!(figures.noise(figure));
+    if figure.reading().is_some() {
+        value["noise"] = json!(figures.noise(figure));
+    }
     value
 }

@@ -1,0 +1,61 @@
+//! What a run stores, as soon as it is known.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use record::{Group, Record, Row, Trial};
+
+use super::Rounds;
+
+impl Rounds {
+    /// Stores a trial of a row.
+    pub(super) fn keep(
+        &mut self,
+        row: &Row,
+        mut trial: Trial,
+        group: Option<&Arc<Group>>,
+    ) -> anyhow::Result<()> {
+        self.keep_header()?;
+        self.privacy.trial(&mut trial);
+        let number = self.numbers.get(&row.place).copied();
+        let number =
+            number.with_context(|| format!("{} is no row of this run", row.place.name()))?;
+        // It is written once, as long as the program says the same.
+        let known = self.said.get(&number);
+        trial.description =
+            trial.description.filter(|said| known.is_none_or(|known| **known != *said));
+        if let Some(said) = &trial.description {
+            self.said.insert(number, Arc::new(said.clone()));
+        }
+        (trial.run, trial.row) = (self.header.id, number);
+        trial.group = group.map(|group| group.group);
+        self.store.append(&trial)?;
+        trial.description = None;
+        let (header, said) = (self.header.clone(), self.said.get(&number).cloned());
+        self.records.push(Record { header, said, group: group.cloned(), trial });
+        Ok(())
+    }
+
+    /// Stores a group, before its trials.
+    pub(super) fn keep_group(&mut self, mut group: Group) -> anyhow::Result<Arc<Group>> {
+        self.keep_header()?;
+        (group.run, group.group) = (self.header.id, self.groups);
+        self.groups += 1;
+        self.store.append(&group)?;
+        Ok(Arc::new(group))
+    }
+
+    /// Stores the header, before anything else.
+    fn keep_header(&mut self) -> anyhow::Result<()> {
+        if !self.is_header_kept {
+            self.store.append(&*self.header)?;
+            self.is_header_kept = true;
+        }
+        Ok(())
+    }
+
+    /// Stores that a row is not run, and why, so that the file tells what is missing.
+    pub(super) fn leave_out(&mut self, row: &Row, reason: &str) -> anyhow::Result<()> {
+        self.keep(row, Trial { not_run: Some(reason.to_owned()), ..Trial::begin() }, None)
+    }
+}
