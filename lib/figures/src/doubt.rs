@@ -8,7 +8,7 @@ use super::grade::Grade;
 use super::number::percent;
 
 /// Kinds of doubts, the loudest first. `Contradicted` and the kinds above it void their figures. Among the others, kinds with
-/// words in [`Kind::noise`] come first, by size; the rest are in this order. doubts.rs and conditions.rs say what each
+/// words in `Kind::noise` come first, by size; the rest are in this order. doubts.rs and conditions.rs say what each
 /// kind means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -2,6 +2,7 @@
 
 use record::{Metric, Place, Quantity};
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 use stats::{Estimate, Mode};
 
 use super::basis::CONFIDENCE;
@@ -152,37 +153,25 @@ pub fn ratio(own: &Figure<'_>, other: &Figure<'_>) -> Option<Graded> {
 /// One object, with the place's fields beside those of the outcome.
 impl Serialize for Figure<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Line<'a> {
-            section: &'a str,
-            row: &'a str,
-            column: &'a str,
-            x: Option<u64>,
-            over: Option<String>,
-            metric: &'a Metric,
-            quantity: &'static str,
-            baseline: Option<&'a String>,
-            versus: Option<&'a String>,
-            #[serde(flatten)]
-            outcome: &'a Outcome,
-            grade: Grade,
-            doubts: &'a [Doubt],
-        }
         let (Runs { place, row, .. }, ties) = (&self.runs, self.runs.ties());
-        let line = Line {
-            section: &place.section,
-            row: &place.row,
-            column: &place.column,
-            x: place.x,
-            over: row.swept.as_ref().map(|s| s.flag.trim_start_matches('-').replace('-', "_")),
-            metric: self.metric(),
-            quantity: self.quantity().name(),
-            baseline: ties.and_then(|ties| ties.baseline.as_ref()),
-            versus: ties.and_then(|ties| ties.versus.as_ref()),
-            outcome: &self.outcome,
-            grade: self.grade,
-            doubts: &self.doubts,
-        };
-        line.serialize(serializer)
+        let flag = row.swept.as_ref().map(|swept| swept.flag.trim_start_matches('-'));
+        let mut value = json!(self.outcome);
+        let fields = json!({
+            "section": place.section,
+            "row": place.row,
+            "column": place.column,
+            "x": place.x,
+            "over": flag.map(|flag| flag.replace('-', "_")),
+            "metric": place.metric,
+            "quantity": self.quantity().name(),
+            "baseline": ties.and_then(|ties| ties.baseline.as_ref()),
+            "versus": ties.and_then(|ties| ties.versus.as_ref()),
+            "grade": self.grade,
+            "doubts": self.doubts,
+        });
+        if let (Some(value), Value::Object(fields)) = (value.as_object_mut(), fields) {
+            value.extend(fields);
+        }
+        value.serialize(serializer)
     }
 }

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use contract::message::{Description, MOST_SAMPLES};
+use contract::message::MOST_SAMPLES;
 use contract::units::Span;
 use figures::doubts;
-use figures::evidence::{Evidence, Verdict};
-use record::{
-    Also, Command, Cpus, Effort, Group, Metric, Place, Policy, Record, Row, Run, Setting, Trial,
-};
-use serde::Serialize;
+use figures::evidence::Evidence;
+use record::{Also, Command, Cpus, Effort, Metric, Place, Policy, Record, Row, Setting};
+use serde_json::json;
 
 use crate::measure::begin;
 use crate::measure::turns::{self, Measured, Seat};
@@ -54,17 +52,6 @@ pub(crate) struct Args {
 
 /// Default number of timed iterations.
 const ITERATIONS: u64 = 1000;
-
-/// The report for programs.
-#[derive(Serialize)]
-struct Report<'a> {
-    run: &'a Run,
-    description: Option<&'a Description>,
-    group: Option<&'a Group>,
-    trial: &'a Trial,
-    verdict: Option<Verdict>,
-    notes: Vec<String>,
-}
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.command.split()?;
@@ -172,14 +159,14 @@ fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
 
 fn print(record: &Record, format: TextOrJson) -> anyhow::Result<()> {
     let verdict = Evidence::of(&[record], &Metric::Hop).map(|evidence| evidence.verdict);
-    let notes = doubts::of_process(record).iter().map(ToString::to_string).collect();
-    let report = Report {
-        run: &record.header,
-        description: record.said.as_deref(),
-        group: record.group.as_deref(),
-        trial: &record.trial,
-        verdict,
-        notes,
-    };
+    let notes: Vec<String> = doubts::of_process(record).iter().map(ToString::to_string).collect();
+    let report = json!({
+        "run": *record.header,
+        "description": record.said.as_deref(),
+        "group": record.group.as_deref(),
+        "trial": record.trial,
+        "verdict": verdict,
+        "notes": notes,
+    });
     output::print_as(format, &report, |out| render::stat::text(record, verdict, out))
 }

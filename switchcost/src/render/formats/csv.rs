@@ -20,9 +20,6 @@ pub(super) const FORMAT: Format = Format {
     write,
 };
 
-/// A line: its first cells, and what JSON has of it.
-type Line = (Vec<String>, Value);
-
 /// Columns of figures: the names of a line's first cells, then the others and where each is in what JSON has. There is a
 /// line for each row, and for each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per
 /// second, and counts of the evidence per hop; what is unknown is left empty.
@@ -99,7 +96,7 @@ fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
 
 fn write_lines(
     (names, columns): (&[&str], &[(&str, &str)]),
-    lines: Vec<Line>,
+    lines: Vec<(Vec<String>, Value)>,
     out: &mut Vec<u8>,
 ) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
@@ -114,7 +111,7 @@ fn write_lines(
 
 /// A row of memory has up to three lines: its metric is `memory-user`, `memory-kernel` or, for both together,
 /// `memory`.
-fn of_figures(figures: &Figures<'_>) -> Vec<Line> {
+fn of_figures(figures: &Figures<'_>) -> Vec<(Vec<String>, Value)> {
     let mut lines = Vec::new();
     for figure in figures.iter() {
         let place = figure.place();
@@ -128,13 +125,13 @@ fn of_figures(figures: &Figures<'_>) -> Vec<Line> {
     lines
 }
 
-fn of_fleet(fleet: &Fleet) -> Vec<Line> {
+fn of_fleet(fleet: &Fleet) -> Vec<(Vec<String>, Value)> {
     let line = |(machine, row)| Some((vec![machine], json!(Option::as_ref(row)?)));
     let names = || fleet.machines.iter().map(|machine| machine.name.clone());
     fleet.rows.iter().flat_map(|rows| names().zip(rows).filter_map(line)).collect()
 }
 
-fn of_comparisons(all: &[Comparison]) -> Vec<Line> {
+fn of_comparisons(all: &[Comparison]) -> Vec<(Vec<String>, Value)> {
     let mut lines = Vec::new();
     for row in all.iter().flat_map(|comparison| &comparison.rows) {
         let line = |verdict: &str, values| {
