@@ -25,18 +25,6 @@ pub(super) const TASKS: u64 = 3;
 /// Bytes of a request that are quoted.
 const MOST_QUOTED: usize = 40;
 
-/// Result of a check, with the reason if it did not pass.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "result", content = "reason", rename_all = "lowercase")]
-pub enum Conformity {
-    /// The program does what the contract asks for.
-    Passed,
-    /// It does not.
-    Failed(String),
-    /// The check cannot be made of this program, or here.
-    Skipped(String),
-}
-
 /// Program to be checked.
 #[derive(Clone, Debug)]
 pub struct Candidate {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use contract::message::{Answer, MOST_SAMPLES};
 use nix::sys::signal::Signal;
+use record::Why;
 
-use super::candidate::{Candidate, Conformity};
+use super::candidate::Candidate;
 use super::requests::mean;
 
 /// Length, in ns, of a run during which something happens to the program.
@@ -23,7 +24,7 @@ fn stages(candidate: &Candidate) -> anyhow::Result<[(&'static str, String); 3]> 
 }
 
 /// The end of file is `end`, at any time; a request that it cuts off is not followed.
-pub(super) fn by_end_of_file(candidate: &Candidate) -> anyhow::Result<Conformity> {
+pub(super) fn by_end_of_file(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let cut_off = ("in a request", "run 3".to_owned());
     for (stage, requests) in stages(candidate)?.into_iter().chain([cut_off]) {
         let mut live = candidate.start_small()?;
@@ -33,11 +34,11 @@ pub(super) fn by_end_of_file(candidate: &Candidate) -> anyhow::Result<Conformity
         let has_ended = matches!(last, Some(Ok(Answer::Ended { .. })));
         ensure!(has_ended, "{stage}: its last line must be 'ended': {exit}");
     }
-    Ok(Conformity::Passed)
+    Ok(None)
 }
 
 /// Signals end it after the iteration under way, with status 128 + N.
-pub(super) fn by_signal(candidate: &Candidate) -> anyhow::Result<Conformity> {
+pub(super) fn by_signal(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let stages = stages(candidate)?;
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         for (stage, requests) in &stages {
@@ -49,11 +50,11 @@ pub(super) fn by_signal(candidate: &Candidate) -> anyhow::Result<Conformity> {
             exit.with_context(|| format!("{signal}, {stage}"))?;
         }
     }
-    Ok(Conformity::Passed)
+    Ok(None)
 }
 
 /// A runner that is killed closes both pipes at once; one that stops reading closes one.
-pub(super) fn without_runner(candidate: &Candidate) -> anyhow::Result<Conformity> {
+pub(super) fn without_runner(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     for (stage, requests) in stages(candidate)? {
         let mut live = candidate.start_small()?;
         live.send(&requests)?;
@@ -68,5 +69,5 @@ pub(super) fn without_runner(candidate: &Candidate) -> anyhow::Result<Conformity
         let exit = live.wait().with_context(|| format!("nobody reads its answers, {stage}"))?;
         ensure!(exit.code() != Some(0), "an answer is lost, {stage}: {exit}");
     }
-    Ok(Conformity::Passed)
+    Ok(None)
 }

@@ -1,8 +1,8 @@
 //! Checks a program in any language against docs/CONTRACT.md.
 
-use serde::Serialize;
+use record::Why;
 
-pub use self::candidate::{Candidate, Conformity, Exit, Live};
+pub use self::candidate::{Candidate, Exit, Live};
 use self::candidate::{Late, TASKS};
 
 mod candidate;
@@ -11,7 +11,7 @@ mod refusals;
 mod requests;
 mod rest;
 
-type Check = fn(&Candidate) -> anyhow::Result<Conformity>;
+type Check = fn(&Candidate) -> anyhow::Result<Option<Why>>;
 
 /// All checks by name. The others need a program that answers in the first two.
 const CHECKS: &[(&str, Check)] = &[
@@ -30,13 +30,12 @@ const CHECKS: &[(&str, Check)] = &[
 ];
 
 /// A check and its result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// Name of the check.
     pub check: &'static str,
-    /// Result of the check.
-    #[serde(flatten)]
-    pub result: Conformity,
+    /// Why it did not pass: it failed, or it cannot be made of this program or here.
+    pub why: Option<Why>,
 }
 
 /// Makes the wanted checks, one per step; `tell` gets the name of each check before it is made.
@@ -50,17 +49,17 @@ pub fn check(
     let wanted = CHECKS.iter().enumerate().filter(move |(_, (name, _))| is_wanted(name));
     wanted.map(move |(place, &(name, check))| {
         tell(name);
-        let result = match unanswered {
-            Some(why) => Conformity::Skipped(str::to_owned(why)),
+        let why = match unanswered {
+            Some(why) => Some(Why::LeftOut(str::to_owned(why))),
             None => check(candidate).unwrap_or_else(|e| {
                 if place < 2 && e.is::<Late>() {
                     unanswered = Some("it does not answer");
                 } else if candidate.description(TASKS).is_err() {
                     unanswered = Some("the program does not describe itself");
                 }
-                Conformity::Failed(format!("{e:#}").trim_end().to_owned())
+                Some(Why::Failed(format!("{e:#}").trim_end().to_owned()))
             }),
         };
-        Checked { check: name, result }
+        Checked { check: name, why }
     })
 }

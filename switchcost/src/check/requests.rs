@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use contract::message::{Answer, Claim, MOST_SAMPLES, VERSION};
+use record::Why;
 
-use super::candidate::{Candidate, Conformity, Live, TASKS, shown};
+use super::candidate::{Candidate, Live, TASKS, shown};
 use crate::measure::session::{Ready, Session, difference};
 
 /// `--describe`: the same description each time, of any size, and nothing is built.
-pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Conformity> {
+pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let description = candidate.description(TASKS)?;
     let shown = shown(&description);
     if let Some(what) = difference(&description, &candidate.description(TASKS)?) {
@@ -36,11 +37,11 @@ pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Conformity> {
         few == much,
         "the descriptors, threads or maps per task change with --tasks: {few:?}, {much:?}"
     );
-    Ok(Conformity::Passed)
+    Ok(None)
 }
 
 /// A whole session: `ready`, runs of each pass, `hold`, `end`.
-pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Conformity> {
+pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let described = candidate.description(TASKS)?;
     let begun = Instant::now();
     let mut live = candidate.start_small()?;
@@ -76,7 +77,7 @@ pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Conformity> {
     // It ends by the request, not by the end of file.
     let exit = live.wait()?.expect(0)?;
     ensure!(exit.lines.is_empty(), "a line after the last answer: {exit}");
-    Ok(Conformity::Passed)
+    Ok(None)
 }
 
 /// Mean time of an iteration in ns, as far as ten can tell.
@@ -86,23 +87,23 @@ pub(super) fn mean(live: &mut Live) -> anyhow::Result<u64> {
 }
 
 /// `--warmup 0` leaves no `first_ns`; one `run` may have up to 10,000 samples.
-pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<Conformity> {
+pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let mut live = candidate.start_tasks(1, "--warmup 0 --controlled")?;
     let ready = live.attempt(|session| session.ready(None))?;
     ensure!(ready.first_ns.is_none(), "first_ns without an iteration: {:?}", ready.first_ns);
     let time = Duration::from_nanos(mean(&mut live)?.saturating_mul(MOST_SAMPLES));
     if time > candidate.timeout / 20 {
         let why = format!("{MOST_SAMPLES} iterations would take {time:.0?}");
-        return Ok(Conformity::Skipped(why));
+        return Ok(Some(Why::LeftOut(why)));
     }
     live.run(MOST_SAMPLES, None)?;
     live.run(1, None)?;
     live.finish()?.expect(0)?;
-    Ok(Conformity::Passed)
+    Ok(None)
 }
 
 /// Requests as a pipe delivers them: in pieces, and several at once.
-pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Conformity> {
+pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let mut live = candidate.ready()?;
     live.send("ru")?;
     thread::sleep(Duration::from_millis(20));
@@ -120,18 +121,18 @@ pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Conformity> 
     live.send("d\n")?;
     ensure!(matches!(live.answer()?, Answer::Ended { .. }), "no end");
     live.wait()?.expect(0)?;
-    Ok(Conformity::Passed)
+    Ok(None)
 }
 
 /// Claim about a hop, against what the kernel counts.
-pub(super) fn keeps_its_claim(candidate: &Candidate) -> anyhow::Result<Conformity> {
+pub(super) fn keeps_its_claim(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let description = candidate.description(TASKS)?;
     let Some(hops) = description.hops else {
-        return Ok(Conformity::Skipped("it has no hops".to_owned()));
+        return Ok(Some(Why::LeftOut("it has no hops".to_owned())));
     };
     let mut live = candidate.ready()?;
     let Some(usage) = live.attempt(|session| session.run(100, None))?.usage else {
-        return Ok(Conformity::Skipped("it reports no usage".to_owned()));
+        return Ok(Some(Why::LeftOut("it reports no usage".to_owned())));
     };
     let waits = usage.voluntary_switches;
     let switches = waits + usage.involuntary_switches;
@@ -151,5 +152,5 @@ pub(super) fn keeps_its_claim(candidate: &Candidate) -> anyhow::Result<Conformit
         Claim::UserSwitch => {}
     }
     live.finish()?.expect(0)?;
-    Ok(Conformity::Passed)
+    Ok(None)
 }

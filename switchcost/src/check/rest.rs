@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use observe::usage::cpu_time;
+use record::Why;
 
-use super::candidate::{Candidate, Conformity, until};
+use super::candidate::{Candidate, until};
 
 /// Number of tasks in a hold that counts needs.
 const MANY: u64 = 40;
@@ -16,7 +17,7 @@ const MANY: u64 = 40;
 const WATCHED: Duration = Duration::from_millis(300);
 
 /// While it is held nothing runs; afterwards it goes on.
-pub(super) fn rests(candidate: &Candidate) -> anyhow::Result<Conformity> {
+pub(super) fn rests(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let mut live = candidate.ready()?;
     live.run(3, None)?;
     let pids = live.hold()?;
@@ -31,11 +32,11 @@ pub(super) fn rests(candidate: &Candidate) -> anyhow::Result<Conformity> {
     })?;
     live.run(3, None)?;
     live.finish()?.expect(0)?;
-    Ok(Conformity::Passed)
+    Ok(None)
 }
 
 /// What it says that it needs is enough for what it has, and not much more.
-pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Conformity> {
+pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let needs = candidate.description(MANY)?.needs;
     let mut live = candidate.start_tasks(MANY, "--warmup 2 --controlled")?;
     live.attempt(|session| session.ready(None))?;
@@ -55,7 +56,7 @@ pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Conformity> {
         ensure!(need <= 2 * has + 64, "it has only {has} {name}, but its needs are {need}");
     }
     live.finish()?.expect(0)?;
-    Ok(Conformity::Passed)
+    Ok(None)
 }
 
 /// Number of entries of a process's folder in /proc.

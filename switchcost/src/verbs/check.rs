@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use contract::units::counted;
-use serde_json::json;
+use record::Why;
+use serde_json::{Value, json};
 
-use crate::check::{self, Candidate, Checked, Conformity};
+use crate::check::{self, Candidate, Checked};
 use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
@@ -37,14 +38,17 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let _lock = lock::acquire();
     let checks = args.checks(&candidate)?;
     let count = checks.len();
-    let passed = checks.iter().filter(|c| c.result == Conformity::Passed).count();
-    let failed = checks.iter().filter(|c| matches!(c.result, Conformity::Failed(_))).count();
+    let passed = checks.iter().filter(|c| c.why.is_none()).count();
+    let failed = checks.iter().filter(|c| matches!(c.why, Some(Why::Failed(_)))).count();
     let skipped = count - passed - failed;
     print(&match args.format {
         TextOrJson::Text => format!("{passed} passed, {failed} failed, {skipped} skipped"),
         TextOrJson::Json => {
-            let counts = json!({"program": program, "passed": passed, "failed": failed, "skipped": skipped, "checks": checks});
-            counts.to_string()
+            let checks: Vec<Value> = checks.iter().map(object).collect();
+            let report = json!({
+                "program": program, "passed": passed, "failed": failed, "skipped": skipped, "checks": checks,
+            });
+            report.to_string()
         }
     })?;
     ensure!(failed == 0, "{program}: {failed} of {count} checks failed");
@@ -89,13 +93,27 @@ impl Args {
 }
 
 /// A check in a line. A failure quotes what the program printed.
-fn line(Checked { check, result }: &Checked) -> String {
-    let text = match result {
-        Conformity::Passed => format!("passed   {check}"),
-        Conformity::Failed(why) => format!("failed   {check}: {why}"),
-        Conformity::Skipped(why) => format!("skipped  {check}: {why}"),
-    };
-    shortened(&text)
+fn line(Checked { check, why }: &Checked) -> String {
+    let reason = why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+    shortened(&format!("{:<8} {check}{reason}", word(why.as_ref())))
+}
+
+/// What came of a check, in a word.
+fn word(why: Option<&Why>) -> &'static str {
+    match why {
+        None => "passed",
+        Some(Why::Failed(_)) => "failed",
+        Some(Why::LeftOut(_)) => "skipped",
+    }
+}
+
+/// A check as a program reads it.
+fn object(Checked { check, why }: &Checked) -> Value {
+    let mut object = json!({"check": check, "result": word(why.as_ref())});
+    if let Some(why) = why {
+        object["reason"] = why.to_string().into();
+    }
+    object
 }
 
 fn print(text: &str) -> anyhow::Result<()> {

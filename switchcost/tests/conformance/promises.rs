@@ -13,7 +13,8 @@ use contract::message::{Answer, Description, Needs};
 use nix::sys::signal::Signal::{SIGINT, SIGKILL, SIGTERM};
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
-use switchcost::check::{Candidate, Checked, Conformity, check};
+use record::Why;
+use switchcost::check::{Candidate, Checked, check};
 use switchcost::measure::session::Session;
 
 use crate::support::process::{Outcome, Run};
@@ -59,12 +60,12 @@ impl Program {
 
     /// Makes some of the checks of `switchcost check`.
     pub(super) fn follows_the_contract(&self, is_wanted: impl Fn(&str) -> bool) {
-        for Checked { check, result } in check(&self.candidate(), is_wanted, |_| {}) {
+        for Checked { check, why } in check(&self.candidate(), is_wanted, |_| {}) {
             let name = format!("{} {}: {check}", self.path.display(), self.flags);
-            match result {
-                Conformity::Passed => {}
-                Conformity::Failed(why) => panic!("{name}: {why}"),
-                Conformity::Skipped(why) => skip(&format!("{name}: {why}")),
+            match why {
+                None => {}
+                Some(Why::Failed(why)) => panic!("{name}: {why}"),
+                Some(Why::LeftOut(why)) => skip(&format!("{name}: {why}")),
             }
         }
     }

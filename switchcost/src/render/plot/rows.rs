@@ -1,8 +1,8 @@
 //! Plots with a row for each case: its name, its figure and its marks on one common axis.
 
-use figures::Reading;
 use figures::grade::{Grade, Graded};
 use figures::number::{number, short, thousands};
+use figures::{Figure, Reading};
 use maud::html;
 use record::Quantity;
 
@@ -156,90 +156,79 @@ impl Dots {
     }
 }
 
-/// A case of a strip: its place among the columns with figures, and its figure.
-struct Case<'a> {
-    name: String,
-    series: usize,
-    grade: Grade,
-    reading: &'a Reading,
+/// Ends of the interval of a figure; `None` if no mean describes its trials.
+fn ends(reading: &Reading) -> Option<[f64; 2]> {
+    let interval = reading.mean.interval.filter(|_| reading.modes.is_none());
+    interval.map(|interval| [interval.low, interval.high])
 }
 
-impl Case<'_> {
-    /// Ends of its interval; `None` if no mean describes its processes.
-    fn bounds(&self) -> Option<[f64; 2]> {
-        let interval = self.reading.mean.interval.filter(|_| self.reading.modes.is_none());
-        interval.map(|interval| [interval.low, interval.high])
+/// Draws the trials of a figure around a height, its interval and its mean.
+fn draw(figure: &Figure<'_>, series: usize, plot: &mut Plot, place: impl Fn(f64) -> f64, y: u32) {
+    let Some(reading) = figure.reading() else { return };
+    let Reading { means, modes, mean, .. } = reading;
+    // In their order in time, the first one on top: drift is a slope.
+    let step = f64::from(SPREAD) / means.len().saturating_sub(1).max(1) as f64;
+    for (index, mean) in means.iter().enumerate() {
+        let y = y - SPREAD / 2 + (index as f64 * step) as u32;
+        plot.mark((place(*mean), y), series, figure.grade);
     }
-
-    /// Draws its processes around a height, its interval and its mean.
-    fn draw(&self, plot: &mut Plot, place: impl Fn(f64) -> f64, y: u32) {
-        let Reading { means, modes, mean, .. } = self.reading;
-        // In their order in time, the first one on top: drift is a slope.
-        let step = f64::from(SPREAD) / means.len().saturating_sub(1).max(1) as f64;
-        for (index, mean) in means.iter().enumerate() {
-            let y = y - SPREAD / 2 + (index as f64 * step) as u32;
-            plot.mark((place(*mean), y), self.series, self.grade);
-        }
-        if let Some(bounds) = self.bounds() {
-            plot.interval(bounds.map(&place), y, 6);
-        }
-        let centres =
-            modes.map_or(vec![mean.value], |modes| modes.map(|mode| mode.centre).to_vec());
-        for centre in centres {
-            plot.line((place(centre), y - 11), (place(centre), y + 11), "bar");
-        }
+    if let Some(ends) = ends(reading) {
+        plot.interval(ends.map(&place), y, 6);
+    }
+    let centres = modes.map_or(vec![mean.value], |modes| modes.map(|mode| mode.centre).to_vec());
+    for centre in centres {
+        plot.line((place(centre), y - 11), (place(centre), y + 11), "bar");
     }
 }
 
-/// Columns of a table that have figures, and all cases, the greatest mean first.
-fn cases<'a>(table: &Table<'a>) -> (Vec<&'a str>, Vec<Case<'a>>) {
-    let (mut columns, mut cases) = (Vec::new(), Vec::new());
+/// Columns of a table that have figures, and all figures with the number of their column, the greatest mean first.
+fn strips<'a>(table: &Table<'a>) -> (Vec<&'a str>, Vec<(usize, &'a Figure<'a>)>) {
+    let (mut columns, mut strips) = (Vec::new(), Vec::new());
     for (column, (name, metric)) in table.columns.iter().enumerate() {
         let figures = table.rows.iter().filter_map(|row| row.cells[column]);
-        let measured = figures.filter_map(|figure| Some((figure, figure.reading()?)));
+        let measured = figures.filter(|figure| figure.reading().is_some());
+        let before = strips.len();
         let series = columns.len();
-        let found = measured.filter(|_| *metric == table.metric).map(|(figure, reading)| Case {
-            name: figure.place().name(),
-            series,
-            grade: figure.grade,
-            reading,
-        });
-        let before = cases.len();
-        cases.extend(found);
-        if cases.len() > before {
+        strips.extend(measured.filter(|_| *metric == table.metric).map(|figure| (series, figure)));
+        if strips.len() > before {
             columns.push(*name);
         }
     }
-    cases.sort_by(|a, b| b.reading.mean.value.total_cmp(&a.reading.mean.value));
-    (columns, cases)
+    strips.sort_by(|(_, a), (_, b)| mean(b).total_cmp(&mean(a)));
+    (columns, strips)
+}
+
+/// Mean of a figure that was measured.
+fn mean(figure: &Figure<'_>) -> f64 {
+    figure.reading().map_or(f64::NAN, |reading| reading.mean.value)
 }
 
 /// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables, and for those with more
 /// columns than a plot can show.
 pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
-    let (columns, cases) = cases(table);
-    let least = cases.last().filter(|_| columns.len() <= MOST_SERIES)?;
+    let (columns, strips) = strips(table);
+    let (_, least) = strips.last().filter(|_| columns.len() <= MOST_SERIES)?;
     let mut plot = Plot::new(table.title, STRIP);
     if columns.len() > 1 {
         plot.legend(columns.into_iter());
     }
     let quantity = table.metric.quantity();
-    let extent = cases.iter().flat_map(|case| {
-        case.reading.means.iter().copied().chain(case.bounds().into_iter().flatten())
+    let readings = strips.iter().filter_map(|(_, figure)| figure.reading());
+    let extent = readings.flat_map(|reading| {
+        reading.means.iter().copied().chain(ends(reading).into_iter().flatten())
     });
     let axis = Axis::spanning(extent, quantity);
     let place = |value: f64| 0.015 + 0.97 * axis.place(value);
     let top = plot.height;
-    let least_mean = least.reading.mean.value;
-    for case in &cases {
-        let mean = case.reading.mean.value;
-        let figure = if least_mean > 0.0 && cases.len() > 1 {
-            multiple(case.grade.max(least.grade), mean / least_mean)
+    let least_mean = mean(least);
+    for (series, figure) in &strips {
+        let text = if least_mean > 0.0 && strips.len() > 1 {
+            multiple(figure.grade.max(least.grade), mean(figure) / least_mean)
         } else {
-            case.grade.mark(&quantity.show(mean))
+            figure.grade.mark(&quantity.show(mean(figure)))
         };
-        let y = plot.row(&case.name, &figure);
-        case.draw(&mut plot, place, y);
+        let y = plot.row(&figure.place().name(), &text);
+        draw(figure, *series, &mut plot, place, y);
     }
     plot.foot(&axis, place, top, &table.label());
     Some(plot)
