@@ -29,21 +29,13 @@ const CHECKS: &[(&str, Check)] = &[
     ("refuses bad flags", refusals::flags),
 ];
 
-/// A check and its result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checked {
-    /// Name of the check.
-    pub check: &'static str,
-    /// Why it did not pass: it failed, or it cannot be made of this program or here.
-    pub why: Option<Why>,
-}
-
-/// Makes the wanted checks, one per step; `tell` gets the name of each check before it is made.
+/// Makes the wanted checks, one per step: its name, and why it did not pass, if it failed or cannot be made of this program
+/// or here. `tell` gets the name of each check before it is made.
 pub fn check(
     candidate: &Candidate,
     is_wanted: impl Fn(&str) -> bool,
     tell: impl Fn(&str),
-) -> impl Iterator<Item = Checked> {
+) -> impl Iterator<Item = (&'static str, Option<Why>)> {
     // The others would fail for this reason, and each after as long a wait.
     let mut unanswered = None;
     let wanted = CHECKS.iter().enumerate().filter(move |(_, (name, _))| is_wanted(name));
@@ -60,6 +52,6 @@ pub fn check(
                 Some(Why::Failed(format!("{e:#}").trim_end().to_owned()))
             }),
         };
-        Checked { check: name, why }
+        (name, why)
     })
 }

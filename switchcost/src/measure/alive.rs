@@ -1,7 +1,5 @@
 //! A program that answers requests: what is known of it, and what it is asked besides its slices.
 
-use std::time::{Duration, Instant};
-
 use contract::message::{Distribution, Extra, MOST_SAMPLES, Usage};
 use observe::{counters, memory, usage};
 use record::{Counters, Memory, Metric, Row, Trial, distribution};
@@ -34,17 +32,6 @@ pub(super) struct Alive {
     pub(super) slices: u32,
     /// Usage and moves of all threads before the first slice, as far as they can be read.
     before: (Option<usage::Totals>, Option<usage::Moves>),
-}
-
-/// A slice that a program has run.
-pub(super) struct Done {
-    pub(super) ran: Ran,
-    /// Iterations that it was asked for.
-    pub(super) wanted: u64,
-    /// Time of the request, settling and the answer included.
-    pub(super) took: Duration,
-    /// CPU time meanwhile, in ns.
-    pub(super) used: Option<u64>,
 }
 
 impl Alive {
@@ -106,14 +93,12 @@ impl Alive {
         Ok(())
     }
 
-    /// Runs a slice of the iterations that are left.
-    pub(super) fn run(&mut self, left: u64) -> anyhow::Result<Done> {
-        let wanted = self.size.min(left).max(1);
-        let (time, clock) = (self.cpu_time(), Instant::now());
-        let ran = self.session.run(wanted, None)?;
-        let took = clock.elapsed();
+    /// Runs a slice of the iterations that are left; also the CPU time meanwhile, in ns.
+    pub(super) fn run(&mut self, left: u64) -> anyhow::Result<(Ran, Option<u64>)> {
+        let time = self.cpu_time();
+        let ran = self.session.run(self.size.min(left).max(1), None)?;
         let used = self.cpu_time().zip(time).map(|(now, then)| now.saturating_sub(then));
-        Ok(Done { ran, wanted, took, used })
+        Ok((ran, used))
     }
 
     fn cpu_time(&self) -> Option<u64> {

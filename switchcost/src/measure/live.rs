@@ -125,17 +125,16 @@ impl<'a> Live<'a> {
         watch: &mut Watch,
     ) -> Option<Look> {
         let left = self.seat.row.effort.iters.saturating_sub(self.samples.len() as u64);
-        let done = self.attempt(|alive, _| alive.run(left))?;
-        self.asked += done.took;
-        let ran = done.ran;
+        let (ran, used) = self.attempt(|alive, _| alive.run(left))?;
+        self.asked += ran.took;
         // Fewer, or none, if it was asked to end.
-        self.trial.partial |= (ran.samples.len() as u64) < done.wanted;
+        self.trial.partial |= (ran.samples.len() as u64) < ran.wanted;
         if ran.samples.is_empty() {
             return None;
         }
         let after = watch.look(probed, self.cpus.len() > 1);
         let at = (place, self.trial.slices.len());
-        let (slice, interrupts) = watch.slice(turn, (&before, &after), &self.cpus, done.used, at);
+        let (slice, interrupts) = watch.slice(turn, (&before, &after), &self.cpus, used, at);
         self.trial.slices.push(Slice {
             iterations: ran.samples.len() as u64,
             total: ran.samples.iter().sum(),

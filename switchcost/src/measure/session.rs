@@ -72,6 +72,10 @@ pub struct Ready {
 /// Answer to a request for iterations.
 #[derive(Debug)]
 pub struct Ran {
+    /// Iterations that it was asked for.
+    pub wanted: u64,
+    /// Time of the request, settling and the answer included.
+    pub took: Duration,
     /// Timed iterations in order, in ns.
     pub samples: Vec<u64>,
     /// Usage of the process meanwhile, if it counts its own.
@@ -137,7 +141,7 @@ impl Session {
         if count > iterations || count < iterations && signals::received().is_none() {
             bail!("it answered `run {iterations}` with {count} samples");
         }
-        let ran = Ran { samples, usage, extra };
+        let ran = Ran { wanted: iterations, took, samples, usage, extra };
         if let Some(what) = self.impossible(&ran, took + IMPOSSIBLE) {
             bail!("{CANNOT_BE}: it answered `run {iterations}` within {took:.0?} with {what}");
         }

@@ -8,7 +8,7 @@ use contract::units::counted;
 use record::Why;
 use serde_json::{Value, json};
 
-use crate::check::{self, Candidate, Checked};
+use crate::check::{self, Candidate};
 use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
@@ -38,8 +38,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let _lock = lock::acquire();
     let checks = args.checks(&candidate)?;
     let count = checks.len();
-    let passed = checks.iter().filter(|c| c.why.is_none()).count();
-    let failed = checks.iter().filter(|c| matches!(c.why, Some(Why::Failed(_)))).count();
+    let passed = checks.iter().filter(|(_, why)| why.is_none()).count();
+    let failed = checks.iter().filter(|(_, why)| matches!(why, Some(Why::Failed(_)))).count();
     let skipped = count - passed - failed;
     print(&match args.format {
         TextOrJson::Text => format!("{passed} passed, {failed} failed, {skipped} skipped"),
@@ -57,7 +57,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 impl Args {
     /// Makes the checks, and prints each of them.
-    fn checks(&self, candidate: &Candidate) -> anyhow::Result<Vec<Checked>> {
+    fn checks(&self, candidate: &Candidate) -> anyhow::Result<Vec<(&'static str, Option<Why>)>> {
         let mut checks = Vec::new();
         let tell = |name: &str| progress::draw(&format!("check '{name}'"));
         for checked in check::check(candidate, |_| true, tell) {
@@ -93,7 +93,7 @@ impl Args {
 }
 
 /// A check in a line. A failure quotes what the program printed.
-fn line(Checked { check, why }: &Checked) -> String {
+fn line((check, why): &(&str, Option<Why>)) -> String {
     let reason = why.as_ref().map_or(String::new(), |why| format!(": {why}"));
     shortened(&format!("{:<8} {check}{reason}", word(why.as_ref())))
 }
@@ -108,7 +108,7 @@ fn word(why: Option<&Why>) -> &'static str {
 }
 
 /// A check as a program reads it.
-fn object(Checked { check, why }: &Checked) -> Value {
+fn object((check, why): &(&str, Option<Why>)) -> Value {
     let mut object = json!({"check": check, "result": word(why.as_ref())});
     if let Some(why) = why {
         object["reason"] = why.to_string().into();

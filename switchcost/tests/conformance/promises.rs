@@ -14,7 +14,7 @@ use nix::sys::signal::Signal::{SIGINT, SIGKILL, SIGTERM};
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use record::Why;
-use switchcost::check::{Candidate, Checked, check};
+use switchcost::check::{Candidate, check};
 use switchcost::measure::session::Session;
 
 use crate::support::process::{Outcome, Run};
@@ -60,7 +60,7 @@ impl Program {
 
     /// Makes some of the checks of `switchcost check`.
     pub(super) fn follows_the_contract(&self, is_wanted: impl Fn(&str) -> bool) {
-        for Checked { check, why } in check(&self.candidate(), is_wanted, |_| {}) {
+        for (check, why) in check(&self.candidate(), is_wanted, |_| {}) {
             let name = format!("{} {}: {check}", self.path.display(), self.flags);
             match why {
                 None => {}

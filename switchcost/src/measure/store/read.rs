@@ -38,6 +38,12 @@ pub struct Contents {
     pub records: Vec<Record>,
     /// Lines that are not records: their number, from 1, and what is wrong.
     pub faults: Vec<(usize, String)>,
+    /// What the program of each row said last, by the run and the row.
+    said: HashMap<(u64, u32), Arc<Description>>,
+    /// Groups by their run and number.
+    groups: HashMap<(u64, u32), Arc<Group>>,
+    /// True if a run of another schema was reported; its lines are skipped.
+    has_others: bool,
 }
 
 /// What a gzip file begins with (RFC 1952, 2.3.1).
@@ -79,7 +85,7 @@ fn unpacked(mut file: impl BufRead) -> io::Result<Contents> {
 /// # Errors
 /// When they cannot be read, or are none of a results file.
 pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
-    let (mut contents, mut shared) = (Contents::default(), Shared::default());
+    let mut contents = Contents::default();
     let mut line = Vec::new();
     let mut bytes = 0;
     for number in 1.. {
@@ -105,7 +111,7 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        if let Err(fault) = take(line.trim_ascii(), is_whole, &mut contents, &mut shared) {
+        if let Err(fault) = take(line.trim_ascii(), is_whole, &mut contents) {
             // It may quote the line.
             contents.faults.push((number, console::shortened(&fault)));
         }
@@ -132,43 +138,29 @@ fn excess(
     })
 }
 
-/// What trials share, by the numbers of their run and of the row or the group.
-#[derive(Default)]
-struct Shared {
-    said: HashMap<(u64, u32), Arc<Description>>,
-    groups: HashMap<(u64, u32), Arc<Group>>,
-    /// True if a run of another schema was reported; its lines are skipped.
-    has_others: bool,
-}
-
 /// Takes a line, or says what is wrong with it.
-fn take(
-    line: &[u8],
-    is_whole: bool,
-    contents: &mut Contents,
-    shared: &mut Shared,
-) -> Result<(), String> {
+fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), String> {
     let head: Head = parsed(line, is_whole)?;
     let kind: Option<Kind> = head.kind.and_then(|kind| serde_json::from_value(kind).ok());
     if let Some(other) = head.schema.filter(|&schema| schema != SCHEMA) {
-        let is_told = shared.has_others && kind != Some(Kind::Run);
-        shared.has_others = true;
+        let is_told = contents.has_others && kind != Some(Kind::Run);
+        contents.has_others = true;
         return if is_told { Ok(()) } else { Err(another_schema(other)) };
     }
     let Some(kind) = kind else {
         // Other schemas have other kinds of lines.
         let what = "it is not a record: name the file that a run wrote by --out";
-        return if shared.has_others { Ok(()) } else { Err(what.to_owned()) };
+        return if contents.has_others { Ok(()) } else { Err(what.to_owned()) };
     };
     let run = contents.runs.iter().rfind(|run| Some(run.id) == head.run);
     match (kind, run) {
         (Kind::Run, _) => contents.runs.push(Arc::new(shortened(parsed(line, true)?)?)),
         // Lines below a header of a later schema need not have one of their own.
-        (_, None) if shared.has_others => {}
+        (_, None) if contents.has_others => {}
         (_, None) => return Err("the header of its run is missing above it".to_owned()),
         (Kind::Group, Some(_)) => {
             let group: Group = parsed(line, is_whole)?;
-            shared.groups.insert((group.run, group.group), Arc::new(group));
+            contents.groups.insert((group.run, group.group), Arc::new(group));
         }
         (Kind::Trial, Some(run)) => {
             let mut trial: Trial = parsed(line, is_whole)?;
@@ -181,15 +173,15 @@ fn take(
             let row = (trial.run, trial.row);
             if let Some(said) = trial.description.take() {
                 let said = serde_json::to_value(said).map_err(|e| e.to_string())?;
-                shared.said.insert(row, Arc::new(shortened(said)?));
+                contents.said.insert(row, Arc::new(shortened(said)?));
             }
-            let said = shared.said.get(&row).cloned();
+            let said = contents.said.get(&row).cloned();
             let was_held = trial.memory.is_some_and(|memory| memory.held.is_some());
             if said.is_none() && (trial.samples.is_some() || was_held) {
                 return Err("the description of its program is missing above it".to_owned());
             }
             // Its times do not depend on its group.
-            let group = trial.group.and_then(|group| shared.groups.get(&(trial.run, group)));
+            let group = trial.group.and_then(|group| contents.groups.get(&(trial.run, group)));
             let header = run.clone();
             contents.records.push(Record { header, said, group: group.cloned(), trial });
         }

@@ -3,27 +3,15 @@
 use std::io::{self, Write};
 
 use figures::conditions::all_doubts;
-use figures::doubt::Doubt;
 use figures::{Figure, Figures};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::render::format::{Format, Found};
 use crate::views::answer::Answer;
-use crate::views::tables::{Curve, Tables};
+use crate::views::tables::Tables;
 
 pub(super) const FORMAT: Format =
     Format { name: "json", about: "for programs: the estimates, unrounded", write };
-
-/// Everything that records say.
-#[derive(Serialize)]
-struct All<'a> {
-    records: usize,
-    doubts: Vec<Doubt>,
-    figures: Vec<Value>,
-    curves: Vec<Curve<'a>>,
-    answer: Option<&'a Answer>,
-}
 
 fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     match found {
@@ -37,14 +25,16 @@ fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     writeln!(out)
 }
 
-fn all<'a>(figures: &'a Figures<'a>, answer: Option<&'a Answer>) -> All<'a> {
-    All {
-        records: figures.records.len(),
-        doubts: all_doubts(figures),
-        figures: figures.iter().map(|figure| with_noise(figures, figure)).collect(),
-        curves: Tables::of(figures).curves,
-        answer,
-    }
+/// Everything that records say.
+fn all(figures: &Figures<'_>, answer: Option<&Answer>) -> Value {
+    let each: Vec<Value> = figures.iter().map(|figure| with_noise(figures, figure)).collect();
+    json!({
+        "records": figures.records.len(),
+        "doubts": all_doubts(figures),
+        "figures": each,
+        "curves": Tables::of(figures).curves,
+        "answer": answer,
+    })
 }
 
 /// A figure, and how far it is from its twin.
