@@ -226,7 +226,7 @@ impl Row {
 
     /// True if its section, row, column, both together or its name in the answer contains `text`, case-insensitively.
     pub fn matches(&self, text: &str) -> bool {
-        let answer = self.ties.answer.as_ref().map(|name| format!("{name}, {}", self.place.column));
+        let answer = self.ties.answer.as_ref().map(|name| self.place.named(name));
         let names = [Some(self.place.section.clone()), Some(self.place.name()), answer];
         let text = text.to_lowercase();
         names.iter().flatten().any(|name| name.to_lowercase().contains(&text))

@@ -86,7 +86,8 @@ impl Privacy {
         // Between quotes, a path may hold blanks.
         for text in setting.env.values_mut().chain(&mut setting.wrap) {
             let hidden = self.hidden(&format!("'{text}'"));
-            *text = hidden.trim_start_matches('\'').trim_end_matches('\'').to_owned();
+            let inner = hidden.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+            *text = inner.map_or(hidden.clone(), str::to_owned);
         }
     }
 

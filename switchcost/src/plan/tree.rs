@@ -28,8 +28,6 @@ pub(crate) const BIN: &str = "{bin}";
 
 mod sources;
 
-pub(super) use sources::revision;
-
 /// A cargo workspace, and where its executables are built.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
@@ -254,6 +252,14 @@ impl Tree {
             .map(drop)
             .map_err(|why| format!("it cannot be built: {}: {why}", shell_line(&words)))
     }
+}
+
+/// Commit of sources, and whether they were changed since.
+pub(super) fn revision(commit: Option<&str>, dirty: Option<bool>) -> String {
+    let since = if dirty == Some(true) { ", changed since" } else { "" };
+    commit.map_or("sources of an unknown revision".to_owned(), |commit| {
+        format!("commit {}{since}", commit.get(..12).unwrap_or(commit))
+    })
 }
 
 /// Makes folders to build in, and checks that nobody else may put sources or what was built there.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
-use super::{Tree, ensure_own, output};
+use super::{Tree, ensure_own, output, revision};
 use crate::plan::side::SideArg;
 use crate::system::console;
 
@@ -30,14 +30,6 @@ fn is_of(id: &str, wanted: &SideArg) -> bool {
         SideArg::Git { .. } => id.starts_with("git+"),
         SideArg::Sources | SideArg::Folder(_) | SideArg::Revision(_) => false,
     }
-}
-
-/// Commit of sources, and whether they were changed since.
-pub(crate) fn revision(commit: Option<&str>, dirty: Option<bool>) -> String {
-    let since = if dirty == Some(true) { ", changed since" } else { "" };
-    commit.map_or("sources of an unknown revision".to_owned(), |commit| {
-        format!("commit {}{since}", commit.get(..12).unwrap_or(commit))
-    })
 }
 
 impl Tree {

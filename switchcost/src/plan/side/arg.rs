@@ -1,0 +1,168 @@
+//! A side of a duel as it is written on a command line.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::system::console::is_command;
+
+/// A side as it is written on a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SideArg {
+    /// `.`: the sources that the runner was built from, or the programs beside it.
+    Sources,
+    /// A folder with programs.
+    Folder(PathBuf),
+    /// `git:REV`.
+    Revision(String),
+    /// `CRATE@VERSION`: an exact version of the registry.
+    Version {
+        /// Name of the crate.
+        name: String,
+        /// Its version.
+        version: String,
+    },
+    /// `CRATE@path:FOLDER`.
+    Path {
+        /// Name of the crate.
+        name: String,
+        /// Folder that holds it, as typed.
+        typed: String,
+        /// The same, absolute.
+        folder: PathBuf,
+    },
+    /// `CRATE@git:URL#REV`.
+    Git {
+        /// Name of the crate.
+        name: String,
+        /// A repository.
+        url: String,
+        /// Commit, branch or tag.
+        revision: String,
+    },
+}
+
+impl FromStr for SideArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains(is_command) {
+            return Err("a side must not have control characters".to_owned());
+        }
+        if text == "." {
+            return Ok(SideArg::Sources);
+        }
+        if let Some(revision) = text.strip_prefix("git:") {
+            if revision.is_empty() || revision.starts_with('-') {
+                return Err("git: needs a revision: write one such as git:main".to_owned());
+            }
+            return Ok(SideArg::Revision(revision.to_owned()));
+        }
+        if Path::new(text).is_dir() {
+            return Ok(SideArg::Folder(text.into()));
+        }
+        let (name, source) = text.split_once('@').filter(|(name, _)| is_word(name, "-_")).ok_or(
+            "there is no such folder: write a folder with built programs, . (these sources), git:REV, or \
+             CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV",
+        )?;
+        SideArg::of_crate(name, source)
+    }
+}
+
+impl SideArg {
+    /// Reads what follows the `@`.
+    fn of_crate(name: &str, text: &str) -> Result<Self, String> {
+        let name = name.to_owned();
+        if let Some(folder) = text.strip_prefix("path:") {
+            let path = std::path::absolute(folder).map_err(|e| format!("{folder}: {e}"))?;
+            return if path.join("Cargo.toml").is_file() {
+                Ok(SideArg::Path { name, typed: folder.to_owned(), folder: path })
+            } else {
+                Err(format!("{folder} has no Cargo.toml: name the folder of the crate"))
+            };
+        }
+        let is_plain = |text: &str| {
+            let is_odd = |c: char| c.is_whitespace() || "'\"\\".contains(c);
+            !text.is_empty() && !text.starts_with('-') && !text.contains(is_odd)
+        };
+        match text.strip_prefix("git:").map(|rest| rest.split_once('#').unwrap_or_default()) {
+            None if is_word(text, ".+-") && text.starts_with(|c: char| c.is_ascii_digit()) => {
+                Ok(SideArg::Version { name, version: text.to_owned() })
+            }
+            Some((url, revision))
+                if url.contains("://") && is_plain(url) && is_plain(revision) =>
+            {
+                let [url, revision] = [url, revision].map(str::to_owned);
+                Ok(SideArg::Git { name, url, revision })
+            }
+            _ => Err("write CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV, where REV may be \
+                      a branch; the URL of a folder is file:///FOLDER"
+                .to_owned()),
+        }
+    }
+
+    /// Name of the crate that it replaces.
+    pub(super) fn replaced(&self) -> Option<&str> {
+        match self {
+            SideArg::Version { name, .. }
+            | SideArg::Path { name, .. }
+            | SideArg::Git { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for SideArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SideArg::Sources => f.write_str("."),
+            SideArg::Folder(folder) => folder.display().fmt(f),
+            SideArg::Revision(revision) => write!(f, "git:{revision}"),
+            SideArg::Version { name, version } => write!(f, "{name}@{version}"),
+            SideArg::Path { name, typed, .. } => write!(f, "{name}@path:{typed}"),
+            SideArg::Git { name, url, revision } => write!(f, "{name}@git:{url}#{revision}"),
+        }
+    }
+}
+
+/// True for ASCII letters, digits and the characters of `more`, the first one no other.
+fn is_word(text: &str, more: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_read_as_they_print() {
+        let own = concat!("stats@path:", env!("CARGO_MANIFEST_DIR"));
+        let git = "tokio@git:https://github.com/tokio-rs/tokio#main";
+        for text in
+            [".", "git:main", "git:HEAD~2", "tokio@1.50.0", "a_b-c@1.0.0-rc.1", "/", own, git]
+        {
+            assert_eq!(text.parse::<SideArg>().unwrap().to_string(), text);
+        }
+        for (text, words) in [
+            ("a@path:/", "has no Cargo.toml"),
+            ("a@git:", "CRATE@VERSION"),
+            ("a@git:file:///x", "CRATE@VERSION"),
+            ("a@git:file:///x#-y", "CRATE@VERSION"),
+            ("a@git:file:///x y#z", "CRATE@VERSION"),
+            ("tokio@git:/tmp/tk#x", "file:///FOLDER"),
+            ("tokio@master", "tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV"),
+            ("tokio@", "CRATE@VERSION"),
+            ("a@-1", "CRATE@VERSION"),
+            ("", "no such folder"),
+            ("tokio", "no such folder"),
+            ("-x@1", "no such folder"),
+            ("@1", "no such folder"),
+            ("git:", "git:main"),
+            ("git:--all", "git:main"),
+        ] {
+            let why = text.parse::<SideArg>().unwrap_err();
+            assert!(why.contains(words), "{text}: {why}");
+        }
+    }
+}
