@@ -5,7 +5,7 @@
 
 use anyhow::{Context, bail};
 use contract::units::Quantity;
-use figures::grade::{Grade, Graded};
+use figures::grade::Grade;
 use figures::value::Value;
 use stats::{Estimate, Interval};
 use switchcost::render::plot::{Scatter, Series};
@@ -57,7 +57,7 @@ struct Cell {
     /// Sleepers in a slot.
     x: f64,
     /// Its time, in ns.
-    y: Graded,
+    y: Value,
 }
 
 /// The law for one kind of wake-up and one number of sleepers.
@@ -122,7 +122,7 @@ impl Law<'_> {
         let mut series = Vec::new();
         for sleepers in SLEEPERS {
             let fit = self.fit("thread", sleepers)?;
-            let points = fit.cells.iter().map(|cell| (cell.x, cell.y)).collect();
+            let points = fit.cells.iter().map(|cell| (cell.x, cell.y.clone())).collect();
             let xs: Vec<f64> = fit.cells.iter().map(|cell| cell.x).collect();
             let ends = stats::quantile(&xs, 0.0).zip(stats::quantile(&xs, 1.0));
             let (first, last) = ends.context("no cells")?;
@@ -165,14 +165,14 @@ impl Law<'_> {
         let cell = |table: &'static str| {
             let value = self.value(&format!("{section} / {table} / {sleepers}"))?;
             let x = number(sleepers)? / self.slots(table)?;
-            Ok(Cell { table, x, y: Graded { estimate: value.estimate, grade: value.grade } })
+            Ok(Cell { table, x, y: value })
         };
         TABLES.into_iter().map(cell).collect()
     }
 
     fn a(&self, kind: &str) -> anyhow::Result<(f64, Grade)> {
         let cells = self.cells(kind, NOBODY_SLEEPS)?;
-        let times: Vec<f64> = cells.iter().map(|cell| cell.y.value).collect();
+        let times: Vec<f64> = cells.iter().map(|cell| cell.y.estimate.value).collect();
         Ok((stats::median(&times).context("no table was measured")?, worst(&cells)))
     }
 
@@ -203,7 +203,7 @@ impl Law<'_> {
                             && line["sleepers"].as_f64() == number(column).ok()
                     })?;
                     let times: Vec<f64> = serde_json::from_value(line["ns"].clone())?;
-                    ratios.push(stats::median(&times).context("no times")? / cell.y.value);
+                    ratios.push(stats::median(&times).context("no times")? / cell.y.estimate.value);
                 }
             }
         }
@@ -214,11 +214,12 @@ impl Law<'_> {
 impl Fit {
     fn of((a, grade): (f64, Grade), cells: Vec<Cell>) -> anyhow::Result<Self> {
         let every_other = |from: usize| cells.iter().skip(from).step_by(2);
-        let weight: f64 = every_other(0).map(|cell| (cell.x / cell.y.value).powi(2)).sum();
-        let sum: f64 =
-            every_other(0).map(|cell| cell.x * (cell.y.value - a) / cell.y.value.powi(2)).sum();
+        let weight: f64 = every_other(0).map(|cell| (cell.x / cell.y.estimate.value).powi(2)).sum();
+        let sum: f64 = every_other(0)
+            .map(|cell| cell.x * (cell.y.estimate.value - a) / cell.y.estimate.value.powi(2))
+            .sum();
         let b = sum / weight;
-        let error = |cell: &Cell| (a + b * cell.x) / cell.y.value - 1.0;
+        let error = |cell: &Cell| (a + b * cell.x) / cell.y.estimate.value - 1.0;
         let n = every_other(0).count();
         let freedom = n as f64 - 1.0;
         let residual = every_other(0).map(|cell| error(cell).powi(2)).sum::<f64>() / freedom;
@@ -269,11 +270,7 @@ mod tests {
             [1.0, 110.0],
             [32.0, 430.0],
         ];
-        let cell = |[x, y]: [f64; 2]| Cell {
-            table: "",
-            x,
-            y: Estimate { value: y, n: 1, interval: None }.into(),
-        };
+        let cell = |[x, y]: [f64; 2]| Cell { table: "", x, y: Value::exact(y, None) };
         let fit = Fit::of((100.0, Grade::Sure), Vec::from(cells.map(cell))).unwrap();
         let ends = [fit.b.estimate, fit.b.low, fit.b.high];
         let expected = [10.128445406, 9.635324597, 10.621566214];

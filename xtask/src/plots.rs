@@ -6,7 +6,6 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use contract::console;
 use contract::units::Quantity;
-use figures::grade::Graded;
 use switchcost::render;
 use switchcost::render::plot;
 use switchcost::views::fleet::Fleet;
@@ -115,7 +114,7 @@ fn dots(
                 *quantity.get_or_insert(unit) == unit,
                 "{name}: the columns differ in their units"
             );
-            figures.push(Graded { estimate: value.estimate, grade: value.grade });
+            figures.push(value);
             let file = definition.split_once(": ").context("the table is not of one file")?.0;
             note = query::shown(&format!("{file}: machine"), records)?.text;
         }

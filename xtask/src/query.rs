@@ -179,7 +179,7 @@ fn found(file: &str, path: &[&str], records: &Records) -> anyhow::Result<Found> 
         }
         (File::Figures { answer: Some(answer), .. }, ["answer", row]) => {
             let row = answer.rows.iter().find(|answered| answered.name == *row);
-            Ok(Found::Value(row.context("the answer has no such row")?.quotient()))
+            Ok(Found::Value(row.context("the answer has no such row")?.ratio.clone()))
         }
         (File::Figures { figures, .. }, path) => of_figures(figures, path),
         (File::Duel { comparison, .. }, path) => of_duel(comparison, path),
@@ -229,7 +229,7 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
             unique(left.iter().map(|figure| &figure.place().column)).len() == 1,
             "name a column"
         );
-        let measured = left.iter().filter(|figure| Value::of(figures, figure).is_ok());
+        let measured = left.iter().filter(|figure| figure.value().is_ok());
         let most = measured.filter_map(|figure| figure.place().x).max();
         return Ok(Found::Value(Value::count(most.context("nothing is swept")? as f64)));
     }
@@ -243,8 +243,8 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
         bail!("{unknown}name one of {}", listed(names))
     };
     let value = match part_name {
-        Some(name) => Value::part(figures, figure, name),
-        None => Value::of(figures, figure).map(Some),
+        Some(name) => figure.part(name),
+        None => figure.value().map(Some),
     };
     Ok(match value.map_err(|why| anyhow!(why))? {
         None => Found::Text(UNKNOWN.to_owned()),

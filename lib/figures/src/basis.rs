@@ -1,7 +1,19 @@
 //! What all of the figures share: their confidence, and how they are put in groups and named.
 
+use std::collections::BTreeMap;
+
 /// Confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
+
+/// Two sets of values put together at each key that both have.
+pub(crate) fn joined<K: Copy + Ord>(
+    own: &BTreeMap<K, f64>,
+    others: &BTreeMap<K, f64>,
+    together: impl Fn(f64, f64) -> f64,
+) -> BTreeMap<K, f64> {
+    let both = own.iter().filter_map(|(key, own)| Some((*key, together(*own, *others.get(key)?))));
+    both.collect()
+}
 
 /// Values by their keys, in the order in which the keys first appear.
 pub fn grouped<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {

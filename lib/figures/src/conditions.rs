@@ -11,6 +11,7 @@ use super::basis::CONFIDENCE;
 use super::cube::Figures;
 use super::doubt::{Doubt, Kind};
 use super::doubts;
+use super::figure::Figure;
 use super::number::{capitalised, percent};
 use super::speed::Slices;
 
@@ -47,10 +48,11 @@ impl Conditions {
         let groups = || records.iter().filter_map(|record| record.group.as_ref());
         let accounts: BTreeMap<(u64, u32), Account> =
             groups().filter_map(|group| Some(((group.run, group.group), group.account?))).collect();
-        let ratios = figures.iter().flat_map(|figure| figures.twin_ratios(figure));
         // The logarithm of the larger figure over the smaller one.
-        let apart = ratios.map(|ratio| ratio.ln().abs()).filter(|distance| distance.is_finite());
-        let apart: Vec<f64> = apart.collect();
+        let apart = |ratio: f64| Some(ratio.ln().abs()).filter(|distance| distance.is_finite());
+        let ratios = figures.iter().filter_map(|figure| figures.twin_ratio(figure));
+        let apart: Vec<f64> =
+            ratios.flat_map(|ratio| ratio.rounds().filter_map(apart).collect::<Vec<_>>()).collect();
         // A row that was not tried has no time; what ran last ended with its group.
         let is_tried = |record: &&Record| record.not_run.is_none();
         let tried = || records.iter().filter(is_tried);
@@ -108,16 +110,15 @@ pub fn all_doubts(figures: &Figures<'_>) -> Vec<Doubt> {
     doubts::of_all(figures.records, doubts::named(figures.iter()), own)
 }
 
-/// The largest clear change of a yardstick over the rounds.
+/// The largest clear change of a yardstick over the rounds; of several sessions, one that half of them have.
 fn drift(figures: &Figures<'_>) -> Option<Doubt> {
     let yardsticks = figures.iter().filter(|figure| figure.runs.row.ties.yardstick);
     let drifts = yardsticks.filter_map(|figure| {
-        let logs: Vec<f64> = figure.runs.means().into_values().map(f64::ln).collect();
-        let rounds: Vec<f64> = (0..logs.len()).map(|round| round as f64).collect();
-        let slope = stats::fit_line(&rounds, &logs, CONFIDENCE)?.slope;
-        let change = (slope.estimate * (logs.len() - 1) as f64).exp_m1();
-        let is_clear = !slope.contains(0.0) && change.abs() > DRIFT;
-        is_clear.then(|| (figure.place().name(), change))
+        let sessions = figure.by_session();
+        let mut changes: Vec<f64> = sessions.iter().filter_map(change).collect();
+        changes.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+        let change = *changes.get(changes.len() / 2)?;
+        (2 * changes.len() >= sessions.len()).then(|| (figure.place().name(), change))
     });
     let (name, change) = drifts.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
     let size = change.abs();
@@ -125,6 +126,15 @@ fn drift(figures: &Figures<'_>) -> Option<Doubt> {
     let text =
         format!("The machine changed: {name} took {} {less} time at the end.", percent(size));
     Some(Doubt::on(Kind::Drift, &name, size, text))
+}
+
+/// Clear change of a time over the rounds of a session, as a share.
+fn change(figure: &Figure<'_>) -> Option<f64> {
+    let logs: Vec<f64> = figure.runs.means().into_values().map(f64::ln).collect();
+    let rounds: Vec<f64> = (0..logs.len()).map(|round| round as f64).collect();
+    let slope = stats::fit_line(&rounds, &logs, CONFIDENCE)?.slope;
+    let change = (slope.estimate * (logs.len() - 1) as f64).exp_m1();
+    (!slope.contains(0.0) && change.abs() > DRIFT).then_some(change)
 }
 
 impl fmt::Display for Conditions {

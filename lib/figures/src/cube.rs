@@ -12,13 +12,14 @@ use stats::{Estimate, Interval};
 use super::basis::{CONFIDENCE, unique};
 use super::doubts;
 use super::evidence::Evidence;
-use super::figure::{Figure, Outcome, Reading};
-use super::grade::{Grade, Graded};
+use super::figure::{Figure, Outcome, Reading, Related};
+use super::grade::Grade;
 use super::memory;
 use super::provenance;
 use super::runs::{self, Runs};
 use super::sessions;
 use super::speed::{self, HoldOut, Slices, Speed};
+use super::value::Value;
 
 /// All figures of some records.
 #[derive(Clone, Debug)]
@@ -28,8 +29,6 @@ pub struct Figures<'a> {
     pub(crate) slices: Slices,
     /// Test of the correction of times.
     pub held_out: HoldOut,
-    /// Figures of each session, if there are several.
-    sessions: Vec<Figures<'a>>,
     /// Figures in the plan's order, points of a curve by what it runs over.
     all: Vec<Figure<'a>>,
     index: BTreeMap<Place, usize>,
@@ -44,9 +43,12 @@ impl<'a> Figures<'a> {
             let sessions: Vec<_> = sessions.into_iter().map(Figures::of_processes).collect();
             for figure in &mut figures.all {
                 let tried = sessions.iter().filter_map(|session| session.get(figure.place()));
-                sessions::combine(figure, &tried.collect::<Vec<_>>());
+                figure.combine(&tried.collect::<Vec<_>>());
             }
-            figures.sessions = sessions;
+        }
+        let related: Vec<Related> = figures.all.iter().map(|of| figures.related(of)).collect();
+        for (figure, related) in figures.all.iter_mut().zip(related) {
+            figure.related = related;
         }
         figures
     }
@@ -71,15 +73,7 @@ impl<'a> Figures<'a> {
             (order[&row.place.cell()], metric, place.x)
         });
         let index = all.iter().map(|figure| figure.place().clone()).zip(0..).collect();
-        let mut figures = Figures { records, slices, held_out, sessions: Vec::new(), all, index };
-        (0..figures.all.len()).for_each(|place| figures.relate(place));
-        figures
-    }
-
-    /// A figure in each session that is a sample of it, or the figure itself.
-    pub(crate) fn in_sessions<'b>(&'b self, figure: &'b Figure<'a>) -> Vec<&'b Figure<'a>> {
-        let tried = self.sessions.iter().filter_map(|session| session.get(figure.place()));
-        sessions::samples(&tried.collect::<Vec<_>>()).unwrap_or_else(|| vec![figure])
+        Figures { records, slices, held_out, all, index }
     }
 
     /// Figures in the plan's order; of a duel those of the first side.
@@ -116,56 +110,30 @@ impl<'a> Figures<'a> {
         self.neighbour(of, of.runs.ties()?.baseline.as_ref())
     }
 
-    /// Sets what is made of a figure and others: its ratio, its difference from the baseline, and the ratio of both
-    /// differences. Each has the worst grade of the figures that it is made of.
-    fn relate(&mut self, place: usize) {
-        let own = &self.all[place];
-        let (versus, baseline) = (self.versus(own), self.baseline(own));
-        let other_baseline = versus.and_then(|versus| self.baseline(versus));
-        let worst = |others: &[Option<&Figure<'_>>]| {
-            others.iter().flatten().map(|other| other.grade).fold(own.grade, Grade::max)
+    /// What is made of a figure and others: its ratio, its difference from the baseline, and the ratio of both differences.
+    fn related(&self, own: &Figure<'_>) -> Related {
+        let versus = self.versus(own);
+        let less = |of: &Figure<'_>| {
+            let baseline = self.baseline(of)?.value().ok()?;
+            of.value().ok()?.less(&baseline).ok()
         };
-        let (of_ratio, of_net) = (worst(&[versus]), worst(&[baseline]));
-        let of_net_ratio = worst(&[versus, baseline, other_baseline]);
-        let net = baseline.map(|baseline| own.runs.less(&baseline.runs));
-        let other = versus.zip(other_baseline).map(|(of, baseline)| of.runs.less(&baseline.runs));
-        let both = net.as_ref().zip(other.as_ref());
-        let net_ratio = both.and_then(|(own, other)| runs::quotient(own, other));
-        let is_nothing = |(round, net): (&speed::Round, &f64)| {
-            both.is_some_and(|(_, other)| other.get(round).is_some_and(|o| net.min(*o) <= 0.0))
-        };
-        let no_net_left = both.is_some_and(|(own, _)| own.iter().any(is_nothing));
-        let net = net
-            .and_then(|net| Estimate::mean(&net.into_values().collect::<Vec<f64>>(), CONFIDENCE));
-        let ratio = versus.and_then(|versus| own.runs.ratio(&versus.runs));
-        let sizes = versus.and_then(|of| Some(memory::quotient(own.slopes()?, of.slopes()?)));
-        match &mut self.all[place].outcome {
-            Outcome::Measured(reading) => {
-                reading.ratio = ratio.map(|estimate| Graded { estimate, grade: of_ratio });
-                reading.net = net.map(|estimate| Graded { estimate, grade: of_net });
-                reading.net_ratio =
-                    net_ratio.map(|estimate| Graded { estimate, grade: of_net_ratio });
-                reading.no_net_left = no_net_left;
-            }
-            Outcome::Slope(slopes) => {
-                slopes.ratio =
-                    sizes.and_then(|(ratio, _)| Some(Graded { estimate: ratio?, grade: of_ratio }));
-                slopes.divided = sizes.map(|(_, divided)| divided);
-            }
-            _ => {}
-        }
+        let net = less(own);
+        let both = net.as_ref().zip(versus.and_then(less));
+        let are_above = both.as_ref().is_none_or(|(own, other)| own.is_above() && other.is_above());
+        let net_ratio = both.filter(|_| are_above).and_then(|(own, other)| own.over(&other).ok());
+        let ratio = versus.and_then(|versus| own.over(versus).ok());
+        Related { ratio, net_ratio, no_net_left: !are_above, net }
     }
 
-    /// Ratios of a figure to its twin, one of each round that has both.
-    pub(crate) fn twin_ratios(&self, figure: &Figure<'_>) -> Vec<f64> {
-        let twin = self.get(&figure.place().on(Side::Twin));
-        twin.map_or(Vec::new(), |twin| figure.runs.by_turns(&twin.runs))
+    /// A figure divided by its twin: nothing but noise.
+    pub(crate) fn twin_ratio(&self, figure: &Figure<'_>) -> Option<Value> {
+        figure.over(self.get(&figure.place().on(Side::Twin))?).ok()
     }
 
-    /// A figure divided by its twin, round by round: the interval of nothing but noise.
+    /// The interval of a figure divided by its twin.
     pub fn noise(&self, figure: &Figure<'_>) -> Option<Interval> {
         figure.reading()?;
-        runs::ratio_of(&self.twin_ratios(figure))?.interval
+        self.twin_ratio(figure)?.estimate.interval
     }
 
     /// The row in which two equal runs differ most, and by what share: the bound of the A/A ratio's interval that lies
@@ -209,7 +177,8 @@ impl<'a> Figure<'a> {
     fn of(runs: Runs<'a>) -> Self {
         let outcome = outcome(&runs);
         let doubts = doubts::of_figure(&runs, &outcome);
-        Figure { runs, outcome, grade: Grade::of(&doubts), doubts }
+        let grade = Grade::of(&doubts);
+        Figure { runs, outcome, doubts, grade, related: Related::default(), sessions: Vec::new() }
     }
 }
 
@@ -260,10 +229,6 @@ fn reading(runs: &Runs<'_>) -> Option<Reading> {
         modes: if quantity == Quantity::Count { None } else { stats::modes(&means) },
         outliers: stats::outliers(&means).unwrap_or(0),
         failed: runs.failed,
-        net: None,
-        ratio: None,
-        net_ratio: None,
-        no_net_left: false,
         evidence: Evidence::of(&runs.whole, runs.metric()),
         means,
         samples,

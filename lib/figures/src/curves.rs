@@ -2,37 +2,35 @@
 
 use serde::Serialize;
 
-use super::grade::Graded;
+use super::value::Value;
 use super::verdict::Verdict;
 
 /// A point from which one series takes less time than the other, which took less before.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Overtaking {
     /// The series that takes less from there on, and the other one.
     pub names: [String; 2],
     /// The first point of those up to the right end at which the whole interval of the ratio is below one.
     pub from: u64,
     /// The quotient of the two at the right end.
-    pub end: Graded,
+    pub end: Value,
 }
 
 impl Overtaking {
     /// Compares two series by the ratios of their times, of the first by the second, in ascending order;
     /// `None` if no interval tells that one was behind before and ahead up to the end.
-    pub fn of(names: [&str; 2], ratios: &[(u64, Graded)]) -> Option<Self> {
-        let verdict = |(_, ratio): &(u64, Graded)| {
-            ratio.interval.map(|i| Verdict::of([i.low - 1.0, i.high - 1.0], 0.0))
+    pub fn of(names: [&str; 2], ratios: &[(u64, Value)]) -> Option<Self> {
+        let verdict = |(_, ratio): &(u64, Value)| {
+            ratio.estimate.interval.map(|i| Verdict::of([i.low - 1.0, i.high - 1.0], 0.0))
         };
         let verdicts: Vec<Option<Verdict>> = ratios.iter().map(verdict).collect();
         let end = (*verdicts.last()?).filter(|end| end.has_changed())?;
         let reverse = if end == Verdict::Less { Verdict::More } else { Verdict::Less };
         let before = verdicts.iter().rposition(|verdict| *verdict != Some(end))?;
         let was_behind = verdicts[..=before].contains(&Some(reverse));
-        let ([first, second], ratio) = (names, ratios.last()?.1);
+        let ([first, second], ratio) = (names, ratios.last()?.1.clone());
         let (names, end) = match end {
-            Verdict::More => {
-                ([second, first], Graded { estimate: ratio.inverse(), grade: ratio.grade })
-            }
+            Verdict::More => ([second, first], Value::exact(1.0, None).over(&ratio).ok()?),
             _ => ([first, second], ratio),
         };
         let from = ratios.get(before + 1)?.0;
@@ -43,6 +41,7 @@ impl Overtaking {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grade::Grade;
     use stats::{Estimate, Interval};
 
     #[test]
@@ -60,10 +59,10 @@ mod tests {
                 let (low, high) = (value - 0.1, value + 0.1);
                 let interval = Interval { estimate: value, low, high, n: 5, confidence: 0.95 };
                 let ratio = Estimate { value, n: 5, interval: Some(interval) };
-                (1 << place, Graded::from(ratio))
+                (1 << place, Value::estimated(ratio, None, Grade::Sure))
             });
             let found = Overtaking::of(["threads", "tasks"], &points.collect::<Vec<_>>());
-            let found = found.as_ref().map(|o| (&*o.names[0], o.from, o.end.value));
+            let found = found.as_ref().map(|o| (&*o.names[0], o.from, o.end.estimate.value));
             assert_eq!(found, expected, "{values:?}");
         }
     }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::basis::grouped;
 use super::grade::Grade;
 use super::number::percent;
 
@@ -194,6 +195,18 @@ pub fn merged(all: impl IntoIterator<Item = Doubt>) -> Vec<Doubt> {
         order.then(a.kind.cmp(&b.kind)).then_with(|| a.subject.cmp(&b.subject))
     });
     merged
+}
+
+/// Doubts that at least half of some sets have, of each kind the median one; one contradiction is enough.
+pub(crate) fn shared<'a>(sets: impl ExactSizeIterator<Item = &'a [Doubt]>) -> Vec<Doubt> {
+    let count = sets.len();
+    let all = sets.flatten().map(|doubt| (doubt.kind, doubt.clone()));
+    let of_kinds = grouped(all).into_iter().filter_map(|(kind, mut doubts)| {
+        let counts = kind.grade() == Grade::Contradicted || 2 * doubts.len() >= count;
+        doubts.sort_by(|a, b| a.size.total_cmp(&b.size));
+        counts.then(|| doubts.swap_remove(doubts.len() / 2))
+    });
+    of_kinds.collect()
 }
 
 #[cfg(test)]

@@ -1,16 +1,22 @@
 //! One figure: its place, its trials, what came of them, and what it is worth.
 
+use std::collections::BTreeMap;
+use std::slice;
+
 use record::{Metric, Place, Quantity};
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::{Value as Json, json};
 use stats::{Estimate, Mode};
 
 use super::basis::CONFIDENCE;
-use super::doubt::Doubt;
+use super::doubt::{self, Doubt};
 use super::evidence::Evidence;
-use super::grade::{Grade, Graded};
-use super::memory::Slopes;
+use super::grade::Grade;
+use super::memory::{Fit, Slopes};
 use super::runs::Runs;
+use super::sessions;
+use super::speed::Round;
+use super::value::{Samples, Session, Value};
 
 /// One figure.
 #[derive(Clone, Debug)]
@@ -23,6 +29,25 @@ pub struct Figure<'a> {
     pub doubts: Vec<Doubt>,
     /// What it is worth, by its doubts.
     pub grade: Grade,
+    /// What is made of it and others.
+    pub related: Related,
+    /// The same figure in each session that is a sample of it, if there are several.
+    pub(crate) sessions: Vec<Figure<'a>>,
+}
+
+/// What is made of a figure and others, as its row's ties say.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Related {
+    /// Less the baseline.
+    pub net: Option<Value>,
+    /// Divided by the row that it is compared with.
+    pub ratio: Option<Value>,
+    /// The same, each less its own baseline.
+    pub net_ratio: Option<Value>,
+    /// True if that ratio is missing because one of the two is not above its baseline in every round: what is
+    /// nothing or less cannot be divided by.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_net_left: bool,
 }
 
 /// What came of the processes of a row.
@@ -81,21 +106,42 @@ pub struct Reading {
     pub(crate) outliers: usize,
     /// Number of trials that failed.
     pub failed: usize,
-    /// Less the baseline, round by round.
-    pub net: Option<Graded>,
-    /// Divided by the row it is compared with, round by round.
-    pub ratio: Option<Graded>,
-    /// The same, each less its own baseline.
-    pub net_ratio: Option<Graded>,
-    /// True if that ratio is missing because one of the two is not above its baseline in every round: what is
-    /// nothing or less cannot be divided by.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub no_net_left: bool,
     /// What the counters say of it.
     pub evidence: Option<Evidence>,
 }
 
-impl Figure<'_> {
+impl<'a> Figure<'a> {
+    /// Makes each session a sample: those that have the figure, if more than half of them do.
+    pub(crate) fn combine(&mut self, tried: &[&Figure<'a>]) {
+        let has_it = |own: &Figure<'_>| own.reading().is_some() || own.slopes().is_some();
+        let own: Vec<Figure<'a>> =
+            tried.iter().filter(|own| has_it(own)).map(|own| (*own).clone()).collect();
+        if tried.len() < 2 || 2 * own.len() <= tried.len() {
+            return;
+        }
+        let is_sum = matches!(self.quantity(), Quantity::Count | Quantity::Share);
+        match &mut self.outcome {
+            Outcome::Measured(reading) => {
+                let readings: Vec<&Reading> = own.iter().filter_map(Figure::reading).collect();
+                let means: Vec<Estimate> = readings.iter().map(|reading| reading.mean).collect();
+                let mean = if is_sum { sessions::over_sums } else { sessions::over };
+                reading.mean = mean(&means).unwrap_or(reading.mean);
+                // Sessions apart are no modes.
+                let with_modes = readings.iter().filter(|reading| reading.modes.is_some()).count();
+                if 2 * with_modes < readings.len() {
+                    reading.modes = None;
+                }
+            }
+            Outcome::Slope(slopes) => {
+                slopes.combine(own.iter().filter_map(|own| own.slopes().cloned()).collect());
+            }
+            _ => return,
+        }
+        self.grade = sessions::grade(own.iter().map(|own| own.grade));
+        self.doubts = doubt::shared(own.iter().map(|own| &own.doubts[..]));
+        self.sessions = own;
+    }
+
     /// Where it stands.
     pub fn place(&self) -> &Place {
         &self.runs.place
@@ -119,10 +165,108 @@ impl Figure<'_> {
         }
     }
 
-    /// CPU time per hop, or per what else its time is divided by, in ns; `None` if its programs do not count it.
-    pub fn cpu_time(&self) -> Option<Estimate> {
-        let times = self.runs.cpu_times().into_iter().map(|(_, _, ns)| ns);
-        Estimate::mean(&times.collect::<Vec<f64>>(), CONFIDENCE)
+    /// Its value; of a slope of memory bytes per task, with the kernel's share if it can be told.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn value(&self) -> Result<Value, String> {
+        let value = match &self.outcome {
+            Outcome::Measured(reading) => {
+                let sessions = self.in_sessions(|own| {
+                    Some((own.reading()?.mean, Samples::Rounds(own.runs.with_errors())))
+                });
+                let modes = reading.modes.map(|modes| modes.map(|mode| mode.centre));
+                let value = Value::made_of(sessions, reading.mean, self.quantity(), self.grade);
+                Some(Value { modes, ..value })
+            }
+            Outcome::Slope(slopes) => {
+                let is_whole = slopes.has_kernel();
+                self.size(slopes.lacks_kernel(), |own| Some(own.fit(is_whole)))
+            }
+            _ => None,
+        };
+        value.ok_or_else(|| self.outcome.reason().unwrap_or("the records lack it").to_owned())
+    }
+
+    /// A part of a size (`user`, `kernel`, `stacks`), or what the kernel counted per hop: `cpu` time; switches that were
+    /// `voluntary` or `preempted`, or all `switches`; interrupts between CPUs (`wakeups`); `hops per wait` of an event
+    /// loop. `None` if it is unknown.
+    ///
+    /// # Errors
+    /// The figure has no such part.
+    pub fn part(&self, name: &str) -> Result<Option<Value>, String> {
+        let none = || format!("no column, value or part of it is '{name}'");
+        if self.slopes().is_some() {
+            let part = match name {
+                "user" => self.size(false, |own| Some(&own.user)),
+                "kernel" => self.size(false, |own| own.kernel.as_ref()),
+                "stacks" => self.size(false, |own| own.parts.stacks.as_ref()),
+                _ => None,
+            };
+            return part.map(Some).ok_or_else(none);
+        }
+        if name == "cpu" {
+            return Ok(self.cpu_time());
+        }
+        let evidence = self.reading().and_then(|reading| reading.evidence.as_ref());
+        let evidence = evidence.ok_or_else(none)?;
+        let count = match name {
+            "voluntary" => Some(evidence.switches),
+            "preempted" => Some(evidence.preemptions),
+            "switches" => Some(evidence.switches + evidence.preemptions),
+            "wakeups" => evidence.wakeups,
+            "hops per wait" => evidence.hops_per_wait,
+            _ => return Err(none()),
+        };
+        Ok(count.map(|count| Value { grade: self.grade, ..Value::count(count) }))
+    }
+
+    /// CPU time per hop, or per what else its time is divided by; `None` if its programs do not count it.
+    pub fn cpu_time(&self) -> Option<Value> {
+        let sessions = self.in_sessions(|own| {
+            let times = own.runs.cpu_times().into_iter().map(|(round, _, ns)| (round, ns));
+            let times: BTreeMap<Round, f64> = times.collect();
+            let mean = Estimate::mean(&times.values().copied().collect::<Vec<f64>>(), CONFIDENCE)?;
+            Some((mean, Samples::Rounds(times)))
+        });
+        let value = Value::of_sessions(sessions, sessions::over).ok()?;
+        Some(Value { quantity: Some(Quantity::Time), grade: self.grade, ..value })
+    }
+
+    /// A size by the line of each session.
+    fn size(&self, lacks_kernel: bool, fit: impl Fn(&Slopes) -> Option<&Fit>) -> Option<Value> {
+        let sessions = self.in_sessions(|own| {
+            let lines = Box::new([fit(own.slopes()?)?.line, own.slopes()?.user.line]);
+            Some((lines[0].slope.into(), Samples::Size { lines, lacks_kernel }))
+        });
+        let slope = fit(self.slopes()?)?.line.slope;
+        Some(Value::made_of(sessions, slope.into(), Quantity::Bytes, self.grade))
+    }
+
+    /// The same figure in each session that is a sample of it: itself, if there is only one.
+    pub(crate) fn by_session(&self) -> &[Figure<'a>] {
+        if self.sessions.is_empty() { slice::from_ref(self) } else { &self.sessions }
+    }
+
+    /// The sessions that it is made of, each with its estimate and samples.
+    fn in_sessions(&self, of: impl Fn(&Figure<'_>) -> Option<(Estimate, Samples)>) -> Vec<Session> {
+        let sessions = self.by_session().iter().filter_map(|own| {
+            let (estimate, samples) = of(own)?;
+            Some(Session { run: own.runs.session(), estimate, grade: own.grade, samples })
+        });
+        sessions.collect()
+    }
+
+    /// This divided by another figure. Sides that took turns, and twins, are paired turn by turn; others round by round.
+    ///
+    /// # Errors
+    /// Why they cannot be divided.
+    pub fn over(&self, divisor: &Figure<'_>) -> Result<Value, String> {
+        if self.place().side == divisor.place().side {
+            return self.value()?.over(&divisor.value()?);
+        }
+        let ratios = Samples::Rounds(self.runs.by_turns(&divisor.runs));
+        Value::of_rounds(ratios, self.grade.max(divisor.grade))
     }
 
     /// Sizes per task, if it is a slope.
@@ -145,11 +289,6 @@ impl Figure<'_> {
     }
 }
 
-/// One figure divided by another, round by round, with the worth of the worse one.
-pub fn ratio(own: &Figure<'_>, other: &Figure<'_>) -> Option<Graded> {
-    Some(Graded { estimate: own.runs.ratio(&other.runs)?, grade: own.grade.max(other.grade) })
-}
-
 /// One object, with the place's fields beside those of the outcome.
 impl Serialize for Figure<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -169,8 +308,10 @@ impl Serialize for Figure<'_> {
             "grade": self.grade,
             "doubts": self.doubts,
         });
-        if let (Some(value), Value::Object(fields)) = (value.as_object_mut(), fields) {
-            value.extend(fields);
+        for fields in [fields, json!(self.related)] {
+            if let (Some(value), Json::Object(fields)) = (value.as_object_mut(), fields) {
+                value.extend(fields);
+            }
         }
         value.serialize(serializer)
     }

@@ -1,10 +1,8 @@
 //! Grades: what a figure is worth, decided once from its doubts and shown wherever the figure is.
 
 use std::fmt;
-use std::ops::Deref;
 
 use serde::Serialize;
-use stats::Estimate;
 
 use super::number::{Shown, range};
 
@@ -39,42 +37,24 @@ impl fmt::Display for Grade {
     }
 }
 
-/// A range: the least and the greatest.
-pub type Range = [f64; 2];
-
-/// An estimate made of other figures, such as a ratio or a difference. Its grade is that of the worst of them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Graded<T = Estimate> {
-    /// The estimate.
-    #[serde(flatten)]
-    pub estimate: T,
-    /// What it is worth.
+/// The least and the greatest of some figures, as good as the worst of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// The least and the greatest.
+    pub ends: [f64; 2],
+    /// What they are worth.
     pub grade: Grade,
 }
 
-impl Graded<Range> {
-    /// Range that holds both, as good as the worse of them.
+impl Range {
+    /// The range that holds both.
     pub fn joined(self, other: Self) -> Self {
-        let ([a, b], [c, d]) = (self.estimate, other.estimate);
-        Graded { estimate: [a.min(c), b.max(d)], grade: self.grade.max(other.grade) }
+        let ([a, b], [c, d]) = (self.ends, other.ends);
+        Range { ends: [a.min(c), b.max(d)], grade: self.grade.max(other.grade) }
     }
 
     /// The range, or one figure if both ends look alike, with its mark.
     pub fn show<S: Into<Shown>>(&self, show: impl Fn(f64) -> S) -> String {
-        self.grade.mark(&range(self.estimate, show))
-    }
-}
-
-impl<T> From<T> for Graded<T> {
-    fn from(estimate: T) -> Self {
-        Graded { estimate, grade: Grade::Sure }
-    }
-}
-
-impl<T> Deref for Graded<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.estimate
+        self.grade.mark(&range(self.ends, show))
     }
 }

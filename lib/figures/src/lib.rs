@@ -24,7 +24,7 @@ pub mod verdict;
 
 pub use basis::{CONFIDENCE, grouped, unique};
 pub use cube::Figures;
-pub use figure::{Figure, Outcome, Reading, ratio};
+pub use figure::{Figure, Outcome, Reading, Related};
 
 #[cfg(test)]
 mod testing;

@@ -2,10 +2,10 @@
 
 use record::{Memory, Record};
 use serde::Serialize;
-use stats::{Halves, Interval, Line, TheilSen};
+use stats::{Estimate, Halves, Line, TheilSen};
 
 use super::basis::CONFIDENCE;
-use super::grade::Graded;
+use super::sessions;
 
 /// Bytes that each task adds.
 #[derive(Clone, Debug, Serialize)]
@@ -26,11 +26,6 @@ pub struct Slopes {
     pub failed: usize,
     /// The number of runs with part of their memory in transparent huge pages.
     pub(crate) huge: usize,
-    /// `all`, or otherwise `user`, divided by the same of the row that it is compared with.
-    pub ratio: Option<Graded<Interval>>,
-    /// The two sizes that it divides.
-    #[serde(skip)]
-    pub divided: Option<[Interval; 2]>,
 }
 
 /// The kernel's memory, from the whole system's counters.
@@ -55,16 +50,6 @@ pub struct Fit {
     pub robust: Option<TheilSen>,
     /// The slopes of the lower and of the upper half, which agree if it is a line.
     pub halves: Option<Halves>,
-}
-
-/// The size of a row divided by that of another, and both: with the kernel's share, or both without it if it cannot be
-/// told of either.
-pub(crate) fn quotient(own: &Slopes, other: &Slopes) -> (Option<Interval>, [Interval; 2]) {
-    let is_alone = own.lacks_kernel() || other.lacks_kernel();
-    let [own, other] = [own, other]
-        .map(|slopes| if is_alone { &slopes.user.line } else { &slopes.headline().line });
-    let ratio = stats::log_slope_ratio(own, other).and_then(|change| change.ratio(CONFIDENCE));
-    (ratio, [own.slope, other.slope])
 }
 
 /// Why runs have no slopes.
@@ -97,18 +82,23 @@ pub(crate) fn slopes(runs: &[&Record], failed: usize) -> Option<Slopes> {
         machine: runs.iter().find_map(|record| record.machine().number("memory_total_bytes")),
         failed,
         huge: runs.iter().filter_map(huge).count(),
-        ratio: None,
-        divided: None,
     })
 }
 
 impl Slopes {
     /// Memory of a task in the whole system, as far as it can be told from what the system did meanwhile.
     pub fn headline(&self) -> &Fit {
-        match &self.kernel {
-            Some(kernel) if !kernel.is_seen() => &self.user,
-            _ => self.all.as_ref().unwrap_or(&self.user),
-        }
+        self.fit(self.has_kernel())
+    }
+
+    /// True if the kernel's share is clearly more than what the system did meanwhile, or if nothing tells it apart.
+    pub(crate) fn has_kernel(&self) -> bool {
+        self.kernel.as_ref().is_none_or(Fit::is_seen)
+    }
+
+    /// Memory of a task with the kernel's share, if it is known, or without it.
+    pub(crate) fn fit(&self, is_whole: bool) -> &Fit {
+        self.all.as_ref().filter(|_| is_whole).unwrap_or(&self.user)
     }
 
     /// True if the kernel's share cannot be told from what the system did meanwhile, and may be as large as the
@@ -118,6 +108,32 @@ impl Slopes {
             !kernel.is_seen() && kernel.line.slope.high > self.user.line.slope.estimate
         };
         self.kernel.as_ref().is_none_or(is_noise)
+    }
+
+    /// Makes each session a sample of the slopes; the rest is of all processes.
+    pub(crate) fn combine(&mut self, mut sessions: Vec<Slopes>) {
+        let sessions: Vec<_> = sessions.iter_mut().map(Slopes::fits).collect();
+        for (part, fit) in self.fits().into_iter().enumerate() {
+            let slope = |fits: &[Option<&mut Fit>; 7]| {
+                Some(Estimate::from(fits[part].as_ref()?.line.slope))
+            };
+            let slopes: Option<Vec<Estimate>> = sessions.iter().map(slope).collect();
+            if let (Some(fit), Some(slopes)) = (fit, slopes) {
+                // The geometric mean of what may be zero would be seen to be above it.
+                let are_seen =
+                    slopes.iter().all(|slope| slope.interval.is_some_and(|i| i.low > 0.0));
+                let mean = if are_seen { sessions::over } else { sessions::over_sums };
+                let slope = mean(&slopes).and_then(|slope| slope.interval);
+                fit.line.slope = slope.unwrap_or(fit.line.slope);
+            }
+        }
+    }
+
+    fn fits(&mut self) -> [Option<&mut Fit>; 7] {
+        let Parts { stacks, page_tables, slab, pipe_pages } = &mut self.parts;
+        let parts = [stacks, page_tables, slab, pipe_pages, &mut self.kernel, &mut self.all];
+        let [a, b, c, d, e, f] = parts.map(Option::as_mut);
+        [Some(&mut self.user), a, b, c, d, e, f]
     }
 
     /// Tasks that the machine's memory would hold, if they were all that it held.

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use contract::message::Distribution;
 use record::{Metric, Place, Record, Row, Ties, Why};
-use stats::Estimate;
 
-use super::basis::CONFIDENCE;
+use super::basis::joined;
 use super::number::capitalised;
 use super::speed::{Round, Timed, round};
 
@@ -75,6 +74,12 @@ impl<'a> Runs<'a> {
                 self.whole.push(record);
             }
         }
+    }
+
+    /// Start and seed of its run, or of the first of several.
+    pub(crate) fn session(&self) -> (u64, u64) {
+        let first = self.slots.keys().next();
+        first.map_or((0, 0), |&((run, seed, _), _)| (run, seed))
     }
 
     /// What the figure is.
@@ -158,22 +163,6 @@ impl<'a> Runs<'a> {
         ])
     }
 
-    pub(crate) fn less(&self, baseline: &Runs<'_>) -> BTreeMap<Round, f64> {
-        joined(&self.with_errors(), &baseline.with_errors(), |own, other| own - other)
-    }
-
-    /// True if it is above another row, round by round: the interval of the difference excludes zero.
-    pub fn is_above(&self, other: &Runs<'_>) -> bool {
-        let less: Vec<f64> = self.less(other).into_values().collect();
-        let interval = Estimate::mean(&less, CONFIDENCE).and_then(|mean| mean.interval);
-        interval.is_some_and(|interval| interval.low > 0.0)
-    }
-
-    /// Divided by another row, round by round.
-    pub(crate) fn ratio(&self, other: &Runs<'_>) -> Option<Estimate> {
-        quotient(&self.with_errors(), &other.with_errors())
-    }
-
     /// Beside the machine's own time of each round: a time divided by it, a rate multiplied by it.
     pub fn beside(&self, machine: &BTreeMap<Round, f64>) -> Vec<f64> {
         let is_rate = self.place.metric.is_per_second();
@@ -181,41 +170,23 @@ impl<'a> Runs<'a> {
         joined(&self.with_errors(), machine, beside).into_values().collect()
     }
 
-    /// Divided by its twin: nothing but noise. Of programs that took turns, slices of the same turn are divided: the slope of
-    /// both is the same.
-    pub(crate) fn by_turns(&self, twin: &Runs<'_>) -> Vec<f64> {
-        let own: BTreeMap<Round, &Timed<'_>> = self.processes().collect();
-        let twins: BTreeMap<Round, &Timed<'_>> = twin.processes().collect();
+    /// Divided by another side, or by its twin, in each round that has both. Of programs that took turns, slices of the same
+    /// turn are divided: the slope of both is the same.
+    pub(crate) fn by_turns(&self, other: &Runs<'_>) -> BTreeMap<Round, f64> {
+        let others: BTreeMap<Round, &Timed<'_>> = other.processes().collect();
         let metric = self.metric();
         let figure = |timed: &Timed<'_>| metric.figure(timed.record, timed.iteration());
+        // Of several processes in a round the last one.
+        let own: BTreeMap<Round, &Timed<'_>> = self.processes().collect();
         let ratios = own.into_iter().filter_map(|(round, own)| {
-            let twin = twins.get(&round)?;
-            if metric.follows_iteration() {
-                Some(own.log_ratio(twin)?.exp())
+            let other = others.get(&round)?;
+            let ratio = if metric.follows_iteration() {
+                own.log_ratio(other)?.exp()
             } else {
-                Some(figure(own)? / figure(twin)?)
-            }
+                figure(own)? / figure(other)?
+            };
+            Some((round, ratio))
         });
         ratios.collect()
     }
-}
-
-/// Figures of two rows put together in each round that has both.
-pub(crate) fn joined(
-    own: &BTreeMap<Round, f64>,
-    others: &BTreeMap<Round, f64>,
-    together: impl Fn(f64, f64) -> f64,
-) -> BTreeMap<Round, f64> {
-    let both = own.iter().filter_map(|(round, own)| Some((*round, *own, *others.get(round)?)));
-    both.map(|(round, own, other)| (round, together(own, other))).collect()
-}
-
-/// One row divided by another in the rounds that both have.
-pub(crate) fn quotient(a: &BTreeMap<Round, f64>, b: &BTreeMap<Round, f64>) -> Option<Estimate> {
-    ratio_of(&joined(a, b, |a, b| a / b).into_values().collect::<Vec<_>>())
-}
-
-/// Estimate of ratios, one of each round.
-pub(crate) fn ratio_of(ratios: &[f64]) -> Option<Estimate> {
-    Estimate::ratio(ratios, &vec![1.0; ratios.len()], CONFIDENCE)
 }

@@ -1,18 +1,32 @@
 //! Sessions: several runs of one plan on one machine. An interval over the processes of one holds for that session
 //! alone, since sessions differ by more; what is said of a machine takes each as a sample.
 
-use record::{Quantity, Record};
+use record::Record;
 use stats::{Estimate, Interval, MIN_ROUNDS};
 
 use super::basis::CONFIDENCE;
-use super::doubt::Doubt;
-use super::figure::{Figure, Outcome, Reading};
-use super::grade::{Grade, Graded};
-use super::grouped;
+use super::grade::Grade;
+use super::provenance;
 
 /// Records of each session, in the file's order.
 pub fn of(records: &[Record]) -> Vec<&[Record]> {
     records.chunk_by(|a, b| a.run == b.run && a.header.seed == b.header.seed).collect()
+}
+
+/// Records of several files as sessions, each once; `None` unless all are of one machine, and none is of a duel.
+pub fn joined(files: &[&[Record]]) -> Option<Vec<Record>> {
+    let mut all: Vec<Record> = Vec::new();
+    for records in files {
+        for session in of(records) {
+            if !all.iter().any(|known| known.header == session[0].header) {
+                all.extend_from_slice(session);
+            }
+        }
+    }
+    let runs = provenance::runs(&all);
+    let is_one = provenance::differing_machines(runs.first(), &runs).is_empty()
+        && !all.iter().any(|record| record.header.sides.is_some());
+    is_one.then_some(all)
 }
 
 /// Geometric mean over sessions of what is positive, so that a ratio stays the quotient of the times beside it; with
@@ -56,49 +70,6 @@ pub fn grade(grades: impl Iterator<Item = Grade>) -> Grade {
         Some(Grade::Contradicted) => Grade::Contradicted,
         _ => grades.get(grades.len() / 2).copied().unwrap_or_default(),
     }
-}
-
-/// Figures of the sessions that are samples: those that measured it, if more than half of several did.
-pub(crate) fn samples<'a, 'b>(tried: &[&'b Figure<'a>]) -> Option<Vec<&'b Figure<'a>>> {
-    let measured: Vec<_> = tried.iter().filter(|own| own.reading().is_some()).copied().collect();
-    (tried.len() > 1 && 2 * measured.len() > tried.len()).then_some(measured)
-}
-
-/// Makes each session a sample of a figure; sizes are those of all processes.
-pub(crate) fn combine(figure: &mut Figure<'_>, tried: &[&Figure<'_>]) {
-    let Some(own) = samples(tried) else { return };
-    let readings: Vec<&Reading> = own.iter().filter_map(|own| own.reading()).collect();
-    let sum = matches!(figure.quantity(), Quantity::Count | Quantity::Share);
-    let Outcome::Measured(reading) = &mut figure.outcome else { return };
-    let means: Vec<Estimate> = readings.iter().map(|reading| reading.mean).collect();
-    reading.mean = if sum { over_sums(&means) } else { over(&means) }.unwrap_or(reading.mean);
-    // Sessions apart are no modes.
-    if 2 * readings.iter().filter(|reading| reading.modes.is_some()).count() < readings.len() {
-        reading.modes = None;
-    }
-    let graded = |part: fn(&Reading) -> Option<Graded>,
-                  over: fn(&[Estimate]) -> Option<Estimate>| {
-        let parts: Vec<Graded> = readings.iter().filter_map(|reading| part(reading)).collect();
-        let estimates: Vec<Estimate> = parts.iter().map(|part| part.estimate).collect();
-        let grade = grade(parts.iter().map(|part| part.grade));
-        Some(Graded { estimate: over(&estimates)?, grade })
-    };
-    reading.net = graded(|reading| reading.net, over_sums);
-    reading.ratio = graded(|reading| reading.ratio, over);
-    reading.net_ratio = graded(|reading| reading.net_ratio, over);
-    figure.grade = grade(own.iter().map(|own| own.grade));
-    figure.doubts = doubts(&own);
-}
-
-/// Doubts of at least half of the sessions, of each kind the median one; one contradiction is enough.
-fn doubts(own: &[&Figure<'_>]) -> Vec<Doubt> {
-    let all = own.iter().flat_map(|own| &own.doubts).map(|doubt| (doubt.kind, doubt.clone()));
-    let of_kinds = grouped(all).into_iter().filter_map(|(kind, mut doubts)| {
-        let counts = kind.grade() == Grade::Contradicted || 2 * doubts.len() >= own.len();
-        doubts.sort_by(|a, b| a.size.total_cmp(&b.size));
-        counts.then(|| doubts.swap_remove(doubts.len() / 2))
-    });
-    of_kinds.collect()
 }
 
 #[cfg(test)]

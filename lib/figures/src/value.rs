@@ -1,18 +1,19 @@
-//! A figure by itself, or the difference or quotient of two figures, formed in each round that has both. Every figure
-//! in a document is such a value.
+//! The value of a figure, and the difference or quotient of two values: what every table, curve, answer and document
+//! shows.
+//!
+//! Two values are put together in each session that has both: round by round, or, for sizes, slope by slope. If there
+//! are several sessions, each is a sample.
 
 use std::collections::BTreeMap;
 
 use record::Quantity;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 use stats::{Estimate, Line};
 
-use super::basis::CONFIDENCE;
-use super::cube::Figures;
-use super::figure::{Figure, Outcome};
-use super::grade::Grade;
-use super::memory::{self, Slopes};
+use super::basis::{CONFIDENCE, joined};
+use super::grade::{Grade, Range};
 use super::number::{number, percent, short, shown_like, thousands};
-use super::runs::joined;
 use super::sessions;
 use super::speed::Round;
 
@@ -27,32 +28,37 @@ pub struct Value {
     /// The estimate, with its interval if there are enough rounds.
     pub estimate: Estimate,
     /// Centres of two clusters of processes, if no mean describes both.
-    modes: Option<[f64; 2]>,
+    pub modes: Option<[f64; 2]>,
     /// Worst grade of the figures that it is made of.
     pub grade: Grade,
-    basis: Basis,
+    /// Its sessions; empty if nothing can be paired with it. `None` for a number whose error is not known: a count, or one
+    /// that somebody wrote.
+    pub(crate) sessions: Option<Vec<Session>>,
 }
 
-/// What an estimate is made of.
+/// What one session says of a value.
 #[derive(Clone, Debug)]
-enum Basis {
-    /// A number whose error is not known: one that somebody wrote, or a count.
-    Exact,
-    /// A sample for each round of each session.
-    Rounds(Vec<Session>),
-    /// A size, the slopes of memory over the number of tasks.
-    Size(Box<Slopes>),
-    /// A part of a size.
-    Part(Line),
-    /// An estimate whose rounds are gone: nothing can be paired with it.
-    NoRounds,
+pub(crate) struct Session {
+    /// Start and seed of its run.
+    pub(crate) run: (u64, u64),
+    pub(crate) estimate: Estimate,
+    pub(crate) grade: Grade,
+    pub(crate) samples: Samples,
 }
 
-/// Samples of one session, and their grade.
+/// What the estimate of a session is made of.
 #[derive(Clone, Debug)]
-struct Session {
-    rounds: BTreeMap<Round, f64>,
-    grade: Grade,
+pub(crate) enum Samples {
+    /// A figure of each round.
+    Rounds(BTreeMap<Round, f64>),
+    /// A size, and the same without the kernel's share.
+    Size {
+        lines: Box<[Line; 2]>,
+        /// True if the kernel's share cannot be told.
+        lacks_kernel: bool,
+    },
+    /// Nothing can be paired with it.
+    Gone,
 }
 
 /// What is shown of a value, with two significant digits.
@@ -70,11 +76,17 @@ pub enum Form {
     More,
 }
 
+/// Two values put together.
+type Both = Result<Value, String>;
+
+const NOTHING_IN_COMMON: &str = "these two have no rounds in common";
+const NO_DIFFERENCE: &str = "only figures of rounds have a difference";
+
 impl Value {
     /// A number without an error.
     pub fn exact(number: f64, quantity: Option<Quantity>) -> Self {
         let estimate = Estimate { value: number, n: 0, interval: None };
-        Value { quantity, estimate, modes: None, grade: Grade::Sure, basis: Basis::Exact }
+        Value { sessions: None, ..Value::estimated(estimate, quantity, Grade::Sure) }
     }
 
     /// A count without an error.
@@ -82,100 +94,27 @@ impl Value {
         Value::exact(number, Some(Quantity::Count))
     }
 
-    /// An estimate that was not made of rounds.
+    /// An estimate with which nothing can be paired.
     pub fn estimated(estimate: Estimate, quantity: Option<Quantity>, grade: Grade) -> Self {
-        Value { quantity, estimate, modes: None, grade, basis: Basis::NoRounds }
+        Value { quantity, estimate, modes: None, grade, sessions: Some(Vec::new()) }
     }
 
-    /// The value of a figure. A slope of memory gives bytes per task, with the kernel's share if it can be told.
-    ///
-    /// # Errors
-    /// Why there is none.
-    pub fn of(figures: &Figures<'_>, figure: &Figure<'_>) -> Result<Self, String> {
-        let reading = match &figure.outcome {
-            Outcome::Slope(slopes) => {
-                let size = Value::of_slope(&slopes.headline().line, figure.grade);
-                return Ok(Value { basis: Basis::Size(slopes.clone()), ..size });
-            }
-            Outcome::Measured(reading) => reading,
-            outcome => return Err(outcome.reason().unwrap_or("the records lack it").to_owned()),
-        };
-        Ok(Value {
-            quantity: Some(figure.quantity()),
-            estimate: reading.mean,
-            modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
-            grade: figure.grade,
-            basis: Basis::Rounds(
-                figures.in_sessions(figure).into_iter().map(Session::of).collect(),
-            ),
-        })
-    }
-
-    fn of_slope(line: &Line, grade: Grade) -> Self {
-        let (estimate, quantity) = (Estimate::from(line.slope), Some(Quantity::Bytes));
-        Value { quantity, estimate, modes: None, grade, basis: Basis::Part(*line) }
-    }
-
-    /// A part of a size (`user`, `kernel`, `stacks`), or what the kernel counted per hop: `cpu` time; switches that were
-    /// `voluntary` or `preempted`, or all `switches`; interrupts between CPUs (`wakeups`); `hops per wait` of an event
-    /// loop. `None` if it is unknown.
-    ///
-    /// # Errors
-    /// The figure has no such part.
-    pub fn part(
-        figures: &Figures<'_>,
-        figure: &Figure<'_>,
-        name: &str,
-    ) -> Result<Option<Self>, String> {
-        let none = || format!("no column, value or part of it is '{name}'");
-        if let Some(slopes) = figure.slopes() {
-            let fit = match name {
-                "user" => Some(&slopes.user),
-                "kernel" => slopes.kernel.as_ref(),
-                "stacks" => slopes.parts.stacks.as_ref(),
-                _ => None,
-            };
-            return Ok(Some(Value::of_slope(&fit.ok_or_else(none)?.line, figure.grade)));
-        }
-        if name == "cpu" {
-            return Ok(Value::cpu_time(figures, figure));
-        }
-        let evidence = figure.reading().and_then(|reading| reading.evidence.as_ref());
-        let evidence = evidence.ok_or_else(none)?;
-        let count = match name {
-            "voluntary" => Some(evidence.switches),
-            "preempted" => Some(evidence.preemptions),
-            "switches" => Some(evidence.switches + evidence.preemptions),
-            "wakeups" => evidence.wakeups,
-            "hops per wait" => evidence.hops_per_wait,
-            _ => return Err(none()),
-        };
-        Ok(count.map(|count| Value { grade: figure.grade, ..Value::count(count) }))
-    }
-
-    /// CPU time per hop, or per what else its time is divided by. As with its time, each of several sessions is a sample.
-    fn cpu_time(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<Self> {
-        let own = figures.in_sessions(figure);
-        let means = own.iter().map(|figure| figure.cpu_time());
-        let means: Vec<Estimate> = means.collect::<Option<_>>()?;
-        let estimate = if let [mean] = means[..] { mean } else { sessions::over(&means)? };
-        let session = |figure: &&Figure<'_>| {
-            let times = figure.runs.cpu_times().into_iter();
-            Session {
-                rounds: times.map(|(round, _, ns)| (round, ns)).collect(),
-                grade: figure.grade,
-            }
-        };
-        let basis = Basis::Rounds(own.iter().map(session).collect());
-        let quantity = Some(Quantity::Time);
-        Some(Value { quantity, estimate, modes: None, grade: figure.grade, basis })
+    /// An estimate that is made of these sessions.
+    pub(crate) fn made_of(
+        sessions: Vec<Session>,
+        estimate: Estimate,
+        quantity: Quantity,
+        grade: Grade,
+    ) -> Self {
+        let sessions = Some(sessions);
+        Value { sessions, ..Value::estimated(estimate, Some(quantity), grade) }
     }
 
     /// This divided by another one, in each round that has both.
     ///
     /// # Errors
     /// Why they cannot be divided.
-    pub fn over(&self, divisor: &Value) -> Result<Self, String> {
+    pub fn over(&self, divisor: &Value) -> Both {
         let quantity = match (self.quantity, divisor.quantity) {
             (quantity, None) => quantity,
             (one, other) if one == other => None,
@@ -185,39 +124,19 @@ impl Value {
             return Err("the divisor may be zero".to_owned());
         }
         let grade = self.grade.max(divisor.grade);
-        let quotient = match (&self.basis, &divisor.basis) {
-            (_, Basis::Exact) => {
-                Value { grade, ..self.mapped(|value| value / divisor.estimate.value) }
-            }
-            (Basis::Exact, _) => {
+        let quotient = match (&self.sessions, &divisor.sessions) {
+            (_, None) => Value { grade, ..self.mapped(|value| value / divisor.estimate.value) },
+            (None, _) => {
                 let number = self.estimate.value;
                 let estimate = divisor.estimate.inverse().map(|inverse| number * inverse);
                 Value { grade, estimate, ..divisor.mapped(|value| number / value) }
             }
-            (Basis::Size(one), Basis::Size(other)) => {
-                let (ratio, _) = memory::quotient(one, other);
-                let ratio = ratio.ok_or("one of the two sizes may be zero")?;
-                Value::estimated(ratio.into(), None, grade)
+            (Some(own), Some(others)) => {
+                let both = paired(own, others, Samples::over)?;
+                let is_positive = both.iter().all(|session| session.samples.are_positive());
+                let over = if is_positive { sessions::over } else { sessions::over_sums };
+                Value::of_sessions(both, over)?
             }
-            (Basis::Part(one), Basis::Part(other)) => {
-                let ratio = stats::log_slope_ratio(one, other);
-                let ratio = ratio.and_then(|change| change.ratio(CONFIDENCE));
-                let ratio = ratio.ok_or("one of the two sizes may be zero")?;
-                Value::estimated(ratio.into(), None, grade)
-            }
-            (Basis::Rounds(one), Basis::Rounds(other)) => {
-                let is_positive = |session: &Session| session.rounds.values().all(|v| *v > 0.0);
-                if !other.iter().all(is_positive) {
-                    return Err("the divisor is not above zero in every round".to_owned());
-                }
-                let both = paired(one, other, |one, other| one / other);
-                if both.iter().all(is_positive) {
-                    Value::of_sessions(both, Estimate::geometric_mean, sessions::over)?
-                } else {
-                    Value::of_sessions(both, Estimate::mean, sessions::over_sums)?
-                }
-            }
-            _ => return Err("these two have no rounds in common".to_owned()),
         };
         Ok(Value { quantity, ..quotient })
     }
@@ -226,20 +145,19 @@ impl Value {
     ///
     /// # Errors
     /// Why they cannot be subtracted.
-    pub fn less(&self, other: &Value) -> Result<Self, String> {
+    pub fn less(&self, other: &Value) -> Both {
         if self.quantity != other.quantity {
             return Err("their units differ".to_owned());
         }
-        let difference = match (&self.basis, &other.basis) {
-            (_, Basis::Exact) => Value {
+        let difference = match (&self.sessions, &other.sessions) {
+            (_, None) => Value {
                 grade: self.grade.max(other.grade),
                 ..self.mapped(|value| value - other.estimate.value)
             },
-            (Basis::Rounds(one), Basis::Rounds(other)) => {
-                let both = paired(one, other, |one, other| one - other);
-                Value::of_sessions(both, Estimate::mean, sessions::over_sums)?
+            (Some(own), Some(others)) => {
+                Value::of_sessions(paired(own, others, Samples::less)?, sessions::over_sums)?
             }
-            _ => return Err("only figures of rounds have a difference".to_owned()),
+            _ => return Err(NO_DIFFERENCE.to_owned()),
         };
         Ok(Value { quantity: self.quantity, ..difference })
     }
@@ -248,16 +166,37 @@ impl Value {
     ///
     /// # Errors
     /// The factor is no plain number.
-    pub fn times(&self, factor: &Value) -> Result<Self, String> {
-        match (&factor.basis, factor.quantity) {
-            (Basis::Exact, None) => Ok(self.mapped(|value| value * factor.estimate.value)),
+    pub fn times(&self, factor: &Value) -> Both {
+        match (&factor.sessions, factor.quantity) {
+            (None, None) => Ok(self.mapped(|value| value * factor.estimate.value)),
             _ => Err("a factor is a number without a unit".to_owned()),
         }
     }
 
     /// True if it has no interval, since there are too few rounds for one.
     pub fn has_few_rounds(&self) -> bool {
-        self.estimate.interval.is_none() && !matches!(self.basis, Basis::Exact)
+        self.estimate.interval.is_none() && self.sessions.is_some()
+    }
+
+    /// True if every round is above zero.
+    pub(crate) fn is_above(&self) -> bool {
+        self.sessions.iter().flatten().all(|session| session.samples.are_positive())
+    }
+
+    /// Its rounds in all sessions.
+    pub(crate) fn rounds(&self) -> impl Iterator<Item = f64> + '_ {
+        self.sessions.iter().flatten().flat_map(|session| session.samples.rounds())
+    }
+
+    /// The estimate as a range: from one mode to the other, if no mean describes both.
+    pub fn range(&self) -> Range {
+        Range { ends: self.modes.unwrap_or([self.estimate.value; 2]), grade: self.grade }
+    }
+
+    /// The same, and not sure.
+    #[must_use]
+    pub fn disturbed(self) -> Self {
+        Value { grade: self.grade.max(Grade::Disturbed), ..self }
     }
 
     /// Estimate and ends of the interval, which are the estimate if it has none.
@@ -272,7 +211,7 @@ impl Value {
     /// It cannot be shown in this form.
     pub fn show(&self, form: Form) -> Result<String, String> {
         let ([value, low, high], quantity) = (self.ends(), self.quantity);
-        let is_exact = quantity.is_none() && matches!(self.basis, Basis::Exact);
+        let is_exact = quantity.is_none() && self.sessions.is_none();
         let is_count = quantity == Some(Quantity::Count) || is_exact;
         let is_share = matches!(quantity, None | Some(Quantity::Share));
         let with_ends = |value: String, show: &dyn Fn(f64) -> String| {
@@ -308,55 +247,126 @@ impl Value {
 
     /// Each sample and the estimate, changed by a function that keeps or turns their order.
     fn mapped(&self, f: impl Fn(f64) -> f64 + Copy) -> Self {
-        let basis = match &self.basis {
-            Basis::Exact => Basis::Exact,
-            Basis::Rounds(sessions) => {
-                Basis::Rounds(sessions.iter().map(|s| s.mapped(f)).collect())
-            }
-            Basis::Size(_) | Basis::Part(_) | Basis::NoRounds => Basis::NoRounds,
+        let session = |session: &Session| Session {
+            estimate: session.estimate.map(f),
+            samples: session.samples.mapped(f),
+            ..*session
         };
+        let sessions = self.sessions.as_ref().map(|all| all.iter().map(session).collect());
         let modes = self.modes.map(|modes| modes.map(f));
-        Value { estimate: self.estimate.map(f), modes, basis, ..self.clone() }
+        Value { estimate: self.estimate.map(f), modes, sessions, ..self.clone() }
     }
 
-    /// The mean of one session's rounds; of several sessions the mean of theirs.
-    fn of_sessions(
+    /// The mean of rounds, without regard to the sessions that they are of.
+    pub(crate) fn of_rounds(samples: Samples, grade: Grade) -> Both {
+        let estimate = samples.estimate().ok_or(NOTHING_IN_COMMON)?;
+        let session = Session { run: (0, 0), estimate, grade, samples };
+        Ok(Value { sessions: Some(vec![session]), ..Value::estimated(estimate, None, grade) })
+    }
+
+    /// The estimate of one session; of several, the mean of theirs.
+    pub(crate) fn of_sessions(
         sessions: Vec<Session>,
-        within: fn(&[f64], f64) -> Option<Estimate>,
         over: fn(&[Estimate]) -> Option<Estimate>,
-    ) -> Result<Self, String> {
-        let mean = |session: &Session| {
-            within(&session.rounds.values().copied().collect::<Vec<_>>(), CONFIDENCE)
-        };
+    ) -> Both {
         let estimate = match &sessions[..] {
-            [session] => mean(session),
-            sessions => over(&sessions.iter().filter_map(mean).collect::<Vec<_>>()),
+            [session] => session.estimate,
+            several => over(&several.iter().map(|session| session.estimate).collect::<Vec<_>>())
+                .ok_or(NOTHING_IN_COMMON)?,
         };
-        let estimate = estimate.ok_or("these two have no rounds in common")?;
         let grade = sessions::grade(sessions.iter().map(|session| session.grade));
-        Ok(Value { quantity: None, estimate, modes: None, grade, basis: Basis::Rounds(sessions) })
+        Ok(Value { sessions: Some(sessions), ..Value::estimated(estimate, None, grade) })
     }
 }
 
-impl Session {
-    fn of(figure: &Figure<'_>) -> Self {
-        Session { rounds: figure.runs.with_errors(), grade: figure.grade }
+/// The estimate with its interval, the modes and the grade.
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut value = json!(self.estimate);
+        value["grade"] = json!(self.grade);
+        if let Some(modes) = self.modes {
+            value["modes"] = json!(modes);
+        }
+        value.serialize(serializer)
+    }
+}
+
+impl Samples {
+    fn over(&self, divisor: &Samples) -> Result<(Self, Estimate), &'static str> {
+        match (self, divisor) {
+            (Samples::Rounds(own), Samples::Rounds(others)) => {
+                if !divisor.are_positive() {
+                    return Err("the divisor is not above zero in every round");
+                }
+                let both = Samples::Rounds(joined(own, others, |own, other| own / other));
+                let estimate = both.estimate().ok_or(NOTHING_IN_COMMON)?;
+                Ok((both, estimate))
+            }
+            (
+                Samples::Size { lines: own, lacks_kernel },
+                Samples::Size { lines: others, lacks_kernel: other_lacks },
+            ) => {
+                let which = usize::from(*lacks_kernel || *other_lacks);
+                let ratio = stats::log_slope_ratio(&own[which], &others[which]);
+                let ratio = ratio.and_then(|change| change.ratio(CONFIDENCE));
+                Ok((Samples::Gone, ratio.ok_or("one of the two sizes may be zero")?.into()))
+            }
+            _ => Err(NOTHING_IN_COMMON),
+        }
+    }
+
+    fn less(&self, other: &Samples) -> Result<(Self, Estimate), &'static str> {
+        let (Samples::Rounds(own), Samples::Rounds(others)) = (self, other) else {
+            return Err(NO_DIFFERENCE);
+        };
+        let both = joined(own, others, |own, other| own - other);
+        let less = both.values().copied().collect::<Vec<f64>>();
+        let estimate = Estimate::mean(&less, CONFIDENCE).ok_or(NOTHING_IN_COMMON)?;
+        Ok((Samples::Rounds(both), estimate))
+    }
+
+    fn rounds(&self) -> impl Iterator<Item = f64> + '_ {
+        let rounds = if let Samples::Rounds(rounds) = self { Some(rounds) } else { None };
+        rounds.into_iter().flat_map(|rounds| rounds.values().copied())
+    }
+
+    /// Mean of rounds: geometric if they are positive.
+    fn estimate(&self) -> Option<Estimate> {
+        let values: Vec<f64> = self.rounds().collect();
+        let mean = if self.are_positive() { Estimate::geometric_mean } else { Estimate::mean };
+        mean(&values, CONFIDENCE)
+    }
+
+    fn are_positive(&self) -> bool {
+        self.rounds().all(|value| value > 0.0)
     }
 
     fn mapped(&self, f: impl Fn(f64) -> f64) -> Self {
-        let rounds = self.rounds.iter().map(|(round, value)| (*round, f(*value))).collect();
-        Session { rounds, ..*self }
+        match self {
+            Samples::Rounds(rounds) => {
+                Samples::Rounds(rounds.iter().map(|(round, value)| (*round, f(*value))).collect())
+            }
+            Samples::Size { .. } | Samples::Gone => Samples::Gone,
+        }
     }
 }
 
-/// Samples of two figures put together in each round that has both.
-fn paired(one: &[Session], other: &[Session], f: fn(f64, f64) -> f64) -> Vec<Session> {
-    let both = one.iter().flat_map(|one| other.iter().map(move |other| (one, other)));
-    let paired = both.map(|(one, other)| Session {
-        rounds: joined(&one.rounds, &other.rounds, f),
-        grade: one.grade.max(other.grade),
+/// What one session says of two values.
+type Together = fn(&Samples, &Samples) -> Result<(Samples, Estimate), &'static str>;
+
+/// Two values put together in each session that has both.
+fn paired(
+    own: &[Session],
+    others: &[Session],
+    together: Together,
+) -> Result<Vec<Session>, &'static str> {
+    let both = own.iter().filter_map(|own| {
+        let other = others.iter().find(|other| other.run == own.run)?;
+        let both = together(&own.samples, &other.samples);
+        let grade = own.grade.max(other.grade);
+        Some(both.map(|(samples, estimate)| Session { run: own.run, estimate, grade, samples }))
     });
-    paired.filter(|session| !session.rounds.is_empty()).collect()
+    both.collect()
 }
 
 fn plain(quantity: Option<Quantity>, value: f64) -> String {

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use contract::units::counted;
 use figures::known::Beside;
-use figures::number::{number, range};
+use figures::number::{bracketed, number, range, short, shown};
+use figures::value::Value;
+use record::Quantity;
 use stats::MIN_ROUNDS;
 
 use super::grid::{ABSENT, Grid};
@@ -30,8 +32,19 @@ pub fn grid(answer: &Answer) -> Grid {
 
 /// A row as a line: its name, both costs, and their ratio.
 pub(super) fn line(name: String, row: &AnswerRow) -> Vec<String> {
-    let [thread, task] = [row.thread, row.task].map(|cost| cost.show(row.metric.quantity()));
+    let [thread, task] = [&row.thread, &row.task].map(cost);
     vec![name, thread, task, ratio(row)]
+}
+
+/// A cost with two significant digits and its mark; both modes if it has two.
+pub(super) fn cost(cost: &Value) -> String {
+    let quantity = cost.quantity.unwrap_or(Quantity::Count);
+    let text = match cost.modes.map(|modes| modes.map(|mode| shown(quantity, mode))) {
+        Some([low, high]) if low.unit == high.unit => format!("{}/{high}", low.number),
+        Some([low, high]) => format!("{low}/{high}"),
+        None => short(quantity, cost.estimate.value),
+    };
+    cost.grade.mark(&text)
 }
 
 /// Name of a row, with its sides if the rows of the answer have different ones.
@@ -156,11 +169,10 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
 /// A ratio with its interval.
 pub(super) fn ratio(row: &AnswerRow) -> String {
     let ratio = &row.ratio;
-    let text = match row.bounds() {
-        Some([low, high]) => {
-            format!("{}x [{}, {}]", number(ratio.value), number(low), number(high))
-        }
-        None => format!("{}x (n = {})", number(ratio.value), ratio.n),
+    let times = number(ratio.estimate.value);
+    let text = match ratio.estimate.interval {
+        Some(interval) => format!("{times}x {}", bracketed(&interval, number)),
+        None => format!("{times}x (n = {})", ratio.estimate.n),
     };
     ratio.grade.mark(&text)
 }

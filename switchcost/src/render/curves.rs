@@ -71,12 +71,12 @@ fn at(curve: &Curve<'_>, x: u64) -> String {
 /// The point from which one of two series takes less time, in a sentence.
 fn overtaking(curve: &Curve<'_>, overtaking: &Overtaking) -> String {
     let Overtaking { names: [ahead, behind], from, end } = overtaking;
-    let interval = end.interval.map(|i| format!(" [{:.2}, {:.2}]", i.low, i.high));
+    let interval = end.estimate.interval.map(|i| format!(" [{:.2}, {:.2}]", i.low, i.high));
     format!(
         "From {} on, {ahead} takes less time than {behind}: {}{:.2} times as much{} at the end",
         at(curve, *from),
         end.grade,
-        end.value,
+        end.estimate.value,
         interval.unwrap_or_default()
     )
 }
@@ -86,9 +86,9 @@ fn efficiency(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
     let percent = |share: f64| format!("{:.0}", 100.0 * share);
     let points = series.efficiency.iter().map(|(x, ratio)| {
         let interval =
-            ratio.interval.map(|i| format!(" [{}, {}]", percent(i.low), percent(i.high)));
+            ratio.estimate.interval.map(|i| format!(" [{}, {}]", percent(i.low), percent(i.high)));
         let interval = interval.unwrap_or_default();
-        format!("{}{} %{interval} at {}", ratio.grade, percent(ratio.value), at(curve, *x))
+        format!("{}{} %{interval} at {}", ratio.grade, percent(ratio.estimate.value), at(curve, *x))
     });
     let points = points.collect::<Vec<_>>().join(", ");
     (!points.is_empty()).then(|| format!("efficiency {points}"))
@@ -119,15 +119,19 @@ fn contradictions(curve: &Curve<'_>) -> Vec<String> {
 
 /// The last point of a series beside the first one.
 fn end(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
-    let (ratio, [(first, _), .., (last, _)]) = (series.end?, &series.points[..]) else {
+    let (ratio, [(first, _), .., (last, _)]) = (series.end.as_ref()?, &series.points[..]) else {
         return None;
     };
-    let interval = ratio.interval?;
-    let digits = if ratio.value < 0.01 { 4 } else { units::significant(ratio.value).min(2) };
+    let interval = ratio.estimate.interval?;
+    let digits = if ratio.estimate.value < 0.01 {
+        4
+    } else {
+        units::significant(ratio.estimate.value).min(2)
+    };
     Some(format!(
         "{}{:.digits$} times [{:.digits$}, {:.digits$}] as much at {} as at {first}",
         ratio.grade,
-        ratio.value,
+        ratio.estimate.value,
         interval.low,
         interval.high,
         at(curve, *last)

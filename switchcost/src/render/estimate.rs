@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use contract::units::counted;
-use figures::grade::{Grade, Graded};
+use figures::grade::{Grade, Range};
 use figures::number::{Shown, number, percent, shown, thousands};
 use observe::service::{Counts, ThreadGroup};
 use record::Quantity;
@@ -142,7 +142,7 @@ fn switching(watched: &Watched) -> Option<String> {
         if watched.service.cpus > 1.0 { (any_cpu, "to any CPU") } else { (one_cpu, "on one CPU") };
     let takes = format!(
         "{} of the service's CPU time, at most {} CPUs",
-        Graded { estimate: share, grade: *grade }.show(in_percent),
+        Range { ends: share, grade: *grade }.show(in_percent),
         number(share[1] * watched.service.used())
     );
     let verdict = match verdict {

@@ -48,12 +48,8 @@ pub(super) fn origin(figures: &Figures<'_>) -> [String; 2] {
 pub(super) fn foot(figures: &Figures<'_>) -> Vec<String> {
     let intervals = match sessions::of(figures.records).len() {
         0 | 1 => "95 % confidence intervals, with whole processes as samples",
-        few if few < MIN_ROUNDS => {
-            "the span of the sessions' 95 % confidence intervals; for sizes, 95 % intervals with whole processes as samples"
-        }
-        _ => {
-            "95 % confidence intervals, with sessions as samples; for sizes, with whole processes as samples"
-        }
+        few if few < MIN_ROUNDS => "the span of the sessions' 95 % confidence intervals",
+        _ => "95 % confidence intervals, with sessions as samples",
     };
     let mut lines = vec![format!(
         "In brackets: {intervals}. Times are corrected to the machine's quiet speed. ~ marks a disturbed figure; \

@@ -97,7 +97,7 @@ pub(super) fn costs(fleet: &Fleet) -> Vec<Section> {
 fn cost(fleet: &Fleet, rows: &[Option<AnswerRow>]) -> Section {
     let lines = fleet.machines.iter().zip(rows).map(|(machine, row)| {
         let costs = row.as_ref().map_or([ABSENT; 2].map(str::to_owned), |row| {
-            [row.thread, row.task].map(|cost| cost.show(row.metric.quantity()))
+            [&row.thread, &row.task].map(super::answer::cost)
         });
         [machine.name.clone()].into_iter().chain(costs).collect()
     });

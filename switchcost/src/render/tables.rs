@@ -2,12 +2,11 @@
 
 use contract::units::Bytes;
 use figures::evidence::{Evidence, FEW};
-use figures::grade::Graded;
 use figures::memory::{Fit, Slopes};
 use figures::number::{bracketed, factor, net, number, value};
-use figures::{Figure, Outcome, Reading, grouped};
+use figures::value::Value;
+use figures::{Figure, Outcome, Reading, Related, grouped};
 use record::Quantity;
-use stats::Estimate;
 
 use super::document::Section;
 use super::grid::{ABSENT, Grid};
@@ -106,7 +105,7 @@ fn derived_lines(table: &Table<'_>, row: &TableRow<'_>) -> Vec<Vec<String>> {
     let mut lines = names.map(|name| vec![name]).to_vec();
     for (figure, (_, metric)) in row.cells.iter().zip(&table.columns) {
         let own = figure.filter(|figure| figure.metric() == table.metric);
-        let texts = own.and_then(Figure::reading).map(|r| derived(table.metric.quantity(), r));
+        let texts = own.and_then(|figure| Some(derived(figure, figure.reading()?)));
         let unknown = if *metric == table.metric { ABSENT } else { "" };
         for (line, text) in lines.iter_mut().zip(texts.unwrap_or_default()) {
             line.push(text.unwrap_or(unknown.to_owned()));
@@ -117,19 +116,20 @@ fn derived_lines(table: &Table<'_>, row: &TableRow<'_>) -> Vec<Vec<String>> {
 }
 
 /// What is derived from a figure: counts, the difference from its baseline, and its ratios.
-fn derived(quantity: Quantity, reading: &Reading) -> [Option<String>; 4] {
-    let no_net = reading.no_net_left.then(|| NO_NET.to_owned());
+fn derived(figure: &Figure<'_>, reading: &Reading) -> [Option<String>; 4] {
+    let Related { net: less, ratio: times, net_ratio, no_net_left } = &figure.related;
+    let no_net = no_net_left.then(|| NO_NET.to_owned());
     [
         reading.evidence.as_ref().map(counts),
-        reading.net.as_ref().map(|own| own.grade.mark(&net(quantity, own))),
-        reading.ratio.as_ref().map(ratio),
-        no_net.or(reading.net_ratio.as_ref().map(ratio)),
+        less.as_ref().map(|own| own.grade.mark(&net(figure.quantity(), &own.estimate))),
+        times.as_ref().map(ratio),
+        no_net.or(net_ratio.as_ref().map(ratio)),
     ]
 }
 
 /// A ratio with its mark.
-fn ratio(ratio: &Graded) -> String {
-    ratio.grade.mark(&factor(ratio))
+fn ratio(ratio: &Value) -> String {
+    ratio.grade.mark(&factor(&ratio.estimate))
 }
 
 /// The counts as they stand in a table, below their figure.
@@ -202,11 +202,8 @@ fn memory_grid(table: &Table<'_>) -> Grid {
                 continue;
             };
             body.push(sizes(name, slopes));
-            if let (Some(versus), Some(ratio)) = (row.versus, &slopes.ratio) {
-                body.push(vec![
-                    format!("  ÷ {versus}"),
-                    ratio.grade.mark(&factor(&Estimate::from(ratio.estimate))),
-                ]);
+            if let (Some(versus), Some(times)) = (row.versus, &figure.related.ratio) {
+                body.push(vec![format!("  ÷ {versus}"), ratio(times)]);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use figures::Figures;
+use figures::{Figures, sessions};
 use record::Record;
 use serde::Serialize;
 
@@ -16,7 +16,6 @@ use crate::render::Found;
 use crate::system::console;
 use crate::views::answer::{Answer, Earlier};
 use crate::views::comparison::Comparison;
-use crate::views::sessions;
 
 pub(crate) use crate::render::Format;
 

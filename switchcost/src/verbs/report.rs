@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use figures::Figures;
+use figures::{Figures, sessions};
 use record::Record;
 
 use super::output::{self, Format};
@@ -16,7 +16,6 @@ use crate::system::replace;
 use crate::views::answer::Answer;
 use crate::views::comparison::Comparison;
 use crate::views::fleet::Fleet;
-use crate::views::sessions;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

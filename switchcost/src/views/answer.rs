@@ -7,14 +7,14 @@ use contract::message::Claim;
 use figures::conditions::Conditions;
 use figures::doubt::Doubt;
 use figures::doubts;
-use figures::grade::{Grade, Graded, Range};
+use figures::grade::{Grade, Range};
 use figures::known::{self, Beside};
+use figures::memory::Slopes;
 use figures::number::{capitalised, number, short, shown};
 use figures::value::Value;
-use figures::{Figure, Figures, grouped, provenance};
+use figures::{Figure, Figures, grouped, provenance, sessions};
 use record::{Metric, Quantity};
 use serde::Serialize;
-use stats::{Estimate, Interval};
 
 /// The answer of one or several runs of a plan.
 #[derive(Clone, Debug, Serialize)]
@@ -48,16 +48,34 @@ pub(crate) struct Earlier {
     pub(crate) ratios: Vec<Option<[f64; 2]>>,
 }
 
+impl Earlier {
+    /// Ratios of earlier answers for each row of this one; `None` without any.
+    pub(crate) fn of(answer: &Answer, earlier: &[Answer]) -> Option<Self> {
+        let ratios = answer.rows.iter().map(|row| {
+            let same = earlier.iter().filter_map(|earlier| earlier.row(row.key()));
+            let ranges = same.map(|row| row.ratio.range());
+            ranges.reduce(Range::joined).map(|range| range.ends)
+        });
+        let sessions = earlier.iter().map(|answer| answer.sessions).sum();
+        (sessions > 0).then(|| Earlier { sessions, ratios: ratios.collect() })
+    }
+}
+
 /// A thread's figure and a task's.
 #[derive(Clone, Debug, Serialize)]
 pub struct AnswerRow {
     /// Question.
     pub name: String,
     pub(crate) metric: Metric,
-    pub(crate) thread: Cost,
-    pub(crate) task: Cost,
+    /// What a thread costs.
+    pub(crate) thread: Value,
+    /// What a task costs.
+    pub(crate) task: Value,
     /// The thread's figure divided by the task's.
-    pub(crate) ratio: Graded,
+    pub ratio: Value,
+    /// CPU time of both: while a CPU waits for a wake-up, time passes and nothing runs.
+    #[serde(skip)]
+    pub(crate) cpu: [Option<Value>; 2],
     /// Rows of the plan that it divides by each other, if they are not threads and tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sides: Option<[String; 2]>,
@@ -71,16 +89,6 @@ impl AnswerRow {
         (&self.name, &self.metric)
     }
 
-    /// Ends of the interval of its ratio.
-    pub(crate) fn bounds(&self) -> Option<[f64; 2]> {
-        self.ratio.interval.map(|interval| [interval.low, interval.high])
-    }
-
-    /// Its ratio.
-    pub fn quotient(&self) -> Value {
-        Value::estimated(self.ratio.estimate, None, self.ratio.grade)
-    }
-
     /// True if a thread's figure is divided by a task's.
     pub(crate) fn is_of_threads(&self) -> bool {
         self.sides.is_none()
@@ -90,62 +98,6 @@ impl AnswerRow {
     pub(crate) fn sides(&self) -> [&str; 2] {
         let own = self.sides.as_ref();
         own.map_or(THREAD_AND_TASK, |sides| sides.each_ref().map(String::as_str))
-    }
-}
-
-/// What a thread or a task costs, unrounded: in ns or bytes.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Cost {
-    pub(crate) value: f64,
-    pub(crate) interval: Option<Interval>,
-    /// Two clusters of processes, if one figure would tell of neither.
-    pub(crate) modes: Option<[f64; 2]>,
-    pub(crate) grade: Grade,
-    /// CPU time of a switch in ns: while a CPU waits for a wake-up, time passes and nothing runs.
-    #[serde(skip)]
-    pub(crate) cpu: Option<Estimate>,
-}
-
-impl Cost {
-    /// That of a figure which its processes have in common.
-    pub(crate) fn of(figure: &Figure<'_>) -> Option<Cost> {
-        let reading = figure.reading()?;
-        Some(Cost {
-            value: reading.mean.value,
-            interval: reading.mean.interval,
-            modes: reading.modes.map(|modes| modes.map(|mode| mode.centre)),
-            grade: figure.grade,
-            cpu: figure.cpu_time(),
-        })
-    }
-
-    pub(crate) fn estimate(&self) -> Estimate {
-        let n = self.interval.map_or(0, |interval| interval.n);
-        Estimate { value: self.value, n, interval: self.interval }
-    }
-
-    /// The figure with two significant digits and its mark; both if it has two modes.
-    pub(crate) fn show(&self, quantity: Quantity) -> String {
-        let text = match self.modes.map(|modes| modes.map(|mode| shown(quantity, mode))) {
-            Some([low, high]) if low.unit == high.unit => format!("{}/{high}", low.number),
-            Some([low, high]) => format!("{low}/{high}"),
-            None => short(quantity, self.value),
-        };
-        self.grade.mark(&text)
-    }
-
-    /// The least and the greatest figure: both modes, if one figure would tell of neither.
-    pub(crate) fn ends(&self) -> Range {
-        self.modes.unwrap_or([self.value; 2])
-    }
-
-    fn graded(&self) -> Graded<Range> {
-        Graded { estimate: self.ends(), grade: self.grade }
-    }
-
-    /// Its CPU time, as a range of one figure.
-    fn cpu_time(&self) -> Option<Graded<Range>> {
-        Some(Graded { estimate: [self.cpu?.value; 2], grade: self.grade })
     }
 }
 
@@ -183,8 +135,8 @@ impl Answer {
         self.doubts.iter().any(Doubt::voids)
     }
 
-    /// The answer of one session, or of several as if they were one.
-    pub(crate) fn of_session(figures: &Figures<'_>) -> Option<Answer> {
+    /// The answer of some figures; `None` if their plan gives none, or its rows were not measured.
+    pub fn of(figures: &Figures<'_>) -> Option<Answer> {
         let rows = figures.iter().filter_map(|figure| Some((figure, row(figures, figure)?)));
         let (of, rows): (Vec<&Figure<'_>>, Vec<AnswerRow>) = rows.unzip();
         if rows.is_empty() {
@@ -203,7 +155,7 @@ impl Answer {
             schedulers: schedulers(figures, of_threads.map(|(figure, _)| *figure)),
             chains: chains(&of),
             missing: missing(figures),
-            sessions: 1,
+            sessions: sessions::of(figures.records).len(),
             earlier: None,
             matters: matters(figures, &rows),
             conditions,
@@ -246,7 +198,7 @@ fn chains(figures: &[&Figure<'_>]) -> Option<String> {
 }
 
 /// When figures matter, a sentence each.
-pub(crate) fn matters(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
+fn matters(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
     let counted = [switches(rows), waiting(rows)].into_iter().flatten();
     counted.chain(everyday(figures, rows)).collect()
 }
@@ -268,29 +220,19 @@ fn missing(figures: &Figures<'_>) -> Vec<(String, Vec<String>)> {
 fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
     let name = figure.runs.ties()?.answer.as_ref()?;
     let versus = figures.versus(figure)?;
-    let mut is_alone = false;
-    let ([thread, task], ratio) = match (figure.slopes(), versus.slopes()) {
-        (Some(own), Some(other)) => {
-            is_alone = own.lacks_kernel() || other.lacks_kernel();
-            // A part of a size is not a sure one.
-            let least = if is_alone { Grade::Disturbed } else { Grade::Sure };
-            let (ratio, [thread, task]) = own.ratio.zip(own.divided)?;
-            let size = |slope: Interval, of: &Figure<'_>| Cost {
-                value: slope.estimate,
-                interval: Some(slope),
-                modes: None,
-                grade: of.grade.max(least),
-                cpu: None,
-            };
-            let estimate = Estimate::from(ratio.estimate);
-            let ratio = Graded { estimate, grade: ratio.grade.max(least) };
-            ([size(thread, figure), size(task, versus)], ratio)
-        }
-        _ => ([Cost::of(figure)?, Cost::of(versus)?], figure.reading()?.ratio?),
-    };
+    // A size of which the kernel's share cannot be told is that of the process alone, on both sides.
+    let is_alone = [figure, versus].iter().any(|of| of.slopes().is_some_and(Slopes::lacks_kernel));
+    let both = [figure, versus].map(|of| match is_alone {
+        // A part of a size is not a sure one.
+        true => of.part("user").ok().flatten().map(Value::disturbed),
+        false => of.value().ok(),
+    });
+    let [Some(thread), Some(task)] = both else { return None };
+    let ratio = figure.related.ratio.clone()?;
+    let ratio = if is_alone { ratio.disturbed() } else { ratio };
     let (name, metric) = (figure.place().named(name), figure.metric().clone());
-    let sides = sides(figure, versus);
-    Some(AnswerRow { name, metric, thread, task, ratio, sides, is_alone })
+    let (sides, cpu) = (sides(figure, versus), [figure, versus].map(Figure::cpu_time));
+    Some(AnswerRow { name, metric, thread, task, ratio, cpu, sides, is_alone })
 }
 
 /// Rows of the plan, unless the one claims the kernel's switches and the other a runtime's.
@@ -314,20 +256,21 @@ fn is_size(row: &&AnswerRow) -> bool {
 fn switches(rows: &[AnswerRow]) -> Option<String> {
     let show = |cpu_ns: f64| number(cpu_ns * MANY / 1e9 * 100.0);
     let switches = rows.iter().filter(is_switch);
-    let times = switches.map(|row| Some([row.thread.cpu_time()?, row.task.cpu_time()?]));
+    let range = |time: &Option<Value>| Some(time.as_ref()?.range());
+    let times = switches.map(|row| Some([range(&row.cpu[0])?, range(&row.cpu[1])?]));
     let [threads, tasks] = range_of(times.collect::<Option<Vec<_>>>()?)?.map(|hop| hop.show(show));
     Some(format!("10,000 thread switches/s use {threads} % of a CPU (async tasks: {tasks} %)."))
 }
 
 fn waiting(rows: &[AnswerRow]) -> Option<String> {
     let show = |cost: f64| shown(Quantity::Bytes, cost * MANY);
-    let sizes = rows.iter().filter(is_size).map(|row| [row.thread.graded(), row.task.graded()]);
+    let sizes = rows.iter().filter(is_size).map(|row| [row.thread.range(), row.task.range()]);
     let [threads, tasks] = range_of(sizes)?.map(|size| size.show(show));
     Some(format!("10,000 waiting threads hold {threads} (async tasks: {tasks})."))
 }
 
 /// Range of the threads' figures and range of the async tasks' figures.
-fn range_of(sides: impl IntoIterator<Item = [Graded<Range>; 2]>) -> Option<[Graded<Range>; 2]> {
+fn range_of(sides: impl IntoIterator<Item = [Range; 2]>) -> Option<[Range; 2]> {
     sides.into_iter().reduce(|a, b| [a[0].joined(b[0]), a[1].joined(b[1])])
 }
 
@@ -345,11 +288,11 @@ fn everyday(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
     let Some((first, others)) = works.split_first() else { return Vec::new() };
     let hop = rows.iter().find(is_switch);
     let units = hop.map_or(String::new(), |hop| {
-        let times = |cost: Cost| {
-            let ([low, high], (ns, grade)) = (cost.ends(), times[0]);
-            Graded { estimate: [ns / high, ns / low], grade: cost.grade.max(grade) }.show(number)
+        let times = |cost: &Value| {
+            let (Range { ends: [low, high], grade }, (ns, own)) = (cost.range(), times[0]);
+            Range { ends: [ns / high, ns / low], grade: grade.max(own) }.show(number)
         };
-        let [threads, tasks] = [hop.thread, hop.task].map(times);
+        let [threads, tasks] = [&hop.thread, &hop.task].map(times);
         format!(", as long as {threads} thread switches or {tasks} task switches")
     });
     let mut lines = vec![format!("{first}{units}.")];

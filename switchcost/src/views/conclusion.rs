@@ -1,8 +1,9 @@
 //! A summary of the figures in a sentence or two.
 
 use figures::evidence::FEW;
-use figures::grade::Graded;
+use figures::grade::{Grade, Range};
 use figures::number::{capitalised, number, shown_like};
+use figures::value::Value;
 use figures::{Figure, Figures};
 use record::{Metric, Quantity};
 
@@ -25,19 +26,18 @@ fn of_kind(metric: &Metric) -> Option<&'static str> {
 /// Conclusion of figures: the one of their answer, or the parts of a hop.
 pub(crate) fn of(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<String> {
     if let Some(answer) = answer.filter(|answer| answer.is_of_threads()) {
-        let ratios = answer.rows.iter().map(|row| (&row.metric, row.ratio));
+        let ratios = answer.rows.iter().map(|row| (&row.metric, row.ratio.range()));
         return of_ratios(ratios).into_iter().collect();
     }
     parts(figures, &Tables::of(figures))
 }
 
 /// The range of the ratios of each kind, over all rows; `None` if no row is of such a kind.
-fn of_ratios<'a>(ratios: impl Iterator<Item = (&'a Metric, Graded)> + Clone) -> Option<String> {
+fn of_ratios<'a>(ratios: impl Iterator<Item = (&'a Metric, Range)> + Clone) -> Option<String> {
     let parts = KINDS.iter().filter_map(|kind| {
         let ratios = ratios.clone().filter(|(metric, _)| of_kind(metric) == Some(kind));
-        let ratios =
-            ratios.map(|(_, ratio)| Graded { estimate: [ratio.value; 2], grade: ratio.grade });
-        Some(format!("{} times {kind}", ratios.reduce(Graded::joined)?.show(number)))
+        let ratios = ratios.map(|(_, ratio)| ratio);
+        Some(format!("{} times {kind}", ratios.reduce(Range::joined)?.show(number)))
     });
     let parts: Vec<String> = parts.collect();
     let multiples = parts.join(", ").replacen("times", "times as much as an async task", 1);
@@ -61,18 +61,19 @@ fn parts_of(figures: &Figures<'_>, row: &TableRow<'_>) -> Option<String> {
         _ => "more if unpinned",
     };
     let io = figures.baseline(pinned)?;
-    let [is_more, is_switch] = [free.runs.is_above(&pinned.runs), pinned.runs.is_above(&io.runs)];
-    let (io, pinned, free) = (graded(io)?, graded(pinned)?, graded(free)?);
+    let [io, pinned, free] = [io, pinned, free].map(Figure::value);
+    let (io, pinned, free) = (io.ok()?, pinned.ok()?, free.ok()?);
+    let [is_more, is_switch] = [is_above(&free, &pinned), is_above(&pinned, &io)];
+    let (io, pinned, free) = (part(&io), part(&pinned), part(&free));
     let (switch, crossing) = (less(pinned, io), less(free, pinned));
-    let is_more = is_more && crossing.estimate > 0.0;
+    let is_more = is_more && crossing.0 > 0.0;
     let (total, name) = if is_more { (free, "") } else { (pinned, ", on one CPU") };
-    let show = |part: Graded<f64>| {
-        let shown = shown_like(Quantity::Time, part.estimate, total.estimate);
-        part.grade.mark(&shown.to_string())
+    let show = |(part, grade): (f64, Grade)| {
+        grade.mark(&shown_like(Quantity::Time, part, total.0).to_string())
     };
     let name = format!("{}{name}: a hop of {}", capitalised(row.name), show(total));
     // A part that may be nothing is no part of a sum.
-    if !is_switch || switch.estimate <= 0.0 {
+    if !is_switch || switch.0 <= 0.0 {
         return Some(format!("{name}; its switch cannot be distinguished from its I/O."));
     }
     let parts = [(io, "I/O"), (switch, "switch"), (crossing, more)];
@@ -81,27 +82,28 @@ fn parts_of(figures: &Figures<'_>, row: &TableRow<'_>) -> Option<String> {
     Some(format!("{name} = {}.", parts.collect::<Vec<_>>().join(" + ")))
 }
 
-fn graded(figure: &Figure<'_>) -> Option<Graded<f64>> {
-    let estimate = match figure.slopes() {
-        Some(slopes) => slopes.headline().line.slope.estimate,
-        None => figure.reading()?.mean.value,
-    };
-    Some(Graded { estimate, grade: figure.grade })
+/// True if the interval of the difference is above zero.
+fn is_above(value: &Value, other: &Value) -> bool {
+    let less = value.less(other).ok().and_then(|less| less.estimate.interval);
+    less.is_some_and(|interval| interval.low > 0.0)
 }
 
-fn less(a: Graded<f64>, b: Graded<f64>) -> Graded<f64> {
-    Graded { estimate: a.estimate - b.estimate, grade: a.grade.max(b.grade) }
+fn part(value: &Value) -> (f64, Grade) {
+    (value.estimate.value, value.grade)
+}
+
+/// A part of a sum is the difference of what is shown.
+fn less(a: (f64, Grade), b: (f64, Grade)) -> (f64, Grade) {
+    (a.0 - b.0, a.1.max(b.1))
 }
 
 #[cfg(test)]
 mod tests {
-    use stats::Estimate;
-
     use super::*;
 
     #[test]
     fn a_request_is_neither_a_switch_nor_a_creation() {
-        let ratio = |value| Graded::from(Estimate { value, n: 1, interval: None });
+        let ratio = |value| Range { ends: [value; 2], grade: Grade::Sure };
         let ratios = [(&Metric::Hop, ratio(2.0)), (&Metric::Task, ratio(60.0))];
         let sentence = "On this machine an OS thread costs 2.0 times as much as an async task to switch to, 60 times \
                         to create.";

@@ -171,7 +171,7 @@ impl Loaded {
 fn value(figures: &Figures<'_>, server: &str, metric: &Metric) -> Found {
     let is_it = |figure: &&Figure<'_>| figure.place().row == server && figure.metric() == metric;
     let figure = figures.iter().find(is_it).ok_or("it was not measured")?;
-    let value = Value::of(figures, figure)?;
+    let value = figure.value()?;
     let (failed, whole) = (figure.runs.failed, figure.runs.whole.len());
     if failed >= whole {
         let errors = figures.records.iter().filter(|record| record.row().place.row == server);

@@ -6,11 +6,12 @@ use std::path::Path;
 
 use figures::known::Beside;
 use figures::number::number;
+use figures::value::Value;
 use figures::{provenance, unique};
 use record::{Metric, Record};
 use serde::Serialize;
 
-use super::answer::{Answer, AnswerRow, Cost};
+use super::answer::{Answer, AnswerRow};
 
 /// Files side by side.
 #[derive(Clone, Debug, Serialize)]
@@ -118,15 +119,15 @@ const CHEAP: f64 = 2.0;
 
 /// Whether waking another CPU is cheap, by the thread's hops through pipes.
 fn waking(answer: &Answer) -> Option<String> {
-    let hop = |name: &str| Some(answer.row((name, &Metric::Hop))?.thread);
+    let hop = |name: &str| Some(&answer.row((name, &Metric::Hop))?.thread);
     let unpinned = hop("switch through pipes, unpinned")?;
     let on_one_cpu = hop("switch through pipes, one CPU")?;
     Some(compared(unpinned, on_one_cpu))
 }
 
 /// The words for an unpinned hop beside a hop on one CPU.
-fn compared(unpinned: Cost, on_one_cpu: Cost) -> String {
-    let times = unpinned.value / on_one_cpu.value;
+fn compared(unpinned: &Value, on_one_cpu: &Value) -> String {
+    let times = unpinned.estimate.value / on_one_cpu.estimate.value;
     let words = if times <= CHEAP {
         "cheap".to_owned()
     } else {
@@ -158,17 +159,22 @@ fn names(paths: &[&Path]) -> Vec<String> {
 mod tests {
     use super::*;
     use figures::grade::Grade;
+    use record::Quantity;
+    use stats::Estimate;
 
     #[test]
     fn a_machine_is_told_by_what_waking_another_cpu_costs() {
-        let hop = |value, grade| Cost { value, interval: None, modes: None, grade, cpu: None };
+        let hop = |value, grade| {
+            let estimate = Estimate { value, n: 1, interval: None };
+            Value::estimated(estimate, Some(Quantity::Time), grade)
+        };
         for (unpinned, grade, words) in [
             (15.0, Grade::Disturbed, "~cheap"),
             (30.0, Grade::Sure, "cheap"),
             (31.0, Grade::Sure, "expensive (2.1 times)"),
             (88.0, Grade::Disturbed, "~expensive (5.9 times)"),
         ] {
-            assert_eq!(compared(hop(unpinned, grade), hop(15.0, Grade::Sure)), words);
+            assert_eq!(compared(&hop(unpinned, grade), &hop(15.0, Grade::Sure)), words);
         }
     }
 }

@@ -7,5 +7,4 @@ pub(crate) mod estimate;
 pub mod fleet;
 pub mod limits;
 pub(crate) mod service;
-pub(crate) mod sessions;
 pub(crate) mod tables;

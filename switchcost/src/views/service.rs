@@ -1,7 +1,7 @@
 //! A running service: what its switches take of its CPU time, between two bounds, and what else holds it back.
 
 use contract::message::Usage;
-use figures::grade::{Grade, Graded, Range};
+use figures::grade::{Grade, Range};
 use figures::{CONFIDENCE, Figure, Figures};
 use observe::service::Service;
 use record::{Metric, Record};
@@ -51,9 +51,9 @@ impl Prices {
             price(&figures, hops(false), |_, hops| hops)?,
         ];
         Some(Prices {
-            alone: alone.estimate[0],
-            one_cpu: one_cpu.estimate[1],
-            any_cpu: any_cpu.estimate[1].max(one_cpu.estimate[1]),
+            alone: alone.ends[0],
+            one_cpu: one_cpu.ends[1],
+            any_cpu: any_cpu.ends[1].max(one_cpu.ends[1]),
             grade: alone.grade.max(one_cpu.grade).max(any_cpu.grade),
             file: file.to_owned(),
         })
@@ -85,7 +85,7 @@ fn price(
     figures: &Figures<'_>,
     is_wanted: impl Fn(&Figure<'_>) -> bool,
     switches: impl Fn(&Usage, f64) -> f64,
-) -> Option<Graded<Range>> {
+) -> Option<Range> {
     let is_time = |figure: &Figure<'_>| matches!(figure.metric(), Metric::Hop | Metric::Task);
     let figure = figures.iter().find(|f| is_time(f) && !f.runs.whole.is_empty() && is_wanted(f))?;
     let time = figure.reading()?.mean;
@@ -97,7 +97,7 @@ fn price(
     });
     let price = Estimate::mean(&prices.collect::<Vec<f64>>(), CONFIDENCE)?.value;
     let ends = time.interval.map_or([time.value; 2], |found| [found.low, found.high]);
-    Some(Graded { estimate: ends.map(|ns| price * ns / time.value), grade: figure.grade })
+    Some(Range { ends: ends.map(|ns| price * ns / time.value), grade: figure.grade })
 }
 
 /// What switching is to a service.
@@ -141,7 +141,7 @@ pub(crate) struct Watched {
     pub(crate) remarks: Vec<Remark>,
     pub(crate) prices: Option<Prices>,
     /// Least and greatest share of its CPU time that its switches take, if there are prices and it ran.
-    pub(crate) share: Option<Range>,
+    pub(crate) share: Option<[f64; 2]>,
     pub(crate) verdict: Option<Verdict>,
 }
 
@@ -172,7 +172,7 @@ impl Watched {
 
 impl Verdict {
     /// By the bounds of the share of its CPU time, and by the CPUs that it uses.
-    fn of([least, most]: Range, service: &Service) -> Self {
+    fn of([least, most]: [f64; 2], service: &Service) -> Self {
         let [much, nearly_all] = MATTERS;
         let (used, little) = (service.used(), LITTLE * service.cpus.min(1.0));
         if most < much || most * used < little {

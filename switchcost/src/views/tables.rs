@@ -2,8 +2,8 @@
 
 use contract::message::Claim;
 use figures::curves::Overtaking;
-use figures::grade::Graded;
-use figures::{Figure, Figures, Outcome, grouped, ratio, unique};
+use figures::value::Value;
+use figures::{Figure, Figures, Outcome, grouped, unique};
 use record::Metric;
 use serde::Serialize;
 
@@ -56,9 +56,9 @@ pub(crate) struct Series<'a> {
     #[serde(skip)]
     pub(crate) points: Vec<(u64, &'a Figure<'a>)>,
     /// The last point divided by the first one, round by round, if there is an interval.
-    pub(crate) end: Option<Graded>,
+    pub(crate) end: Option<Value>,
     /// Of a rate per CPU, the efficiency: each further point divided likewise.
-    pub(crate) efficiency: Vec<(u64, Graded)>,
+    pub(crate) efficiency: Vec<(u64, Value)>,
 }
 
 impl<'a> Tables<'a> {
@@ -155,12 +155,12 @@ fn claim(series: &[&Figure<'_>]) -> Option<Claim> {
 }
 
 /// Ratios of two series, round by round, at each x at which no process of either failed.
-fn ratios(own: &[&Figure<'_>], other: &[&Figure<'_>]) -> Vec<(u64, Graded)> {
+fn ratios(own: &[&Figure<'_>], other: &[&Figure<'_>]) -> Vec<(u64, Value)> {
     let ratios = own.iter().filter_map(|figure| {
         let x = figure.place().x?;
         let other = other.iter().find(|other| other.place().x == Some(x))?;
         let is_whole = figure.reading()?.failed == 0 && other.reading()?.failed == 0;
-        Some((x, ratio(figure, other).filter(|_| is_whole)?))
+        Some((x, figure.over(other).ok().filter(|_| is_whole)?))
     });
     ratios.collect()
 }
@@ -169,12 +169,13 @@ impl<'a> Series<'a> {
     fn new(name: String, figures: &[&'a Figure<'a>]) -> Self {
         let points = figures.iter().filter_map(|figure| Some((figure.place().x?, *figure)));
         let points: Vec<(u64, &Figure<'_>)> = points.collect();
-        let mut ratios: Vec<(u64, Graded)> = Vec::new();
+        let mut ratios: Vec<(u64, Value)> = Vec::new();
         if let [(_, first), others @ ..] = &points[..] {
-            ratios.extend(others.iter().filter_map(|(x, own)| Some((*x, ratio(own, first)?))));
+            ratios.extend(others.iter().filter_map(|(x, own)| Some((*x, own.over(first).ok()?))));
         }
         let end = ratios.last().filter(|(x, _)| points.last().is_some_and(|(last, _)| x == last));
-        let end = end.map(|(_, ratio)| *ratio).filter(|ratio| ratio.interval.is_some());
+        let end = end.map(|(_, ratio)| ratio).filter(|ratio| ratio.estimate.interval.is_some());
+        let end = end.cloned();
         if !figures.iter().all(|figure| *figure.metric() == Metric::HopRatePerCpu) {
             ratios.clear();
         }

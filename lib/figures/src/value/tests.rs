@@ -4,22 +4,27 @@ use stats::Interval;
 
 use super::*;
 
+/// A session of a run with rounds of these values.
+fn session(run: u64, values: &[f64], grade: Grade) -> Session {
+    let rounds = values.iter().enumerate().map(|(k, value)| ((run, 1, k as u32), *value));
+    let estimate = Estimate::mean(values, CONFIDENCE).unwrap();
+    Session { run: (run, 1), estimate, grade, samples: Samples::Rounds(rounds.collect()) }
+}
+
 fn rounds(values: &[f64]) -> Value {
-    let rounds = values.iter().enumerate().map(|(k, value)| ((1, 1, k as u32), *value));
-    let session = Session { rounds: rounds.collect(), grade: Grade::Sure };
-    of(vec![session])
+    of(vec![session(1, values, Grade::Sure)])
 }
 
 fn of(sessions: Vec<Session>) -> Value {
-    let mean = Value::of_sessions(sessions, Estimate::mean, sessions::over_sums).unwrap();
+    let mean = Value::of_sessions(sessions, sessions::over_sums).unwrap();
     Value { quantity: Some(Quantity::Time), ..mean }
 }
 
 #[test]
 fn quotients_and_differences_are_formed_round_by_round() {
     // A machine that slows down by half slows both: no interval of either tells what the pairs do.
-    let (one, other) =
-        (rounds(&[10.0, 15.0, 20.0, 25.0, 30.0]), rounds(&[5.0, 7.5, 10.0, 12.5, 15.0]));
+    let (slowing, half) = ([10.0, 15.0, 20.0, 25.0, 30.0], [5.0, 7.5, 10.0, 12.5, 15.0]);
+    let (one, other) = (rounds(&slowing), rounds(&half));
     let ratio = one.over(&other).unwrap();
     assert_eq!((ratio.quantity, ratio.show(Form::Interval).unwrap()), (None, "2.0".to_owned()));
     let less = one.less(&other).unwrap();
@@ -30,18 +35,12 @@ fn quotients_and_differences_are_formed_round_by_round() {
     assert!(signed.ends()[1] < 0.0 && one.over(&signed).is_err());
     assert!(signed.over(&one).unwrap().ends()[1] < 0.0);
     // Nothing is paired with rounds of another run.
-    let other_run = |session: &Session| {
-        let moved = session.rounds.iter().map(|((run, seed, k), v)| ((run + 1, *seed, *k), *v));
-        Session { rounds: moved.collect(), ..*session }
-    };
-    let Basis::Rounds(sessions) = &one.basis else { panic!("{one:?}") };
-    let later: Vec<Session> = sessions.iter().map(other_run).collect();
-    assert!(of(later.clone()).over(&other).is_err() && of(later.clone()).less(&other).is_err());
+    let later = of(vec![session(2, &slowing, Grade::Sure)]);
+    assert!(later.over(&other).is_err() && later.less(&other).is_err());
     // Of two sessions each has its mean, and their interval is the span: of 2 and 4, of 10 and 30.
-    let double = Session { grade: Grade::Disturbed, ..later[0].mapped(|v| 2.0 * v) };
-    let both = of([sessions.clone(), vec![double]].concat());
-    let Basis::Rounds(divisors) = &other.basis else { panic!("{other:?}") };
-    let twice = of([divisors.clone(), vec![other_run(&divisors[0])]].concat());
+    let double = session(2, &slowing.map(|v| 2.0 * v), Grade::Disturbed);
+    let both = of(vec![session(1, &slowing, Grade::Sure), double]);
+    let twice = of(vec![session(1, &half, Grade::Sure), session(2, &half, Grade::Sure)]);
     let ratio = both.over(&twice).unwrap();
     assert!((ratio.estimate.value - 8f64.sqrt()).abs() < 1e-9, "{ratio:?}");
     assert_eq!(

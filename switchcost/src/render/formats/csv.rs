@@ -2,7 +2,6 @@
 
 use std::io;
 
-use figures::grade::Grade;
 use figures::memory::Slopes;
 use figures::{Figure, Figures};
 use serde_json::{Value, json};
@@ -149,7 +148,7 @@ fn of_comparisons(all: &[Comparison]) -> Vec<(Vec<String>, Value)> {
 /// Values of a figure as JSON has them, each with the end of its metric's name.
 fn values(figures: &Figures<'_>, figure: &Figure<'_>) -> Vec<(&'static str, Value)> {
     if let Some(slopes) = figure.slopes() {
-        return sizes(slopes, figure.grade);
+        return sizes(figure, slopes);
     }
     if figure.reading().is_none() {
         return vec![("", json!({"mean": {"n": 0}, "failed": figure.runs.failed}))];
@@ -158,13 +157,9 @@ fn values(figures: &Figures<'_>, figure: &Figure<'_>) -> Vec<(&'static str, Valu
 }
 
 /// Slopes in the form of means. The ratio is the ratio of all memory, if known, or else of user memory.
-fn sizes(slopes: &Slopes, grade: Grade) -> Vec<(&'static str, Value)> {
+fn sizes(figure: &Figure<'_>, slopes: &Slopes) -> Vec<(&'static str, Value)> {
     let estimate = |slope: &Interval| json!({"value": slope.estimate, "interval": slope});
-    let mut ratio = slopes.ratio.as_ref().map(|ratio| {
-        let mut value = estimate(&ratio.estimate);
-        value["grade"] = json!(ratio.grade);
-        value
-    });
+    let mut ratio = json!(figure.related.ratio);
     let all = slopes.all.as_ref().map(|fit| ("", fit));
     let kernel = slopes.kernel.as_ref().map(|fit| ("-kernel", fit));
     let fits = all.into_iter().chain([("-user", &slopes.user)]).chain(kernel);
@@ -173,7 +168,7 @@ fn sizes(slopes: &Slopes, grade: Grade) -> Vec<(&'static str, Value)> {
         mean["n"] = fit.line.n.into();
         (
             part,
-            json!({"mean": mean, "ratio": ratio.take(), "failed": slopes.failed, "grade": grade}),
+            json!({"mean": mean, "ratio": ratio.take(), "failed": slopes.failed, "grade": figure.grade}),
         )
     });
     values.collect()

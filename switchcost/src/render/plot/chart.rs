@@ -1,7 +1,7 @@
 //! Plots with points over a horizontal axis: sweeps, and points with the lines of a law.
 
-use figures::grade::Graded;
 use figures::number::{range, shown};
+use figures::value::Value;
 use record::Quantity;
 
 use super::axis::{Axis, extremes};
@@ -54,8 +54,8 @@ impl Frame {
             self.plot.line(ends[0], ends[1], &class);
         }
         for (at, figure) in &series.points {
-            let place = self.place((*at, figure.value));
-            if let Some(interval) = figure.interval {
+            let place = self.place((*at, figure.estimate.value));
+            if let Some(interval) = figure.estimate.interval {
                 let ends = [interval.high, interval.low].map(|end| self.y(end));
                 self.plot.upright(place.0, ends, index);
             }
@@ -111,7 +111,7 @@ pub struct Series {
     /// Name in the legend.
     pub name: String,
     /// Points: a place on the horizontal axis, and the figure there.
-    pub points: Vec<(f64, Graded)>,
+    pub points: Vec<(f64, Value)>,
     /// Points of a line.
     pub line: Vec<(f64, f64)>,
 }
@@ -120,17 +120,17 @@ impl Series {
     /// A line of a sweep through its means.
     fn of(series: &tables::Series<'_>) -> Self {
         let points = series.points.iter().filter_map(|(x, figure)| {
-            let estimate = figure.reading()?.mean;
-            Some((*x as f64, Graded { estimate, grade: figure.grade }))
+            figure.reading()?;
+            Some((*x as f64, figure.value().ok()?))
         });
-        let points: Vec<(f64, Graded)> = points.collect();
-        let line = points.iter().map(|(x, figure)| (*x, figure.value)).collect();
+        let points: Vec<(f64, Value)> = points.collect();
+        let line = points.iter().map(|(x, figure)| (*x, figure.estimate.value)).collect();
         Series { name: series.name.clone(), points, line }
     }
 
     /// Its name with its least and its greatest figure.
     fn range(&self, quantity: Quantity) -> String {
-        let figures = extremes(self.points.iter().map(|(_, figure)| figure.value));
+        let figures = extremes(self.points.iter().map(|(_, figure)| figure.estimate.value));
         format!("{} {}", self.name, range(figures, |figure| shown(quantity, figure)))
     }
 }
@@ -160,7 +160,6 @@ impl Scatter {
 }
 
 /// A figure with both ends of its interval.
-pub(super) fn reach(figure: &Graded) -> impl Iterator<Item = f64> + use<> {
-    let ends = figure.interval.map(|interval| [interval.low, interval.high]);
-    ends.into_iter().flatten().chain([figure.value])
+pub(super) fn reach(figure: &Value) -> [f64; 3] {
+    figure.ends()
 }

@@ -1,7 +1,8 @@
 //! Plots with a row for each case: its name, its figure and its marks on one common axis.
 
-use figures::grade::{Grade, Graded};
+use figures::grade::Grade;
 use figures::number::{number, short, thousands};
+use figures::value::Value;
 use figures::{Figure, Reading};
 use maud::html;
 use record::Quantity;
@@ -9,7 +10,7 @@ use record::Quantity;
 use super::axis::Axis;
 use super::chart::reach;
 use super::drawing::{MOST_SERIES, Plot};
-use crate::render::answer::{name, quotient, sides};
+use crate::render::answer::{cost, name, quotient, sides};
 use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
 use crate::views::fleet::Machine;
 use crate::views::tables::Table;
@@ -75,26 +76,26 @@ fn ratios(
 ) -> Plot {
     let mut plot = Plot::new(title, "");
     plot.legend([format!("{other} = 1x").as_str(), one].into_iter());
-    let axis = Axis::ratios(rows.iter().flat_map(|(_, row)| bounds(row)));
+    let axis = Axis::ratios(rows.iter().flat_map(|(_, row)| ends(&row.ratio)));
     // The figures stand beside the marks; two of them need more room.
     let has_modes = rows.iter().any(|(_, row)| row.task.modes.or(row.thread.modes).is_some());
     let [left, right] = if has_modes { [0.31, 0.72] } else { [0.17, 0.84] };
     let place = |value: f64| left + (right - left) * axis.place(value);
     let top = plot.height;
     for (name, row) in rows {
-        let (task, thread) = (place(1.0), place(row.ratio.value));
-        let [low, high] = bounds(row).map(place);
-        let y = plot.row(name, &multiple(row.ratio.grade, row.ratio.value));
+        let (task, thread) = (place(1.0), place(row.ratio.estimate.value));
+        let [low, high] = ends(&row.ratio).map(place);
+        let y = plot.row(name, &multiple(row.ratio.grade, row.ratio.estimate.value));
         plot.line((task, y), (thread, y), "line s2");
         plot.mark((task, y), 0, row.task.grade);
         plot.mark((thread, y), 1, row.ratio.grade);
-        if row.bounds().is_some() {
+        if row.ratio.estimate.interval.is_some() {
             plot.interval([low, high], y, 8);
         }
         // Outside of all that is drawn, the smaller figure at the left.
         let (left, right) =
-            if task <= thread { (row.task, row.thread) } else { (row.thread, row.task) };
-        let [left, right] = [left, right].map(|cost| cost.show(row.metric.quantity()));
+            if task <= thread { (&row.task, &row.thread) } else { (&row.thread, &row.task) };
+        let [left, right] = [left, right].map(cost);
         plot.text(&left, (task.min(low), -10), y, "end", "");
         plot.text(&right, (task.max(high), 10), y, "start", "");
     }
@@ -107,9 +108,10 @@ fn multiple(grade: Grade, ratio: f64) -> String {
     grade.mark(&format!("{}x", thousands(&number(ratio))))
 }
 
-/// Interval of a row's ratio, or the ratio alone.
-fn bounds(row: &AnswerRow) -> [f64; 2] {
-    row.bounds().unwrap_or([row.ratio.value; 2])
+/// Both ends of an interval, or the estimate alone.
+fn ends(value: &Value) -> [f64; 2] {
+    let [_, low, high] = value.ends();
+    [low, high]
 }
 
 /// Figures of a table on one common axis: a row for each of its lines, a series for each of its columns.
@@ -124,7 +126,7 @@ pub struct Dots {
     /// Names in the legend.
     pub columns: Vec<String>,
     /// Names of the rows, each with a figure for each column.
-    pub rows: Vec<(String, Vec<Graded>)>,
+    pub rows: Vec<(String, Vec<Value>)>,
 }
 
 impl Dots {
@@ -142,11 +144,11 @@ impl Dots {
             let mut costs = Vec::new();
             for (index, (figure, column)) in figures.iter().zip(&self.columns).enumerate() {
                 let y = plot.height + DOT_TRACK + index as u32 * DOT_STEP;
-                plot.mark((place(figure.value), y), index, figure.grade);
-                if let Some(interval) = figure.interval {
+                plot.mark((place(figure.estimate.value), y), index, figure.grade);
+                if let Some(interval) = figure.estimate.interval {
                     plot.interval([interval.low, interval.high].map(place), y, 5);
                 }
-                costs.push(format!("{column} {}", short(quantity, figure.value)));
+                costs.push(format!("{column} {}", short(quantity, figure.estimate.value)));
             }
             plot.description += &format!("{name}: {}. ", costs.join("; "));
             plot.height += DOT_TRACK + figures.len() as u32 * DOT_STEP + 4;
@@ -157,7 +159,7 @@ impl Dots {
 }
 
 /// Ends of the interval of a figure; `None` if no mean describes its trials.
-fn ends(reading: &Reading) -> Option<[f64; 2]> {
+fn interval(reading: &Reading) -> Option<[f64; 2]> {
     let interval = reading.mean.interval.filter(|_| reading.modes.is_none());
     interval.map(|interval| [interval.low, interval.high])
 }
@@ -172,7 +174,7 @@ fn draw(figure: &Figure<'_>, series: usize, plot: &mut Plot, place: impl Fn(f64)
         let y = y - SPREAD / 2 + (index as f64 * step) as u32;
         plot.mark((place(*mean), y), series, figure.grade);
     }
-    if let Some(ends) = ends(reading) {
+    if let Some(ends) = interval(reading) {
         plot.interval(ends.map(&place), y, 6);
     }
     let centres = modes.map_or(vec![mean.value], |modes| modes.map(|mode| mode.centre).to_vec());
@@ -215,7 +217,7 @@ pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
     let quantity = table.metric.quantity();
     let readings = strips.iter().filter_map(|(_, figure)| figure.reading());
     let extent = readings.flat_map(|reading| {
-        reading.means.iter().copied().chain(ends(reading).into_iter().flatten())
+        reading.means.iter().copied().chain(interval(reading).into_iter().flatten())
     });
     let axis = Axis::spanning(extent, quantity);
     let place = |value: f64| 0.015 + 0.97 * axis.place(value);
