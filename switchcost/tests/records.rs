@@ -1,24 +1,34 @@
 //! What the committed records say of the method: `cargo test -p switchcost --test all records -- --nocapture`
 //! prints it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use figures::Figures;
+use figures::between::{SPREAD, Spread};
 use figures::speed::HoldOut;
+use figures::spread::{self, Machine};
+use figures::{Figures, sessions};
 use switchcost::measure::store;
 
+/// Corrected times are those of quiet slices, a ratio is the quotient of its two figures, and the interval of one session
+/// holds what the machine's other sessions say.
 #[test]
-fn corrected_times_are_those_of_quiet_slices_and_ratios_their_quotients() {
+fn the_method_holds_on_the_committed_records() {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
     let folders = results.read_dir().unwrap().map(|entry| entry.unwrap().path());
     let files = folders.filter(|path| path.is_dir()).flat_map(|folder| folder.read_dir().unwrap());
     let (mut all, mut ratios) = (HoldOut::default(), 0);
+    let mut machines: BTreeMap<String, Machine> = BTreeMap::new();
     for path in files.map(|entry| entry.unwrap().path()) {
         if path.extension().is_none_or(|ending| ending != "gz") {
             continue;
         }
         let contents = store::read(&path).unwrap();
         let figures = Figures::of(&contents.records);
+        if sessions::of(&contents.records).len() > 1 {
+            let folder = path.parent().unwrap().display().to_string();
+            machines.entry(folder).or_default().add(&figures);
+        }
         for figure in figures.iter() {
             let (Some(own), Some(versus)) = (figure.reading(), figures.versus(figure)) else {
                 continue;
@@ -41,4 +51,12 @@ fn corrected_times_are_those_of_quiet_slices_and_ratios_their_quotients() {
     let [[mean, square], _] = all.errors().unwrap();
     assert!(mean.abs() < 0.02 && square < 0.06, "{all}");
     assert!(ratios > 100, "{ratios}");
+    let found = spread::of(machines.values()).unwrap();
+    let [held, within, count] = spread::held_out(&machines);
+    println!("between sessions: {found:?}; of {count} intervals {held} hold, {within} without it");
+    let rounded = |of: [f64; 2]| of.map(|deviation| (deviation * 1000.0).round() / 1000.0);
+    let Spread { ratios, times, .. } = found;
+    assert_eq!(Spread { ratios: rounded(ratios), times: rounded(times), ..found }, SPREAD);
+    let share = held as f64 / count as f64;
+    assert!((0.90..=0.99).contains(&share), "{held} of {count}");
 }

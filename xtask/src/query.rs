@@ -1,10 +1,11 @@
 //! A definition: a query on a file in results/, or the difference or quotient of two, and what is shown of it.
 
 use anyhow::{Context, anyhow, bail, ensure};
+use figures::between::Spread;
 use figures::claims::quantity;
 use figures::number::percent;
 use figures::value::{Form, Value};
-use figures::{Figure, Figures, unique};
+use figures::{Figure, Figures, spread, unique};
 use switchcost::views::comparison::Comparison;
 
 use crate::law::Law;
@@ -166,6 +167,9 @@ fn found(file: &str, path: &[&str], records: &Records) -> anyhow::Result<Found> 
     if let Some(machine) = file.strip_suffix("/law") {
         return Law { records, machine }.found(path);
     }
+    if file == "all/sessions" {
+        return between_sessions(records, path);
+    }
     let contents = records.get(file)?;
     match (contents, path) {
         (_, ["machine"]) => {
@@ -254,6 +258,24 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
         }
         Some(value) => Found::Value(value),
     })
+}
+
+/// How far sessions of a machine differ, over all machines that have several.
+fn between_sessions(records: &Records, path: &[&str]) -> anyhow::Result<Found> {
+    let machines = records.machines()?;
+    let [held, without, all] = spread::held_out(&machines).map(|count| count as f64);
+    let Spread { ratios, times, machines, .. } =
+        spread::of(machines.values()).context("no machine has several sessions")?;
+    Ok(Found::Value(match path {
+        ["ratios", "unpinned"] => Value::exact(ratios[0], None),
+        ["ratios", "pinned"] => Value::exact(ratios[1], None),
+        ["times", "unpinned"] => Value::exact(times[0], None),
+        ["times", "pinned"] => Value::exact(times[1], None),
+        ["machines"] => Value::count(machines as f64),
+        ["held out"] => Value::exact(held / all, None),
+        ["held out without it"] => Value::exact(without / all, None),
+        _ => bail!("ask for ratios or times, pinned or unpinned; machines; held out"),
+    }))
 }
 
 /// Names, each once.

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use figures::{Figures, provenance};
+use figures::spread::Machine;
+use figures::{Figures, provenance, sessions};
 use record::Record;
 use serde_json::Value;
 use switchcost::measure::store;
@@ -87,6 +88,27 @@ impl Records {
             }
         }
         Ok(answers)
+    }
+
+    /// The switches of all machines with several sessions, by their folders.
+    pub(crate) fn machines(&self) -> anyhow::Result<BTreeMap<String, Machine>> {
+        let mut machines: BTreeMap<String, Machine> = BTreeMap::new();
+        for entry in self.folder.read_dir().context("cannot read results")? {
+            let folder = entry?.path();
+            let named = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let machine = named.split('-').next().unwrap_or_default();
+            for entry in folder.read_dir().into_iter().flatten() {
+                let name = entry?.file_name().into_string().unwrap_or_default();
+                let Some(file) = name.strip_suffix(".jsonl.gz") else { continue };
+                if let File::Figures { records, figures, .. } =
+                    self.get(&format!("{machine}/{file}"))?
+                    && sessions::of(records).len() > 1
+                {
+                    machines.entry(machine.to_owned()).or_default().add(figures);
+                }
+            }
+        }
+        Ok(machines)
     }
 }
 

@@ -10,6 +10,7 @@ use record::{Place, Quantity, Record, Side, Why};
 use stats::{Estimate, Interval};
 
 use super::basis::{CONFIDENCE, unique};
+use super::between::Between;
 use super::doubts;
 use super::evidence::Evidence;
 use super::figure::{Figure, Outcome, Reading, Related};
@@ -218,10 +219,13 @@ fn reading(runs: &Runs<'_>) -> Option<Reading> {
     let quantity = runs.metric().quantity();
     let is_signed = matches!(quantity, Quantity::Count | Quantity::Share);
     // What cannot be negative has no interval that reaches below zero.
-    let geometric = if is_signed { None } else { Estimate::geometric_mean(&samples, CONFIDENCE) };
     let iterations = runs.iterations();
+    let geometric = if is_signed { None } else { Estimate::geometric_mean(&samples, CONFIDENCE) };
+    let mean = geometric.or_else(|| Estimate::mean(&samples, CONFIDENCE))?;
+    let between = runs.between(runs.metric(), mean.value);
+    let widen = if geometric.is_some() { Between::widen_share } else { Between::widen };
     Some(Reading {
-        mean: geometric.or_else(|| Estimate::mean(&samples, CONFIDENCE))?,
+        mean: widen(between, mean),
         median: runs.median_of(|s| s.p50).or_else(|| stats::median(&means))?,
         min: iterations.map(|[min, ..]| min),
         percentiles: iterations.map(|[_, percentiles @ ..]| percentiles),

@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use stats::{Estimate, Mode};
 
 use super::basis::CONFIDENCE;
+use super::between::Between;
 use super::doubt::{self, Doubt};
 use super::evidence::Evidence;
 use super::grade::Grade;
@@ -173,7 +174,9 @@ impl<'a> Figure<'a> {
         let value = match &self.outcome {
             Outcome::Measured(reading) => {
                 let sessions = self.in_sessions(|own| {
-                    Some((own.reading()?.mean, Samples::Rounds(own.runs.with_errors())))
+                    let mean = own.reading()?.mean;
+                    let between = own.runs.between(own.metric(), mean.value);
+                    Some((mean, between, Samples::Rounds(own.runs.with_errors())))
                 });
                 let modes = reading.modes.map(|modes| modes.map(|mode| mode.centre));
                 let value = Value::made_of(sessions, reading.mean, self.quantity(), self.grade);
@@ -226,8 +229,10 @@ impl<'a> Figure<'a> {
         let sessions = self.in_sessions(|own| {
             let times = own.runs.cpu_times().into_iter().map(|(round, _, ns)| (round, ns));
             let times: BTreeMap<Round, f64> = times.collect();
-            let mean = Estimate::mean(&times.values().copied().collect::<Vec<f64>>(), CONFIDENCE)?;
-            Some((mean, Samples::Rounds(times)))
+            let mean = times.values().copied().collect::<Vec<f64>>();
+            let mean = Estimate::mean(&mean, CONFIDENCE)?;
+            let between = own.runs.between(&Metric::Cpu, mean.value);
+            Some((between.widen(mean), between, Samples::Rounds(times)))
         });
         let value = Value::of_sessions(sessions, sessions::over).ok()?;
         Some(Value { quantity: Some(Quantity::Time), grade: self.grade, ..value })
@@ -237,7 +242,8 @@ impl<'a> Figure<'a> {
     fn size(&self, lacks_kernel: bool, fit: impl Fn(&Slopes) -> Option<&Fit>) -> Option<Value> {
         let sessions = self.in_sessions(|own| {
             let lines = Box::new([fit(own.slopes()?)?.line, own.slopes()?.user.line]);
-            Some((lines[0].slope.into(), Samples::Size { lines, lacks_kernel }))
+            let slope = lines[0].slope.into();
+            Some((slope, Between::default(), Samples::Size { lines, lacks_kernel }))
         });
         let slope = fit(self.slopes()?)?.line.slope;
         Some(Value::made_of(sessions, slope.into(), Quantity::Bytes, self.grade))
@@ -249,10 +255,13 @@ impl<'a> Figure<'a> {
     }
 
     /// The sessions that it is made of, each with its estimate and samples.
-    fn in_sessions(&self, of: impl Fn(&Figure<'_>) -> Option<(Estimate, Samples)>) -> Vec<Session> {
+    fn in_sessions(
+        &self,
+        of: impl Fn(&Figure<'_>) -> Option<(Estimate, Between, Samples)>,
+    ) -> Vec<Session> {
         let sessions = self.by_session().iter().filter_map(|own| {
-            let (estimate, samples) = of(own)?;
-            Some(Session { run: own.runs.session(), estimate, grade: own.grade, samples })
+            let (estimate, between, samples) = of(own)?;
+            Some(Session { run: own.runs.session(), estimate, between, grade: own.grade, samples })
         });
         sessions.collect()
     }

@@ -1,6 +1,7 @@
 //! Figures of records, and what they are worth: pure, without a clock, a process or a file.
 
 mod basis;
+pub mod between;
 pub mod claims;
 pub mod conditions;
 mod cube;
@@ -19,6 +20,7 @@ pub mod provenance;
 pub mod runs;
 pub mod sessions;
 pub mod speed;
+pub mod spread;
 pub mod value;
 pub mod verdict;
 

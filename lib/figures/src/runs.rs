@@ -6,8 +6,9 @@ use contract::message::Distribution;
 use record::{Metric, Place, Record, Row, Ties, Why};
 
 use super::basis::joined;
+use super::between::Between;
 use super::number::capitalised;
-use super::speed::{Round, Timed, round};
+use super::speed::{self, Round, Timed, round};
 
 /// Trials of one row, and one figure of them.
 #[derive(Clone, Debug)]
@@ -100,6 +101,14 @@ impl<'a> Runs<'a> {
             Some((round, timed.record, ns))
         });
         times.collect()
+    }
+
+    /// How far an estimate of this metric differs between sessions.
+    pub(crate) fn between(&self, metric: &Metric, estimate: f64) -> Between {
+        if metric.follows_iteration() && speed::are_asleep(&self.whole) {
+            return Between::default();
+        }
+        Between::of(metric.quantity(), self.is_pinned(), estimate)
     }
 
     /// True if its processes were restricted to CPUs.

@@ -269,18 +269,23 @@ fn keep_half(processes: &mut Vec<Process>) {
     processes.retain(|process| !process.looks.is_empty());
 }
 
-/// Cases that sleep for most of their time are not corrected: a sleep follows no speed.
+/// Cases that sleep for most of their time are not corrected.
 fn let_sleep(processes: &mut [Process], records: &[Record]) {
-    let mut shares: BTreeMap<Place, Vec<f64>> = BTreeMap::new();
+    let mut cases: BTreeMap<Place, Vec<&Record>> = BTreeMap::new();
     for process in &*processes {
-        let share = Metric::CpuShare.figure(&records[process.index], None);
-        shares.entry(process.place.clone()).or_default().extend(share);
+        cases.entry(process.place.clone()).or_default().push(&records[process.index]);
     }
-    for process in processes {
-        if stats::median(&shares[&process.place]).is_some_and(|share| share < ASLEEP) {
-            process.cpus = 0;
-        }
+    cases.retain(|_, trials| are_asleep(trials));
+    for process in processes.iter_mut().filter(|process| cases.contains_key(&process.place)) {
+        process.cpus = 0;
     }
+}
+
+/// True if trials sleep for most of their time, which follows no speed.
+pub(crate) fn are_asleep(trials: &[&Record]) -> bool {
+    let shares: Vec<f64> =
+        trials.iter().filter_map(|record| Metric::CpuShare.figure(record, None)).collect();
+    stats::median(&shares).is_some_and(|share| share < ASLEEP)
 }
 
 /// Corrected times of all processes, by their places.

@@ -12,6 +12,7 @@ use serde_json::json;
 use stats::{Estimate, Line};
 
 use super::basis::{CONFIDENCE, joined};
+use super::between::Between;
 use super::grade::{Grade, Range};
 use super::number::{number, percent, short, shown_like, thousands};
 use super::sessions;
@@ -42,6 +43,8 @@ pub(crate) struct Session {
     /// Start and seed of its run.
     pub(crate) run: (u64, u64),
     pub(crate) estimate: Estimate,
+    /// How far it differs from other sessions; the interval contains it.
+    pub(crate) between: Between,
     pub(crate) grade: Grade,
     pub(crate) samples: Samples,
 }
@@ -125,14 +128,18 @@ impl Value {
         }
         let grade = self.grade.max(divisor.grade);
         let quotient = match (&self.sessions, &divisor.sessions) {
-            (_, None) => Value { grade, ..self.mapped(|value| value / divisor.estimate.value) },
+            (_, None) => {
+                let number = divisor.estimate.value;
+                Value { grade, ..self.mapped(|value| value / number, |_| 1.0 / number) }
+            }
             (None, _) => {
                 let number = self.estimate.value;
                 let estimate = divisor.estimate.inverse().map(|inverse| number * inverse);
-                Value { grade, estimate, ..divisor.mapped(|value| number / value) }
+                let inverse = divisor.mapped(|value| number / value, |v| -number / (v * v));
+                Value { grade, estimate, ..inverse }
             }
             (Some(own), Some(others)) => {
-                let both = paired(own, others, Samples::over)?;
+                let both = paired(own, others, Session::over)?;
                 let is_positive = both.iter().all(|session| session.samples.are_positive());
                 let over = if is_positive { sessions::over } else { sessions::over_sums };
                 Value::of_sessions(both, over)?
@@ -152,10 +159,10 @@ impl Value {
         let difference = match (&self.sessions, &other.sessions) {
             (_, None) => Value {
                 grade: self.grade.max(other.grade),
-                ..self.mapped(|value| value - other.estimate.value)
+                ..self.mapped(|value| value - other.estimate.value, |_| 1.0)
             },
             (Some(own), Some(others)) => {
-                Value::of_sessions(paired(own, others, Samples::less)?, sessions::over_sums)?
+                Value::of_sessions(paired(own, others, Session::less)?, sessions::over_sums)?
             }
             _ => return Err(NO_DIFFERENCE.to_owned()),
         };
@@ -168,7 +175,10 @@ impl Value {
     /// The factor is no plain number.
     pub fn times(&self, factor: &Value) -> Both {
         match (&factor.sessions, factor.quantity) {
-            (None, None) => Ok(self.mapped(|value| value * factor.estimate.value)),
+            (None, None) => {
+                let factor = factor.estimate.value;
+                Ok(self.mapped(|value| value * factor, |_| factor))
+            }
             _ => Err("a factor is a number without a unit".to_owned()),
         }
     }
@@ -245,10 +255,11 @@ impl Value {
         Ok(self.grade.mark(&text))
     }
 
-    /// Each sample and the estimate, changed by a function that keeps or turns their order.
-    fn mapped(&self, f: impl Fn(f64) -> f64 + Copy) -> Self {
+    /// Each sample and the estimate, changed by a function that keeps or turns their order, and has this slope.
+    fn mapped(&self, f: impl Fn(f64) -> f64 + Copy, slope: impl Fn(f64) -> f64) -> Self {
         let session = |session: &Session| Session {
             estimate: session.estimate.map(f),
+            between: session.between.times(slope(session.estimate.value)),
             samples: session.samples.mapped(f),
             ..*session
         };
@@ -260,7 +271,8 @@ impl Value {
     /// The mean of rounds, without regard to the sessions that they are of.
     pub(crate) fn of_rounds(samples: Samples, grade: Grade) -> Both {
         let estimate = samples.estimate().ok_or(NOTHING_IN_COMMON)?;
-        let session = Session { run: (0, 0), estimate, grade, samples };
+        let session =
+            Session { run: (0, 0), estimate, between: Between::default(), grade, samples };
         Ok(Value { sessions: Some(vec![session]), ..Value::estimated(estimate, None, grade) })
     }
 
@@ -291,16 +303,19 @@ impl Serialize for Value {
     }
 }
 
-impl Samples {
-    fn over(&self, divisor: &Samples) -> Result<(Self, Estimate), &'static str> {
-        match (self, divisor) {
+impl Session {
+    fn over(&self, divisor: &Session) -> Result<Self, &'static str> {
+        let between =
+            self.between.over(self.estimate.value, divisor.between, divisor.estimate.value);
+        let (samples, estimate) = match (&self.samples, &divisor.samples) {
             (Samples::Rounds(own), Samples::Rounds(others)) => {
-                if !divisor.are_positive() {
+                if !divisor.samples.are_positive() {
                     return Err("the divisor is not above zero in every round");
                 }
                 let both = Samples::Rounds(joined(own, others, |own, other| own / other));
                 let estimate = both.estimate().ok_or(NOTHING_IN_COMMON)?;
-                Ok((both, estimate))
+                let widen = if both.are_positive() { Between::widen_share } else { Between::widen };
+                (both, widen(between, estimate))
             }
             (
                 Samples::Size { lines: own, lacks_kernel },
@@ -309,23 +324,35 @@ impl Samples {
                 let which = usize::from(*lacks_kernel || *other_lacks);
                 let ratio = stats::log_slope_ratio(&own[which], &others[which]);
                 let ratio = ratio.and_then(|change| change.ratio(CONFIDENCE));
-                Ok((Samples::Gone, ratio.ok_or("one of the two sizes may be zero")?.into()))
+                (Samples::Gone, ratio.ok_or("one of the two sizes may be zero")?.into())
             }
-            _ => Err(NOTHING_IN_COMMON),
-        }
+            _ => return Err(NOTHING_IN_COMMON),
+        };
+        Ok(Session {
+            run: self.run,
+            estimate,
+            between,
+            grade: self.grade.max(divisor.grade),
+            samples,
+        })
     }
 
-    fn less(&self, other: &Samples) -> Result<(Self, Estimate), &'static str> {
-        let (Samples::Rounds(own), Samples::Rounds(others)) = (self, other) else {
+    fn less(&self, other: &Session) -> Result<Self, &'static str> {
+        let (Samples::Rounds(own), Samples::Rounds(others)) = (&self.samples, &other.samples)
+        else {
             return Err(NO_DIFFERENCE);
         };
-        let both = joined(own, others, |own, other| own - other);
-        let less = both.values().copied().collect::<Vec<f64>>();
+        let samples = Samples::Rounds(joined(own, others, |own, other| own - other));
+        let less = samples.rounds().collect::<Vec<f64>>();
+        let between = self.between.less(other.between);
         let estimate = Estimate::mean(&less, CONFIDENCE).ok_or(NOTHING_IN_COMMON)?;
-        Ok((Samples::Rounds(both), estimate))
+        let (estimate, grade) = (between.widen(estimate), self.grade.max(other.grade));
+        Ok(Session { run: self.run, estimate, between, grade, samples })
     }
+}
 
-    fn rounds(&self) -> impl Iterator<Item = f64> + '_ {
+impl Samples {
+    pub(crate) fn rounds(&self) -> impl Iterator<Item = f64> + '_ {
         let rounds = if let Samples::Rounds(rounds) = self { Some(rounds) } else { None };
         rounds.into_iter().flat_map(|rounds| rounds.values().copied())
     }
@@ -351,21 +378,15 @@ impl Samples {
     }
 }
 
-/// What one session says of two values.
-type Together = fn(&Samples, &Samples) -> Result<(Samples, Estimate), &'static str>;
-
 /// Two values put together in each session that has both.
 fn paired(
     own: &[Session],
     others: &[Session],
-    together: Together,
+    together: fn(&Session, &Session) -> Result<Session, &'static str>,
 ) -> Result<Vec<Session>, &'static str> {
-    let both = own.iter().filter_map(|own| {
-        let other = others.iter().find(|other| other.run == own.run)?;
-        let both = together(&own.samples, &other.samples);
-        let grade = own.grade.max(other.grade);
-        Some(both.map(|(samples, estimate)| Session { run: own.run, estimate, grade, samples }))
-    });
+    let both = own
+        .iter()
+        .filter_map(|own| Some(together(own, others.iter().find(|other| other.run == own.run)?)));
     both.collect()
 }
 

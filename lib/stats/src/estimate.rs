@@ -67,6 +67,17 @@ impl Estimate {
         Self { value: f(self.value), n: self.n, interval: self.interval.map(|own| own.map(f)) }
     }
 
+    /// The same with a further error that is independent of its own, and reaches so far from the estimate.
+    #[must_use]
+    pub fn widened(&self, reach: f64) -> Self {
+        let widened = |interval: Interval| Interval {
+            low: self.value - (self.value - interval.low).hypot(reach),
+            high: self.value + (interval.high - self.value).hypot(reach),
+            ..interval
+        };
+        Self { interval: self.interval.map(widened), ..*self }
+    }
+
     /// One divided by a ratio.
     #[must_use]
     pub fn inverse(&self) -> Self {

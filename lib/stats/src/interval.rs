@@ -68,7 +68,7 @@ pub struct Contrast {
     /// The difference.
     pub estimate: f64,
     /// Standard error of the difference.
-    pub(crate) error: f64,
+    pub error: f64,
     /// Degrees of freedom of the standard error.
     pub(crate) freedom: f64,
     /// Independent values, of the smaller set.

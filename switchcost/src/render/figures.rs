@@ -1,6 +1,7 @@
 //! Figures in full: all tables and curves, with notes on them.
 
 use contract::units::counted;
+use figures::between::SPREAD;
 use figures::conditions::{Conditions, all_doubts};
 use figures::{Figures, known, provenance, sessions};
 use stats::MIN_ROUNDS;
@@ -47,7 +48,9 @@ pub(super) fn origin(figures: &Figures<'_>) -> [String; 2] {
 /// Remarks on all tables: how to read them, and doubts about them.
 pub(super) fn foot(figures: &Figures<'_>) -> Vec<String> {
     let intervals = match sessions::of(figures.records).len() {
-        0 | 1 => "95 % confidence intervals, with whole processes as samples",
+        0 | 1 => &format!(
+            "95 % confidence intervals, which allow for differences between sessions (standard deviation {SPREAD})"
+        ),
         few if few < MIN_ROUNDS => "the span of the sessions' 95 % confidence intervals",
         _ => "95 % confidence intervals, with sessions as samples",
     };

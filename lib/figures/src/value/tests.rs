@@ -3,12 +3,14 @@
 use stats::Interval;
 
 use super::*;
+use crate::between::SPREAD;
 
 /// A session of a run with rounds of these values.
 fn session(run: u64, values: &[f64], grade: Grade) -> Session {
     let rounds = values.iter().enumerate().map(|(k, value)| ((run, 1, k as u32), *value));
     let estimate = Estimate::mean(values, CONFIDENCE).unwrap();
-    Session { run: (run, 1), estimate, grade, samples: Samples::Rounds(rounds.collect()) }
+    let (between, samples) = (Between::default(), Samples::Rounds(rounds.collect()));
+    Session { run: (run, 1), estimate, between, grade, samples }
 }
 
 fn rounds(values: &[f64]) -> Value {
@@ -51,6 +53,61 @@ fn quotients_and_differences_are_formed_round_by_round() {
     assert_eq!(less.estimate.value, 20.0);
     let size = Value::exact(1.0, Some(Quantity::Bytes));
     assert!(one.over(&size).is_err() && one.less(&size).is_err() && one.times(&other).is_err());
+}
+
+/// Sessions differ in their speed, which two figures share, and in what is each one's own; rounds differ by 3 %.
+#[test]
+fn intervals_of_one_session_and_of_five_hold_the_truth() {
+    const TRIALS: u32 = 2000;
+    let mut rng = fastrand::Rng::with_seed(6);
+    // Irwin-Hall: near enough to a normal deviate.
+    let mut normal = move || (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
+    let (ratio, time) = (SPREAD.ratios[0], SPREAD.times[0]);
+    let own = ratio / 2f64.sqrt();
+    let common = (time * time - own * own).sqrt();
+    let mut held = [[0; 4]; 2];
+    let mut sum = 0.0;
+    for (sessions, held) in [1, 5].into_iter().zip(&mut held) {
+        for _ in 0..TRIALS {
+            let mut both = [Vec::new(), Vec::new()];
+            for run in 0..sessions {
+                let speed = common * normal();
+                for (figure, centre) in both.iter_mut().zip([3000.0, 1000.0]) {
+                    let at = centre * (speed + own * normal()).exp();
+                    let rounds: Vec<f64> = (0..10).map(|_| at * (0.03 * normal()).exp()).collect();
+                    let mean = Estimate::geometric_mean(&rounds, CONFIDENCE).unwrap();
+                    let between = Between::of(Quantity::Time, false, mean.value);
+                    let estimate = between.widen_share(mean);
+                    figure.push(Session {
+                        estimate,
+                        between,
+                        ..session(run, &rounds, Grade::Sure)
+                    });
+                }
+            }
+            let [one, other] = both.map(|sessions| {
+                let value = Value::of_sessions(sessions, sessions::over).unwrap();
+                Value { quantity: Some(Quantity::Time), ..value }
+            });
+            let quotient = one.over(&other).unwrap();
+            sum += quotient.estimate.value / 3.0 - 1.0;
+            let less = one.less(&other).unwrap();
+            let each = Value::exact(1e6, Some(Quantity::Time)).over(&one).unwrap();
+            for ((value, truth), held) in
+                [(one, 3000.0), (quotient, 3.0), (less, 2000.0), (each, 1e6 / 3000.0)]
+                    .into_iter()
+                    .zip(&mut *held)
+            {
+                let interval = value.estimate.interval.unwrap();
+                *held += u32::from(interval.contains(truth));
+            }
+        }
+    }
+    for held in held.as_flattened() {
+        let share = f64::from(*held) / f64::from(TRIALS);
+        assert!((0.93..=0.97).contains(&share), "{held:?}");
+    }
+    assert!((sum / f64::from(2 * TRIALS)).abs() < 0.02);
 }
 
 #[test]

@@ -1,0 +1,112 @@
+//! Estimates [`Spread`]: how far sessions of one machine differ beyond what the intervals within each of them tell.
+//!
+//! For each switch that several sessions of a machine measured, the variance of the sessions' logarithms less the mean of
+//! their squared standard errors is what they differ by (a random-effects fit, by moments). The mean over the rows of a
+//! machine, and then over the machines, has the same weight for each machine, however many rows it has.
+
+use std::collections::BTreeMap;
+
+use record::Metric;
+use stats::{Contrast, MIN_ROUNDS};
+
+use super::basis::CONFIDENCE;
+use super::between::Spread;
+use super::cube::Figures;
+use super::figure::Figure;
+use super::value::Value;
+
+/// What the sessions of one machine say of its switches.
+#[derive(Clone, Debug, Default)]
+pub struct Machine {
+    /// Unpinned and pinned ratios: of each the logarithm in every session.
+    ratios: [Vec<Vec<Contrast>>; 2],
+    /// The same of times.
+    times: [Vec<Vec<Contrast>>; 2],
+    sessions: usize,
+}
+
+impl Machine {
+    /// Adds the switches of a file with several sessions.
+    pub fn add(&mut self, figures: &Figures<'_>) {
+        for figure in figures.iter().filter(|figure| is_switch(figure)) {
+            let which = usize::from(figure.runs.is_pinned());
+            for (value, rows) in [
+                (figure.value().ok(), &mut self.times[which]),
+                (figure.related.ratio.clone(), &mut self.ratios[which]),
+            ] {
+                let row: Vec<Contrast> = value.iter().flat_map(logs).collect();
+                self.sessions = self.sessions.max(row.len());
+                rows.extend((row.len() > 1).then_some(row));
+            }
+        }
+    }
+}
+
+fn is_switch(figure: &Figure<'_>) -> bool {
+    *figure.metric() == Metric::Hop && figure.swept().is_none() && figure.runs.ties().is_some()
+}
+
+/// The logarithm of a value in each session, with its standard error.
+fn logs(value: &Value) -> Vec<Contrast> {
+    let sessions = value.sessions.iter().flatten();
+    let logs = sessions.filter_map(|session| {
+        Contrast::mean(&session.samples.rounds().map(f64::ln).collect::<Vec<f64>>())
+    });
+    logs.collect()
+}
+
+/// The spread of some machines; `None` unless one of them has several sessions.
+pub fn of<'a>(machines: impl Iterator<Item = &'a Machine>) -> Option<Spread> {
+    let machines: Vec<&Machine> = machines.filter(|machine| machine.sessions > 1).collect();
+    let deviation = |kind: fn(&Machine) -> &[Vec<Vec<Contrast>>; 2], which: usize| {
+        let of_each =
+            machines.iter().map(|machine| mean(kind(machine)[which].iter().map(|row| excess(row))));
+        mean(of_each).max(0.0).sqrt()
+    };
+    (!machines.is_empty()).then(|| Spread {
+        ratios: [0, 1].map(|which| deviation(|machine| &machine.ratios, which)),
+        times: [0, 1].map(|which| deviation(|machine| &machine.times, which)),
+        freedom: machines.iter().map(|machine| machine.sessions - 1).sum(),
+        machines: machines.len(),
+    })
+}
+
+/// Variance of the sessions less what their own errors explain.
+fn excess(row: &[Contrast]) -> f64 {
+    let centre = mean(row.iter().map(|session| session.estimate));
+    let squares: f64 = row.iter().map(|session| (session.estimate - centre).powi(2)).sum();
+    squares / (row.len() - 1) as f64 - mean(row.iter().map(|session| session.error.powi(2)))
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut count) = (0.0, 0.0);
+    values.for_each(|value| (sum, count) = (sum + value, count + 1.0));
+    if count > 0.0 { sum / count } else { 0.0 }
+}
+
+/// Leave one machine out: how many intervals of one session, widened by the spread of the *other* machines, hold the
+/// mean of the machine's other sessions; how many do without that; and how many there are. Ratios of switches, on
+/// machines with [`MIN_ROUNDS`] sessions.
+pub fn held_out(machines: &BTreeMap<String, Machine>) -> [usize; 3] {
+    let mut counts = [0; 3];
+    for (name, machine) in machines {
+        let others = machines.iter().filter(|(other, _)| *other != name).map(|(_, other)| other);
+        let Some(spread) = of(others) else { continue };
+        let t = stats::t_critical(CONFIDENCE, spread.freedom as f64).unwrap_or(f64::NAN);
+        for (which, rows) in machine.ratios.iter().enumerate() {
+            for row in rows.iter().filter(|row| row.len() >= MIN_ROUNDS) {
+                let sum: f64 = row.iter().map(|session| session.estimate).sum();
+                for session in row {
+                    let rest = (sum - session.estimate) / (row.len() - 1) as f64;
+                    let off = (session.estimate - rest).abs();
+                    let Some(interval) = session.interval(CONFIDENCE) else { continue };
+                    let within = interval.high - interval.estimate;
+                    counts[0] += usize::from(off <= within.hypot(t * spread.ratios[which]));
+                    counts[1] += usize::from(off <= within);
+                    counts[2] += 1;
+                }
+            }
+        }
+    }
+    counts
+}
