@@ -214,6 +214,14 @@ fn write_value(name: &str, value: &Value, out: &mut String) {
         return;
     }
     let Some(object) = value.as_object() else {
+        let pairs = value.as_array().filter(|list| list.iter().all(Value::is_array));
+        if let Some(pairs) = pairs.filter(|pairs| pairs.iter().all(|pair| pair[1].is_object())) {
+            // A value of a swept flag, and the figure there.
+            pairs
+                .iter()
+                .for_each(|at| write_value(&format!("{name}.{}", word(&at[0])), &at[1], out));
+            return;
+        }
         if let Some(list) = value.as_array().filter(|list| list.iter().any(Value::is_object)) {
             for (i, item) in list.iter().enumerate() {
                 let name = item
