@@ -70,6 +70,14 @@ impl Between {
         }
     }
 
+    /// That of the product of two estimates.
+    pub(crate) fn by(self, own: f64, factor: Between, value: f64) -> Self {
+        Between {
+            own: (self.own * value).hypot(factor.own * own),
+            common: self.common * value + factor.common * own,
+        }
+    }
+
     /// That of the difference of two estimates.
     pub(crate) fn less(self, other: Between) -> Self {
         Between { own: self.own.hypot(other.own), common: self.common - other.common }
@@ -80,10 +88,15 @@ impl Between {
         Between { own: self.own * factor.abs(), common: self.common * factor }
     }
 
+    /// The standard deviation.
+    pub(crate) fn deviation(self) -> f64 {
+        self.own.hypot(self.common)
+    }
+
     /// The estimate of one session as one for all sessions of its machine.
     pub(crate) fn widen(self, estimate: Estimate) -> Estimate {
         let reach = stats::t_critical(CONFIDENCE, SPREAD.freedom as f64);
-        estimate.widened(reach.unwrap_or(0.0) * self.own.hypot(self.common))
+        estimate.widened(reach.unwrap_or(0.0) * self.deviation())
     }
 
     /// The same of what is positive, in logarithms.

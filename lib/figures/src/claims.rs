@@ -61,8 +61,7 @@ const TOO_WIDE: &str = "undecided here: the interval is too wide";
 /// A figure is outside, and its interval reaches the bound.
 const BARELY: &str = ", barely";
 
-/// Factor by which a disturbed figure, or one of too few rounds, may be off. Corrected times are within 6 % (rms) of
-/// quiet ones; single runs differ by up to this factor.
+/// Factor by which a figure of too few rounds may be off: single runs differ by up to it.
 const MAY_BE_OFF: f64 = 1.5;
 
 impl Rule {
@@ -96,8 +95,14 @@ impl Rule {
         ensure!(is_plain || takes_units, "the rule is about plain numbers");
         ensure!(is_like, "their unit is not that of the figure");
         ensure!(self.depends(theirs, &figures), "its verdict does not depend on its figures");
-        if ours.iter().any(|value| value.grade == Grade::Contradicted) {
-            return Ok("undecided here: contradicted by its counters".to_owned());
+        match ours.iter().map(|value| value.grade).max() {
+            Some(Grade::Contradicted) => {
+                return Ok("undecided here: contradicted by its counters".to_owned());
+            }
+            Some(Grade::Disturbed) => {
+                return Ok("undecided here: a quieter machine decides".to_owned());
+            }
+            Some(Grade::Sure) | None => {}
         }
         let said: BTreeSet<String> =
             shaken(ours).iter().map(|figures| self.say(theirs, figures)).collect();
@@ -105,9 +110,6 @@ impl Rule {
         Ok(match &said[..] {
             [one] => one.clone(),
             [surely, barely] if *barely == format!("{surely}{BARELY}") => barely.clone(),
-            _ if ours.iter().any(|value| value.grade != Grade::Sure) => {
-                "undecided here: a quieter machine decides".to_owned()
-            }
             _ => "undecided here: more rounds decide".to_owned(),
         })
     }
@@ -202,8 +204,8 @@ impl Rule {
 fn shaken(ours: &[Value]) -> Vec<Vec<[f64; 3]>> {
     let mut all = vec![Vec::new()];
     for value in ours {
-        let is_sure = value.grade == Grade::Sure && !value.has_few_rounds();
-        let factors = if is_sure { &[1.0][..] } else { &[1.0 / MAY_BE_OFF, 1.0, MAY_BE_OFF] };
+        let few = [1.0 / MAY_BE_OFF, 1.0, MAY_BE_OFF];
+        let factors = if value.has_few_rounds() { &few } else { &few[1..2] };
         let ends = value.ends();
         all = factors
             .iter()

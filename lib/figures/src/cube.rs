@@ -235,6 +235,5 @@ fn reading(runs: &Runs<'_>) -> Option<Reading> {
         failed: runs.failed,
         evidence: Evidence::of(&runs.whole, runs.metric()),
         means,
-        samples,
     })
 }

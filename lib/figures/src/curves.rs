@@ -20,14 +20,11 @@ impl Overtaking {
     /// Compares two series by the ratios of their times, of the first by the second, in ascending order;
     /// `None` if no interval tells that one was behind before and ahead up to the end.
     pub fn of(names: [&str; 2], ratios: &[(u64, Value)]) -> Option<Self> {
-        let verdict = |(_, ratio): &(u64, Value)| {
-            ratio.estimate.interval.map(|i| Verdict::of([i.low - 1.0, i.high - 1.0], 0.0))
-        };
-        let verdicts: Vec<Option<Verdict>> = ratios.iter().map(verdict).collect();
-        let end = (*verdicts.last()?).filter(|end| end.has_changed())?;
+        let verdicts: Vec<Verdict> = ratios.iter().map(|(_, ratio)| ratio.verdict()).collect();
+        let end = *verdicts.last().filter(|end| end.has_changed())?;
         let reverse = if end == Verdict::Less { Verdict::More } else { Verdict::Less };
-        let before = verdicts.iter().rposition(|verdict| *verdict != Some(end))?;
-        let was_behind = verdicts[..=before].contains(&Some(reverse));
+        let before = verdicts.iter().rposition(|verdict| *verdict != end)?;
+        let was_behind = verdicts[..=before].contains(&reverse);
         let ([first, second], ratio) = (names, ratios.last()?.1.clone());
         let (names, end) = match end {
             Verdict::More => ([second, first], Value::exact(1.0, None).over(&ratio).ok()?),

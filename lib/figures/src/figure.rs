@@ -92,9 +92,6 @@ pub struct Reading {
     pub mean: Estimate,
     /// The processes' figures, in the order of the rounds.
     pub means: Vec<f64>,
-    /// The same with the error of the correction: what intervals are made of.
-    #[serde(skip)]
-    pub samples: Vec<f64>,
     /// Their median; of times of iterations, the median of the process medians.
     pub(crate) median: f64,
     /// The shortest iteration, divided as the mean is; `None` if the figure is no time of iterations.
@@ -191,7 +188,7 @@ impl<'a> Figure<'a> {
         value.ok_or_else(|| self.outcome.reason().unwrap_or("the records lack it").to_owned())
     }
 
-    /// A part of a size (`user`, `kernel`, `stacks`), or what the kernel counted per hop: `cpu` time; switches that were
+    /// A part of a size (`user`, `kernel`, both `together`, `stacks`), or what the kernel counted per hop: `cpu` time; switches that were
     /// `voluntary` or `preempted`, or all `switches`; interrupts between CPUs (`wakeups`); `hops per wait` of an event
     /// loop. `None` if it is unknown.
     ///
@@ -203,6 +200,7 @@ impl<'a> Figure<'a> {
             let part = match name {
                 "user" => self.size(false, |own| Some(&own.user)),
                 "kernel" => self.size(false, |own| own.kernel.as_ref()),
+                "together" => self.size(false, |own| own.all.as_ref()),
                 "stacks" => self.size(false, |own| own.parts.stacks.as_ref()),
                 _ => None,
             };

@@ -232,6 +232,9 @@ impl Finding {
     }
 
     fn verdict_on(&self, change: Interval, margin: f64) -> Verdict {
+        if let Some(reason) = Reason::of(self.grade) {
+            return Verdict::Inconclusive(reason);
+        }
         if self.twin.is_some_and(|twin| !twin.contains(0.0) && !self.is_nothing(&twin)) {
             return Verdict::Inconclusive(Reason::TwinDiffers);
         }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use contract::message::Distribution;
 use record::{Metric, Place, Record, Row, Ties, Why};
 
-use super::basis::joined;
 use super::between::Between;
 use super::number::capitalised;
 use super::speed::{self, Round, Timed, round};
@@ -170,13 +169,6 @@ impl<'a> Runs<'a> {
             self.median_of(|s| s.p99)?,
             self.each(|s| s.max, |_| 1.0).into_iter().reduce(f64::max)?,
         ])
-    }
-
-    /// Beside the machine's own time of each round: a time divided by it, a rate multiplied by it.
-    pub fn beside(&self, machine: &BTreeMap<Round, f64>) -> Vec<f64> {
-        let is_rate = self.place.metric.is_per_second();
-        let beside = |own: f64, time: f64| if is_rate { own * time } else { own / time };
-        joined(&self.with_errors(), machine, beside).into_values().collect()
     }
 
     /// Divided by another side, or by its twin, in each round that has both. Of programs that took turns, slices of the same

@@ -9,14 +9,15 @@ use std::collections::BTreeMap;
 use record::Quantity;
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use stats::{Estimate, Line};
+use stats::{Contrast, Estimate, Interval, Line, MIN_ROUNDS};
 
 use super::basis::{CONFIDENCE, joined};
-use super::between::Between;
+use super::between::{Between, SPREAD};
 use super::grade::{Grade, Range};
 use super::number::{number, percent, short, shown_like, thousands};
 use super::sessions;
 use super::speed::Round;
+use super::verdict::{Reason, Verdict};
 
 #[cfg(test)]
 mod tests;
@@ -169,6 +170,53 @@ impl Value {
         Ok(Value { quantity: self.quantity, ..difference })
     }
 
+    /// This beside the machine's own time: a time divided by it, a rate multiplied by it.
+    ///
+    /// # Errors
+    /// They have no rounds in common.
+    pub fn beside(&self, machine: &Value) -> Both {
+        let is_rate = matches!(self.quantity, Some(Quantity::Rate | Quantity::Throughput));
+        let inverse =
+            is_rate.then(|| machine.mapped(|time| 1.0 / time, |time| -1.0 / (time * time)));
+        let machine = inverse.unwrap_or_else(|| machine.clone());
+        self.over(&Value { quantity: self.quantity, ..machine })
+    }
+
+    /// The geometric mean of times, in each round that all of them have.
+    ///
+    /// # Errors
+    /// They have no rounds in common.
+    pub fn mean_of(times: &[Value]) -> Both {
+        let (first, others) = times.split_first().ok_or(NOTHING_IN_COMMON)?;
+        let share = 1.0 / times.len() as f64;
+        let product = |own: Result<Vec<Session>, &'static str>, other: &Value| {
+            paired(&own?, other.sessions.as_deref().unwrap_or_default(), Session::times)
+        };
+        let first = Ok(first.sessions.clone().unwrap_or_default());
+        let product = Value::of_sessions(others.iter().fold(first, product)?, sessions::over)?;
+        let root = |value: f64| value.powf(share);
+        Ok(product.mapped(root, |value| share * root(value) / value))
+    }
+
+    /// The change to another value that shares no round with this one, of another file: a logarithm. Its error contains
+    /// how far sessions differ.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn change_to(&self, new: &Value) -> Result<Contrast, Reason> {
+        if self.modes.is_some() || new.modes.is_some() {
+            return Err(Reason::TwoModes);
+        }
+        let [old, new] = [self, new].map(|value| value.sessions.as_deref().unwrap_or_default());
+        if let ([old], [new]) = (old, new)
+            && let (Samples::Size { lines: old, .. }, Samples::Size { lines: new, .. }) =
+                (&old.samples, &new.samples)
+        {
+            return stats::log_slope_ratio(&new[0], &old[0]).ok_or(Reason::NoSize);
+        }
+        log(new)?.less(log(old)?).ok_or(Reason::NoSize)
+    }
+
     /// This multiplied by a number.
     ///
     /// # Errors
@@ -183,6 +231,13 @@ impl Value {
         }
     }
 
+    /// Whether a ratio is less or more than one.
+    pub(crate) fn verdict(&self) -> Verdict {
+        let of = |ends: Interval| Verdict::of([ends.low - 1.0, ends.high - 1.0], 0.0);
+        let verdict = self.estimate.interval.map_or(Verdict::Inconclusive(Reason::FewRounds), of);
+        Reason::of(self.grade).map_or(verdict, Verdict::Inconclusive)
+    }
+
     /// True if it has no interval, since there are too few rounds for one.
     pub fn has_few_rounds(&self) -> bool {
         self.estimate.interval.is_none() && self.sessions.is_some()
@@ -194,7 +249,7 @@ impl Value {
     }
 
     /// Its rounds in all sessions.
-    pub(crate) fn rounds(&self) -> impl Iterator<Item = f64> + '_ {
+    pub fn rounds(&self) -> impl Iterator<Item = f64> + '_ {
         self.sessions.iter().flatten().flat_map(|session| session.samples.rounds())
     }
 
@@ -337,6 +392,23 @@ impl Session {
         })
     }
 
+    fn times(&self, other: &Session) -> Result<Self, &'static str> {
+        let (Samples::Rounds(own), Samples::Rounds(others)) = (&self.samples, &other.samples)
+        else {
+            return Err(NOTHING_IN_COMMON);
+        };
+        let samples = Samples::Rounds(joined(own, others, |own, other| own * other));
+        let estimate = samples.estimate().ok_or(NOTHING_IN_COMMON)?;
+        let between = self.between.by(self.estimate.value, other.between, other.estimate.value);
+        Ok(Session {
+            run: self.run,
+            estimate,
+            between,
+            grade: self.grade.max(other.grade),
+            samples,
+        })
+    }
+
     fn less(&self, other: &Session) -> Result<Self, &'static str> {
         let (Samples::Rounds(own), Samples::Rounds(others)) = (&self.samples, &other.samples)
         else {
@@ -364,6 +436,10 @@ impl Samples {
         mean(&values, CONFIDENCE)
     }
 
+    fn line(&self) -> Option<&Line> {
+        if let Samples::Size { lines, .. } = self { Some(&lines[0]) } else { None }
+    }
+
     fn are_positive(&self) -> bool {
         self.rounds().all(|value| value > 0.0)
     }
@@ -388,6 +464,31 @@ fn paired(
         .iter()
         .filter_map(|own| Some(together(own, others.iter().find(|other| other.run == own.run)?)));
     both.collect()
+}
+
+/// Logarithm of what sessions say together. From [`MIN_ROUNDS`] on, each is a sample; of fewer, each has the error of its
+/// rounds or of its slope, and how far it differs from other sessions.
+fn log(sessions: &[Session]) -> Result<Contrast, Reason> {
+    let count = sessions.len() as f64;
+    if sessions.len() >= MIN_ROUNDS {
+        let logs = sessions.iter().map(|session| session.estimate.value.ln());
+        return Contrast::mean(&logs.collect::<Vec<f64>>()).ok_or(Reason::NoSize);
+    }
+    let mean = |of: &dyn Fn(&Session) -> f64| sessions.iter().map(of).sum::<f64>() / count;
+    let lines: Vec<&Line> = sessions.iter().filter_map(|session| session.samples.line()).collect();
+    let within = if lines.is_empty() {
+        let logs: Vec<f64> =
+            sessions.iter().flat_map(|session| session.samples.rounds()).map(f64::ln).collect();
+        if logs.len() < MIN_ROUNDS {
+            return Err(Reason::FewRounds);
+        }
+        Contrast::mean(&logs)
+    } else {
+        Contrast::mean_log_slope(&lines)
+    };
+    let between = mean(&|own| (own.between.deviation() / own.estimate.value).powi(2));
+    let within = within.ok_or(Reason::NoSize)?;
+    within.with_error((between / count).sqrt(), SPREAD.freedom as f64).ok_or(Reason::NoSize)
 }
 
 fn plain(quantity: Option<Quantity>, value: f64) -> String {

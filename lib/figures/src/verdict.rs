@@ -6,6 +6,7 @@ use record::Quantity;
 use serde::Serialize;
 use stats::MIN_ROUNDS;
 
+use super::grade::Grade;
 use super::number::percent;
 
 /// Largest change that counts as none, as a share, unless `--fail-above` sets it.
@@ -31,6 +32,10 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
+    /// The machine was disturbed more than a correction can answer for.
+    Disturbed,
+    /// The counters contradict what the figure is called.
+    Contradicted,
     /// The first side's twin differs from it.
     TwinDiffers,
     /// There are too few values for an interval.
@@ -48,6 +53,8 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Reason::Disturbed => "disturbed",
+            Reason::Contradicted => "contradicted by its counters",
             Reason::TwinDiffers => "A differs from itself",
             Reason::FewRounds => return write!(f, "fewer than {MIN_ROUNDS} rounds"),
             Reason::FewSlices => "too few undisturbed pairs",
@@ -55,6 +62,17 @@ impl fmt::Display for Reason {
             Reason::TwoModes => "two modes",
             Reason::Machine => "the machine changed",
         })
+    }
+}
+
+impl Reason {
+    /// Why figures of this grade have no verdict.
+    pub(crate) fn of(grade: Grade) -> Option<Self> {
+        match grade {
+            Grade::Sure => None,
+            Grade::Disturbed => Some(Reason::Disturbed),
+            Grade::Contradicted => Some(Reason::Contradicted),
+        }
     }
 }
 

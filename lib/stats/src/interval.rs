@@ -86,18 +86,27 @@ impl Contrast {
     /// Logarithm of the ratio of the geometric means of two sets that share no rounds and may differ in spread
     /// and size: Welch's t with Welch–Satterthwaite degrees of freedom.
     pub fn log_ratio(numerators: &[f64], denominators: &[f64]) -> Option<Self> {
-        let a = Contrast::mean(&logs(numerators)?)?;
-        let b = Contrast::mean(&logs(denominators)?)?;
-        let estimate = finite(a.estimate - b.estimate)?;
-        let (error_a, error_b) = (a.error.powi(2), b.error.powi(2));
-        let sum = error_a + error_b;
+        Contrast::mean(&logs(numerators)?)?.less(Contrast::mean(&logs(denominators)?)?)
+    }
+
+    /// The difference of two that are independent, with Welch–Satterthwaite degrees of freedom.
+    pub fn less(self, other: Self) -> Option<Self> {
+        let (error, other_error) = (self.error.powi(2), other.error.powi(2));
+        let sum = error + other_error;
         // Shares of the sum, since the square of the sum could overflow.
         let freedom = if sum > 0.0 {
-            1.0 / ((error_a / sum).powi(2) / a.freedom + (error_b / sum).powi(2) / b.freedom)
+            let share = |error: f64, freedom: f64| (error / sum).powi(2) / freedom;
+            1.0 / (share(error, self.freedom) + share(other_error, other.freedom))
         } else {
-            a.freedom + b.freedom
+            self.freedom + other.freedom
         };
-        Some(Contrast { estimate, error: sum.sqrt(), freedom, n: a.n.min(b.n) })
+        let estimate = finite(self.estimate - other.estimate)?;
+        Some(Contrast { estimate, error: sum.sqrt(), freedom, n: self.n.min(other.n) })
+    }
+
+    /// The same with a further error that is independent of its own.
+    pub fn with_error(self, error: f64, freedom: f64) -> Option<Self> {
+        self.less(Contrast { estimate: 0.0, error, freedom, n: self.n })
     }
 
     /// Interval of the ratio whose logarithm this is.

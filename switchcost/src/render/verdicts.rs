@@ -50,8 +50,9 @@ fn head(comparison: &Comparison) -> Vec<String> {
     lines.extend((!machine.is_empty()).then(|| machine.clone()));
     lines.extend([format!("A: {a}"), format!("B: {b}")]);
     lines.extend_from_slice(notes);
+    let holds = if comparison.seed.is_some() { " and hold for this session" } else { "" };
     lines.push(format!(
-        "intervals are joint over all rows ({}); unchanged means within ± {}",
+        "intervals are joint over all rows ({}){holds}; unchanged means within ± {}",
         percent(comparison.confidence),
         percent(comparison.margin)
     ));

@@ -1,15 +1,12 @@
 //! Two sides with their verdicts: the builds or settings of a duel, or two files.
 //!
-//! A change between files is the ratio of the geometric means of the process means, with Welch's interval on their
-//! logarithms; for memory it is the ratio of two slopes. All changes form one family, so that at most 5 % of comparisons
-//! of equal runs call any case different.
+//! A change between files is the ratio of two figures that share no rounds, by Welch's interval on their logarithms. All
+//! changes form one family, so that at most 5 % of comparisons of equal programs call any case different.
 //!
 //! If the machine has become slower meanwhile, that is a true difference, and no statistics of two files can distinguish
 //! it from a change of the programs. So each time is divided, in each round, by the machine's own time: the geometric
 //! mean of the yardsticks, work that depends on no kernel and no runtime, and that ran within the same seconds. As far
 //! as the yardsticks disagree, the intervals are longer.
-
-use std::collections::BTreeMap;
 
 use contract::units::counted;
 use figures::conditions::{Conditions, all_doubts};
@@ -17,12 +14,12 @@ use figures::doubt::Doubt;
 use figures::finding::{self, Changes, Finding, Kind, RowFindings};
 use figures::number::change;
 use figures::provenance::{self, Difference};
-use figures::speed::Round;
+use figures::value::Value;
 use figures::verdict::{MARGIN, Reason, Verdict};
-use figures::{CONFIDENCE, Figure, Figures, Outcome, Reading, doubts, pairs};
-use record::{Place, Quantity, Record, Why};
+use figures::{CONFIDENCE, Figure, Figures, Outcome, doubts, pairs};
+use record::{Quantity, Record, Why};
 use serde::Serialize;
-use stats::{Contrast, Estimate, Line, MIN_ROUNDS};
+use stats::{Contrast, Estimate};
 
 use crate::system::console::shell_line;
 
@@ -54,20 +51,9 @@ pub struct Comparison {
 /// Parts of a row of memory.
 const PARTS: [&str; 2] = [", user", ", with kernel"];
 
-/// A figure of one file.
-enum Side<'a> {
-    /// The file does not have it.
-    Absent,
-    Failed(&'a str),
-    /// One value per process.
-    Figure(&'a Figure<'a>, &'a Reading),
-    /// Bytes per task.
-    Slope(&'a Line),
-}
-
-/// The machine's own time in each round of both files: the geometric mean of its yardsticks.
+/// The machine's own time in both files: the geometric mean of its yardsticks.
 struct Machine {
-    times: [BTreeMap<Round, f64>; 2],
+    times: [Value; 2],
     change: Option<Estimate>,
     /// Most by which the change of a yardstick differs from it, as a logarithm.
     apart: f64,
@@ -105,19 +91,23 @@ impl Comparison {
             let parts = if figure.metric().is_slope() { &PARTS[..] } else { &[""] };
             for part in parts {
                 let both = figures.map(|figures| figures.get(figure.place()));
-                let sides = both.map(|figure| Side::of(figure, part));
-                let fault = match &sides {
-                    [Side::Absent, Side::Absent] => continue,
-                    [Side::Failed(why), _] => Some(Why::Failed(format!("A: {why}"))),
-                    [_, Side::Failed(why)] => Some(Why::Failed(format!("B: {why}"))),
+                let values = both.map(|figure| value(figure?, part));
+                let fault = match &values {
+                    [None, None] => continue,
+                    [Some(Err(why)), _] => Some(Why::Failed(format!("A: {why}"))),
+                    [_, Some(Err(why))] => Some(Why::Failed(format!("B: {why}"))),
                     // Something that worked before and no longer does is the worst result of an upgrade.
-                    [_, Side::Absent] => Some(Why::Failed("not in B".to_owned())),
-                    [Side::Absent, _] => Some(Why::LeftOut("not in A".to_owned())),
+                    [_, None] => Some(Why::Failed("not in B".to_owned())),
+                    [None, _] => Some(Why::LeftOut("not in A".to_owned())),
                     _ => None,
                 };
-                let grade = both.into_iter().flatten().map(|figure| figure.grade).max();
-                let finding = finding(figure, sides, machine.as_ref())
-                    .map(|finding| Finding { grade: grade.unwrap_or_default(), ..finding });
+                let finding = match &values {
+                    [Some(Ok(old)), Some(Ok(new))] if old.quantity == new.quantity => {
+                        let machine = machine.as_ref().filter(|_| !figure.runs.is_yardstick());
+                        Some(finding(figure.quantity(), [old, new], machine))
+                    }
+                    _ => None,
+                };
                 yardsticks.extend(figure.runs.is_yardstick().then_some(rows.len()));
                 let row = RowFindings::new(figure.place(), figure.name() + part, Kind::Figure);
                 rows.push(RowFindings { fault, findings: finding.into_iter().collect(), ..row });
@@ -150,65 +140,40 @@ impl Comparison {
     }
 }
 
-impl<'a> Side<'a> {
-    fn of(figure: Option<&'a Figure<'a>>, part: &str) -> Self {
-        let Some(figure) = figure else { return Side::Absent };
-        match &figure.outcome {
-            Outcome::Absent => Side::Absent,
-            Outcome::Failed { reason } | Outcome::NotRun { reason } => Side::Failed(reason),
-            Outcome::Measured(reading) => Side::Figure(figure, reading),
-            Outcome::Slope(slopes) if slopes.void() => {
-                Side::Failed("transparent huge pages make the slope meaningless")
-            }
-            Outcome::Slope(slopes) if part == PARTS[0] => Side::Slope(&slopes.user.line),
-            // A system that does not report the kernel's memory has no such row.
-            Outcome::Slope(slopes) => {
-                slopes.all.as_ref().map_or(Side::Absent, |fit| Side::Slope(&fit.line))
-            }
+/// Value of a figure or of a part of a size, or why there is none; `None` if the file does not have it.
+fn value(figure: &Figure<'_>, part: &str) -> Option<Result<Value, String>> {
+    Some(match &figure.outcome {
+        Outcome::Absent => return None,
+        Outcome::Slope(slopes) if slopes.void() => {
+            Err("transparent huge pages make the slope meaningless".to_owned())
         }
-    }
-}
-
-/// Finding on a row of both files; `None` if one lacks it, or if it is a time in one and a size in the other.
-fn finding(of: &Figure<'_>, sides: [Side<'_>; 2], machine: Option<&Machine>) -> Option<Finding> {
-    let mut slack = 0.0;
-    let (estimates, change) = match sides {
-        [Side::Figure(_, old), Side::Figure(_, new)]
-            if old.modes.is_some() || new.modes.is_some() =>
-        {
-            (None, Err(Reason::TwoModes))
-        }
-        [Side::Figure(a, old), Side::Figure(b, new)] => {
-            let is_timed =
-                matches!(of.quantity(), Quantity::Time | Quantity::Rate | Quantity::Throughput);
-            let machine = machine.filter(|_| is_timed && !of.runs.is_yardstick());
-            let beside = machine.and_then(|machine| Some((machine.beside([a, b])?, machine.apart)));
-            slack = beside.map_or(0.0, |(_, apart)| apart);
-            let change = beside
-                .map_or_else(|| log_ratio(&new.samples, &old.samples), |(change, _)| Ok(change));
-            (Some([old.mean, new.mean]), change)
-        }
-        [Side::Slope(old), Side::Slope(new)] => {
-            let change = stats::log_slope_ratio(new, old).ok_or(Reason::NoSize);
-            (Some([old, new].map(|line| Estimate::from(line.slope))), change)
-        }
-        _ => return None,
-    };
-    Some(Finding {
-        verdict: Verdict::Inconclusive(change.err().unwrap_or(Reason::FewRounds)),
-        figures: estimates.map(|both| both.map(|estimate| estimate.value)),
-        estimates,
-        changes: Changes { change: change.ok(), slack, ..Changes::default() },
-        ..Finding::new(Kind::Figure, of.quantity())
+        // A system that does not report the kernel's memory has no such row.
+        Outcome::Slope(_) if part == PARTS[0] => Ok(figure.part("user").ok()??),
+        Outcome::Slope(_) => Ok(figure.part("together").ok()??),
+        _ => figure.value(),
     })
 }
 
-/// Logarithm of new divided by old.
-fn log_ratio(new: &[f64], old: &[f64]) -> Result<Contrast, Reason> {
-    if new.len().min(old.len()) < MIN_ROUNDS {
-        return Err(Reason::FewRounds);
+/// Finding on a row of both files.
+fn finding(quantity: Quantity, [old, new]: [&Value; 2], machine: Option<&Machine>) -> Finding {
+    let is_timed = matches!(quantity, Quantity::Time | Quantity::Rate | Quantity::Throughput);
+    let beside = machine.filter(|_| is_timed).and_then(|machine| {
+        machine.change_beside([old, new]).map(|change| (change, machine.apart))
+    });
+    let slack = beside.map_or(0.0, |(_, apart)| apart);
+    let change = beside.map_or_else(|| old.change_to(new), |(change, _)| Ok(change));
+    let estimates = match change {
+        Err(Reason::TwoModes) => None,
+        _ => Some([old.estimate, new.estimate]),
+    };
+    Finding {
+        verdict: Verdict::Inconclusive(change.err().unwrap_or(Reason::FewRounds)),
+        figures: estimates.map(|both| both.map(|estimate| estimate.value)),
+        estimates,
+        grade: old.grade.max(new.grade),
+        changes: Changes { change: change.ok(), slack, ..Changes::default() },
+        ..Finding::new(Kind::Figure, quantity)
     }
-    Contrast::log_ratio(new, old).ok_or(Reason::NoSize)
 }
 
 impl Machine {
@@ -220,37 +185,28 @@ impl Machine {
                 && figure.reading().is_some()
         };
         let [old, new] = figures;
-        // Another program takes another time, even if the machine is the same.
-        let is_in_both = |figure: &&Figure<'_>| {
-            let other = new.get(figure.place()).filter(|other| is_timed(other));
-            is_timed(figure) && other.is_some_and(|other| program(figure) == program(other))
-        };
-        let shared = old.iter().filter(is_in_both);
-        let places: Vec<&Place> = shared.map(|figure| figure.place()).collect();
-        let times: [BTreeMap<Round, f64>; 2] = figures.map(|figures| {
-            let all = places.iter().filter_map(|place| figures.get(place));
-            let mut logs: BTreeMap<Round, Vec<f64>> = BTreeMap::new();
-            for (round, time) in all.flat_map(|figure| figure.runs.with_errors()) {
-                logs.entry(round).or_default().push(time.ln());
-            }
-            logs.retain(|_, own| own.len() == places.len());
-            let mean = |own: Vec<f64>| (own.iter().sum::<f64>() / own.len() as f64).exp();
-            logs.into_iter().map(|(round, own)| (round, mean(own))).collect()
+        let both = old.iter().filter(|figure| is_timed(figure)).filter_map(|figure| {
+            let other = new.get(figure.place()).filter(|other| is_timed(other))?;
+            // Another program takes another time, even if the machine is the same.
+            let is_same = program(figure) == program(other);
+            is_same.then(|| Some([figure.value().ok()?, other.value().ok()?])).flatten()
         });
-        let [a, b] = times.each_ref().map(|own| own.values().copied().collect::<Vec<f64>>());
-        let change = Estimate::unpaired_ratio(&b, &a, CONFIDENCE);
+        let (old, new): (Vec<Value>, Vec<Value>) = both.map(|[old, new]| (old, new)).unzip();
+        let times = [Value::mean_of(&old).ok()?, Value::mean_of(&new).ok()?];
+        let rounds = times.each_ref().map(|time| time.rounds().collect::<Vec<f64>>());
+        let change = Estimate::unpaired_ratio(&rounds[1], &rounds[0], CONFIDENCE);
         let mut machine = Machine { times, change, apart: 0.0 };
-        let apart = places.iter().filter_map(|place| {
-            Some(machine.beside([old.get(place)?, new.get(place)?])?.estimate.abs())
-        });
+        let apart = old.iter().zip(&new);
+        let apart =
+            apart.filter_map(|(old, new)| Some(machine.change_beside([old, new])?.estimate.abs()));
         machine.apart = apart.fold(0.0, f64::max);
-        (!places.is_empty()).then_some(machine)
+        Some(machine)
     }
 
     /// Change of a figure beside the machine's own; `None` in too few rounds.
-    fn beside(&self, sides: [&Figure<'_>; 2]) -> Option<Contrast> {
-        let [old, new] = [0, 1].map(|side| sides[side].runs.beside(&self.times[side]));
-        log_ratio(&new, &old).ok()
+    fn change_beside(&self, values: [&Value; 2]) -> Option<Contrast> {
+        let [old, new] = [0, 1].map(|file| values[file].beside(&self.times[file]).ok());
+        old?.change_to(&new?).ok()
     }
 }
 

@@ -71,21 +71,19 @@ fn a_rule_says_what_its_figures_bear() {
 }
 
 #[test]
-fn a_figure_that_may_be_off_is_judged_by_its_margin() {
+fn a_figure_that_is_not_sure_decides_nothing() {
     let judge = |ours: Value| Rule::Over.judge("10 times", &[ours]).unwrap();
-    assert_eq!(judge(ours([48.0, 45.0, 50.0], Grade::Disturbed)), "holds");
     assert_eq!(
-        judge(ours([12.0, 11.0, 13.0], Grade::Disturbed)),
+        judge(ours([48.0, 45.0, 50.0], Grade::Disturbed)),
         "undecided here: a quieter machine decides"
     );
+    // Of too few rounds it decides with a margin.
     assert_eq!(judge(few(12.0)), "undecided here: more rounds decide");
     assert_eq!(judge(few(16.0)), "holds");
     assert_eq!(
         judge(ours([48.0, 45.0, 50.0], Grade::Contradicted)),
         "undecided here: contradicted by its counters"
     );
-    let size = Rule::Size.judge("10", &[ours([15.0, 14.0, 16.0], Grade::Disturbed)]).unwrap();
-    assert_eq!(size, "undecided here: a quieter machine decides");
 }
 
 #[test]
