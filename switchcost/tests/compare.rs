@@ -198,7 +198,7 @@ fn json_holds_the_estimates_unrounded() {
     let json: serde_json::Value = serde_json::from_str(run.line()).unwrap();
     let row = &json["rows"][1];
     assert_eq!(row["name"], "case 1");
-    let finding = &row["findings"][0];
-    assert_eq!(finding["figures"], serde_json::json!([1000.0, 1000.0]));
-    assert_eq!(finding["change"]["estimate"], 0.0);
+    let quotient = &row["quotients"][0];
+    assert_eq!(quotient["figures"], serde_json::json!([1000.0, 1000.0]));
+    assert_eq!(quotient["change"]["estimate"], 0.0);
 }

@@ -77,12 +77,12 @@ fn row(program: &str) -> String {
     )
 }
 
-/// The finding of a row about one figure.
-fn finding<'a>(answer: &'a Value, row: &str, kind: &str) -> &'a Value {
+/// The quotient of a row about one figure.
+fn quotient<'a>(answer: &'a Value, row: &str, kind: &str) -> &'a Value {
     let rows = answer["rows"].as_array().unwrap();
     let row = rows.iter().find(|r| r["name"] == format!("row {row}")).unwrap();
-    let findings = row["findings"].as_array().unwrap();
-    findings.iter().find(|finding| finding["kind"] == kind).unwrap()
+    let quotients = row["quotients"].as_array().unwrap();
+    quotients.iter().find(|quotient| quotient["kind"] == kind).unwrap()
 }
 
 fn answer(run: &Outcome) -> Value {
@@ -115,13 +115,13 @@ fn two_folders_are_told_apart_by_exact_counts() {
     sides.fake("b", PROGRAM, 2, ":");
     let run = of_counts(sides.duel("a b --pairs 8 --format json"));
     let json = answer(&run);
-    let changed = finding(&json, PROGRAM, "switches");
+    let changed = quotient(&json, PROGRAM, "switches");
     assert_eq!((&changed["verdict"], &changed["is_exact"]), (&"more".into(), &true.into()));
     assert_eq!(changed["change"]["estimate"], 1.0);
-    let same = finding(&json, OTHER, "switches");
+    let same = quotient(&json, OTHER, "switches");
     assert_eq!((&same["verdict"]["within"], &same["is_exact"]), (&0.0.into(), &true.into()));
     // Samples of 1000 ns on both sides. Others' work may leave too few of them.
-    let time = &finding(&json, PROGRAM, "time")["change"];
+    let time = &quotient(&json, PROGRAM, "time")["change"];
     assert!(time.is_null() || time["estimate"] == 0.0, "{time}");
 
     for (sides_of, limit, code, words) in [

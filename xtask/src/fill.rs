@@ -6,8 +6,8 @@
 use std::sync::LazyLock;
 
 use anyhow::{Context, bail, ensure};
-use figures::finding::Finding;
 use figures::number::{number, percent};
+use figures::quotient::{Kind, Quotient};
 use figures::unique;
 use figures::verdict::Verdict;
 use regex::Regex;
@@ -251,7 +251,8 @@ fn settings(comparison: &Comparison, without: &[String]) -> anyhow::Result<Strin
         let row = |program: &str| {
             named.iter().find(|(name, _)| *name == (program, setting)).map(|(_, row)| row)
         };
-        let times: Vec<_> = programs.iter().map(|program| row(program)?.time()).collect();
+        let times: Vec<_> =
+            programs.iter().map(|program| row(program)?.quotient(Kind::Time)).collect();
         if times.iter().flatten().any(|time| time.verdict.has_changed()) {
             let cells = times.iter().map(|time| time.map_or_else(|| "–".to_owned(), change));
             rows.push([format!("`{setting}`")].into_iter().chain(cells).collect());
@@ -262,12 +263,12 @@ fn settings(comparison: &Comparison, without: &[String]) -> anyhow::Result<Strin
 }
 
 /// A change in bold with its interval; how far from none it may be, if there is no change (±) or no verdict (?).
-fn change(finding: &Finding) -> String {
-    match (finding.verdict, finding.change) {
+fn change(quotient: &Quotient) -> String {
+    match (quotient.verdict, quotient.change) {
         (Verdict::More | Verdict::Less, Some(change)) => {
             let [low, high] = [change.low, change.high].map(|end| number(end * 100.0));
             let change = signed(change.estimate);
-            format!("**{}** [{low}, {high}]", finding.grade.mark(&change))
+            format!("**{}** [{low}, {high}]", quotient.grade.mark(&change))
         }
         (Verdict::Within(reach), _) => format!("± {}", percent(reach)),
         (Verdict::Open(reach), _) => format!("? {}", percent(reach)),

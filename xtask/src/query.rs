@@ -4,6 +4,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use figures::between::Spread;
 use figures::claims::quantity;
 use figures::number::percent;
+use figures::quotient::Kind;
 use figures::value::{Form, Value};
 use figures::{Figure, Figures, spread, unique};
 use switchcost::views::comparison::Comparison;
@@ -290,9 +291,10 @@ fn of_duel(comparison: &Comparison, path: &[&str]) -> anyhow::Result<Found> {
     };
     let row = comparison.rows.iter().find(|row| row.name == *name);
     let row = row.with_context(|| format!("the duel has no row '{name}'"))?;
-    let finding = if *what == "time" { row.time() } else { row.memory() };
-    let finding = finding.with_context(|| format!("it has no {what}"))?;
-    Ok(Found::Value(finding.ratio().context("there is no change")?))
+    let kind = if *what == "time" { Kind::Time } else { Kind::Memory };
+    let quotient = row.quotient(kind);
+    let quotient = quotient.with_context(|| format!("it has no {what}"))?;
+    Ok(Found::Value(quotient.ratio().context("there is no change")?))
 }
 
 /// A change in per cent with its sign.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use contract::message::Distribution;
 use record::{Metric, Place, Record, Row, Ties, Why};
 
+use super::basis::joined;
 use super::between::Between;
 use super::number::capitalised;
 use super::speed::{self, Round, Timed, round};
@@ -171,22 +172,22 @@ impl<'a> Runs<'a> {
         ])
     }
 
-    /// Divided by another side, or by its twin, in each round that has both. Of programs that took turns, slices of the same
-    /// turn are divided: the slope of both is the same.
+    /// Divided by another side, or by its twin, in each round that has both.
     pub(crate) fn by_turns(&self, other: &Runs<'_>) -> BTreeMap<Round, f64> {
-        let others: BTreeMap<Round, &Timed<'_>> = other.processes().collect();
-        let metric = self.metric();
-        let figure = |timed: &Timed<'_>| metric.figure(timed.record, timed.iteration());
+        if !self.metric().follows_iteration() {
+            return joined(&self.means(), &other.means(), |own, other| own / other);
+        }
+        let ratios = self.log_ratios(other).into_iter();
+        ratios.map(|(round, log_ratio)| (round, log_ratio.exp())).collect()
+    }
+
+    /// Logarithm of its time divided by that of another side, in each round that has both. Of programs that took turns,
+    /// slices of the same turn are divided: the slope of both is the same.
+    pub(crate) fn log_ratios(&self, other: &Runs<'_>) -> BTreeMap<Round, f64> {
         // Of several processes in a round the last one.
-        let own: BTreeMap<Round, &Timed<'_>> = self.processes().collect();
-        let ratios = own.into_iter().filter_map(|(round, own)| {
-            let other = others.get(&round)?;
-            let ratio = if metric.follows_iteration() {
-                own.log_ratio(other)?.exp()
-            } else {
-                figure(own)? / figure(other)?
-            };
-            Some((round, ratio))
+        let [own, others] = [self, other].map(|runs| runs.processes().collect::<BTreeMap<_, _>>());
+        let ratios = own.into_iter().filter_map(|(round, own): (Round, &Timed<'_>)| {
+            Some((round, own.log_ratio(others.get(&round)?)?))
         });
         ratios.collect()
     }

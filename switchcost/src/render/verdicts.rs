@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use contract::units::counted;
-use figures::finding::{Finding, Kind, RowFindings};
 use figures::grouped;
 use figures::number::{self, bracketed, capitalised, change_in_percent, percent};
+use figures::quotient::{Compared, Kind, Quotient};
 use figures::verdict::Verdict;
 use record::Why;
 use stats::Interval;
@@ -32,15 +32,15 @@ pub(super) fn grid([first, second, ratio]: [&str; 3], lines: Vec<[String; 5]>) -
 
 /// A comparison: a tally, then a table for each section with a line for each figure. What changed comes first.
 pub fn document(comparison: &Comparison) -> Document {
-    let mut rows: Vec<&RowFindings> = comparison.rows.iter().collect();
-    rows.sort_by_key(|row| !row.findings.iter().any(|finding| finding.verdict.has_changed()));
+    let mut rows: Vec<&Compared> = comparison.rows.iter().collect();
+    rows.sort_by_key(|row| !row.quotients.iter().any(|quotient| quotient.verdict.has_changed()));
     let mut head = head(comparison);
     head.push(String::new());
     head.extend(TALLIES.iter().filter_map(|(kind, name)| tally(*kind, name, &rows)));
-    let judged = rows.into_iter().filter(|row| !row.findings.is_empty());
+    let judged = rows.into_iter().filter(|row| !row.quotients.is_empty());
     let sections = grouped(judged.map(|row| (row.section.as_str(), row)));
     let sections = sections.iter().map(|(title, rows)| section(title, rows)).collect();
-    Document { head, sections, foot: without_findings(&comparison.rows) }
+    Document { head, sections, foot: without_quotients(&comparison.rows) }
 }
 
 /// The machine, both sides and what the verdicts mean.
@@ -60,11 +60,11 @@ fn head(comparison: &Comparison) -> Vec<String> {
 }
 
 /// Number of rows with each verdict on a figure; `None` if no row has the figure.
-fn tally(kind: Kind, name: &str, rows: &[&RowFindings]) -> Option<String> {
+fn tally(kind: Kind, name: &str, rows: &[&Compared]) -> Option<String> {
     let words = rows.iter().filter_map(|row| {
-        let finding = row.findings.iter().find(|finding| finding.kind == kind);
-        let has_fault = row.findings.is_empty() && kind == row.kind;
-        let word = finding.map(|finding| finding.verdict.word(finding.quantity));
+        let quotient = row.quotients.iter().find(|quotient| quotient.kind == kind);
+        let has_fault = row.quotients.is_empty() && kind == row.kind;
+        let word = quotient.map(|quotient| quotient.verdict.word(quotient.quantity));
         word.or(has_fault.then(|| fault(row).0))
     });
     let counts = grouped(words.map(|word| (word, ())));
@@ -72,29 +72,29 @@ fn tally(kind: Kind, name: &str, rows: &[&RowFindings]) -> Option<String> {
     (!counts.is_empty()).then(|| format!("{name}{}", sizes.collect::<Vec<_>>().join(", ")))
 }
 
-/// Reason why a row has no findings: a word, and a sentence.
-pub(super) fn fault(row: &RowFindings) -> (&'static str, String) {
+/// Reason why a row has no quotients: a word, and a sentence.
+pub(super) fn fault(row: &Compared) -> (&'static str, String) {
     match &row.fault {
         Some(Why::Failed(why)) => ("failed", first_line(why).to_owned()),
         Some(Why::LeftOut(why)) => ("left out", why.clone()),
-        None => ("unfinished", format!("only {}", counted(row.pairs.len(), "pair"))),
+        None => ("unfinished", format!("only {}", counted(row.pairs, "pair"))),
     }
 }
 
 /// Table of a section, and why figures have no verdict.
-fn section(title: &str, rows: &[&RowFindings]) -> Section {
+fn section(title: &str, rows: &[&Compared]) -> Section {
     let mut body = Vec::new();
     let mut reasons = Vec::new();
-    for (row, finding) in rows.iter().flat_map(|row| row.findings.iter().map(move |f| (row, f))) {
-        if let Verdict::Inconclusive(why) = finding.verdict {
-            let twin = finding.twin.filter(|twin| !twin.contains(0.0));
+    for (row, quotient) in rows.iter().flat_map(|row| row.quotients.iter().map(move |f| (row, f))) {
+        if let Verdict::Inconclusive(why) = quotient.verdict {
+            let twin = quotient.twin.filter(|twin| !twin.contains(0.0));
             let by =
-                twin.map_or(String::new(), |twin| format!(" by {}", change(row, finding, &twin)));
+                twin.map_or(String::new(), |twin| format!(" by {}", change(row, quotient, &twin)));
             reasons.push((format!("{why}{by}"), row.name.as_str()));
         }
         // The tally says enough about counts that are next to nothing on both sides.
-        if !finding.is_scarce() {
-            body.push(line(row, finding));
+        if !quotient.is_scarce() {
+            body.push(line(row, quotient));
         }
     }
     let lines = grouped(reasons).into_iter();
@@ -102,53 +102,53 @@ fn section(title: &str, rows: &[&RowFindings]) -> Section {
     Section { title: title.to_owned(), grid: grid(["A", "B", "change"], body), lines }
 }
 
-/// Line of a finding; the line of a count is indented, below the time of its row.
-fn line(row: &RowFindings, finding: &Finding) -> [String; 5] {
-    let name = match finding.kind {
+/// Line of a quotient; the line of a count is indented, below the time of its row.
+fn line(row: &Compared, quotient: &Quotient) -> [String; 5] {
+    let name = match quotient.kind {
         Kind::Switches => "  voluntary switches",
         Kind::Faults => "  minor faults",
         _ => &*row.name,
     };
-    let quantity = finding.quantity;
-    let shown = |side: usize| match (finding.estimates, finding.figures) {
-        (Some(estimates), _) => finding.grade.mark(&number::value(quantity, &estimates[side])),
-        (None, Some(figures)) => finding.grade.mark(&quantity.show(figures[side])),
+    let quantity = quotient.quantity;
+    let shown = |side: usize| match (quotient.estimates, quotient.figures) {
+        (Some(estimates), _) => quotient.grade.mark(&number::value(quantity, &estimates[side])),
+        (None, Some(figures)) => quotient.grade.mark(&quantity.show(figures[side])),
         (None, None) => ABSENT.to_owned(),
     };
-    let change = finding
-        .change
-        .map_or(ABSENT.to_owned(), |interval| finding.grade.mark(&change(row, finding, &interval)));
-    [name.to_owned(), shown(0), shown(1), change, verdict(finding)]
+    let change = quotient.change.map_or(ABSENT.to_owned(), |interval| {
+        quotient.grade.mark(&change(row, quotient, &interval))
+    });
+    [name.to_owned(), shown(0), shown(1), change, verdict(quotient)]
 }
 
-fn verdict(finding: &Finding) -> String {
-    let is_none = finding.change.is_some_and(|change| change.estimate == 0.0);
-    let exact = if finding.is_exact { ", exact" } else { "" };
-    match finding.verdict {
+fn verdict(quotient: &Quotient) -> String {
+    let is_none = quotient.change.is_some_and(|change| change.estimate == 0.0);
+    let exact = if quotient.is_exact { ", exact" } else { "" };
+    match quotient.verdict {
         Verdict::Within(0.0) if is_none => format!("the same{exact}"),
         Verdict::Within(0.0) => "the same".to_owned(),
         // Why stands below the table.
-        Verdict::Inconclusive(_) => finding.verdict.word(finding.quantity).to_owned(),
-        verdict if verdict.has_changed() => verdict.in_full(finding.quantity) + exact,
-        verdict => verdict.in_full(finding.quantity),
+        Verdict::Inconclusive(_) => quotient.verdict.word(quotient.quantity).to_owned(),
+        verdict if verdict.has_changed() => verdict.in_full(quotient.quantity) + exact,
+        verdict => verdict.in_full(quotient.quantity),
     }
 }
 
 /// A change with its interval: in per cent, or as a difference per hop or task.
-fn change(row: &RowFindings, finding: &Finding, change: &Interval) -> String {
-    if finding.is_share {
+fn change(row: &Compared, quotient: &Quotient, change: &Interval) -> String {
+    if quotient.is_share {
         let show = |value: f64| change_in_percent(1.0 + value);
         return format!("{} % {}", show(change.estimate), bracketed(change, show));
     }
     let show = |value: f64| format!("{value:+.3}");
-    let unit = if finding.kind == Kind::Memory { "task" } else { row.unit };
+    let unit = if quotient.kind == Kind::Memory { "task" } else { row.unit };
     format!("{}/{unit} {}", show(change.estimate), bracketed(change, show))
 }
 
-/// Names of the rows without findings, by their reasons.
-fn without_findings(rows: &[RowFindings]) -> Vec<String> {
+/// Names of the rows without quotients, by their reasons.
+fn without_quotients(rows: &[Compared]) -> Vec<String> {
     let mut reasons: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.findings.is_empty()) {
+    for row in rows.iter().filter(|row| row.quotients.is_empty()) {
         reasons.entry(fault(row)).or_default().push(&row.name);
     }
     let lines = reasons

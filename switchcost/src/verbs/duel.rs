@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::slice;
 use std::time::Duration;
 
-use figures::finding::RowFindings;
 use figures::pairs::{self, Decider, MIN_PAIRS};
+use figures::quotient::Compared;
 use figures::verdict::MARGIN;
 use record::{Command, Place, Row};
 
@@ -108,8 +108,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     args.fail_on.judge(&rows, args.fail_above, "repeat the duel, or give it a larger --budget")
 }
 
-/// Measures and prints; returns the rows with their findings.
-fn measure(args: &Args) -> anyhow::Result<Vec<RowFindings>> {
+/// Measures and prints; returns the rows with their quotients.
+fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let plan = args.selection.plan()?.with_three_counts();
     let mut rows = plan.rows();
     args.selection.retain(&mut rows, false)?;

@@ -5,8 +5,8 @@ use std::fmt;
 
 use anyhow::ensure;
 use clap::ValueEnum;
-use figures::finding::{Finding, Kind, RowFindings};
 use figures::number::percent;
+use figures::quotient::{Compared, Kind, Quotient};
 
 /// The end of a comparison: its own exit status, and the reason.
 #[derive(Debug)]
@@ -59,22 +59,22 @@ impl Gate {
     /// nothing can be said.
     pub(crate) fn judge(
         self,
-        rows: &[RowFindings],
+        rows: &[Compared],
         limit: Option<f64>,
         remedy: &str,
     ) -> anyhow::Result<()> {
-        let names = |is_wanted: &dyn Fn(&RowFindings) -> bool| {
+        let names = |is_wanted: &dyn Fn(&Compared) -> bool| {
             let names = rows.iter().filter(|row| is_wanted(row)).map(|row| &*row.name);
             names.collect::<Vec<&str>>().join("; ")
         };
         let share = limit.unwrap_or(f64::INFINITY);
-        let is_worse = |f: &Finding| self.includes(f.kind) && f.is_worse_than(share);
-        let worse = names(&|row| row.findings.iter().any(is_worse));
-        let failed = names(&RowFindings::has_failed);
-        let mut findings = rows.iter().flat_map(|row| &row.findings).peekable();
+        let is_worse = |f: &Quotient| self.includes(f.kind) && f.is_worse_than(share);
+        let worse = names(&|row| row.quotients.iter().any(is_worse));
+        let failed = names(&Compared::has_failed);
+        let mut quotients = rows.iter().flat_map(|row| &row.quotients).peekable();
         ensure!(worse.is_empty(), "worse by more than {}: {worse}", percent(share));
         ensure!(
-            failed.is_empty() || (limit.is_none() && findings.peek().is_some()),
+            failed.is_empty() || (limit.is_none() && quotients.peek().is_some()),
             End::untested(format!("failed: {failed}"))
         );
         // Counts alone say nothing about the time.
@@ -85,7 +85,7 @@ impl Gate {
             Gate::Times => "time",
         };
         ensure!(
-            findings.any(|finding| is_asked(finding.kind) && !finding.verdict.is_open()),
+            quotients.any(|quotient| is_asked(quotient.kind) && !quotient.verdict.is_open()),
             End::nothing_said(&format!("no {what} has a verdict; {remedy}"))
         );
         Ok(())
@@ -99,20 +99,21 @@ mod tests {
     use super::*;
     use figures::verdict::{Reason, Verdict};
 
-    fn row(fault: Option<Why>, switches: f64) -> RowFindings {
-        let found = |kind, verdict, change: f64| Finding {
-            verdict,
-            change: stats::t_interval(&[change; 8], 0.99),
-            figures: Some([1.0, 1.0 + change]),
-            ..Finding::new(kind, Quantity::Count)
+    fn row(fault: Option<Why>, switches: f64) -> Compared {
+        let found = |kind, verdict, change: f64| {
+            let mut quotient = Quotient::new(kind, Quantity::Count);
+            quotient.verdict = verdict;
+            quotient.change = stats::t_interval(&[change; 8], 0.99);
+            quotient.figures = Some([1.0, 1.0 + change]);
+            quotient
         };
-        let findings = vec![
+        let quotients = vec![
             found(Kind::Time, Verdict::Inconclusive(Reason::FewSlices), 0.0),
             found(Kind::Switches, Verdict::of([switches; 2], 0.05), switches),
         ];
-        let findings = if fault.is_some() { Vec::new() } else { findings };
+        let quotients = if fault.is_some() { Vec::new() } else { quotients };
         let place = Place::default();
-        RowFindings { fault, findings, ..RowFindings::new(&place, "row".to_owned(), Kind::Time) }
+        Compared { fault, quotients, ..Compared::new(&place, "row".to_owned(), Kind::Time) }
     }
 
     /// `git bisect run` takes 1 as bad and 125 as untested; times that nothing can be said of hide no count.

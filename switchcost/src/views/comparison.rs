@@ -11,9 +11,9 @@
 use contract::units::counted;
 use figures::conditions::{Conditions, all_doubts};
 use figures::doubt::Doubt;
-use figures::finding::{self, Changes, Finding, Kind, RowFindings};
 use figures::number::change;
 use figures::provenance::{self, Difference};
+use figures::quotient::{self, Compared, Kind, Quotient};
 use figures::value::Value;
 use figures::verdict::{MARGIN, Reason, Verdict};
 use figures::{CONFIDENCE, Figure, Figures, Outcome, doubts, pairs};
@@ -36,7 +36,7 @@ pub struct Comparison {
     pub(crate) confidence: f64,
     /// Largest change that counts as none, as a share.
     pub(crate) margin: f64,
-    /// Reasons why its findings are less certain, the loudest first.
+    /// Reasons why its quotients are less certain, the loudest first.
     pub(crate) doubts: Vec<Doubt>,
     /// How the files differ apart from their figures, a sentence each, and what else to know about them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -44,8 +44,8 @@ pub struct Comparison {
     /// True if both sides ran on the same CPU model.
     #[serde(skip)]
     pub(crate) is_one_cpu: bool,
-    /// Rows with their findings, in the plan's order.
-    pub rows: Vec<RowFindings>,
+    /// Rows with their quotients, in the plan's order.
+    pub rows: Vec<Compared>,
 }
 
 /// Parts of a row of memory.
@@ -101,23 +101,23 @@ impl Comparison {
                     [None, _] => Some(Why::LeftOut("not in A".to_owned())),
                     _ => None,
                 };
-                let finding = match &values {
+                let quotient = match &values {
                     [Some(Ok(old)), Some(Ok(new))] if old.quantity == new.quantity => {
                         let machine = machine.as_ref().filter(|_| !figure.runs.is_yardstick());
-                        Some(finding(figure.quantity(), [old, new], machine))
+                        Some(quotient(figure.quantity(), [old, new], machine))
                     }
                     _ => None,
                 };
                 yardsticks.extend(figure.runs.is_yardstick().then_some(rows.len()));
-                let row = RowFindings::new(figure.place(), figure.name() + part, Kind::Figure);
-                rows.push(RowFindings { fault, findings: finding.into_iter().collect(), ..row });
+                let row = Compared::new(figure.place(), figure.name() + part, Kind::Figure);
+                rows.push(Compared { fault, quotients: quotient.into_iter().collect(), ..row });
             }
         }
-        finding::judge(&mut rows, 1.0 - CONFIDENCE, margin);
+        quotient::judge(&mut rows, 1.0 - CONFIDENCE, margin);
         // Work that depends on the machine alone is never to blame.
         for row in yardsticks {
-            for finding in rows[row].findings.iter_mut().filter(|own| own.verdict.has_changed()) {
-                finding.verdict = Verdict::Inconclusive(Reason::Machine);
+            for quotient in rows[row].quotients.iter_mut().filter(|own| own.verdict.has_changed()) {
+                quotient.verdict = Verdict::Inconclusive(Reason::Machine);
             }
         }
         let runs = figures.map(|figures| provenance::runs(figures.records));
@@ -154,26 +154,15 @@ fn value(figure: &Figure<'_>, part: &str) -> Option<Result<Value, String>> {
     })
 }
 
-/// Finding on a row of both files.
-fn finding(quantity: Quantity, [old, new]: [&Value; 2], machine: Option<&Machine>) -> Finding {
+/// A row of both files.
+fn quotient(quantity: Quantity, values: [&Value; 2], machine: Option<&Machine>) -> Quotient {
     let is_timed = matches!(quantity, Quantity::Time | Quantity::Rate | Quantity::Throughput);
-    let beside = machine.filter(|_| is_timed).and_then(|machine| {
-        machine.change_beside([old, new]).map(|change| (change, machine.apart))
-    });
-    let slack = beside.map_or(0.0, |(_, apart)| apart);
-    let change = beside.map_or_else(|| old.change_to(new), |(change, _)| Ok(change));
-    let estimates = match change {
-        Err(Reason::TwoModes) => None,
-        _ => Some([old.estimate, new.estimate]),
-    };
-    Finding {
-        verdict: Verdict::Inconclusive(change.err().unwrap_or(Reason::FewRounds)),
-        figures: estimates.map(|both| both.map(|estimate| estimate.value)),
-        estimates,
-        grade: old.grade.max(new.grade),
-        changes: Changes { change: change.ok(), slack, ..Changes::default() },
-        ..Finding::new(Kind::Figure, quantity)
-    }
+    let machine = machine.filter(|_| is_timed);
+    let beside = machine.and_then(|machine| Some((machine.change_beside(values)?, machine.apart)));
+    let [old, new] = values;
+    let (change, slack) =
+        beside.map_or_else(|| (old.change_to(new), 0.0), |(change, slack)| (Ok(change), slack));
+    Quotient::of_values(quantity, values, change, slack)
 }
 
 impl Machine {

@@ -5,7 +5,7 @@ use figures::between::SPREAD;
 use figures::verdict::Verdict;
 use record::Record;
 
-use super::synthetic::{Noise, centre, draw, file, findings, pair, pair_within, verdicts};
+use super::synthetic::{Noise, centre, draw, file, pair, pair_within, quotients, verdicts};
 
 /// Draws a file as one session: its speed, what each case has of its own in it, and process means that spread by
 /// `noise(case)`.
@@ -52,7 +52,7 @@ fn a_change_outside_the_margin_is_found_in_its_interval() {
         draw_session(&mut new, &mut random, 1.0 + CHANGE, |_| 0.05);
         let compared = pair(&old, &new);
         assert!(!verdicts(&compared).iter().any(|v| matches!(v, Verdict::Within(_))));
-        let change = findings(&compared)[0].change.unwrap();
+        let change = quotients(&compared)[0].change.unwrap();
         held += u32::from(change.contains(CHANGE));
         sum += change.estimate.ln_1p() - CHANGE.ln_1p();
     }

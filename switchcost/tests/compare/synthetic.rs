@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use contract::message::Distribution;
 use figures::Figures;
-use figures::finding::{Finding, RowFindings};
+use figures::quotient::{Compared, Quotient};
 use figures::verdict::{MARGIN, Verdict};
 use record::{Build, Machine, Place, Record, Row, Run, Samples, Trial};
 use switchcost::render::{self, Format, Found};
@@ -116,19 +116,19 @@ pub(crate) fn pair_within(old: &[Record], new: &[Record], margin: f64) -> Compar
     Comparison::of_files(["old.jsonl", "new.jsonl"], [&old, &new], margin)
 }
 
-/// The finding of each row that has one.
-pub(crate) fn findings(comparison: &Comparison) -> Vec<&Finding> {
-    comparison.rows.iter().flat_map(|row| &row.findings).collect()
+/// The quotient of each row that has one.
+pub(crate) fn quotients(comparison: &Comparison) -> Vec<&Quotient> {
+    comparison.rows.iter().flat_map(|row| &row.quotients).collect()
 }
 
 pub(crate) fn verdicts(comparison: &Comparison) -> Vec<Verdict> {
-    findings(comparison).iter().map(|finding| finding.verdict).collect()
+    quotients(comparison).iter().map(|quotient| quotient.verdict).collect()
 }
 
 /// Names of the rows that are worse by more than `limit`.
 pub(crate) fn worse_than(comparison: &Comparison, limit: f64) -> Vec<&str> {
     let is_worse =
-        |row: &&RowFindings| row.findings.iter().any(|finding| finding.is_worse_than(limit));
+        |row: &&Compared| row.quotients.iter().any(|quotient| quotient.is_worse_than(limit));
     comparison.rows.iter().filter(is_worse).map(|row| row.name.as_str()).collect()
 }
 

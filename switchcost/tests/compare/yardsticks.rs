@@ -5,7 +5,7 @@ use figures::verdict::{MARGIN, Reason, Verdict};
 use record::{Also, Cpus, Metric, Quantity, Record};
 use switchcost::views::comparison::Comparison;
 
-use super::synthetic::{Noise, findings, pair, pair_within, record, row_of, verdicts, worse_than};
+use super::synthetic::{Noise, pair, pair_within, quotients, record, row_of, verdicts, worse_than};
 
 /// Two cases of which the second depends on the machine alone; both times are multiplied.
 fn with_yardstick(own: f64, yardstick: f64) -> Vec<Record> {
@@ -49,8 +49,8 @@ fn what_the_machine_may_have_done_is_no_verdict() {
         assert_told(&compared, MARGIN);
         // A yardstick is never to blame.
         let yardsticks = compared.rows.iter().filter(|row| row.name.starts_with("case 1"));
-        for finding in yardsticks.flat_map(|row| &row.findings) {
-            let is_moved = finding.verdict == Verdict::Inconclusive(Reason::Machine);
+        for quotient in yardsticks.flat_map(|row| &row.quotients) {
+            let is_moved = quotient.verdict == Verdict::Inconclusive(Reason::Machine);
             assert_eq!(is_moved, yardstick > 1.0);
         }
         assert!(worse_than(&compared, 0.05).iter().all(|name| name.starts_with("case 0")));
@@ -69,18 +69,18 @@ fn a_yardstick_of_another_program_tells_nothing_of_the_machine() {
 /// Every row shows the interval of its verdict: it excludes no change if that is a difference, and lies inside the
 /// margin if that is none.
 fn assert_told(comparison: &Comparison, margin: f64) {
-    for finding in findings(comparison) {
+    for quotient in quotients(comparison) {
         // Once in a while chance makes two modes, and there is nothing to show.
-        let Some(change) = finding.change else { continue };
+        let Some(change) = quotient.change else { continue };
         let is_inside = change.low >= -margin && change.high <= margin;
-        let is_fit = match finding.verdict {
+        let is_fit = match quotient.verdict {
             Verdict::Within(_) => is_inside,
             Verdict::More => change.low > 0.0 && !is_inside,
             Verdict::Less => change.high < 0.0 && !is_inside,
             Verdict::Open(_) => change.contains(0.0) && !is_inside,
             Verdict::Inconclusive(why) => why == Reason::Machine,
         };
-        assert!(is_fit, "{finding:?}");
+        assert!(is_fit, "{quotient:?}");
     }
 }
 

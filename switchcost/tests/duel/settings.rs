@@ -5,7 +5,7 @@ use std::fs;
 use nix::sys::signal::Signal::SIGINT;
 use serde_json::Value;
 
-use super::{OTHER, PROGRAM, Sides, answer, finding, of_counts, row};
+use super::{OTHER, PROGRAM, Sides, answer, of_counts, quotient, row};
 use crate::support::house::executable;
 use crate::support::process::Run;
 use crate::support::until;
@@ -51,7 +51,7 @@ fn one_side_against_several_settings_is_one_table() {
     let run = of_counts(sides.duel(flags));
     let json = answer(&run);
     for (setting, change) in [("K=1", 0.0), ("K=3", 2.0)] {
-        let found = finding(&json, &format!("{PROGRAM}: {setting}"), "switches");
+        let found = quotient(&json, &format!("{PROGRAM}: {setting}"), "switches");
         assert_eq!(found["change"]["estimate"], change, "{found}");
     }
 }

@@ -10,40 +10,54 @@ impl Machine {
         (0..12).map(|_| self.0.f64()).sum::<f64>() - 6.0
     }
 
-    fn pair(&mut self, change: f64) -> Pair {
+    fn time(&mut self, change: f64) -> Pair {
         let busy = if self.0.f64() < 0.05 { 1.1 } else { 1.0 };
-        let log_ratio = (busy * (1.0 + change)).ln() + 0.025 * self.normal();
-        Pair {
-            time: Some(Times { iterations: [1e6, 1e6 * log_ratio.exp()], log_ratio }),
-            memory: None,
-            switches: Some([501.0; 2]),
-            faults: Some([0.0; 2]),
-        }
+        time((busy * (1.0 + change)).ln() + 0.025 * self.normal())
     }
 
-    fn row(&mut self, change: f64, n: usize) -> RowFindings {
-        RowFindings {
-            pairs: (0..n).map(|_| self.pair(change)).collect(),
-            twins: (0..n / 3).map(|_| self.pair(0.0)).collect(),
-            ..bare()
-        }
+    /// A row with so many pairs, and a third as many pairs of twins.
+    fn row(&mut self, change: f64, n: usize) -> Compared {
+        let times = (0..n).map(|_| self.time(change)).collect();
+        let twins = (0..n / 3).map(|_| self.time(0.0)).collect();
+        let counted = |kind, figures| {
+            let [own, twins] = [n, n / 3].map(|n| vec![pair(figures); n]);
+            of(kind, own, twins)
+        };
+        let quotients = vec![
+            of(Kind::Time, times, twins),
+            counted(Kind::Switches, [501.0; 2]),
+            counted(Kind::Faults, [0.0; 2]),
+        ];
+        Compared { pairs: n, quotients, ..bare() }
     }
 }
 
+fn of(kind: Kind, pairs: Vec<Pair>, twins: Vec<Pair>) -> Quotient {
+    Quotient::of_pairs(kind, pairs, twins, Grade::Sure, MIN_PAIRS)
+}
+
+fn pair(figures: [f64; 2]) -> Pair {
+    Pair { figures, by_turns: None }
+}
+
+fn time(log_ratio: f64) -> Pair {
+    Pair { figures: [1e6, 1e6 * log_ratio.exp()], by_turns: Some(log_ratio) }
+}
+
 /// A row without pairs.
-fn bare() -> RowFindings {
-    RowFindings::new(&Place::default(), String::new(), Kind::Time)
+fn bare() -> Compared {
+    Compared::new(&Place::default(), String::new(), Kind::Time)
 }
 
 fn machine() -> Machine {
     Machine(fastrand::Rng::with_seed(1))
 }
 
-/// Findings about the time, the switches and the faults of a row.
-fn judged(row: RowFindings) -> [Finding; 3] {
+/// The time, the switches and the faults of a row.
+fn judged(row: Compared) -> [Quotient; 3] {
     let mut rows = [row];
     judge(&mut rows, MARGIN);
-    rows[0].findings.clone().try_into().unwrap()
+    rows[0].quotients.clone().try_into().unwrap()
 }
 
 #[test]
@@ -53,8 +67,8 @@ fn a_delay_is_found_and_equal_builds_are_not_called_different() {
     for _ in 0..200 {
         found += usize::from(judged(machine.row(0.05, 24))[0].verdict == Verdict::More);
         let equal = judged(machine.row(0.0, 24));
-        voided += equal.iter().filter(|finding| finding.verdict.is_open()).count();
-        alarms += equal.iter().filter(|finding| finding.verdict.has_changed()).count();
+        voided += equal.iter().filter(|of| of.verdict.is_open()).count();
+        alarms += equal.iter().filter(|of| of.verdict.has_changed()).count();
     }
     assert!(found >= 190 && alarms <= 6 && voided <= 6, "{found} {alarms} {voided}");
 }
@@ -64,11 +78,11 @@ fn many_rows_are_corrected_together() {
     let mut machine = machine();
     let mut alarms = 0;
     for _ in 0..100 {
-        let mut rows: Vec<RowFindings> = (0..20).map(|_| machine.row(0.0, 8)).collect();
+        let mut rows: Vec<Compared> = (0..20).map(|_| machine.row(0.0, 8)).collect();
         rows.push(machine.row(0.5, 8));
         judge(&mut rows, MARGIN);
-        assert_eq!(rows[20].findings[0].verdict, Verdict::More);
-        alarms += usize::from(rows[..20].iter().any(|row| row.findings[0].verdict.has_changed()));
+        assert_eq!(rows[20].quotients[0].verdict, Verdict::More);
+        alarms += usize::from(rows[..20].iter().any(|row| row.quotients[0].verdict.has_changed()));
     }
     assert!(alarms <= 4, "{alarms}");
 }
@@ -81,19 +95,17 @@ fn all_intervals_of_a_duel_hold_together() {
     let mut machine = machine();
     let (mut missed, mut unchanged) = (0, 0);
     for _ in 0..100 {
-        let mut pair = || {
-            let log_ratio = (1.0 + CHANGE).ln() + 0.06 * machine.normal();
-            let time = Some(Times { iterations: [1e6, 1e6 * log_ratio.exp()], log_ratio });
-            Pair { time, ..Pair::default() }
+        let mut row = || {
+            let pairs = (0..60).map(|_| time((1.0 + CHANGE).ln() + 0.06 * machine.normal()));
+            let quotients = vec![of(Kind::Time, pairs.collect(), Vec::new())];
+            Compared { pairs: 60, quotients, ..bare() }
         };
-        let mut rows: Vec<RowFindings> = (0..66)
-            .map(|_| RowFindings { pairs: (0..60).map(|_| pair()).collect(), ..bare() })
-            .collect();
+        let mut rows: Vec<Compared> = (0..66).map(|_| row()).collect();
         judge(&mut rows, MARGIN);
-        let findings = || rows.iter().map(|row| &row.findings[0]);
-        assert!(findings().all(|finding| finding.change.is_some()));
-        missed += usize::from(findings().any(|f| !f.change.unwrap().contains(CHANGE)));
-        unchanged += usize::from(findings().any(|f| matches!(f.verdict, Verdict::Within(_))));
+        let times = || rows.iter().map(|row| &row.quotients[0]);
+        assert!(times().all(|time| time.change.is_some()));
+        missed += usize::from(times().any(|f| !f.change.unwrap().contains(CHANGE)));
+        unchanged += usize::from(times().any(|f| matches!(f.verdict, Verdict::Within(_))));
     }
     // 0.6 of 100 are allowed in the long run. Steps of Holm's method miss in 12 and more.
     assert!(missed <= 3 && unchanged <= 3, "{missed} {unchanged}");
@@ -106,7 +118,11 @@ fn looks_before_the_end_keep_the_error_and_find_what_is_large() {
     for _ in 0..300 {
         for (change, count) in [(0.0, &mut alarms), (0.2, &mut found)] {
             let row = machine.row(change, 27);
-            let at = |n: usize| RowFindings { pairs: row.pairs[..n].to_vec(), ..row.clone() };
+            let at = |n: usize| {
+                let pairs = row.quotients[0].pairs[..n].to_vec();
+                let quotients = vec![of(Kind::Time, pairs, Vec::new())];
+                Compared { pairs: n, quotients, ..bare() }
+            };
             let early = (0..=27).any(|n| interim(&at(n), 5, MARGIN) == Some(true));
             *count += usize::from(early || judged(row)[0].verdict.has_changed());
         }
@@ -121,56 +137,63 @@ fn a_row_that_was_decided_early_has_the_interval_of_that_look() {
     let mut machine = machine();
     let mut rows = [machine.row(0.5, 12), machine.row(0.0, 41)];
     judge(&mut rows, MARGIN);
-    let [early, end] = rows.map(|row| row.findings[0].change.unwrap().confidence);
+    let [early, end] = rows.map(|row| row.quotients[0].change.unwrap().confidence);
     assert!((early - (1.0 - early_level(2))).abs() < 1e-12 && early > end, "{early} {end}");
+}
+
+/// A count as it is judged in a row of eight pairs.
+fn judged_count(pairs: [[f64; 2]; 8], twins: [[f64; 2]; 2]) -> Quotient {
+    let [pairs, twins] = [pairs.map(pair).to_vec(), twins.map(pair).to_vec()];
+    let mut row = machine().row(0.0, 8);
+    row.quotients[1] = of(Kind::Switches, pairs, twins);
+    let [_, count, _] = judged(row);
+    count
 }
 
 #[test]
 fn a_count_is_exact_if_every_twin_gave_the_same() {
-    let mut row = machine().row(0.0, 8);
-    row.pairs.iter_mut().for_each(|pair| pair.switches = Some([501.0, 1002.0]));
-    let [_, switches, faults] = judged(row.clone());
-    assert_eq!((&switches.verdict, switches.is_exact), (&Verdict::More, true));
-    assert!((switches.change.unwrap().estimate - 1.0).abs() < 1e-12 && switches.is_share);
-    assert!(switches.is_worse_than(0.99) && !switches.is_worse_than(1.01));
+    let twice = [[501.0, 1002.0]; 8];
+    let count = judged_count(twice, [[501.0; 2]; 2]);
+    assert_eq!((&count.verdict, count.is_exact), (&Verdict::More, true));
+    assert!((count.change.unwrap().estimate - 1.0).abs() < 1e-12 && count.is_share);
+    assert!(count.is_worse_than(0.99) && !count.is_worse_than(1.01));
+    let mut uneven = twice;
+    uneven[2][1] = 1002.001;
+    assert!(!judged_count(uneven, [[501.0; 2]; 2]).is_exact);
     // Without a count there is no share: a difference.
-    assert_eq!((faults.verdict, faults.is_share), (Verdict::Within(0.0), false));
-    let mut uneven = row.clone();
-    uneven.pairs[2].switches = Some([501.0, 1002.001]);
-    assert!(!judged(uneven)[1].is_exact);
-    for pair in &mut row.pairs {
-        (pair.switches, pair.faults) = (Some([501.0, 501.01]), Some([0.0, 0.5]));
-    }
-    row.twins[1].switches = Some([501.0, 502.0]);
+    let none = judged_count([[0.0; 2]; 8], [[0.0; 2]; 2]);
+    assert_eq!((none.verdict, none.is_share), (Verdict::Within(0.0), false));
     // Rounding is no change, and more than nothing is beyond any limit.
-    let [_, switches, faults] = judged(row);
-    assert_eq!((switches.verdict, switches.is_exact), (Verdict::Within(0.0), false));
-    assert!(!faults.is_share && faults.is_worse_than(10.0));
+    let rounded = judged_count([[501.0, 501.01]; 8], [[501.0; 2], [501.0, 502.0]]);
+    assert_eq!((rounded.verdict, rounded.is_exact), (Verdict::Within(0.0), false));
+    let some = judged_count([[0.0, 0.5]; 8], [[0.0; 2]; 2]);
+    assert!(!some.is_share && some.is_worse_than(10.0));
 }
 
-/// A process without any makes the change a difference, of hops or tasks as both figures are.
+/// A process without any makes the change a difference.
 #[test]
 fn a_difference_that_may_be_none_is_unchanged_only_within_the_margin() {
-    for (change, verdict) in [(-30.0, Verdict::Open(1.0)), (-0.5, Verdict::Within(0.05))] {
-        let mut row = RowFindings { divisor: 1000.0, ..machine().row(0.0, 8) };
-        for (k, pair) in row.pairs.iter_mut().enumerate() {
-            let first = if k == 0 { 0.0 } else { 40.0 };
+    for (change, verdict) in [(-0.03, Verdict::Open(1.0)), (-0.0005, Verdict::Within(0.05))] {
+        let pairs = [0, 1, 2, 3, 4, 5, 6, 7].map(|k| {
+            let first = if k == 0 { 0.0 } else { 0.04 };
             let second = first + change * if k % 2 == 0 { -1.0 } else { 1.25 };
-            pair.faults = Some([first, f64::max(second, 0.0)]);
-        }
-        let [_, _, faults] = judged(row);
-        let (interval, [a, b]) = (faults.change.unwrap(), faults.figures.unwrap());
-        assert!((interval.estimate - (b - a)).abs() < 1e-12 && a < 0.04, "{faults:?}");
-        let is_alike = std::mem::discriminant(&faults.verdict) == std::mem::discriminant(&verdict);
-        assert!(!faults.is_share && is_alike && !faults.is_worse_than(MARGIN), "{faults:?}");
+            [first, f64::max(second, 0.0)]
+        });
+        let count = judged_count(pairs, [[0.0; 2]; 2]);
+        let (interval, [a, b]) = (count.change.unwrap(), count.figures.unwrap());
+        assert!((interval.estimate - (b - a)).abs() < 1e-12 && a < 0.04, "{count:?}");
+        let is_alike = std::mem::discriminant(&count.verdict) == std::mem::discriminant(&verdict);
+        assert!(!count.is_share && is_alike && !count.is_worse_than(MARGIN), "{count:?}");
     }
 }
 
 #[test]
 fn a_twin_that_differs_voids_its_figure() {
     let mut machine = machine();
-    let twins = (0..8).map(|_| machine.pair(0.3)).collect();
-    let [time, switches, _] = judged(RowFindings { twins, ..machine.row(0.3, 24) });
+    let mut row = machine.row(0.3, 24);
+    let twins = (0..8).map(|_| machine.time(0.3)).collect();
+    row.quotients[0] = of(Kind::Time, row.quotients[0].pairs.clone(), twins);
+    let [time, switches, _] = judged(row);
     assert!(
         time.verdict == Verdict::Inconclusive(Reason::TwinDiffers) && !switches.verdict.is_open()
     );
@@ -181,7 +204,7 @@ fn a_twin_that_differs_voids_its_figure() {
 fn a_row_without_times_has_no_verdict_on_its_time() {
     for timed in [0, 7] {
         let mut row = machine().row(0.0, 8);
-        row.pairs[timed..].iter_mut().for_each(|pair| pair.time = None);
+        row.quotients[0] = of(Kind::Time, row.quotients[0].pairs[..timed].to_vec(), Vec::new());
         let [time, switches, _] = judged(row);
         assert_eq!(time.kind, Kind::Time);
         assert_eq!(time.verdict, Verdict::Inconclusive(Reason::FewSlices));
@@ -191,22 +214,30 @@ fn a_row_without_times_has_no_verdict_on_its_time() {
 }
 
 #[test]
-fn few_pairs_and_faults_have_no_findings_and_memory_has_one() {
+fn a_disturbed_time_has_no_verdict_and_its_counts_have() {
+    let mut row = machine().row(0.5, 24);
+    row.quotients[0].grade = Grade::Disturbed;
+    let [time, switches, _] = judged(row);
+    assert_eq!(time.verdict, Verdict::Inconclusive(Reason::Disturbed));
+    assert!(time.change.is_some() && switches.verdict == Verdict::Within(0.0));
+}
+
+#[test]
+fn few_pairs_and_faults_have_no_quotients_and_memory_has_one() {
     let mut machine = machine();
-    let failed = RowFindings { fault: Some(Why::Failed("x".to_owned())), ..machine.row(0.0, 9) };
-    let mut uncounted = machine.row(0.0, 9);
-    uncounted.pairs[3].switches = None;
+    let failed = Compared { fault: Some(Why::Failed("x".to_owned())), ..machine.row(0.0, 9) };
     let size = |k: i32, change: f64| {
         let noise = 1.0 + 0.001 * f64::from(k % 3);
-        Pair { memory: Some([1000.0, 1000.0 * change * noise]), ..Pair::default() }
+        pair([1000.0, 1000.0 * change * noise])
     };
     let pairs = (0..8).map(|k| size(k, 1.1)).collect();
     let twins = (0..3).map(|k| size(k, 1.0)).collect();
-    let memory = RowFindings { pairs, twins, kind: Kind::Memory, ..machine.row(0.0, 8) };
-    let mut rows = [machine.row(0.0, 7), failed, uncounted, memory];
+    let quotients = vec![of(Kind::Memory, pairs, twins)];
+    let memory = Compared { pairs: 8, quotients, kind: Kind::Memory, ..bare() };
+    let mut rows = [machine.row(0.0, 7), failed, memory];
     judge(&mut rows, MARGIN);
-    assert_eq!(rows.each_ref().map(|row| row.findings.len()), [0, 0, 2, 1]);
-    let finding = &rows[3].findings[0];
-    assert_eq!((finding.kind, &finding.verdict), (Kind::Memory, &Verdict::More));
-    assert!((finding.change.unwrap().estimate - 0.1).abs() < 0.01 && finding.is_share);
+    assert_eq!(rows.each_ref().map(|row| row.quotients.len()), [0, 0, 1]);
+    let size = &rows[2].quotients[0];
+    assert_eq!((size.kind, &size.verdict), (Kind::Memory, &Verdict::More));
+    assert!((size.change.unwrap().estimate - 0.1).abs() < 0.01 && size.is_share);
 }

@@ -70,7 +70,7 @@ const FLEET: (&[&str], &[(&str, &str)]) = (
     ],
 );
 
-/// A line for each finding; a row without any has one with the word why.
+/// A line for each quotient; a row without any has one with the word why.
 const COMPARISON: (&[&str], &[(&str, &str)]) = (
     &["section", "row", "verdict"],
     &[
@@ -136,9 +136,9 @@ fn of_comparisons(all: &[Comparison]) -> Vec<(Vec<String>, Value)> {
         let line = |verdict: &str, values| {
             (vec![row.section.clone(), row.name.clone(), verdict.to_owned()], values)
         };
-        let findings = row.findings.iter();
-        lines.extend(findings.map(|f| line(f.verdict.word(f.quantity), json!(f))));
-        if row.findings.is_empty() {
+        let quotients = row.quotients.iter();
+        lines.extend(quotients.map(|f| line(f.verdict.word(f.quantity), json!(f))));
+        if row.quotients.is_empty() {
             lines.push(line(fault(row).0, json!({"kind": row.kind})));
         }
     }

@@ -3,6 +3,8 @@
 //! All intervals of a comparison hold together (Bonferroni), and those of the twins likewise: a verdict is what
 //! its interval says.
 
+use std::collections::BTreeSet;
+
 use record::{Metric, Place, Quantity, Why};
 use serde::Serialize;
 use stats::{Contrast, Estimate, Interval};
@@ -18,9 +20,9 @@ const NOTHING: f64 = 0.0005;
 /// Count per hop or task below which there is next to none.
 const SCARCE: f64 = 0.001;
 
-/// One row on both sides.
+/// A row on both sides.
 #[derive(Clone, Debug, Serialize)]
-pub struct RowFindings {
+pub struct Compared {
     /// Where it stands, on the first side.
     #[serde(skip)]
     pub place: Place,
@@ -28,78 +30,43 @@ pub struct RowFindings {
     pub section: String,
     /// Name, with its column.
     pub name: String,
-    /// Pairs of both sides, if they took turns.
-    pub pairs: Vec<Pair>,
-    /// Pairs of the first side with itself.
-    pub twins: Vec<Pair>,
     /// What its figures are.
     pub metric: Metric,
-    /// Which of its figures is judged.
+    /// Which of its figures it is about.
     #[serde(skip)]
     pub kind: Kind,
-    /// Hops or tasks of an iteration, by which times and counts are divided for a reader.
-    pub divisor: f64,
-    /// What it divides by: `hop`, `task` or `iteration`.
+    /// What its figures are for each of: `hop`, `task` or `iteration`.
     pub unit: &'static str,
     /// Doubts about its times.
     pub doubts: Vec<Doubt>,
     /// Reason why there are no more pairs, or no figures.
     pub fault: Option<Why>,
-    /// Findings about its figures; none if it has too few pairs or a fault.
-    pub findings: Vec<Finding>,
+    /// Pairs of both sides, if they took turns.
+    pub pairs: usize,
+    /// Its figures on both sides; none if it has too few pairs or a fault.
+    pub quotients: Vec<Quotient>,
 }
 
-/// Figures of two fresh processes that took turns, the first side's before the second's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Pair {
-    pub(crate) time: Option<Times>,
-    /// Resident memory per task, in bytes: the slope of a line.
-    pub(crate) memory: Option<[f64; 2]>,
-    /// Voluntary switches per iteration, if both are counted.
-    pub(crate) switches: Option<[f64; 2]>,
-    /// Minor page faults per iteration, if both are counted.
-    pub(crate) faults: Option<[f64; 2]>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Times {
-    /// Iterations at the quiet speed, in ns.
-    pub(crate) iterations: [f64; 2],
-    /// Logarithm of second ÷ first: the median over the turns.
-    pub(crate) log_ratio: f64,
-}
-
-impl RowFindings {
+impl Compared {
     /// A row without figures.
     pub fn new(place: &Place, name: String, kind: Kind) -> Self {
-        RowFindings {
+        Compared {
             place: place.clone(),
             section: place.section.clone(),
             name,
-            pairs: Vec::new(),
-            twins: Vec::new(),
             metric: place.metric.clone(),
             kind,
-            divisor: 1.0,
             unit: "iteration",
             doubts: Vec::new(),
             fault: None,
-            findings: Vec::new(),
+            pairs: 0,
+            quotients: Vec::new(),
         }
     }
 
-    /// What was found about its time.
-    pub fn time(&self) -> Option<&Finding> {
-        self.finding(Kind::Time)
-    }
-
-    /// What was found about its memory.
-    pub fn memory(&self) -> Option<&Finding> {
-        self.finding(Kind::Memory)
-    }
-
-    fn finding(&self, kind: Kind) -> Option<&Finding> {
-        self.findings.iter().find(|finding| finding.kind == kind)
+    /// Its figure of this kind.
+    pub fn quotient(&self, kind: Kind) -> Option<&Quotient> {
+        self.quotients.iter().find(|quotient| quotient.kind == kind)
     }
 
     /// True if a trial failed, or the second side lacks the row.
@@ -135,17 +102,26 @@ impl Kind {
     }
 }
 
-/// Finding about one figure of a row.
+/// Figures of two fresh processes that took turns, the first side's before the second's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Pair {
+    /// For each hop or task.
+    pub(crate) figures: [f64; 2],
+    /// Logarithm of second ÷ first, the median over the turns; `None` if the figures alone tell.
+    pub(crate) by_turns: Option<f64>,
+}
+
+/// A figure of the second side beside the first, and whether it differs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finding {
-    /// Which of its figures is judged.
+pub struct Quotient {
+    /// Which figure of the row it is.
     pub kind: Kind,
     /// Kind of its unit.
     #[serde(skip)]
     pub quantity: Quantity,
     /// What can be said.
     pub verdict: Verdict,
-    /// Change from the first side to the second with its corrected interval: as a share of the first
+    /// Change from the first side to the second with its joint interval: as a share of the first
     /// (0.02 is 2 % more), or as a difference for each hop or task if a figure of some process is zero.
     pub change: Option<Interval>,
     /// The same between twins.
@@ -162,37 +138,35 @@ pub struct Finding {
     pub estimates: Option<[Estimate; 2]>,
     /// What it is worth.
     pub grade: Grade,
-    /// Changes that it is made of.
+    /// The change and the twin's change before they are judged together with all others: logarithms if it is a share.
     #[serde(skip)]
-    pub changes: Changes,
-}
-
-/// Changes that a finding is made of: it is judged together with all others of its comparison.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Changes {
-    /// Change from the first side to the second: a logarithm if it is a share.
-    pub change: Option<Contrast>,
-    /// The same between twins.
-    pub twin: Option<Contrast>,
+    pub(crate) contrasts: [Option<Contrast>; 2],
     /// Logarithm by which the interval is longer at each end.
-    pub slack: f64,
+    #[serde(skip)]
+    slack: f64,
     /// Share of the error that was set apart for it, if it was decided before the end.
-    pub level: Option<f64>,
+    #[serde(skip)]
+    pub(crate) level: Option<f64>,
+    /// Pairs that it is made of, if the sides took turns, and those of twins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pairs: Vec<Pair>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) twins: Vec<Pair>,
 }
 
-/// Judges the findings of rows. `error` is the share of comparisons of equal sides in which any may be called
+/// Judges the figures of rows. `error` is the share of comparisons of equal sides in which any may be called
 /// different; `margin` is the largest change that counts as none, as a share.
-pub fn judge(rows: &mut [RowFindings], error: f64, margin: f64) {
-    let mut all: Vec<&mut Finding> = rows.iter_mut().flat_map(|row| &mut row.findings).collect();
+pub fn judge(rows: &mut [Compared], error: f64, margin: f64) {
+    let mut all: Vec<&mut Quotient> = rows.iter_mut().flat_map(|row| &mut row.quotients).collect();
     // Steps of Holm's method would give narrower intervals, which do not hold together.
-    let level = error / all.iter().filter(|one| one.changes.change.is_some()).count() as f64;
-    all.iter_mut().for_each(|finding| finding.judge(level, margin));
+    let level = error / all.iter().filter(|one| one.contrasts[0].is_some()).count() as f64;
+    all.iter_mut().for_each(|quotient| quotient.judge(level, margin));
 }
 
-impl Finding {
-    /// A finding that nothing is known of yet.
+impl Quotient {
+    /// One of which nothing is known yet.
     pub fn new(kind: Kind, quantity: Quantity) -> Self {
-        Finding {
+        Quotient {
             kind,
             quantity,
             verdict: Verdict::Inconclusive(Reason::FewSlices),
@@ -203,7 +177,80 @@ impl Finding {
             figures: None,
             estimates: None,
             grade: Grade::Sure,
-            changes: Changes::default(),
+            contrasts: [None; 2],
+            slack: 0.0,
+            level: None,
+            pairs: Vec::new(),
+            twins: Vec::new(),
+        }
+    }
+
+    /// Two values that share no round. `change` is theirs, or what it is beside the machine's own, and the interval
+    /// is longer by `slack`, a logarithm.
+    pub fn of_values(
+        quantity: Quantity,
+        [old, new]: [&Value; 2],
+        change: Result<Contrast, Reason>,
+        slack: f64,
+    ) -> Self {
+        let estimates = match change {
+            Err(Reason::TwoModes) => None,
+            _ => Some([old.estimate, new.estimate]),
+        };
+        Quotient {
+            verdict: Verdict::Inconclusive(change.err().unwrap_or(Reason::FewRounds)),
+            figures: estimates.map(|both| both.map(|estimate| estimate.value)),
+            estimates,
+            grade: old.grade.max(new.grade),
+            contrasts: [change.ok(), None],
+            slack,
+            ..Quotient::new(Kind::Figure, quantity)
+        }
+    }
+
+    /// Pairs that took turns, and pairs of twins. It has a change if there are `enough` pairs.
+    pub(crate) fn of_pairs(
+        kind: Kind,
+        pairs: Vec<Pair>,
+        twins: Vec<Pair>,
+        grade: Grade,
+        enough: usize,
+    ) -> Self {
+        let all = pairs.iter().chain(&twins);
+        let is_share = all.flat_map(|pair| pair.figures).all(|figure| figure > 0.0);
+        // Logarithms of ratios, or differences.
+        let change = |pair: &Pair| match (pair.by_turns, pair.figures) {
+            (Some(log_ratio), _) => log_ratio,
+            (None, [first, second]) if is_share => (second / first).ln(),
+            (None, [first, second]) => second - first,
+        };
+        let middle = |Pair { figures: [a, b], .. }: &Pair| {
+            if is_share { f64::midpoint(a.ln(), b.ln()) } else { f64::midpoint(*a, *b) }
+        };
+        let changes: Vec<f64> = pairs.iter().map(change).collect();
+        let apart = mean(&changes) / 2.0;
+        let middle = mean(&pairs.iter().map(middle).collect::<Vec<f64>>());
+        let figures = [middle - apart, middle + apart].map(|f| if is_share { f.exp() } else { f });
+        let first = pairs.iter().map(|pair| pair.figures[0]);
+        let first = first.chain(twins.iter().flat_map(|pair| pair.figures));
+        let second = pairs.iter().map(|pair| pair.figures[1]);
+        let is_exact = kind.is_count() && !twins.is_empty() && is_one(first) && is_one(second);
+        let quantity = match kind {
+            Kind::Time => Quantity::Time,
+            Kind::Memory => Quantity::Bytes,
+            _ => Quantity::Count,
+        };
+        let twin: Vec<f64> = twins.iter().map(change).collect();
+        let contrast = |values: &[f64]| Contrast::mean(values).filter(|_| pairs.len() >= enough);
+        Quotient {
+            is_share,
+            is_exact,
+            figures: (!pairs.is_empty()).then_some(figures),
+            grade,
+            contrasts: [contrast(&changes), contrast(&twin)],
+            pairs,
+            twins,
+            ..Quotient::new(kind, quantity)
         }
     }
 
@@ -215,8 +262,9 @@ impl Finding {
 
     /// Sets its change and its twin's, and its verdict. Without a change it keeps the reason that it has.
     fn judge(&mut self, level: f64, margin: f64) {
-        let Changes { change, twin, slack, level: own } = self.changes;
-        let change = change.and_then(|change| change.interval(1.0 - own.unwrap_or(level)));
+        let [change, twin] = self.contrasts;
+        let change = change.and_then(|change| change.interval(1.0 - self.level.unwrap_or(level)));
+        let slack = self.slack;
         self.change = change.map(|i| Interval { low: i.low - slack, high: i.high + slack, ..i });
         self.twin = twin.and_then(|twin| twin.interval(1.0 - level));
         if self.is_share {
@@ -290,4 +338,12 @@ impl Finding {
         };
         is_said && low > limit
     }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn is_one(counts: impl Iterator<Item = f64>) -> bool {
+    counts.map(f64::to_bits).collect::<BTreeSet<u64>>().len() == 1
 }
