@@ -38,7 +38,7 @@ How much memory a $task takes
 Runs a program at growing numbers of ${task}s, each with 'pmap -x' while all ${task}s are alive, and
 fits a straight line: its slope is what one more $task adds to the resident memory of the process.
 Memory of the kernel (its stacks, descriptors, buffers and page tables) is not in it:
-'switchcost memory' has that too.
+'switchcost run --plan memory' has that too.
 
 Prints tab-separated values: number of ${task}s, virtual KiB, resident KiB. Other lines begin with #.
 

@@ -4,28 +4,27 @@ use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::panic;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 
 use anyhow::Context;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use clap_complete::Shell;
+use clap::{CommandFactory, Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
 use crate::measure::process_group;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::verbs::gate::End;
-use crate::verbs::{
-    check, compare, duel, estimate, limits, memory, report, run, scale, shell, stat, sweep,
-};
+use crate::verbs::{check, compare, completions, duel, estimate, limits, report, run, stat, sweep};
 
 /// Measure what an OS thread and an async (Tokio) task cost here: to switch to, to create, to keep in memory
-///
-/// Examples: `switchcost`, `switchcost --quick`, `switchcost run --plan why`, `switchcost estimate --switches 20k/s`.
 #[derive(Debug, Parser)]
-#[command(version = env!("SWITCHCOST_VERSION"), args_conflicts_with_subcommands = true)]
+#[command(version = env!("SWITCHCOST_VERSION"), args_conflicts_with_subcommands = true, max_term_width = 100)]
+#[command(after_long_help = "Examples:
+  switchcost
+  switchcost --quick
+  switchcost run --plan why
+  switchcost estimate --switches 20k/s")]
 struct Cli {
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -36,33 +35,22 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Run a plan, and print its answer or its tables (the default command)
-    ///
-    /// Examples: `switchcost run --quick`, `switchcost run --plan why --full`, `switchcost run --list --filter pipes`.
-    ///
-    /// Exit status: 0 every case was measured, or cannot exist on this machine; 1 a case failed, and the output names
-    /// it.
+    #[command(after_long_help = "Examples:
+  switchcost run --quick
+  switchcost run --plan why --full
+  switchcost run --list --filter pipes
+
+Exit status: 0 every case was measured, or cannot exist on this machine; 1 a case failed, and the output names it.")]
     Run(run::Args),
     /// Vary one flag over a range, and measure a curve for each program
     ///
-    /// Examples: `switchcost sweep --tasks 2..10000`, `switchcost sweep --over stack-size=64KiB..8MiB`.
-    ///
     /// Each value is measured in fresh processes. A line below each curve says where it leaves its initial level. Values
     /// that the limits of this system do not allow are left out, and the output names them.
+    #[command(after_long_help = "Examples:
+  switchcost sweep --tasks 2..10000
+  switchcost sweep --over stack-size=64KiB..8MiB")]
     Sweep(sweep::Args),
-    /// Create more and more tasks, until a limit stops each program
-    ///
-    /// Examples: `switchcost scale --to 100000`.
-    ///
-    /// Prints how set-up, first iteration, teardown and memory grow, and which limit stops each program.
-    Scale(scale::Args),
-    /// Measure the memory per thread and per async task, and how many of them this machine could hold
-    ///
-    /// User and kernel memory are measured with all tasks at rest, as slopes over the number of tasks.
-    Memory(memory::Args),
     /// Measure what your load costs with threads and with async tasks, or what a running service spends on switches
-    ///
-    /// Examples: `switchcost estimate --switches 20k/s --connections 1000`,
-    /// `switchcost estimate --pid 1234`.
     ///
     /// For a load, two TCP echo servers on loopback take turns to answer requests at this rate: one has a thread per
     /// connection, the other an async task per connection. That takes 15 s, or longer at a low rate or with many
@@ -72,71 +60,71 @@ enum Verb {
     /// price of a switch comes from earlier results of this machine: at least a switch between two threads on one CPU,
     /// at most a hop through a pipe to any CPU that the service may use. Switching matters from 10 % of the service's
     /// CPU time on, unless it takes less than 0.05 CPUs. There is a verdict only if both prices lead to the same one.
+    #[command(after_long_help = "Examples:
+  switchcost estimate --switches 20k/s --connections 1000
+  switchcost estimate --pid 1234")]
     Estimate(estimate::Args),
     /// Run a program once, and print everything that can be observed
     ///
-    /// Examples: `switchcost stat thread-brigade --tasks 500`, `switchcost stat --counters async-brigade`.
-    ///
     /// Options of stat go before PROGRAM. Everything after it belongs to the program, including its --iters and
     /// --warmup.
+    #[command(after_long_help = "Examples:
+  switchcost stat thread-brigade --tasks 500
+  switchcost stat --counters async-brigade")]
     Stat(stat::Args),
     /// Print the limits of this system, which one binds first, and how to raise it
     ///
-    /// Examples: `switchcost limits`, `switchcost limits thread-brigade --tasks 20000`.
-    ///
     /// Asks the programs what they need; nothing is measured or changed. Options of limits go before PROGRAM. Everything
     /// after it belongs to the program.
+    #[command(after_long_help = "Examples:
+  switchcost limits
+  switchcost limits thread-brigade --tasks 20000")]
     Limits(limits::Args),
     /// Check that a program, in any language, follows the contract (docs/CONTRACT.md)
     ///
-    /// Examples: `switchcost check ./my-brigade`, `switchcost check python3 skeleton.py`.
-    ///
     /// Prints each check as passed, failed or skipped, with the reason. Options of check go before PROGRAM. Everything
     /// after it belongs to the program.
-    ///
-    /// Exit status: 0 no check failed, 1 a check failed, 2 there is no such program.
+    #[command(after_long_help = "Examples:
+  switchcost check ./my-brigade
+  switchcost check python3 skeleton.py
+
+Exit status: 0 no check failed, 1 a check failed, 2 there is no such program.")]
     Check(check::Args),
     /// Print results files again, as an answer, tables, a page or data
-    ///
-    /// Examples: `switchcost report FILE --full`, `switchcost report FILE --html PAGE`,
-    /// `switchcost report results/*/answer.jsonl.gz`.
+    #[command(after_long_help = "Examples:
+  switchcost report FILE --full
+  switchcost report FILE --html PAGE
+  switchcost report results/*/answer.jsonl.gz")]
     Report(report::Args),
     /// Compare two results files
     ///
-    /// Examples: `switchcost compare OLD NEW --fail-above 5%`.
-    ///
     /// Two files do not show whether a program is slower or the machine was busier; duel does.
-    ///
-    /// Exit status: 0 the files were compared. With --fail-above: 0 nothing is worse by more, 1 something is, 3 nothing
-    /// can be said, 125 a case failed or is missing.
+    #[command(after_long_help = "Examples:
+  switchcost compare OLD NEW --fail-above 5%
+
+Exit status: 0 the files were compared. With --fail-above: 0 nothing is worse by more, 1 something is, 3 nothing can be \
+said, 125 a case failed or is missing.")]
     Compare(compare::Args),
     /// Measure two builds or settings in turns, and judge what changed from A to B
-    ///
-    /// Examples: `switchcost duel tokio@1.50.0 .`, `switchcost duel git:HEAD~1 . --fail-above 5%`,
-    /// `switchcost duel --b MALLOC_ARENA_MAX=1`.
     ///
     /// A side is one of: a folder with built programs; `.`, these sources; `git:REV`, a revision of these sources; or
     /// these sources with another version of a dependency: CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or
     /// CRATE@git:URL#REV. Builds are made and kept in target/duel. A setting is NAME=VALUE or another form that --a lists.
-    ///
-    /// Exit status: 0 nothing is worse by more than --fail-above, 1 something is, 3 nothing can be said, 125 a side
-    /// could not be built or a row failed. `git bisect run` takes 125 as untested and 3 as bad.
+    #[command(after_long_help = "Examples:
+  switchcost duel tokio@1.50.0 .
+  switchcost duel git:HEAD~1 . --fail-above 5%
+  switchcost duel --b MALLOC_ARENA_MAX=1
+
+Exit status: 0 nothing is worse by more than --fail-above, 1 something is, 3 nothing can be said, 125 a side could not \
+be built or a row failed. `git bisect run` takes 125 as untested and 3 as bad.")]
     Duel(duel::Args),
-    /// Print shell completions
-    ///
-    /// Examples: `switchcost completions fish > ~/.config/fish/completions/switchcost.fish`.
+    /// Print shell completions, or a manual page
+    #[command(after_long_help = "Examples:
+  switchcost completions fish > ~/.config/fish/completions/switchcost.fish")]
     Completions {
         /// Shell to print completions for
         #[arg(value_enum)]
-        shell: Shell,
-    },
-    /// Print the manual page
-    ///
-    /// Examples: `switchcost man --dir ~/.local/share/man/man1`.
-    Man {
-        /// Write a page per command into this folder, instead of printing the main page
-        #[arg(long, value_name = "FOLDER")]
-        dir: Option<PathBuf>,
+        kind: completions::Kind,
     },
 }
 
@@ -166,21 +154,9 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Reads the command line; `help VERB` is `VERB --help`.
-fn parse(mut args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    if args.get(1).is_some_and(|first| first == "help") {
-        args.remove(1);
-        args.push("--help".into());
-    }
-    let is_long = args.iter().any(|arg| arg == "--help");
-    let mut command = shell::with_help(Cli::command(), is_long);
-    let matches = command.try_get_matches_from_mut(args)?;
-    Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
-}
-
 fn parse_and_run() -> ExitCode {
     let signals_set = reset_signals();
-    let cli = match with_room(|| parse(env::args_os().collect())) {
+    let cli = match with_room(Cli::try_parse) {
         Ok(cli) => cli,
         Err(e) => return explain(&brief_error(e)),
     };
@@ -195,8 +171,6 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
     match cli.verb.unwrap_or(Verb::Run(cli.run)) {
         Verb::Run(args) => run::main(&args),
         Verb::Sweep(args) => sweep::main(&args),
-        Verb::Scale(args) => scale::main(&args),
-        Verb::Memory(args) => memory::main(&args),
         Verb::Estimate(args) => estimate::main(&args),
         Verb::Stat(args) => stat::main(&args),
         Verb::Limits(args) => limits::main(&args),
@@ -204,8 +178,7 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Verb::Report(args) => report::main(&args),
         Verb::Compare(args) => compare::main(&args),
         Verb::Duel(args) => duel::main(&args),
-        Verb::Completions { shell } => with_room(|| shell::completions(shell, Cli::command())),
-        Verb::Man { dir } => with_room(|| shell::man(dir.as_deref(), Cli::command())),
+        Verb::Completions { kind } => with_room(|| completions::main(kind, Cli::command())),
     }
 }
 
@@ -236,8 +209,8 @@ fn brief_error(error: clap::Error) -> clap::Error {
     if !error.use_stderr() {
         return error;
     }
-    let brief = |arg: OsString| console::brief(&arg.to_string_lossy()).into();
-    with_room(|| parse(env::args_os().map(brief).collect())).err().unwrap_or(error)
+    let brief = |arg: OsString| OsString::from(console::brief(&arg.to_string_lossy()));
+    with_room(|| Cli::try_parse_from(env::args_os().map(brief))).err().unwrap_or(error)
 }
 
 /// Prints a help text, or what is wrong with the command line.
@@ -275,20 +248,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn examples_are_command_lines_and_help_is_short() {
-        for verb in shell::with_help(Cli::command(), true).get_subcommands_mut() {
-            let help = verb.render_help().to_string();
-            assert!(help.lines().count() <= 80, "{help}");
-            let examples = help.lines().skip_while(|line| *line != "Examples:").skip(1);
-            for example in examples.take_while(|line| line.starts_with("  switchcost")) {
+    fn examples_are_command_lines() {
+        let mut count = 0;
+        for verb in Cli::command().get_subcommands_mut() {
+            let help = verb.render_long_help().to_string();
+            for example in help.lines().filter(|line| line.starts_with("  switchcost ")) {
                 let words = example.split('>').next().unwrap_or_default().split_whitespace();
-                parse(words.map(OsString::from).collect())
-                    .unwrap_or_else(|e| panic!("{example}: {e}"));
+                Cli::try_parse_from(words).unwrap_or_else(|e| panic!("{example}: {e}"));
+                count += 1;
             }
         }
-        let help = parse(["switchcost", "help", "duel"].map(OsString::from).to_vec()).unwrap_err();
-        let at =
-            |what| help.to_string().find(what).unwrap_or_else(|| panic!("no {what} in {help}"));
-        assert!(at("Examples:") < at("Usage:") && at("\nSettings:") < at("Exit status:"), "{help}");
+        assert!(count > 10, "{count}");
     }
 }

@@ -42,6 +42,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
         "hops per second and CPU with 1, 2, 4 ... chains at once, for threads, async tasks and goroutines"
     ),
     built_in!("memory", "memory per thread and per async task, as slopes over their number"),
+    built_in!("scale", "more and more tasks, until a limit stops each program"),
     built_in!(
         "links",
         "a hop over TCP, between async tasks on one thread, and in memory on several threads"
@@ -106,10 +107,5 @@ impl Plan {
     /// The plan that runs when no other is named.
     pub fn built_in() -> anyhow::Result<Self> {
         read("default")
-    }
-
-    /// The plan of the memory that tasks hold.
-    pub fn memory() -> anyhow::Result<Self> {
-        read("memory")
     }
 }

@@ -42,7 +42,7 @@ pub struct Section {
     #[serde(skip)]
     pub hops: Option<u64>,
     /// True if its programs take no turns: each may take most of the machine.
-    #[serde(skip)]
+    #[serde(default)]
     pub alone: bool,
 }
 

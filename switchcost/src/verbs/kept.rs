@@ -3,23 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::ensure;
-use humantime::format_duration;
-use record::Setting;
-
 use super::args::Measure;
 use super::output::{self, Format};
 use crate::measure::campaign::Campaign;
 use crate::measure::deadline::Time;
-use crate::measure::probe;
 use crate::measure::rounds::Keep;
 use crate::measure::store::Store;
-use crate::plan::feasibility::Feasibility;
-use crate::plan::programs::Programs;
-use crate::plan::sweep;
+use crate::plan::Plan;
 use crate::plan::values::time_limit;
-use crate::plan::{Plan, RowTable, Section, built_in_tables};
-use crate::system::console::{self, BadUsage};
 
 /// How records are made and kept.
 #[derive(Debug, clap::Args)]
@@ -50,41 +41,6 @@ impl Kept {
     /// kept.
     pub(super) fn open(&self, name: &str) -> anyhow::Result<Store> {
         Store::open(self.out.as_deref(), name)
-    }
-
-    /// Measures as much of a sweep as the limits allow, and names the rest. All programs get these flags.
-    pub(super) fn sweep(
-        &self,
-        sweep: Section,
-        flags: &[String],
-        limit: Option<Duration>,
-    ) -> anyhow::Result<()> {
-        let sweep = sweep::checked(sweep).map_err(|e| BadUsage::new(format!("{e:#}")))?;
-        let store = self.open("switchcost")?;
-        let tables = built_in_tables()?;
-        let names = sweep.rows.iter().map(RowTable::program);
-        let programs = Programs::up_to_date(names, &tables)?;
-        let over = sweep.over.clone().unwrap_or_default();
-        let plan = sweep::plan(&sweep, flags, tables, |it| {
-            let program = programs.named(it.program.as_ref()?).ok()?;
-            let value = format!("{}{}", over.values.first()?, over.unit);
-            let flags = [&it.flags[..], &[over.flag.clone(), value]].concat();
-            probe::ask(program, &flags, &Setting::default()).ok()?.description().cloned()
-        });
-        let campaign = Campaign::of(programs, plan.rows())?;
-        if campaign.measured().next().is_none() {
-            let is_limited = |cut: &Feasibility| matches!(cut, Feasibility::TooMuch { .. });
-            ensure!(
-                !campaign.cuts.iter().any(is_limited),
-                "the limits of this system allow no point of this sweep: lower its range, or see `switchcost limits`"
-            );
-            return Err(BadUsage::new("none of the programs has these flags: see their --help"));
-        }
-        let end = limit.map(format_duration);
-        let end = end.map(|limit| format!("; nothing starts after {limit} (--budget)"));
-        console::say(format_args!("{}{}", campaign.describe(), end.unwrap_or_default()));
-        let time = limit.map_or(Time::Unlimited, Time::Limit);
-        self.measure(&plan, campaign, store, time, true)
     }
 
     /// Measures the rows of a plan, and prints the answer, or all that was found.

@@ -3,16 +3,14 @@
 pub(crate) mod args;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod duel;
 pub(crate) mod estimate;
 pub(crate) mod gate;
 mod kept;
 pub(crate) mod limits;
-pub(crate) mod memory;
 pub(crate) mod output;
 pub(crate) mod report;
 pub(crate) mod run;
-pub(crate) mod scale;
-pub(crate) mod shell;
 pub(crate) mod stat;
 pub(crate) mod sweep;

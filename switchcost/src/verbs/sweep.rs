@@ -2,15 +2,22 @@
 
 use std::time::Duration;
 
+use anyhow::ensure;
 use clap::ArgGroup;
 use contract::units::{Bytes, Span};
-use record::{Also, Metric};
+use humantime::format_duration;
+use record::{Also, Metric, Setting};
 
 use super::kept::Kept;
+use crate::measure::campaign::Campaign;
+use crate::measure::deadline::Time;
+use crate::measure::probe;
+use crate::plan::feasibility::Feasibility;
+use crate::plan::programs::Programs;
 use crate::plan::range::Range;
 use crate::plan::sweep::{self, curve_of, placed};
-use crate::plan::{Over, RowTable, Section, ensure_no_runner_flags};
-use crate::system::console::BadUsage;
+use crate::plan::{Over, RowTable, Section, built_in_tables, ensure_no_runner_flags};
+use crate::system::console::{self, BadUsage};
 
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("swept").required(true).args([
@@ -124,5 +131,37 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         hops: Some(args.hops),
         ..Section::default()
     };
-    args.keep.sweep(sweep, &args.flags, Some(args.keep.budget.unwrap_or(BUDGET)))
+    measure(sweep, args)
+}
+
+/// Measures as much of a sweep as the limits allow, and names the rest.
+fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
+    let sweep = sweep::checked(sweep).map_err(|e| BadUsage::new(format!("{e:#}")))?;
+    let store = args.keep.open("switchcost")?;
+    let tables = built_in_tables()?;
+    let names = sweep.rows.iter().map(RowTable::program);
+    let programs = Programs::up_to_date(names, &tables)?;
+    let over = sweep.over.clone().unwrap_or_default();
+    let plan = sweep::plan(&sweep, &args.flags, tables, |it| {
+        let program = programs.named(it.program.as_ref()?).ok()?;
+        let value = format!("{}{}", over.values.first()?, over.unit);
+        let flags = [&it.flags[..], &[over.flag.clone(), value]].concat();
+        probe::ask(program, &flags, &Setting::default()).ok()?.description().cloned()
+    });
+    let campaign = Campaign::of(programs, plan.rows())?;
+    if campaign.measured().next().is_none() {
+        let is_limited = |cut: &Feasibility| matches!(cut, Feasibility::TooMuch { .. });
+        ensure!(
+            !campaign.cuts.iter().any(is_limited),
+            "the limits of this system allow no point of this sweep: lower its range, or see `switchcost limits`"
+        );
+        return Err(BadUsage::new("none of the programs has these flags: see their --help"));
+    }
+    let limit = args.keep.budget.unwrap_or(BUDGET);
+    console::say(format_args!(
+        "{}; nothing starts after {} (--budget)",
+        campaign.describe(),
+        format_duration(limit)
+    ));
+    args.keep.measure(&plan, campaign, store, Time::Limit(limit), true)
 }

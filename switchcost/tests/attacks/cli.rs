@@ -19,7 +19,6 @@ fn an_output_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().unwrap();
     for (flags, name) in [
         ("completions fish", "standard output"),
-        ("man --dir pages", "pages"),
         ("report - --html page.html", "page.html"),
         ("report - --svg plots", "plots/"),
     ] {

@@ -30,7 +30,7 @@ fn every_plan_with_a_name_is_sound() {
         // Else it would hide a file of that name.
         assert!(!built_in.name.contains(['/', '.']), "{}", built_in.name);
     }
-    let memory = Plan::memory().unwrap();
+    let memory = crate::plan::BuiltIn::named("memory").unwrap().plan().unwrap();
     assert_eq!(memory.rows().len(), 7 * COUNTS_OF_A_SLOPE);
     let rows = memory.with_three_counts().rows();
     let bare = rows.iter().filter(|row| row.place.name() == "bare thread");
