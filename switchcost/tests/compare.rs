@@ -86,17 +86,17 @@ fn what_cannot_be_compared_says_why() {
     assert_eq!(verdicts(&comparison), reasons);
     let text = text(&comparison);
     for said in [
-        "2 no verdict, 2 failed, 1 left out",
+        "2 no verdict, 2 failed, 1 not run",
         "case 0: two modes",
         "case 2: fewer than 5 rounds",
         "Failed: case 1 (B: no memory)",
         "Failed: case 3 (not in B)",
-        "Left out: case 4 (not in A)",
+        "Not run: case 4 (not in A)",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
     let csv = csv(&comparison);
-    for said in [",case 1,failed,", ",case 3,failed,", ",case 4,left out,"] {
+    for said in [",case 1,failed,", ",case 3,failed,", ",case 4,not run,"] {
         assert!(csv.contains(said), "{said}\n{csv}");
     }
 }

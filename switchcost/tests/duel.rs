@@ -209,5 +209,5 @@ fn a_side_that_is_not_there_or_cannot_be_built_is_one_clear_line() {
     }
     // The other row goes on.
     let run = of_counts(sides.duel("a a --pairs 8"));
-    assert!(run.stdout.contains("1 left out") && run.stdout.contains("no program"), "{run}");
+    assert!(run.stdout.contains("1 not run") && run.stdout.contains("no program"), "{run}");
 }

@@ -185,14 +185,12 @@ impl<'a> Figure<'a> {
 
 /// What came of the trials of a row.
 fn outcome(runs: &Runs<'_>) -> Outcome {
-    let failed = |reason: &str| Outcome::Failed { reason: reason.to_owned() };
+    let failed = |reason: &str| Outcome::Missing(Why::Failed(reason.to_owned()));
     if runs.whole.is_empty() {
         return match runs.why.clone() {
             // The section's own column says why.
             _ if runs.ties().is_none() => Outcome::Absent,
-            None => failed("interrupted"),
-            Some(Why::Failed(reason)) => Outcome::Failed { reason },
-            Some(Why::LeftOut(reason)) => Outcome::NotRun { reason },
+            why => why.map_or_else(|| failed("interrupted"), Outcome::Missing),
         };
     }
     if runs.metric().is_slope() {

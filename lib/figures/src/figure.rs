@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::slice;
 
-use record::{Metric, Place, Quantity};
+use record::{Metric, Place, Quantity, Why};
 use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 use stats::{Estimate, Mode};
@@ -52,32 +52,23 @@ pub struct Related {
 }
 
 /// What came of the processes of a row.
-#[derive(Clone, Debug, Serialize)]
-#[serde(tag = "outcome", rename_all = "kebab-case")]
+#[derive(Clone, Debug)]
 pub enum Outcome {
     /// A figure of each process.
     Measured(Box<Reading>),
     /// Bytes for each task: slopes over the number of tasks.
     Slope(Box<Slopes>),
-    /// No process has it: the cause of the last failure.
-    Failed {
-        /// The cause.
-        reason: String,
-    },
-    /// It was not tried.
-    NotRun {
-        /// The cause.
-        reason: String,
-    },
+    /// No process has it: the cause of the last failure, if any was tried.
+    Missing(Why),
     /// A further column that the records do not tell; the section's own column says what became of them.
     Absent,
 }
 
 impl Outcome {
     /// Why there is no figure; `None` if there is one.
-    pub fn reason(&self) -> Option<&str> {
+    pub fn why(&self) -> Option<&Why> {
         match self {
-            Outcome::Failed { reason } | Outcome::NotRun { reason } => Some(reason),
+            Outcome::Missing(why) => Some(why),
             Outcome::Measured(_) | Outcome::Slope(_) | Outcome::Absent => None,
         }
     }
@@ -185,7 +176,9 @@ impl<'a> Figure<'a> {
             }
             _ => None,
         };
-        value.ok_or_else(|| self.outcome.reason().unwrap_or("the records lack it").to_owned())
+        value.ok_or_else(|| {
+            self.outcome.why().map_or("the records lack it".to_owned(), ToString::to_string)
+        })
     }
 
     /// A part of a size (`user`, `kernel`, both `together`, `stacks`), or what the kernel counted per hop: `cpu` time; switches that were
@@ -301,8 +294,14 @@ impl Serialize for Figure<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (Runs { place, row, .. }, ties) = (&self.runs, self.runs.ties());
         let flag = row.swept.as_ref().map(|swept| swept.flag.trim_start_matches('-'));
-        let mut value = json!(self.outcome);
+        let (outcome, mut value) = match &self.outcome {
+            Outcome::Measured(reading) => ("measured", json!(reading)),
+            Outcome::Slope(slopes) => ("slope", json!(slopes)),
+            Outcome::Missing(why) => (why.word(), json!({ "reason": why.text() })),
+            Outcome::Absent => ("absent", json!({})),
+        };
         let fields = json!({
+            "outcome": outcome.replace(' ', "-"),
             "section": place.section,
             "row": place.row,
             "column": place.column,

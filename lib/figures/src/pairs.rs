@@ -99,7 +99,7 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
 fn fault(figure: &Figure<'_>, side: &str) -> Option<Why> {
     Some(match figure.runs.why.clone()? {
         Why::Failed(error) => Why::Failed(format!("{side}: {error}")),
-        left_out @ Why::LeftOut(_) => left_out,
+        left_out => left_out,
     })
 }
 

@@ -19,14 +19,34 @@ pub const SCHEMA: u32 = 4;
 pub enum Why {
     /// It was not tried: this machine or the time does not allow it, or there is nothing to compare it with.
     LeftOut(String),
-    /// It was tried, and failed.
+    /// It was tried, and failed or was interrupted.
     Failed(String),
+}
+
+impl Why {
+    /// What became of it, in a word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Why::LeftOut(_) => "not run",
+            Why::Failed(_) => "failed",
+        }
+    }
+
+    /// The reason.
+    pub fn text(&self) -> &str {
+        let (Why::LeftOut(text) | Why::Failed(text)) = self;
+        text
+    }
+
+    /// The first line of the reason.
+    pub fn first_line(&self) -> &str {
+        self.text().lines().next().unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Why::LeftOut(text) | Why::Failed(text)) = self;
-        f.write_str(text)
+        f.write_str(self.text())
     }
 }
 

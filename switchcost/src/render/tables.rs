@@ -22,8 +22,7 @@ const VOID: &str = "void (huge pages)";
 pub(super) fn cell(figure: Option<&Figure<'_>>) -> String {
     match figure.map(|figure| (figure, &figure.outcome)) {
         Some((figure, Outcome::Measured(reading))) => headline(figure, reading),
-        Some((_, Outcome::Failed { .. })) => "failed".to_owned(),
-        Some((_, Outcome::NotRun { .. })) => "not run".to_owned(),
+        Some((_, Outcome::Missing(why))) => why.word().to_owned(),
         Some((_, Outcome::Absent | Outcome::Slope(_))) | None => ABSENT.to_owned(),
     }
 }
@@ -33,18 +32,12 @@ pub(super) fn gaps<'a>(
     figures: impl Iterator<Item = &'a Figure<'a>>,
     names: impl Fn(&[&Figure<'_>]) -> String,
 ) -> Vec<String> {
-    let missing = figures.filter_map(|figure| match &figure.outcome {
-        Outcome::Failed { reason } => Some((("failed", first_line(reason)), figure)),
-        Outcome::NotRun { reason } => Some((("not run", first_line(reason)), figure)),
-        _ => None,
+    let missing = figures.filter_map(|figure| {
+        let why = figure.outcome.why()?;
+        Some(((why.word(), why.first_line()), figure))
     });
     let lines = grouped(missing).into_iter();
     lines.map(|((what, why), figures)| format!("{} {what}: {why}.", names(&figures))).collect()
-}
-
-/// The first line of a reason.
-pub(super) fn first_line(reason: &str) -> &str {
-    reason.lines().next().unwrap_or_default()
 }
 
 /// A table in full.

@@ -7,12 +7,10 @@ use figures::grouped;
 use figures::number::{self, bracketed, capitalised, change_in_percent, percent};
 use figures::quotient::{Compared, Kind, Quotient};
 use figures::verdict::Verdict;
-use record::Why;
 use stats::Interval;
 
 use super::document::{Document, Section};
 use super::grid::{ABSENT, Grid};
-use super::tables::first_line;
 use crate::views::comparison::Comparison;
 
 /// Figures that are counted separately, with their names.
@@ -75,8 +73,7 @@ fn tally(kind: Kind, name: &str, rows: &[&Compared]) -> Option<String> {
 /// Reason why a row has no quotients: a word, and a sentence.
 pub(super) fn fault(row: &Compared) -> (&'static str, String) {
     match &row.fault {
-        Some(Why::Failed(why)) => ("failed", first_line(why).to_owned()),
-        Some(Why::LeftOut(why)) => ("left out", why.clone()),
+        Some(why) => (why.word(), why.first_line().to_owned()),
         None => ("unfinished", format!("only {}", counted(row.pairs, "pair"))),
     }
 }

@@ -13,7 +13,7 @@ use figures::memory::Slopes;
 use figures::number::{capitalised, number, short, shown};
 use figures::value::Value;
 use figures::{Figure, Figures, grouped, provenance, sessions};
-use record::{Metric, Quantity};
+use record::{Metric, Quantity, Why};
 use serde::Serialize;
 
 /// The answer of one or several runs of a plan.
@@ -209,8 +209,8 @@ fn missing(figures: &Figures<'_>) -> Vec<(String, Vec<String>)> {
     let names = without.filter_map(|figure| {
         let name = figure.runs.ties()?.answer.as_ref()?;
         let both = [Some(figure), figures.versus(figure)];
-        let reason = both.into_iter().flatten().find_map(|of| of.outcome.reason());
-        let reason = reason.unwrap_or("too few processes were measured").to_owned();
+        let why = both.into_iter().flatten().find_map(|of| of.outcome.why());
+        let reason = why.map_or("too few processes were measured", Why::text).to_owned();
         Some((reason, figure.place().named(name)))
     });
     grouped(names)

@@ -4,7 +4,7 @@ use contract::message::Claim;
 use figures::curves::Overtaking;
 use figures::value::Value;
 use figures::{Figure, Figures, Outcome, grouped, unique};
-use record::Metric;
+use record::{Metric, Why};
 use serde::Serialize;
 
 /// Tables and curves of some figures, in the plan's order.
@@ -184,6 +184,7 @@ impl<'a> Series<'a> {
 
     pub(crate) fn was_tried(&self) -> bool {
         let mut points = self.points.iter();
-        points.any(|(_, f)| !matches!(f.outcome, Outcome::Absent | Outcome::NotRun { .. }))
+        points
+            .any(|(_, f)| !matches!(f.outcome, Outcome::Absent | Outcome::Missing(Why::LeftOut(_))))
     }
 }

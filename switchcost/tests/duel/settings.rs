@@ -66,7 +66,7 @@ fn a_program_that_does_not_know_a_flag_is_left_out_by_name() {
     executable(&path, &text.replace("*--help*)", &format!("{refusal}\n*--help*)")));
     sides.fake("a", OTHER, 1, ":");
     let run = of_counts(sides.duel("a a --pairs 8 --b flags=--x"));
-    for words in ["1 left out", &format!("row {PROGRAM}"), "it has no flag --x"] {
+    for words in ["1 not run", &format!("row {PROGRAM}"), "it has no flag --x"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
     let run = sides.duel("a a --pairs 8 --b flags=--x --filter").arg(PROGRAM).finish();
@@ -116,7 +116,7 @@ fn a_setting_that_a_row_cannot_have_or_has_is_left_out_by_name() {
     ] {
         let run = of_counts(sides.duel("a a --pairs 8 --b").arg(setting));
         let text = run.stdout.replace("\n  ", " ");
-        for words in ["1 left out", "Left out: row one-thread-brigade", why] {
+        for words in ["1 not run", "Not run: row one-thread-brigade", why] {
             assert!(text.contains(words), "{words}: {run}");
         }
     }
