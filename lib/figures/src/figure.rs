@@ -171,8 +171,10 @@ impl<'a> Figure<'a> {
                 Some(Value { modes, ..value })
             }
             Outcome::Slope(slopes) => {
-                let is_whole = slopes.has_kernel();
-                self.size(slopes.lacks_kernel(), |own| Some(own.fit(is_whole)))
+                let is_whole = slopes.has_kernel() && slopes.all.is_some();
+                self.size(slopes.lacks_kernel(), |own| {
+                    if is_whole { own.all.as_ref() } else { Some(&own.user) }
+                })
             }
             _ => None,
         };

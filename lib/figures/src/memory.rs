@@ -117,8 +117,8 @@ impl Slopes {
             let slope = |fits: &[Option<&mut Fit>; 7]| {
                 Some(Estimate::from(fits[part].as_ref()?.line.slope))
             };
-            let slopes: Option<Vec<Estimate>> = sessions.iter().map(slope).collect();
-            if let (Some(fit), Some(slopes)) = (fit, slopes) {
+            let slopes: Vec<Estimate> = sessions.iter().filter_map(slope).collect();
+            if let Some(fit) = fit {
                 // The geometric mean of what may be zero would be seen to be above it.
                 let are_seen =
                     slopes.iter().all(|slope| slope.interval.is_some_and(|i| i.low > 0.0));

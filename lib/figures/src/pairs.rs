@@ -173,7 +173,8 @@ pub(crate) fn interim(row: &Compared, rows: usize, margin: f64) -> Option<bool> 
     if !LOOKS.contains(&row.pairs) {
         return None;
     }
-    let main = row.quotient(row.kind).filter(|main| main.is_share)?;
+    let is_judged = |main: &&Quotient| main.is_share && main.grade == Grade::Sure;
+    let main = row.quotient(row.kind).filter(is_judged)?;
     let interval = main.contrasts[0]?.interval(1.0 - early_level(rows))?;
     match Verdict::of([interval.low, interval.high].map(f64::exp_m1), margin) {
         Verdict::Within(_) => Some(false),

@@ -175,7 +175,9 @@ impl<'a> Runs<'a> {
     /// Divided by another side, or by its twin, in each round that has both.
     pub(crate) fn by_turns(&self, other: &Runs<'_>) -> BTreeMap<Round, f64> {
         if !self.metric().follows_iteration() {
-            return joined(&self.means(), &other.means(), |own, other| own / other);
+            let mut ratios = joined(&self.means(), &other.means(), |own, other| own / other);
+            ratios.retain(|_, ratio| ratio.is_finite());
+            return ratios;
         }
         let ratios = self.log_ratios(other).into_iter();
         ratios.map(|(round, log_ratio)| (round, log_ratio.exp())).collect()

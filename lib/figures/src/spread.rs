@@ -59,14 +59,17 @@ fn logs(value: &Value) -> Vec<Contrast> {
 pub fn of<'a>(machines: impl Iterator<Item = &'a Machine>) -> Option<Spread> {
     let machines: Vec<&Machine> = machines.filter(|machine| machine.sessions > 1).collect();
     let deviation = |kind: fn(&Machine) -> &[Vec<Vec<Contrast>>; 2], which: usize| {
-        let of_each =
-            machines.iter().map(|machine| mean(kind(machine)[which].iter().map(|row| excess(row))));
+        let rows = machines.iter().map(|machine| &kind(machine)[which]);
+        let rows = rows.filter(|rows| !rows.is_empty());
+        let of_each = rows.map(|rows| mean(rows.iter().map(|row| excess(row))));
         mean(of_each).max(0.0).sqrt()
     };
+    // Of a mean of variances with equal weights (Satterthwaite).
+    let freedom: f64 = machines.iter().map(|machine| 1.0 / (machine.sessions - 1) as f64).sum();
     (!machines.is_empty()).then(|| Spread {
         ratios: [0, 1].map(|which| deviation(|machine| &machine.ratios, which)),
         times: [0, 1].map(|which| deviation(|machine| &machine.times, which)),
-        freedom: machines.iter().map(|machine| machine.sessions - 1).sum(),
+        freedom: machines.len().pow(2) as f64 / freedom,
         machines: machines.len(),
     })
 }
@@ -92,7 +95,7 @@ pub fn held_out(machines: &BTreeMap<String, Machine>) -> [usize; 3] {
     for (name, machine) in machines {
         let others = machines.iter().filter(|(other, _)| *other != name).map(|(_, other)| other);
         let Some(spread) = of(others) else { continue };
-        let t = stats::t_critical(CONFIDENCE, spread.freedom as f64).unwrap_or(f64::NAN);
+        let t = stats::t_critical(CONFIDENCE, spread.freedom).unwrap_or(f64::NAN);
         for (which, rows) in machine.ratios.iter().enumerate() {
             for row in rows.iter().filter(|row| row.len() >= MIN_ROUNDS) {
                 let sum: f64 = row.iter().map(|session| session.estimate).sum();

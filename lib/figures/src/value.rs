@@ -110,7 +110,7 @@ impl Value {
         quantity: Quantity,
         grade: Grade,
     ) -> Self {
-        let sessions = Some(sessions);
+        let sessions = Some(sessions.into_iter().flat_map(Session::split).collect());
         Value { sessions, ..Value::estimated(estimate, Some(quantity), grade) }
     }
 
@@ -124,26 +124,26 @@ impl Value {
             (one, other) if one == other => None,
             _ => return Err("their units differ".to_owned()),
         };
-        if divisor.ends().iter().any(|end| *end <= 0.0) {
-            return Err("the divisor may be zero".to_owned());
-        }
         let grade = self.grade.max(divisor.grade);
         let quotient = match (&self.sessions, &divisor.sessions) {
+            (_, None) | (None, _) if divisor.ends().iter().any(|end| *end <= 0.0) => {
+                return Err("the divisor may be zero".to_owned());
+            }
             (_, None) => {
                 let number = divisor.estimate.value;
                 Value { grade, ..self.mapped(|value| value / number, |_| 1.0 / number) }
             }
             (None, _) => {
                 let number = self.estimate.value;
-                let estimate = divisor.estimate.inverse().map(|inverse| number * inverse);
                 let inverse = divisor.mapped(|value| number / value, |v| -number / (v * v));
-                Value { grade, estimate, ..inverse }
+                Value { grade, ..inverse }
             }
             (Some(own), Some(others)) => {
                 let both = paired(own, others, Session::over)?;
                 let is_positive = both.iter().all(|session| session.samples.are_positive());
                 let over = if is_positive { sessions::over } else { sessions::over_sums };
-                Value::of_sessions(both, over)?
+                let quotient = Value::of_sessions(both, over)?;
+                Value { grade: quotient.grade.max(grade), ..quotient }
             }
         };
         Ok(Value { quantity, ..quotient })
@@ -158,16 +158,14 @@ impl Value {
             return Err("their units differ".to_owned());
         }
         let difference = match (&self.sessions, &other.sessions) {
-            (_, None) => Value {
-                grade: self.grade.max(other.grade),
-                ..self.mapped(|value| value - other.estimate.value, |_| 1.0)
-            },
+            (_, None) => self.mapped(|value| value - other.estimate.value, |_| 1.0),
             (Some(own), Some(others)) => {
                 Value::of_sessions(paired(own, others, Session::less)?, sessions::over_sums)?
             }
             _ => return Err(NO_DIFFERENCE.to_owned()),
         };
-        Ok(Value { quantity: self.quantity, ..difference })
+        let grade = difference.grade.max(self.grade).max(other.grade);
+        Ok(Value { quantity: self.quantity, grade, ..difference })
     }
 
     /// This beside the machine's own time: a time divided by it, a rate multiplied by it.
@@ -359,6 +357,26 @@ impl Serialize for Value {
 }
 
 impl Session {
+    /// Rounds of several runs, a session for each.
+    fn split(self) -> Vec<Session> {
+        let Samples::Rounds(rounds) = &self.samples else { return vec![self] };
+        let mut runs: BTreeMap<(u64, u64), BTreeMap<Round, f64>> = BTreeMap::new();
+        for (round, value) in rounds {
+            runs.entry((round.0, round.1)).or_default().insert(*round, *value);
+        }
+        if runs.len() < 2 {
+            return vec![Session { run: runs.into_keys().next().unwrap_or(self.run), ..self }];
+        }
+        let session = |(run, rounds)| {
+            let samples = Samples::Rounds(rounds);
+            let estimate = samples.estimate()?;
+            let between = self.between.times(estimate.value / self.estimate.value);
+            let estimate = between.widen(estimate);
+            Some(Session { run, estimate, between, grade: self.grade, samples })
+        };
+        runs.into_iter().filter_map(session).collect()
+    }
+
     fn over(&self, divisor: &Session) -> Result<Self, &'static str> {
         let between =
             self.between.over(self.estimate.value, divisor.between, divisor.estimate.value);
@@ -436,10 +454,6 @@ impl Samples {
         mean(&values, CONFIDENCE)
     }
 
-    fn line(&self) -> Option<&Line> {
-        if let Samples::Size { lines, .. } = self { Some(&lines[0]) } else { None }
-    }
-
     fn are_positive(&self) -> bool {
         self.rounds().all(|value| value > 0.0)
     }
@@ -454,41 +468,47 @@ impl Samples {
     }
 }
 
-/// Two values put together in each session that has both.
+/// Two values put together in each session that has both, if that works in more than half of these.
 fn paired(
     own: &[Session],
     others: &[Session],
     together: fn(&Session, &Session) -> Result<Session, &'static str>,
 ) -> Result<Vec<Session>, &'static str> {
-    let both = own
+    let tried = own
         .iter()
         .filter_map(|own| Some(together(own, others.iter().find(|other| other.run == own.run)?)));
-    both.collect()
+    let (both, failed): (Vec<_>, Vec<_>) = tried.partition(Result::is_ok);
+    if both.len() <= failed.len() {
+        let why = failed.into_iter().find_map(Result::err);
+        return Err(why.unwrap_or(NOTHING_IN_COMMON));
+    }
+    both.into_iter().collect()
 }
 
 /// Logarithm of what sessions say together. From [`MIN_ROUNDS`] on, each is a sample; of fewer, each has the error of its
 /// rounds or of its slope, and how far it differs from other sessions.
 fn log(sessions: &[Session]) -> Result<Contrast, Reason> {
-    let count = sessions.len() as f64;
     if sessions.len() >= MIN_ROUNDS {
         let logs = sessions.iter().map(|session| session.estimate.value.ln());
         return Contrast::mean(&logs.collect::<Vec<f64>>()).ok_or(Reason::NoSize);
     }
-    let mean = |of: &dyn Fn(&Session) -> f64| sessions.iter().map(of).sum::<f64>() / count;
-    let lines: Vec<&Line> = sessions.iter().filter_map(|session| session.samples.line()).collect();
-    let within = if lines.is_empty() {
-        let logs: Vec<f64> =
-            sessions.iter().flat_map(|session| session.samples.rounds()).map(f64::ln).collect();
-        if logs.len() < MIN_ROUNDS {
-            return Err(Reason::FewRounds);
-        }
-        Contrast::mean(&logs)
-    } else {
-        Contrast::mean_log_slope(&lines)
+    let log = |session: &Session| {
+        let within = match &session.samples {
+            Samples::Size { lines, .. } => Contrast::log_slope(&lines[0]),
+            samples => {
+                let logs: Vec<f64> = samples.rounds().map(f64::ln).collect();
+                if logs.len() < MIN_ROUNDS {
+                    return Err(Reason::FewRounds);
+                }
+                Contrast::mean(&logs)
+            }
+        };
+        let between = session.between.deviation() / session.estimate.value;
+        let all = within.and_then(|within| within.with_error(between, SPREAD.freedom));
+        all.ok_or(Reason::NoSize)
     };
-    let between = mean(&|own| (own.between.deviation() / own.estimate.value).powi(2));
-    let within = within.ok_or(Reason::NoSize)?;
-    within.with_error((between / count).sqrt(), SPREAD.freedom as f64).ok_or(Reason::NoSize)
+    let logs: Vec<Contrast> = sessions.iter().map(log).collect::<Result<_, _>>()?;
+    Contrast::average(&logs, logs.len() as f64).ok_or(Reason::FewRounds)
 }
 
 fn plain(quantity: Option<Quantity>, value: f64) -> String {

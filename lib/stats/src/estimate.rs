@@ -61,7 +61,7 @@ impl Estimate {
         Self::guarded(value, a.len().min(b.len()), interval)
     }
 
-    /// The same with all values changed by a function that keeps their order.
+    /// The same with all values changed by a function that keeps or turns their order.
     #[must_use]
     pub fn map(&self, f: impl Fn(f64) -> f64) -> Self {
         Self { value: f(self.value), n: self.n, interval: self.interval.map(|own| own.map(f)) }
@@ -76,14 +76,6 @@ impl Estimate {
             ..interval
         };
         Self { interval: self.interval.map(widened), ..*self }
-    }
-
-    /// One divided by a ratio.
-    #[must_use]
-    pub fn inverse(&self) -> Self {
-        let turned = self.map(|value| 1.0 / value);
-        let interval = turned.interval.map(|i| Interval { low: i.high, high: i.low, ..i });
-        Self { interval, ..turned }
     }
 
     /// Estimate without an interval under [`MIN_ROUNDS`]. With enough rounds, an interval that

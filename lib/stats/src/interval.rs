@@ -35,10 +35,12 @@ impl Interval {
         Some(Self { estimate, low, high, n, confidence })
     }
 
-    /// The same with all values changed by a function that keeps their order.
+    /// The same with all values changed by a function that keeps or turns their order.
     #[must_use]
     pub fn map(&self, f: impl Fn(f64) -> f64) -> Self {
-        Self { estimate: f(self.estimate), low: f(self.low), high: f(self.high), ..*self }
+        let [one, other] = [f(self.low), f(self.high)];
+        let (low, high) = if one > other { (other, one) } else { (one, other) };
+        Self { estimate: f(self.estimate), low, high, ..*self }
     }
 
     /// True if `value` lies inside or on a bound.
@@ -91,17 +93,27 @@ impl Contrast {
 
     /// The difference of two that are independent, with Welch–Satterthwaite degrees of freedom.
     pub fn less(self, other: Self) -> Option<Self> {
-        let (error, other_error) = (self.error.powi(2), other.error.powi(2));
-        let sum = error + other_error;
-        // Shares of the sum, since the square of the sum could overflow.
-        let freedom = if sum > 0.0 {
-            let share = |error: f64, freedom: f64| (error / sum).powi(2) / freedom;
-            1.0 / (share(error, self.freedom) + share(other_error, other.freedom))
-        } else {
-            self.freedom + other.freedom
-        };
         let estimate = finite(self.estimate - other.estimate)?;
-        Some(Contrast { estimate, error: sum.sqrt(), freedom, n: self.n.min(other.n) })
+        let n = self.n.min(other.n);
+        Some(Contrast { estimate, n, ..Contrast::average(&[self, other], 1.0)? })
+    }
+
+    /// The mean of several that are independent, or their sum divided by another number.
+    pub fn average(all: &[Self], divisor: f64) -> Option<Self> {
+        let sum: f64 = all.iter().map(|one| one.error.powi(2)).sum();
+        // Shares of the sum, since the square of the sum could overflow.
+        let shares = all.iter().map(|one| (one.error.powi(2) / sum).powi(2) / one.freedom);
+        let freedom = if sum > 0.0 {
+            1.0 / shares.sum::<f64>()
+        } else {
+            all.iter().map(|one| one.freedom).sum()
+        };
+        Some(Contrast {
+            estimate: finite(all.iter().map(|one| one.estimate).sum::<f64>() / divisor)?,
+            error: finite(sum.sqrt() / divisor)?,
+            freedom,
+            n: all.iter().map(|one| one.n).min()?,
+        })
     }
 
     /// The same with a further error that is independent of its own.

@@ -108,19 +108,13 @@ pub fn log_slope_ratio(a: &Line, b: &Line) -> Option<Contrast> {
 }
 
 impl Contrast {
-    /// Mean logarithm of slopes of lines through different points. `None` unless the lower bounds of all are positive.
-    pub fn mean_log_slope(lines: &[&Line]) -> Option<Self> {
-        if lines.is_empty() || lines.iter().any(|line| line.slope.low <= 0.0) {
-            return None;
-        }
-        let count = lines.len() as f64;
-        let squares = lines.iter().map(|line| (line.slope_se / line.slope.estimate).powi(2));
-        let logs = lines.iter().map(|line| line.slope.estimate.ln());
-        Some(Contrast {
-            estimate: finite(logs.sum::<f64>() / count)?,
-            error: finite(squares.sum::<f64>().sqrt() / count)?,
-            freedom: lines.iter().map(|line| line.n as f64 - 2.0).sum(),
-            n: lines.iter().map(|line| line.n).min()?,
+    /// Logarithm of a slope. `None` unless its lower bound is positive.
+    pub fn log_slope(line: &Line) -> Option<Self> {
+        (line.slope.low > 0.0).then_some(Contrast {
+            estimate: line.slope.estimate.ln(),
+            error: line.slope_se / line.slope.estimate,
+            freedom: line.n as f64 - 2.0,
+            n: line.n,
         })
     }
 }

@@ -11,6 +11,7 @@
 use contract::units::counted;
 use figures::conditions::{Conditions, all_doubts};
 use figures::doubt::Doubt;
+use figures::grade::Grade;
 use figures::number::change;
 use figures::provenance::{self, Difference};
 use figures::quotient::{self, Compared, Kind, Quotient};
@@ -55,7 +56,7 @@ const PARTS: [&str; 2] = [", user", ", with kernel"];
 struct Machine {
     times: [Value; 2],
     change: Option<Estimate>,
-    /// Most by which the change of a yardstick differs from it, as a logarithm.
+    /// Most by which the change of a yardstick differs from it beyond its interval, as a logarithm.
     apart: f64,
 }
 
@@ -157,7 +158,8 @@ fn value(figure: &Figure<'_>, part: &str) -> Option<Result<Value, String>> {
 /// A row of both files.
 fn quotient(quantity: Quantity, values: [&Value; 2], machine: Option<&Machine>) -> Quotient {
     let is_timed = matches!(quantity, Quantity::Time | Quantity::Rate | Quantity::Throughput);
-    let machine = machine.filter(|_| is_timed);
+    let has_modes = values.iter().any(|value| value.modes.is_some());
+    let machine = machine.filter(|_| is_timed && !has_modes);
     let beside = machine.and_then(|machine| Some((machine.change_beside(values)?, machine.apart)));
     let [old, new] = values;
     let (change, slack) =
@@ -178,16 +180,19 @@ impl Machine {
             let other = new.get(figure.place()).filter(|other| is_timed(other))?;
             // Another program takes another time, even if the machine is the same.
             let is_same = program(figure) == program(other);
-            is_same.then(|| Some([figure.value().ok()?, other.value().ok()?])).flatten()
+            let both = [figure.value().ok()?, other.value().ok()?];
+            let are_sure = both.iter().all(|own| own.grade == Grade::Sure && own.modes.is_none());
+            (is_same && are_sure).then_some(both)
         });
         let (old, new): (Vec<Value>, Vec<Value>) = both.map(|[old, new]| (old, new)).unzip();
         let times = [Value::mean_of(&old).ok()?, Value::mean_of(&new).ok()?];
         let rounds = times.each_ref().map(|time| time.rounds().collect::<Vec<f64>>());
         let change = Estimate::unpaired_ratio(&rounds[1], &rounds[0], CONFIDENCE);
         let mut machine = Machine { times, change, apart: 0.0 };
-        let apart = old.iter().zip(&new);
-        let apart =
-            apart.filter_map(|(old, new)| Some(machine.change_beside([old, new])?.estimate.abs()));
+        let apart = old.iter().zip(&new).filter_map(|(old, new)| {
+            let change = machine.change_beside([old, new])?.interval(CONFIDENCE)?;
+            Some(change.low.max(-change.high))
+        });
         machine.apart = apart.fold(0.0, f64::max);
         Some(machine)
     }

@@ -55,6 +55,21 @@ fn quotients_and_differences_are_formed_round_by_round() {
     assert!(one.over(&size).is_err() && one.less(&size).is_err() && one.times(&other).is_err());
 }
 
+/// A figure that only some of the sessions have is paired in each of these.
+#[test]
+fn rounds_of_several_runs_are_several_sessions() {
+    let rounds = |run: u64| (0..5).map(move |k| ((run, 1, k), 10.0 * run as f64));
+    let samples = Samples::Rounds(rounds(2).chain(rounds(3)).collect());
+    let estimate = samples.estimate().unwrap();
+    let between = Between::of(Quantity::Time, false, estimate.value);
+    let pooled = Session { run: (1, 1), estimate, between, grade: Grade::Sure, samples };
+    let own = Value::made_of(vec![pooled], estimate, Quantity::Time, Grade::Sure);
+    let each = |run: u64| session(run, &[5.0 * run as f64; 5], Grade::Sure);
+    let ratio = own.over(&of((1..=4).map(each).collect())).unwrap();
+    assert_eq!(ratio.sessions.as_ref().map(Vec::len), Some(2));
+    assert!((ratio.estimate.value - 2.0).abs() < 1e-9, "{ratio:?}");
+}
+
 /// Sessions differ in their speed, which two figures share, and in what is each one's own; rounds differ by 3 %.
 #[test]
 fn intervals_of_one_session_and_of_five_hold_the_truth() {
