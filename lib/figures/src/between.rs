@@ -70,14 +70,6 @@ impl Between {
         }
     }
 
-    /// That of the product of two estimates.
-    pub(crate) fn by(self, own: f64, factor: Between, value: f64) -> Self {
-        Between {
-            own: (self.own * value).hypot(factor.own * own),
-            common: self.common * value + factor.common * own,
-        }
-    }
-
     /// That of the difference of two estimates.
     pub(crate) fn less(self, other: Between) -> Self {
         Between { own: self.own.hypot(other.own), common: self.common - other.common }

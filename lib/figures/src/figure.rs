@@ -171,10 +171,8 @@ impl<'a> Figure<'a> {
                 Some(Value { modes, ..value })
             }
             Outcome::Slope(slopes) => {
-                let is_whole = slopes.has_kernel() && slopes.all.is_some();
-                self.size(slopes.lacks_kernel(), |own| {
-                    if is_whole { own.all.as_ref() } else { Some(&own.user) }
-                })
+                let with_kernel = slopes.has_kernel();
+                self.size(slopes.lacks_kernel(), |own| own.fit(with_kernel))
             }
             _ => None,
         };
@@ -183,9 +181,9 @@ impl<'a> Figure<'a> {
         })
     }
 
-    /// A part of a size (`user`, `kernel`, both `together`, `stacks`), or what the kernel counted per hop: `cpu` time; switches that were
-    /// `voluntary` or `preempted`, or all `switches`; interrupts between CPUs (`wakeups`); `hops per wait` of an event
-    /// loop. `None` if it is unknown.
+    /// A part of a size (`user`, `kernel`, both `together`, `stacks`), or what the kernel counted per hop: `cpu` time;
+    /// switches that were `voluntary` or `preempted`, or all `switches`; interrupts between CPUs (`wakeups`);
+    /// `hops per wait` of an event loop. `None` if it is unknown.
     ///
     /// # Errors
     /// The figure has no such part.

@@ -88,17 +88,17 @@ pub(crate) fn slopes(runs: &[&Record], failed: usize) -> Option<Slopes> {
 impl Slopes {
     /// Memory of a task in the whole system, as far as it can be told from what the system did meanwhile.
     pub fn headline(&self) -> &Fit {
-        self.fit(self.has_kernel())
+        self.fit(self.has_kernel()).unwrap_or(&self.user)
     }
 
-    /// True if the kernel's share is clearly more than what the system did meanwhile, or if nothing tells it apart.
+    /// True if the kernel's share is known, and clearly more than what the system did meanwhile.
     pub(crate) fn has_kernel(&self) -> bool {
-        self.kernel.as_ref().is_none_or(Fit::is_seen)
+        self.all.is_some() && self.kernel.as_ref().is_none_or(Fit::is_seen)
     }
 
     /// Memory of a task with the kernel's share, if it is known, or without it.
-    pub(crate) fn fit(&self, is_whole: bool) -> &Fit {
-        self.all.as_ref().filter(|_| is_whole).unwrap_or(&self.user)
+    pub(crate) fn fit(&self, with_kernel: bool) -> Option<&Fit> {
+        if with_kernel { self.all.as_ref() } else { Some(&self.user) }
     }
 
     /// True if the kernel's share cannot be told from what the system did meanwhile, and may be as large as the

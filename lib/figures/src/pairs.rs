@@ -4,17 +4,17 @@
 //! first. A pair is one value: its processes share a bias of their own (placement of memory, of threads) that only
 //! fresh starts average out. A row that is decided early leaves its time to the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use contract::message::Usage;
 use record::{Metric, Place, Quantity, Record, Row, Side, Why};
 
-use super::basis::{self, joined};
+use super::basis;
 use super::cube::Figures;
 use super::doubts;
 use super::figure::Figure;
 use super::grade::Grade;
-use super::quotient::{self, Compared, Kind, Pair, Quotient};
+use super::quotient::{self, Compared, Kind, MIN_PAIRS, Pair, Quotient};
 use super::runs::Runs;
 use super::speed::{Round, Timed};
 use super::verdict::Verdict;
@@ -22,9 +22,6 @@ use super::verdict::Verdict;
 /// Confidence of all intervals of a duel together, and of what is decided before its end. A duel may judge
 /// each change of a program: one false alarm in twenty would be too many.
 pub const CONFIDENCE: f64 = 0.99;
-
-/// Fewest pairs that a verdict is made of.
-pub const MIN_PAIRS: usize = 8;
 
 /// Share of the error that the looks before the end have together; the end has the rest.
 const EARLY: f64 = 0.4;
@@ -74,12 +71,12 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
     let pairs = |kind, other: Option<&Runs<'_>>| {
         other.map_or(Vec::new(), |other| pairs(kind, [a, other], divisor))
     };
-    // Rounds that both sides have, whether their slices count or not.
-    let rounds = |other: Option<&Runs<'_>>| match kind {
+    // Whether their slices count or not.
+    let in_common = |other: Option<&Runs<'_>>| match kind {
         Kind::Memory => pairs(kind, other).len(),
-        _ => other.map_or(0, |other| joined(&rounds(a), &rounds(other), |own, _| own).len()),
+        _ => other.map_or(0, |other| rounds(a).intersection(&rounds(other)).count()),
     };
-    let [count, twin_count] = [b, twin].map(rounds);
+    let [count, twin_count] = [b, twin].map(in_common);
     row.pairs = count;
     row.quotients = KINDS
         .into_iter()
@@ -89,8 +86,7 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
             // Counts are in all pairs or in none; a time is missing from a round without a slice that counts.
             let is_whole = own.len() == count && twins.len() == twin_count;
             let grade = if of == Kind::Time { Grade::of(&row.doubts) } else { Grade::Sure };
-            (is_whole || of == Kind::Time)
-                .then(|| Quotient::of_pairs(of, own, twins, grade, MIN_PAIRS))
+            (is_whole || of == Kind::Time).then(|| Quotient::of_pairs(of, own, twins, grade))
         })
         .collect();
     Some(row)
@@ -119,8 +115,8 @@ fn pairs(kind: Kind, [first, second]: [&Runs<'_>; 2], divisor: f64) -> Vec<Pair>
     pairs.collect()
 }
 
-fn rounds(side: &Runs<'_>) -> BTreeMap<Round, f64> {
-    side.processes().map(|(round, _)| (round, 0.0)).collect()
+fn rounds(side: &Runs<'_>) -> BTreeSet<Round> {
+    side.processes().map(|(round, _)| round).collect()
 }
 
 /// A figure of a side in each round: of an iteration, or bytes per task.

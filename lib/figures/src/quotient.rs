@@ -20,6 +20,9 @@ const NOTHING: f64 = 0.0005;
 /// Count per hop or task below which there is next to none.
 const SCARCE: f64 = 0.001;
 
+/// Fewest pairs that a verdict is made of.
+pub const MIN_PAIRS: usize = 8;
+
 /// A row on both sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
@@ -208,14 +211,8 @@ impl Quotient {
         }
     }
 
-    /// Pairs that took turns, and pairs of twins. It has a change if there are `enough` pairs.
-    pub(crate) fn of_pairs(
-        kind: Kind,
-        pairs: Vec<Pair>,
-        twins: Vec<Pair>,
-        grade: Grade,
-        enough: usize,
-    ) -> Self {
+    /// Pairs that took turns, and pairs of twins. It has a change from [`MIN_PAIRS`] on.
+    pub(crate) fn of_pairs(kind: Kind, pairs: Vec<Pair>, twins: Vec<Pair>, grade: Grade) -> Self {
         let all = pairs.iter().chain(&twins);
         let is_share = all.flat_map(|pair| pair.figures).all(|figure| figure > 0.0);
         // Logarithms of ratios, or differences.
@@ -241,7 +238,7 @@ impl Quotient {
             _ => Quantity::Count,
         };
         let twin: Vec<f64> = twins.iter().map(change).collect();
-        let contrast = |values: &[f64]| Contrast::mean(values).filter(|_| pairs.len() >= enough);
+        let contrast = |values: &[f64]| Contrast::mean(values).filter(|_| pairs.len() >= MIN_PAIRS);
         Quotient {
             is_share,
             is_exact,

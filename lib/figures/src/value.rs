@@ -4,23 +4,23 @@
 //! Two values are put together in each session that has both: round by round, or, for sizes, slope by slope. If there
 //! are several sessions, each is a sample.
 
-use std::collections::BTreeMap;
-
 use record::Quantity;
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use stats::{Contrast, Estimate, Interval, Line, MIN_ROUNDS};
+use stats::{Contrast, Estimate, Interval};
 
-use super::basis::{CONFIDENCE, joined};
-use super::between::{Between, SPREAD};
+use super::between::Between;
 use super::grade::{Grade, Range};
 use super::number::{number, percent, short, shown_like, thousands};
 use super::sessions;
-use super::speed::Round;
 use super::verdict::{Reason, Verdict};
 
+mod session;
 #[cfg(test)]
 mod tests;
+
+use session::{NO_DIFFERENCE, NOTHING_IN_COMMON, log, paired};
+pub(crate) use session::{Samples, Session};
 
 /// A figure, a difference or a quotient, with the samples from which further ones are formed.
 #[derive(Clone, Debug)]
@@ -36,33 +36,6 @@ pub struct Value {
     /// Its sessions; empty if nothing can be paired with it. `None` for a number whose error is not known: a count, or one
     /// that somebody wrote.
     pub(crate) sessions: Option<Vec<Session>>,
-}
-
-/// What one session says of a value.
-#[derive(Clone, Debug)]
-pub(crate) struct Session {
-    /// Start and seed of its run.
-    pub(crate) run: (u64, u64),
-    pub(crate) estimate: Estimate,
-    /// How far it differs from other sessions; the interval contains it.
-    pub(crate) between: Between,
-    pub(crate) grade: Grade,
-    pub(crate) samples: Samples,
-}
-
-/// What the estimate of a session is made of.
-#[derive(Clone, Debug)]
-pub(crate) enum Samples {
-    /// A figure of each round.
-    Rounds(BTreeMap<Round, f64>),
-    /// A size, and the same without the kernel's share.
-    Size {
-        lines: Box<[Line; 2]>,
-        /// True if the kernel's share cannot be told.
-        lacks_kernel: bool,
-    },
-    /// Nothing can be paired with it.
-    Gone,
 }
 
 /// What is shown of a value, with two significant digits.
@@ -82,9 +55,6 @@ pub enum Form {
 
 /// Two values put together.
 type Both = Result<Value, String>;
-
-const NOTHING_IN_COMMON: &str = "these two have no rounds in common";
-const NO_DIFFERENCE: &str = "only figures of rounds have a difference";
 
 impl Value {
     /// A number without an error.
@@ -173,11 +143,10 @@ impl Value {
     /// # Errors
     /// They have no rounds in common.
     pub fn beside(&self, machine: &Value) -> Both {
-        let is_rate = matches!(self.quantity, Some(Quantity::Rate | Quantity::Throughput));
-        let inverse =
-            is_rate.then(|| machine.mapped(|time| 1.0 / time, |time| -1.0 / (time * time)));
-        let machine = inverse.unwrap_or_else(|| machine.clone());
-        self.over(&Value { quantity: self.quantity, ..machine })
+        match self.quantity {
+            Some(Quantity::Rate | Quantity::Throughput) => self.product(machine),
+            quantity => self.over(&Value { quantity, ..machine.clone() }),
+        }
     }
 
     /// The geometric mean of times, in each round that all of them have.
@@ -186,14 +155,16 @@ impl Value {
     /// They have no rounds in common.
     pub fn mean_of(times: &[Value]) -> Both {
         let (first, others) = times.split_first().ok_or(NOTHING_IN_COMMON)?;
+        let product = others.iter().try_fold(first.clone(), |all, time| all.product(time))?;
         let share = 1.0 / times.len() as f64;
-        let product = |own: Result<Vec<Session>, &'static str>, other: &Value| {
-            paired(&own?, other.sessions.as_deref().unwrap_or_default(), Session::times)
-        };
-        let first = Ok(first.sessions.clone().unwrap_or_default());
-        let product = Value::of_sessions(others.iter().fold(first, product)?, sessions::over)?;
         let root = |value: f64| value.powf(share);
         Ok(product.mapped(root, |value| share * root(value) / value))
+    }
+
+    /// This multiplied by another one, whatever their units are: divided by its inverse.
+    fn product(&self, factor: &Value) -> Both {
+        let inverse = factor.mapped(|value| 1.0 / value, |value| -1.0 / (value * value));
+        self.over(&Value { quantity: self.quantity, ..inverse })
     }
 
     /// The change to another value that shares no round with this one, of another file: a logarithm. Its error contains
@@ -323,7 +294,7 @@ impl Value {
 
     /// The mean of rounds, without regard to the sessions that they are of.
     pub(crate) fn of_rounds(samples: Samples, grade: Grade) -> Both {
-        let estimate = samples.estimate().ok_or(NOTHING_IN_COMMON)?;
+        let estimate = samples.mean().ok_or(NOTHING_IN_COMMON)?;
         let session =
             Session { run: (0, 0), estimate, between: Between::default(), grade, samples };
         Ok(Value { sessions: Some(vec![session]), ..Value::estimated(estimate, None, grade) })
@@ -354,161 +325,6 @@ impl Serialize for Value {
         }
         value.serialize(serializer)
     }
-}
-
-impl Session {
-    /// Rounds of several runs, a session for each.
-    fn split(self) -> Vec<Session> {
-        let Samples::Rounds(rounds) = &self.samples else { return vec![self] };
-        let mut runs: BTreeMap<(u64, u64), BTreeMap<Round, f64>> = BTreeMap::new();
-        for (round, value) in rounds {
-            runs.entry((round.0, round.1)).or_default().insert(*round, *value);
-        }
-        if runs.len() < 2 {
-            return vec![Session { run: runs.into_keys().next().unwrap_or(self.run), ..self }];
-        }
-        let session = |(run, rounds)| {
-            let samples = Samples::Rounds(rounds);
-            let estimate = samples.estimate()?;
-            let between = self.between.times(estimate.value / self.estimate.value);
-            let estimate = between.widen(estimate);
-            Some(Session { run, estimate, between, grade: self.grade, samples })
-        };
-        runs.into_iter().filter_map(session).collect()
-    }
-
-    fn over(&self, divisor: &Session) -> Result<Self, &'static str> {
-        let between =
-            self.between.over(self.estimate.value, divisor.between, divisor.estimate.value);
-        let (samples, estimate) = match (&self.samples, &divisor.samples) {
-            (Samples::Rounds(own), Samples::Rounds(others)) => {
-                if !divisor.samples.are_positive() {
-                    return Err("the divisor is not above zero in every round");
-                }
-                let both = Samples::Rounds(joined(own, others, |own, other| own / other));
-                let estimate = both.estimate().ok_or(NOTHING_IN_COMMON)?;
-                let widen = if both.are_positive() { Between::widen_share } else { Between::widen };
-                (both, widen(between, estimate))
-            }
-            (
-                Samples::Size { lines: own, lacks_kernel },
-                Samples::Size { lines: others, lacks_kernel: other_lacks },
-            ) => {
-                let which = usize::from(*lacks_kernel || *other_lacks);
-                let ratio = stats::log_slope_ratio(&own[which], &others[which]);
-                let ratio = ratio.and_then(|change| change.ratio(CONFIDENCE));
-                (Samples::Gone, ratio.ok_or("one of the two sizes may be zero")?.into())
-            }
-            _ => return Err(NOTHING_IN_COMMON),
-        };
-        Ok(Session {
-            run: self.run,
-            estimate,
-            between,
-            grade: self.grade.max(divisor.grade),
-            samples,
-        })
-    }
-
-    fn times(&self, other: &Session) -> Result<Self, &'static str> {
-        let (Samples::Rounds(own), Samples::Rounds(others)) = (&self.samples, &other.samples)
-        else {
-            return Err(NOTHING_IN_COMMON);
-        };
-        let samples = Samples::Rounds(joined(own, others, |own, other| own * other));
-        let estimate = samples.estimate().ok_or(NOTHING_IN_COMMON)?;
-        let between = self.between.by(self.estimate.value, other.between, other.estimate.value);
-        Ok(Session {
-            run: self.run,
-            estimate,
-            between,
-            grade: self.grade.max(other.grade),
-            samples,
-        })
-    }
-
-    fn less(&self, other: &Session) -> Result<Self, &'static str> {
-        let (Samples::Rounds(own), Samples::Rounds(others)) = (&self.samples, &other.samples)
-        else {
-            return Err(NO_DIFFERENCE);
-        };
-        let samples = Samples::Rounds(joined(own, others, |own, other| own - other));
-        let less = samples.rounds().collect::<Vec<f64>>();
-        let between = self.between.less(other.between);
-        let estimate = Estimate::mean(&less, CONFIDENCE).ok_or(NOTHING_IN_COMMON)?;
-        let (estimate, grade) = (between.widen(estimate), self.grade.max(other.grade));
-        Ok(Session { run: self.run, estimate, between, grade, samples })
-    }
-}
-
-impl Samples {
-    pub(crate) fn rounds(&self) -> impl Iterator<Item = f64> + '_ {
-        let rounds = if let Samples::Rounds(rounds) = self { Some(rounds) } else { None };
-        rounds.into_iter().flat_map(|rounds| rounds.values().copied())
-    }
-
-    /// Mean of rounds: geometric if they are positive.
-    fn estimate(&self) -> Option<Estimate> {
-        let values: Vec<f64> = self.rounds().collect();
-        let mean = if self.are_positive() { Estimate::geometric_mean } else { Estimate::mean };
-        mean(&values, CONFIDENCE)
-    }
-
-    fn are_positive(&self) -> bool {
-        self.rounds().all(|value| value > 0.0)
-    }
-
-    fn mapped(&self, f: impl Fn(f64) -> f64) -> Self {
-        match self {
-            Samples::Rounds(rounds) => {
-                Samples::Rounds(rounds.iter().map(|(round, value)| (*round, f(*value))).collect())
-            }
-            Samples::Size { .. } | Samples::Gone => Samples::Gone,
-        }
-    }
-}
-
-/// Two values put together in each session that has both, if that works in more than half of these.
-fn paired(
-    own: &[Session],
-    others: &[Session],
-    together: fn(&Session, &Session) -> Result<Session, &'static str>,
-) -> Result<Vec<Session>, &'static str> {
-    let tried = own
-        .iter()
-        .filter_map(|own| Some(together(own, others.iter().find(|other| other.run == own.run)?)));
-    let (both, failed): (Vec<_>, Vec<_>) = tried.partition(Result::is_ok);
-    if both.len() <= failed.len() {
-        let why = failed.into_iter().find_map(Result::err);
-        return Err(why.unwrap_or(NOTHING_IN_COMMON));
-    }
-    both.into_iter().collect()
-}
-
-/// Logarithm of what sessions say together. From [`MIN_ROUNDS`] on, each is a sample; of fewer, each has the error of its
-/// rounds or of its slope, and how far it differs from other sessions.
-fn log(sessions: &[Session]) -> Result<Contrast, Reason> {
-    if sessions.len() >= MIN_ROUNDS {
-        let logs = sessions.iter().map(|session| session.estimate.value.ln());
-        return Contrast::mean(&logs.collect::<Vec<f64>>()).ok_or(Reason::NoSize);
-    }
-    let log = |session: &Session| {
-        let within = match &session.samples {
-            Samples::Size { lines, .. } => Contrast::log_slope(&lines[0]),
-            samples => {
-                let logs: Vec<f64> = samples.rounds().map(f64::ln).collect();
-                if logs.len() < MIN_ROUNDS {
-                    return Err(Reason::FewRounds);
-                }
-                Contrast::mean(&logs)
-            }
-        };
-        let between = session.between.deviation() / session.estimate.value;
-        let all = within.and_then(|within| within.with_error(between, SPREAD.freedom));
-        all.ok_or(Reason::NoSize)
-    };
-    let logs: Vec<Contrast> = sessions.iter().map(log).collect::<Result<_, _>>()?;
-    Contrast::average(&logs, logs.len() as f64).ok_or(Reason::FewRounds)
 }
 
 fn plain(quantity: Option<Quantity>, value: f64) -> String {

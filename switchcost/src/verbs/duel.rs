@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::slice;
 use std::time::Duration;
 
-use figures::pairs::{self, Decider, MIN_PAIRS};
-use figures::quotient::Compared;
+use figures::pairs::{self, Decider};
+use figures::quotient::{Compared, MIN_PAIRS};
 use figures::verdict::MARGIN;
 use record::{Command, Place, Row};
 

@@ -33,7 +33,7 @@ impl Machine {
 }
 
 fn of(kind: Kind, pairs: Vec<Pair>, twins: Vec<Pair>) -> Quotient {
-    Quotient::of_pairs(kind, pairs, twins, Grade::Sure, MIN_PAIRS)
+    Quotient::of_pairs(kind, pairs, twins, Grade::Sure)
 }
 
 fn pair(figures: [f64; 2]) -> Pair {

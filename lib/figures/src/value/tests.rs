@@ -3,7 +3,9 @@
 use stats::Interval;
 
 use super::*;
+use crate::basis::CONFIDENCE;
 use crate::between::SPREAD;
+use crate::sessions;
 
 /// A session of a run with rounds of these values.
 fn session(run: u64, values: &[f64], grade: Grade) -> Session {
@@ -60,7 +62,7 @@ fn quotients_and_differences_are_formed_round_by_round() {
 fn rounds_of_several_runs_are_several_sessions() {
     let rounds = |run: u64| (0..5).map(move |k| ((run, 1, k), 10.0 * run as f64));
     let samples = Samples::Rounds(rounds(2).chain(rounds(3)).collect());
-    let estimate = samples.estimate().unwrap();
+    let estimate = samples.mean().unwrap();
     let between = Between::of(Quantity::Time, false, estimate.value);
     let pooled = Session { run: (1, 1), estimate, between, grade: Grade::Sure, samples };
     let own = Value::made_of(vec![pooled], estimate, Quantity::Time, Grade::Sure);
