@@ -11,7 +11,7 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
-use crate::measure::process_group;
+use crate::measure::child;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::verbs::gate::End;
@@ -160,7 +160,7 @@ fn parse_and_run() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return explain(&brief_error(e)),
     };
-    process_group::end_what_is_left();
+    child::end_what_is_left();
     let outcome = signals_set.and_then(|()| run_verb(cli));
     let status = outcome.map_or_else(|e| complain(&e), |()| ExitCode::SUCCESS);
     signals::received().map_or(status, |signal| ExitCode::from(128 + signal as u8))

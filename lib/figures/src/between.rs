@@ -1,6 +1,6 @@
 //! How far sessions of one machine differ beyond what the intervals within each of them tell: by where the host puts
 //! virtual CPUs, what its neighbours do, and the clock speed. One session cannot see it, so it comes from the committed
-//! machines with several sessions (`cargo run -p xtask -- sessions`), and widens each interval of one session.
+//! machines with several sessions (docs/METHODOLOGY.md has the command), and widens each interval of one session.
 //!
 //! Two times of a session share a part of it, their common speed, which cancels out of their ratio; the rest is each
 //! one's own.

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use contract::message::Distribution;
+use contract::message::{Distribution, Extra};
 use serde::{Deserialize, Serialize};
 
 /// Fewest samples that have a 99.9th percentile.
@@ -122,6 +122,33 @@ fn summary(sorted: &[u64]) -> Option<Distribution> {
     })
 }
 
+/// Adds distributions of a further slice. Count, mean, deviation and extremes are exact; a percentile
+/// is the mean of the slices', weighted by their counts.
+pub fn merge(all: &mut Extra, more: Extra) {
+    for (name, b) in more {
+        let Some(a) = all.get_mut(&name) else {
+            all.insert(name, b);
+            continue;
+        };
+        let (n, m) = (a.count as f64, b.count as f64);
+        let weighted = |x: f64, y: f64| (x * n + y * m) / (n + m).max(1.0);
+        let percentile = |x: u64, y: u64| weighted(x as f64, y as f64).round() as u64;
+        let mean = weighted(a.mean, b.mean);
+        let spread = |d: f64, own: f64| d.powi(2) + (own - mean).powi(2);
+        let variance = weighted(spread(a.stddev, a.mean), spread(b.stddev, b.mean));
+        *a = Distribution {
+            count: a.count.saturating_add(b.count),
+            mean,
+            stddev: variance.sqrt(),
+            min: a.min.min(b.min),
+            p50: percentile(a.p50, b.p50),
+            p90: percentile(a.p90, b.p90),
+            p99: percentile(a.p99, b.p99),
+            max: a.max.max(b.max),
+        };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,5 +184,20 @@ mod tests {
         let rising = thirds((0..300).map(|i| noise(i) + i).collect()).unwrap();
         assert!(!rising.is_steady() && rising.change() > 0.15);
         assert_eq!(thirds((1..9).collect()), None);
+    }
+
+    #[test]
+    fn slices_of_a_distribution_add_up() {
+        let samples = [[1_u64, 2, 3, 4], [5, 6, 7, 100]];
+        let mut all = Extra::new();
+        for slice in samples {
+            merge(&mut all, [("a".to_owned(), distribution(&slice).unwrap())].into());
+        }
+        let whole = distribution(&samples.concat()).unwrap();
+        let found = all["a"];
+        assert_eq!((found.count, found.min, found.max), (8, 1, 100));
+        assert!((found.mean - whole.mean).abs() < 1e-9);
+        assert!((found.stddev - whole.stddev).abs() < 1e-9);
+        assert_eq!(found.p50, 4);
     }
 }

@@ -16,9 +16,9 @@ const RUNNING: u64 = 60_000_000;
 
 /// Stages of a session, each with the requests that lead to it.
 fn stages(candidate: &Candidate) -> anyhow::Result<[(&'static str, String); 3]> {
-    let mut live = candidate.ready()?;
-    let n = (RUNNING / mean(&mut live)?).clamp(1, MOST_SAMPLES);
-    live.finish()?.expect(0)?;
+    let mut session = candidate.ready()?;
+    let n = (RUNNING / mean(&mut session)?).clamp(1, MOST_SAMPLES);
+    session.finish()?.expect(0)?;
     let runs = format!("run {n}\n").repeat(3);
     Ok([("ready", String::new()), ("running", runs), ("held", "hold\n".to_owned())])
 }
@@ -27,12 +27,12 @@ fn stages(candidate: &Candidate) -> anyhow::Result<[(&'static str, String); 3]> 
 pub(super) fn by_end_of_file(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let cut_off = ("in a request", "run 3".to_owned());
     for (stage, requests) in stages(candidate)?.into_iter().chain([cut_off]) {
-        let mut live = candidate.start_small()?;
-        live.send(&requests)?;
-        let exit = live.finish()?.expect(0)?;
-        let last = exit.lines.last().map(|line| serde_json::from_str(line));
+        let mut session = candidate.start_small()?;
+        session.send(&requests)?;
+        let ended = session.finish()?.expect(0)?;
+        let last = ended.lines.last().map(|line| serde_json::from_str(line));
         let has_ended = matches!(last, Some(Ok(Answer::Ended { .. })));
-        ensure!(has_ended, "{stage}: its last line must be 'ended': {exit}");
+        ensure!(has_ended, "{stage}: its last line must be 'ended': {ended}");
     }
     Ok(None)
 }
@@ -42,12 +42,12 @@ pub(super) fn by_signal(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let stages = stages(candidate)?;
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         for (stage, requests) in &stages {
-            let mut live = candidate.ready()?;
-            live.send(requests)?;
+            let mut session = candidate.ready()?;
+            session.send(requests)?;
             thread::sleep(Duration::from_millis(20));
-            live.signal(signal)?;
-            let exit = live.wait().and_then(|exit| exit.expect(128 + signal as i32));
-            exit.with_context(|| format!("{signal}, {stage}"))?;
+            session.signal(signal)?;
+            let ended = session.wait().and_then(|ended| ended.expect(128 + signal as i32));
+            ended.with_context(|| format!("{signal}, {stage}"))?;
         }
     }
     Ok(None)
@@ -56,18 +56,18 @@ pub(super) fn by_signal(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
 /// A runner that is killed closes both pipes at once; one that stops reading closes one.
 pub(super) fn without_runner(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     for (stage, requests) in stages(candidate)? {
-        let mut live = candidate.start_small()?;
-        live.send(&requests)?;
-        live.session.group.drop_stdout();
-        live.finish().with_context(|| format!("its runner is gone, {stage}"))?;
+        let mut session = candidate.start_small()?;
+        session.send(&requests)?;
+        session.child.drop_stdout();
+        session.finish().with_context(|| format!("its runner is gone, {stage}"))?;
 
-        let mut live = candidate.ready()?;
-        live.send(&requests)?;
-        live.session.group.drop_stdout();
+        let mut session = candidate.ready()?;
+        session.send(&requests)?;
+        session.child.drop_stdout();
         // So many, as a child that another thread starts has the reading end too until it becomes its program.
-        live.send("run 1\n".repeat(20_000))?;
-        let exit = live.wait().with_context(|| format!("nobody reads its answers, {stage}"))?;
-        ensure!(exit.code() != Some(0), "an answer is lost, {stage}: {exit}");
+        session.send("run 1\n".repeat(20_000))?;
+        let ended = session.wait().with_context(|| format!("nobody reads its answers, {stage}"))?;
+        ensure!(!ended.status.success(), "an answer is lost, {stage}: {ended}");
     }
     Ok(None)
 }

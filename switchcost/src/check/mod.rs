@@ -2,8 +2,10 @@
 
 use record::Why;
 
-pub use self::candidate::{Candidate, Exit, Live};
-use self::candidate::{Late, TASKS};
+use crate::measure::child::Ended;
+
+pub use self::candidate::Candidate;
+use self::candidate::TASKS;
 
 mod candidate;
 mod ends;
@@ -44,12 +46,14 @@ pub fn check(
         let why = match unanswered {
             Some(why) => Some(Why::LeftOut(str::to_owned(why))),
             None => check(candidate).unwrap_or_else(|e| {
-                if place < 2 && e.is::<Late>() {
+                let is_late = e.downcast_ref::<Ended>().is_some_and(|ended| ended.is_overdue);
+                if place < 2 && is_late {
                     unanswered = Some("it does not answer");
                 } else if candidate.description(TASKS).is_err() {
                     unanswered = Some("the program does not describe itself");
                 }
-                Some(Why::Failed(format!("{e:#}").trim_end().to_owned()))
+                let hint = if is_late { " (is each line flushed?)" } else { "" };
+                Some(Why::Failed(format!("{}{hint}", format!("{e:#}").trim_end())))
             }),
         };
         (name, why)

@@ -14,13 +14,13 @@ pub(super) fn requests(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let bad = bad.into_iter().chain(["stop", "", "hold 1", "RUN 1", &long]);
     for request in bad.map(str::as_bytes).chain([&b"run \xff"[..]]) {
         let name = String::from_utf8_lossy(&request[..request.len().min(20)]);
-        let mut live = candidate.ready()?;
-        live.send([request, b"\n"].concat())?;
+        let mut session = candidate.ready()?;
+        session.send([request, b"\n"].concat())?;
         let expected = || {
             format!("request '{name}': expected a single line `failed` with a reason, and status 1")
         };
         // No program is silent for what is no request: only the text is kept.
-        match live.answer().map_err(|e| anyhow!("{}: {e:#}", expected()))? {
+        match session.answer().map_err(|e| anyhow!("{}: {e:#}", expected()))? {
             Answer::Failed { error } => {
                 ensure!(
                     (10..400).contains(&error.len()),
@@ -30,8 +30,8 @@ pub(super) fn requests(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
             }
             other => bail!("{}: the program followed the request: {}", expected(), shown(&other)),
         }
-        let exit = live.wait()?.expect(1).with_context(expected)?;
-        ensure!(exit.lines.is_empty(), "{}, and no further line: {exit}", expected());
+        let ended = session.wait()?.expect(1).with_context(expected)?;
+        ensure!(ended.lines.is_empty(), "{}, and no further line: {ended}", expected());
     }
     Ok(None)
 }
@@ -54,15 +54,15 @@ pub(super) fn flags(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let modes: [&[&str]; 3] = [&[], &["--controlled"], &["--describe"]];
     for (flags, mode) in bad.into_iter().zip(modes.into_iter().cycle()) {
         let flags: Vec<String> = [mode, flags].concat().into_iter().map(str::to_owned).collect();
-        let exit = candidate.start(&flags)?.finish()?;
+        let ended = candidate.start(&flags)?.finish()?;
         let sent = shortened(&flags.join(" ").escape_debug().to_string());
-        let exit = exit.expect(2).with_context(|| format!("flags '{sent}'"))?;
-        let words = &exit.ended.words;
-        let (said, lines) = (words.lines().count(), exit.lines.len());
+        let ended = ended.expect(2).with_context(|| format!("flags '{sent}'"))?;
+        let words = &ended.words;
+        let (said, lines) = (words.lines().count(), ended.lines.len());
         ensure!(
             lines == 0 && said == 1 && words.len() < 1000,
             "flags '{sent}': expected one line of less than 1,000 bytes on standard error and none on standard \
-             output; there were {said} and {lines}: {exit}"
+             output; there were {said} and {lines}: {ended}"
         );
     }
     Ok(None)

@@ -8,7 +8,7 @@ use anyhow::{Context, bail, ensure};
 use contract::message::{Answer, Claim, MOST_SAMPLES, VERSION};
 use record::Why;
 
-use super::candidate::{Candidate, Live, TASKS, shown};
+use super::candidate::{Candidate, TASKS, shown};
 use crate::measure::session::{Ready, Session, difference};
 
 /// `--describe`: the same description each time, of any size, and nothing is built.
@@ -44,11 +44,10 @@ pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
 pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let described = candidate.description(TASKS)?;
     let begun = Instant::now();
-    let mut live = candidate.start_small()?;
-    let Ready { pids, setup_ns, first_ns, description } =
-        live.attempt(|session| session.ready(Some(&described)))?;
+    let mut session = candidate.start_small()?;
+    let Ready { pids, setup_ns, first_ns, description } = session.ready(Some(&described))?;
     let elapsed = begun.elapsed().as_nanos() as u64;
-    let pid = live.pid().as_raw();
+    let pid = session.pid().as_raw();
     let is_measured = pids.first() == Some(&pid) || !pids.contains(&pid);
     ensure!(
         is_measured,
@@ -63,52 +62,60 @@ pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     );
 
     for n in [1, 2, 7] {
-        live.run(n, None)?;
+        run(&mut session, n, None)?;
     }
     for pass in &description.passes {
-        live.run(3, Some(&pass.name))?;
+        run(&mut session, 3, Some(&pass.name))?;
     }
     for _ in 0..2 {
-        let held = live.hold()?;
+        let held = session.hold()?;
         ensure!(held == pids, "{held:?} held, not {pids:?}");
     }
-    live.run(5, None)?;
-    live.attempt(Session::take_down)?;
+    run(&mut session, 5, None)?;
+    session.take_down()?;
     // It ends by the request, not by the end of file.
-    let exit = live.wait()?.expect(0)?;
-    ensure!(exit.lines.is_empty(), "a line after the last answer: {exit}");
+    let ended = session.wait()?.expect(0)?;
+    ensure!(ended.lines.is_empty(), "a line after the last answer: {ended}");
     Ok(None)
 }
 
+/// Asks for iterations of a pass, and makes sure that their times are possible; returns them in ns.
+fn run(session: &mut Session, n: u64, pass: Option<&String>) -> anyhow::Result<Vec<u64>> {
+    let ran = session.run(n, pass)?;
+    ensure!(!ran.samples.contains(&0), "run {n}: a sample of 0 ns");
+    ran.ensure_possible(Duration::ZERO)?;
+    Ok(ran.samples)
+}
+
 /// Mean time of an iteration in ns, as far as ten can tell.
-pub(super) fn mean(live: &mut Live) -> anyhow::Result<u64> {
-    let samples = live.run(10, None)?;
+pub(super) fn mean(session: &mut Session) -> anyhow::Result<u64> {
+    let samples = run(session, 10, None)?;
     Ok(samples.into_iter().fold(0, u64::saturating_add) / 10)
 }
 
 /// `--warmup 0` leaves no `first_ns`; one `run` may have up to 10,000 samples.
 pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
-    let mut live = candidate.start_tasks(1, "--warmup 0 --controlled")?;
-    let ready = live.attempt(|session| session.ready(None))?;
+    let mut session = candidate.start_tasks(1, "--warmup 0 --controlled")?;
+    let ready = session.ready(None)?;
     ensure!(ready.first_ns.is_none(), "first_ns without an iteration: {:?}", ready.first_ns);
-    let time = Duration::from_nanos(mean(&mut live)?.saturating_mul(MOST_SAMPLES));
+    let time = Duration::from_nanos(mean(&mut session)?.saturating_mul(MOST_SAMPLES));
     if time > candidate.timeout / 20 {
         let why = format!("{MOST_SAMPLES} iterations would take {time:.0?}");
         return Ok(Some(Why::LeftOut(why)));
     }
-    live.run(MOST_SAMPLES, None)?;
-    live.run(1, None)?;
-    live.finish()?.expect(0)?;
+    run(&mut session, MOST_SAMPLES, None)?;
+    run(&mut session, 1, None)?;
+    session.finish()?.expect(0)?;
     Ok(None)
 }
 
 /// Requests as a pipe delivers them: in pieces, and several at once.
 pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
-    let mut live = candidate.ready()?;
-    live.send("ru")?;
+    let mut session = candidate.ready()?;
+    session.send("ru")?;
     thread::sleep(Duration::from_millis(20));
-    live.send("n 2\nhold\nrun 3\nen")?;
-    let answers = [live.answer()?, live.answer()?, live.answer()?];
+    session.send("n 2\nhold\nrun 3\nen")?;
+    let answers = [session.answer()?, session.answer()?, session.answer()?];
     let [
         Answer::Ran { samples_ns: first, .. },
         Answer::Held { .. },
@@ -118,9 +125,9 @@ pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Option<Why>>
         bail!("expected two runs with a hold between them: {}", shown(&answers));
     };
     ensure!((first.len(), second.len()) == (2, 3), "expected 2 and 3 samples: {}", shown(&answers));
-    live.send("d\n")?;
-    ensure!(matches!(live.answer()?, Answer::Ended { .. }), "no end");
-    live.wait()?.expect(0)?;
+    session.send("d\n")?;
+    ensure!(matches!(session.answer()?, Answer::Ended { .. }), "no end");
+    session.wait()?.expect(0)?;
     Ok(None)
 }
 
@@ -130,8 +137,8 @@ pub(super) fn keeps_its_claim(candidate: &Candidate) -> anyhow::Result<Option<Wh
     let Some(hops) = description.hops else {
         return Ok(Some(Why::LeftOut("it has no hops".to_owned())));
     };
-    let mut live = candidate.ready()?;
-    let Some(usage) = live.attempt(|session| session.run(100, None))?.usage else {
+    let mut session = candidate.ready()?;
+    let Some(usage) = session.run(100, None)?.usage else {
         return Ok(Some(Why::LeftOut("it reports no usage".to_owned())));
     };
     let waits = usage.voluntary_switches;
@@ -151,6 +158,6 @@ pub(super) fn keeps_its_claim(candidate: &Candidate) -> anyhow::Result<Option<Wh
         }
         Claim::UserSwitch => {}
     }
-    live.finish()?.expect(0)?;
+    session.finish()?.expect(0)?;
     Ok(None)
 }

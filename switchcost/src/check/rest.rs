@@ -18,9 +18,9 @@ const WATCHED: Duration = Duration::from_millis(300);
 
 /// While it is held nothing runs; afterwards it goes on.
 pub(super) fn rests(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
-    let mut live = candidate.ready()?;
-    live.run(3, None)?;
-    let pids = live.hold()?;
+    let mut session = candidate.ready()?;
+    session.run(3, None)?;
+    let pids = session.hold()?;
     let used = || pids.iter().map(|&pid| cpu_time(pid)).sum::<Option<u64>>();
     used().with_context(|| format!("a process of {pids:?} is gone"))?;
     // A runtime compiles and collects for a while after it has worked, and takes a little for its housekeeping.
@@ -30,19 +30,19 @@ pub(super) fn rests(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
         let tenth = begun.elapsed().as_nanos() as u64 / 10;
         used().zip(before).is_some_and(|(after, before)| after - before < tenth)
     })?;
-    live.run(3, None)?;
-    live.finish()?.expect(0)?;
+    session.run(3, None)?;
+    session.finish()?.expect(0)?;
     Ok(None)
 }
 
 /// What it says that it needs is enough for what it has, and not much more.
 pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     let needs = candidate.description(MANY)?.needs;
-    let mut live = candidate.start_tasks(MANY, "--warmup 2 --controlled")?;
-    live.attempt(|session| session.ready(None))?;
-    live.run(3, None)?;
+    let mut session = candidate.start_tasks(MANY, "--warmup 2 --controlled")?;
+    session.ready(None)?;
+    session.run(3, None)?;
     let (mut descriptors, mut threads) = (0, 0);
-    for pid in live.hold()? {
+    for pid in session.hold()? {
         descriptors = descriptors.max(count(pid, "fd")?);
         threads += count(pid, "task")?;
     }
@@ -55,7 +55,7 @@ pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
         ensure!(has <= need + start, "it has {has} {name}, but its needs are {need}");
         ensure!(need <= 2 * has + 64, "it has only {has} {name}, but its needs are {need}");
     }
-    live.finish()?.expect(0)?;
+    session.finish()?.expect(0)?;
     Ok(None)
 }
 

@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use observe::affinity;
 use record::{Cpus, Policy, Setting};
 
-use super::process_group::ProcessGroup;
+use super::child::Child;
 use crate::system::program::Program;
 
 /// Starts a program. It is ended if it takes longer than `limit` to answer.
@@ -24,14 +24,14 @@ pub(super) fn start(
     args: &[String],
     setting: &Setting,
     limit: Duration,
-) -> anyhow::Result<ProcessGroup> {
+) -> anyhow::Result<Child> {
     let mut command = command(program, setting);
     command.args(args);
     let applied = setting.clone();
     let name = command.get_program().to_string_lossy().into_owned();
     // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
     unsafe { command.pre_exec(move || apply(&applied)) };
-    ProcessGroup::spawn(command, limit)
+    Child::spawn(command, limit)
         .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| refused(setting, io)) {
             Some(what) => e.context(what),
             None => e,

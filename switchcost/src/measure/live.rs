@@ -1,21 +1,29 @@
 //! A program among others that take turns: it waits for its start, is alive, and its end is its record.
 
-use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use contract::message::Usage;
+use contract::message::{MOST_SAMPLES, Usage};
 use contract::units::counted;
-use nix::sys::signal::Signal;
-use observe::memory;
-use record::{MemoryChange, Metric, Samples, Side, Slice, Trial};
+use observe::{counters, memory, usage};
+use record::{
+    Counters, Memory, MemoryChange, Metric, Samples, Side, Slice, Trial, distribution, merge,
+};
 
-use super::alive::{Alive, merge};
-use super::process_group::Ended;
-use super::seat::{Measured, Options, Seat};
-use super::session::{HasEnded, Session, explain};
+use super::child::Ended;
+use super::seat::{Measured, Options, SLICE, Seat};
+use super::session::{Ready, Session};
 use super::watch::{Look, Watch};
 use crate::system::signals;
+
+/// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.
+const MOST_THREADS: u64 = 10_000;
+
+/// Threads whose moves between CPUs are summed up, at most: the kernel writes a page for each.
+const MOST_MOVED: u64 = 100;
+
+/// Most turns whose order is drawn at once.
+const MOST_TURNS: u64 = 1 << 17;
 
 /// A program until its record is taken.
 pub(super) struct Live<'a> {
@@ -25,7 +33,17 @@ pub(super) struct Live<'a> {
     trial: Trial,
     has_begun: bool,
     /// `None` before its start and after its end.
-    alive: Option<Alive>,
+    session: Option<Session>,
+    pids: Vec<i32>,
+    /// Its further processes, such as a server of its own: their CPU time is not that of others.
+    helpers: Vec<i32>,
+    /// True if its answers tell what it used.
+    counts_usage: bool,
+    /// Iterations of a slice.
+    size: u64,
+    slices: u32,
+    /// Usage and moves of all threads before the first slice, as far as they can be read.
+    before: (Option<usage::Totals>, Option<usage::Moves>),
     samples: Vec<u64>,
     used: Option<Usage>,
     /// Time of all its requests, settling and answers included.
@@ -43,7 +61,13 @@ impl<'a> Live<'a> {
             cpus: cpus.unwrap_or_default().to_vec(),
             trial: Trial::begin(),
             has_begun: false,
-            alive: None,
+            session: None,
+            pids: Vec::new(),
+            helpers: Vec::new(),
+            counts_usage: false,
+            size: 1,
+            slices: 0,
+            before: (None, None),
             samples: Vec::new(),
             used: None,
             asked: Duration::ZERO,
@@ -62,9 +86,8 @@ impl<'a> Live<'a> {
         let setting = &self.seat.row.command.setting;
         match Session::start(self.seat.program, &args, setting, options.limit()) {
             Ok(session) => {
-                self.alive = Some(Alive::new(session));
-                let seat = self.seat;
-                self.attempt(|alive, trial| alive.get_ready(seat, trial));
+                self.session = Some(session);
+                self.attempt(Live::get_ready);
             }
             Err(e) => self.trial.error = Some(format!("{e:#}")),
         }
@@ -88,7 +111,7 @@ impl<'a> Live<'a> {
 
     /// Slices that it is to run; none unless it is alive.
     pub(super) fn slices(&self) -> u32 {
-        self.alive.as_ref().map_or(0, |alive| alive.slices)
+        self.session.as_ref().map_or(0, |_| self.slices)
     }
 
     pub(super) fn has_failed(&self) -> bool {
@@ -103,16 +126,83 @@ impl<'a> Live<'a> {
     /// Does something with it if it is alive; a fault ends it, with the cause in the record.
     fn attempt<T>(
         &mut self,
-        work: impl FnOnce(&mut Alive, &mut Trial) -> anyhow::Result<T>,
+        part: impl FnOnce(&mut Self, &mut Session) -> anyhow::Result<T>,
     ) -> Option<T> {
-        let begun = Instant::now();
-        let alive = self.alive.as_mut()?;
-        let mut done = work(alive, &mut self.trial);
-        if done.is_ok() && alive.session.group.is_overdue() {
-            // It answered only when a signal asked it to end.
-            done = Err(HasEnded.into());
+        let (begun, mut session) = (Instant::now(), self.session.take()?);
+        match session.attempt(|session| part(self, session)) {
+            Ok(done) => {
+                self.session = Some(session);
+                Some(done)
+            }
+            Err(fault) => {
+                self.conclude(fault.downcast(), begun);
+                None
+            }
         }
-        done.map_err(|fault| self.end_session(Some(fault), begun)).ok()
+    }
+
+    /// Finds out what it is, what it holds, and how long its slices are.
+    fn get_ready(&mut self, session: &mut Session) -> anyhow::Result<()> {
+        let Seat { row, described, iterations, slices, .. } = *self.seat;
+        let Ready { pids, setup_ns, first_ns, description } = session.ready(described)?;
+        self.helpers = session.child.members().unwrap_or_default();
+        self.helpers.retain(|pid| !pids.contains(pid));
+        self.pids = pids;
+        (self.trial.setup_ns, self.trial.first_ns) = (setup_ns, first_ns);
+        let has_turns = !description.alone && description.arrivals.is_none();
+        self.trial.description = Some(description);
+        // Of a slope nothing is timed. Its tasks must have worked once, if they do not do so in a hold.
+        let is_slope = row.place.metric.is_slope();
+        if is_slope && self.has_hops() {
+            session.run(1, None)?;
+        }
+        // Before others start: the kernel's memory is that of the whole system.
+        if !row.effort.skip_hold && row.metrics().any(Metric::is_held) {
+            let held = session.hold()?;
+            if let Some(change) = &mut self.trial.memory {
+                change.held = Some(memory::of(&held));
+            }
+        }
+        if is_slope {
+            return Ok(());
+        }
+        let iters = row.effort.iters;
+        // A few that are not kept: how long one takes, and whether the program counts its own usage. An open loop has
+        // windows of a length of their own.
+        let few = if iterations.is_some() { 1 } else { 3 };
+        if iters > 1 && has_turns {
+            let ran = session.run(few.min(iters), None)?;
+            self.counts_usage = ran.usage.is_some();
+            let shortest = ran.samples.iter().min().copied().unwrap_or(1).max(1);
+            let fitting = SLICE.as_nanos() as u64 / shortest;
+            self.size = fitting.clamp(1, iters.min(MOST_SAMPLES));
+        }
+        self.size = iterations.unwrap_or(self.size);
+        let all = iters.div_ceil(self.size).min(MOST_TURNS) as u32;
+        self.slices = slices.unwrap_or(all).min(all).max(1);
+        self.before = self.totals();
+        Ok(())
+    }
+
+    fn has_hops(&self) -> bool {
+        self.trial.description.as_ref().is_some_and(|said| said.hops.is_some())
+    }
+
+    fn cpu_time(&self) -> Option<u64> {
+        let own: Option<u64> = self.pids.iter().map(|&pid| usage::cpu_time(pid)).sum();
+        Some(own? + self.helpers.iter().filter_map(|&pid| usage::cpu_time(pid)).sum::<u64>())
+    }
+
+    /// Usage and moves between CPUs of all its threads, unless they are too many.
+    fn totals(&self) -> (Option<usage::Totals>, Option<usage::Moves>) {
+        let said = self.trial.description.as_ref();
+        let threads = said.map_or(0, |said| said.needs.threads.of(said.tasks));
+        let has_usage = !self.counts_usage && threads <= MOST_THREADS;
+        let is_chain = self.has_hops() && threads <= MOST_MOVED;
+        (
+            has_usage.then(|| usage::totals(&self.pids)).flatten(),
+            is_chain.then(|| usage::moves(&self.pids)).flatten(),
+        )
     }
 
     /// Runs a slice between two looks; returns the second.
@@ -125,7 +215,11 @@ impl<'a> Live<'a> {
         watch: &mut Watch,
     ) -> Option<Look> {
         let left = self.seat.row.effort.iters.saturating_sub(self.samples.len() as u64);
-        let (ran, used) = self.attempt(|alive, _| alive.run(left))?;
+        let (ran, used) = self.attempt(|live, session| {
+            let then = live.cpu_time();
+            let ran = session.run(live.size.min(left).max(1), None)?;
+            Ok((ran, live.cpu_time().zip(then).map(|(now, then)| now.saturating_sub(then))))
+        })?;
         self.asked += ran.took;
         // Fewer, or none, if it was asked to end.
         self.trial.partial |= (ran.samples.len() as u64) < ran.wanted;
@@ -160,7 +254,7 @@ impl<'a> Live<'a> {
     /// Sums up the slices, asks for what is not timed, and ends it: its record, or `None` if no time was left for it.
     /// `are_short` if the time was up before all slices had run.
     pub(super) fn end(mut self, options: &Options, are_short: bool) -> Option<Measured> {
-        self.attempt(|alive, _| alive.session.ensure_placed());
+        self.attempt(|_, session| session.ensure_placed());
         let count = self.trial.slices.len() as u32;
         let is_told = self.has_begun || self.has_failed() || self.trial.partial;
         if !is_told || are_short && count == 0 && self.slices() > 0 {
@@ -172,10 +266,12 @@ impl<'a> Live<'a> {
             self.trial.samples = Samples::of(&self.samples);
         }
         if !self.trial.partial && signals::received().is_none() {
-            let row = self.seat.row;
-            self.attempt(|alive, trial| alive.ask_further(row, options, trial));
+            self.attempt(|live, session| live.ask_further(session, options.counters));
         }
-        self.end_session(None, Instant::now());
+        if let Some(mut session) = self.session.take() {
+            let begun = Instant::now();
+            self.conclude(session.end(None).map_err(Into::into), begun);
+        }
         if !self.seat.row.metrics().any(Metric::is_life) {
             let trial = &mut self.trial;
             (trial.setup_ns, trial.first_ns, trial.teardown_ns) = (None, None, None);
@@ -187,53 +283,72 @@ impl<'a> Live<'a> {
     }
 
     fn sum_up(&mut self) {
-        let trial = &mut self.trial;
-        let Some(alive) = &self.alive else { return };
+        if self.session.is_none() {
+            return;
+        }
         // Settling is not timed, and these count it too.
         let timed = Duration::from_nanos(self.samples.iter().sum()).as_secs_f64();
-        let arrivals = trial.description.as_ref().and_then(|said| said.arrivals);
+        let arrivals = self.trial.description.as_ref().and_then(|said| said.arrivals);
         let share = match arrivals {
             // Nothing settles, and a sample is CPU time.
             Some(_) => 1.0,
             None => (timed / self.asked.as_secs_f64().max(1e-9)).min(1.0),
         };
         let scaled = |count: u64| (count as f64 * share).round() as u64;
-        let (usage, moves) = alive.since_first();
-        trial.migrations = moves.map(scaled);
+        let ((usage_before, moves_before), (usage, moves)) = (&self.before, self.totals());
+        let usage = usage_before.as_ref().and_then(|then| usage?.since(then));
+        let moves = moves_before.as_ref().and_then(|then| moves?.since(then));
+        self.trial.migrations = moves.map(scaled);
         // It does not count its own, or children do the work.
         let outside = usage.map(|usage| usage.with(usage, |count, _| scaled(count)));
-        trial.usage = self.used.or(outside);
+        self.trial.usage = self.used.or(outside);
     }
 
-    /// Ends it if it is alive, and takes the cause of a fault or an interruption into the record.
-    fn end_session(&mut self, fault: Option<anyhow::Error>, begun: Instant) {
-        let Some(Alive { mut session, .. }) = self.alive.take() else { return };
-        match session.end(fault.as_ref()) {
+    /// Asks for what is not timed, and for the end of its tasks.
+    fn ask_further(&mut self, session: &mut Session, has_counters: bool) -> anyhow::Result<()> {
+        let effort = &self.seat.row.effort;
+        for pass in &effort.passes {
+            let ran = session.run(effort.iters.min(MOST_SAMPLES), Some(pass))?;
+            merge(&mut self.trial.extra, ran.extra);
+            self.trial.extra.extend(distribution(&ran.samples).map(|d| (pass.clone(), d)));
+        }
+        if let Some(change) = &mut self.trial.memory {
+            let [peak_resident, peak_virtual] = memory::peaks(&self.pids);
+            let held = change.held.unwrap_or_default();
+            change.held = Some(Memory { peak_resident, peak_virtual, ..held });
+        }
+        if has_counters {
+            self.trial.counters = Some(self.count(session)?);
+        }
+        let (teardown_ns, extra) = session.take_down()?;
+        self.trial.teardown_ns = teardown_ns;
+        merge(&mut self.trial.extra, extra);
+        Ok(())
+    }
+
+    /// Counts events in a further run: a tenth of the iterations, but a hundred if there are as many,
+    /// since counts hardly vary.
+    fn count(&self, session: &mut Session) -> anyhow::Result<Counters> {
+        let iters = self.seat.row.effort.iters;
+        let iterations = (iters / 10).max(100).min(iters).min(MOST_SAMPLES);
+        // Where nothing is handed over, an iteration creates threads, which only their CPUs can count.
+        let counting = counters::attach(&self.pids, !self.has_hops());
+        let ran = session.run(iterations, None)?;
+        Ok(Counters { iterations: ran.samples.len() as u64, ..counting.finish() })
+    }
+
+    /// Takes its end into its record: the cause of a fault, or an interruption.
+    fn conclude(&mut self, ended: anyhow::Result<Ended>, begun: Instant) {
+        let trial = &mut self.trial;
+        match ended {
             Ok(ended) => {
                 self.lost = ended.is_overdue.then(|| begun.elapsed());
-                conclude(&ended, fault.as_ref(), &mut self.trial);
+                trial.partial |= ended.is_interrupted && !ended.status.success();
+                trial.stderr = ended.error.as_ref().and_then(|_| ended.all_words());
+                trial.left_behind = ended.left;
+                trial.error = ended.error;
             }
-            Err(e) => self.trial.error = Some(e.to_string()),
+            Err(e) => trial.error = Some(e.to_string()),
         }
-    }
-}
-
-/// Takes the end of a process into its record: the cause of a fault, or an interruption.
-fn conclude(ended: &Ended, fault: Option<&anyhow::Error>, trial: &mut Trial) {
-    let is_asked = signals::received().is_some();
-    // One that does not take SIGTERM over is ended by it.
-    let is_by_term = is_asked && ended.status.signal() == Some(Signal::SIGTERM as i32);
-    let is_interrupted = is_asked && ended.status.code().is_some() || is_by_term;
-    trial.error = match fault {
-        Some(fault) if fault.is::<HasEnded>() && is_interrupted => None,
-        Some(fault) => Some(explain(fault, ended)),
-        None if is_by_term => None,
-        None if ended.fault.is_some() => ended.fault.clone(),
-        None => (!ended.status.success() && !is_interrupted).then(|| ended.reason()),
-    };
-    trial.stderr = trial.error.as_ref().and_then(|_| ended.all_words());
-    trial.left_behind.clone_from(&ended.left);
-    if is_interrupted && !ended.status.success() {
-        trial.partial = true;
     }
 }

@@ -1,9 +1,9 @@
 //! Measuring: live programs that take turns, and what the machine does meanwhile. Records come out.
 
-mod alive;
 pub mod around;
 pub(crate) mod begin;
 pub mod campaign;
+pub mod child;
 pub mod deadline;
 pub mod groups;
 pub(crate) mod launch;
@@ -11,7 +11,6 @@ mod live;
 pub mod pacing;
 mod privacy;
 pub mod probe;
-pub(crate) mod process_group;
 pub mod rounds;
 mod seat;
 pub mod session;

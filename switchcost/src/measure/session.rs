@@ -12,8 +12,8 @@ use observe::affinity;
 use record::Setting;
 use record::machine::cpu_ranges;
 
+use super::child::{Child, Ended};
 use super::launch;
-use super::process_group::{Ended, ProcessGroup};
 use crate::system::console::{brief, shortened};
 use crate::system::program::Program;
 use crate::system::signals;
@@ -29,15 +29,15 @@ const MOST_PLACED: usize = 100;
 /// A program that follows the contract, and is alive.
 #[derive(Debug)]
 pub struct Session {
-    pub(crate) group: ProcessGroup,
+    pub(crate) child: Child,
     begun: Instant,
     /// CPUs that its processes might use when it was ready.
     cpus: Vec<(i32, Vec<u32>)>,
 }
 
-/// Fault of a program that ended; the cause is in how it did.
+/// Fault of a program that ended instead of answering; the cause is in how it did.
 #[derive(Debug)]
-pub(crate) struct HasEnded;
+struct HasEnded;
 
 impl fmt::Display for HasEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,15 +46,6 @@ impl fmt::Display for HasEnded {
 }
 
 impl std::error::Error for HasEnded {}
-
-/// Why a session failed, and how its program ended.
-pub(crate) fn explain(fault: &anyhow::Error, ended: &Ended) -> String {
-    match &ended.fault {
-        _ if fault.is::<HasEnded>() => ended.reason(),
-        None => format!("{fault:#}"),
-        Some(cause) => format!("{fault:#}; {cause}"),
-    }
-}
 
 /// First answer of a program.
 #[derive(Debug)]
@@ -96,64 +87,102 @@ impl Session {
         limit: Duration,
     ) -> anyhow::Result<Self> {
         let begun = Instant::now();
-        let group = launch::start(program, args, setting, limit)?;
-        Ok(Session { group, begun, cpus: Vec::new() })
+        let child = launch::start(program, args, setting, limit)?;
+        Ok(Session { child, begun, cpus: Vec::new() })
+    }
+
+    /// Does a part of the session. A fault ends the program, and then the error is its end.
+    pub(crate) fn attempt<T>(
+        &mut self,
+        part: impl FnOnce(&mut Session) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let fault = match part(self) {
+            // It answered only when a signal asked it to end.
+            Ok(_) if self.child.is_overdue() => HasEnded.into(),
+            Err(fault) if !fault.is::<Ended>() => fault,
+            done => return done,
+        };
+        Err(self.end(Some(&fault))?.into())
     }
 
     /// Takes the first answer, and makes sure that the program follows this runner's version of the contract and matches
     /// its description.
     pub fn ready(&mut self, described: Option<&Description>) -> anyhow::Result<Ready> {
-        let answer = self.success()?;
-        let Answer::Ready { pids, setup_ns, first_ns, description } = answer else {
-            return Err(self.unexpected("ready", &answer));
-        };
-        ensure!(
-            description.contract == VERSION,
-            "it follows version {} of the contract, but this runner follows version {VERSION}",
-            description.contract
-        );
-        // Needs and workers may follow from the CPUs that it has at the moment.
-        let described = described.map(|before| Description {
-            needs: description.needs,
-            runtime: description.runtime.clone(),
-            ..before.clone()
-        });
-        if let Some(what) = described.and_then(|before| difference(&before, &description)) {
-            bail!("it differs from its own --describe: {what}");
-        }
-        let took = self.begun.elapsed();
-        ensure_within("setup_ns", setup_ns, took)?;
-        ensure_within("first_ns", first_ns, took)?;
-        self.ensure_own(&pids)?;
-        let cpus = |&pid: &i32| Some((pid, affinity::allowed_to(pid).ok()?));
-        self.cpus = pids.iter().take(MOST_PLACED).filter_map(cpus).collect();
-        Ok(Ready { pids, setup_ns, first_ns, description })
+        self.attempt(|session| {
+            let answer = session.success()?;
+            let Answer::Ready { pids, setup_ns, first_ns, description } = answer else {
+                return Err(session.unexpected("ready", &answer));
+            };
+            ensure!(
+                description.contract == VERSION,
+                "it follows version {} of the contract, but this runner follows version {VERSION}",
+                description.contract
+            );
+            // Needs and workers may follow from the CPUs that it has at the moment.
+            let described = described.map(|before| Description {
+                needs: description.needs,
+                runtime: description.runtime.clone(),
+                ..before.clone()
+            });
+            if let Some(what) = described.and_then(|before| difference(&before, &description)) {
+                bail!("it differs from its own --describe: {what}");
+            }
+            let took = session.begun.elapsed();
+            ensure_within("setup_ns", setup_ns, took)?;
+            ensure_within("first_ns", first_ns, took)?;
+            session.ensure_own(&pids)?;
+            let cpus = |&pid: &i32| Some((pid, affinity::allowed_to(pid).ok()?));
+            session.cpus = pids.iter().take(MOST_PLACED).filter_map(cpus).collect();
+            Ok(Ready { pids, setup_ns, first_ns, description })
+        })
     }
 
     /// Has it iterate; fewer times if it was asked to end.
     pub fn run(&mut self, iterations: u64, pass: Option<&String>) -> anyhow::Result<Ran> {
-        let begun = Instant::now();
-        let answer = self.ask(&Request::Run(iterations, pass.cloned()))?;
-        let Answer::Ran { samples_ns: samples, usage, extra } = answer else {
-            return Err(self.unexpected("ran", &answer));
-        };
-        let (count, took) = (samples.len() as u64, begun.elapsed());
-        if count > iterations || count < iterations && signals::received().is_none() {
-            bail!("it answered `run {iterations}` with {count} samples");
-        }
-        let ran = Ran { wanted: iterations, took, samples, usage, extra };
-        if let Some(what) = self.impossible(&ran, took + IMPOSSIBLE) {
-            bail!("{CANNOT_BE}: it answered `run {iterations}` within {took:.0?} with {what}");
-        }
-        Ok(ran)
+        self.attempt(|session| {
+            let begun = Instant::now();
+            let answer = session.ask(&Request::Run(iterations, pass.cloned()))?;
+            let Answer::Ran { samples_ns: samples, usage, extra } = answer else {
+                return Err(session.unexpected("ran", &answer));
+            };
+            let (count, took) = (samples.len() as u64, begun.elapsed());
+            if count > iterations || count < iterations && signals::received().is_none() {
+                bail!("it answered `run {iterations}` with {count} samples");
+            }
+            let ran = Ran { wanted: iterations, took, samples, usage, extra };
+            ran.ensure_possible(IMPOSSIBLE)?;
+            Ok(ran)
+        })
     }
 
     /// Has it rest with all tasks alive; its processes.
     pub fn hold(&mut self) -> anyhow::Result<Vec<i32>> {
-        let answer = self.ask(&Request::Hold)?;
-        let Answer::Held { pids } = answer else { return Err(self.unexpected("held", &answer)) };
-        self.ensure_own(&pids)?;
-        Ok(pids)
+        self.attempt(|session| {
+            let answer = session.ask(&Request::Hold)?;
+            let Answer::Held { pids } = answer else {
+                return Err(session.unexpected("held", &answer));
+            };
+            session.ensure_own(&pids)?;
+            Ok(pids)
+        })
+    }
+
+    /// Has it take its tasks down and verify their work: time of teardown in ns, and what else it measured.
+    pub fn take_down(&mut self) -> anyhow::Result<(Option<u64>, Extra)> {
+        self.attempt(|session| {
+            let begun = Instant::now();
+            let answer = session.ask(&Request::End)?;
+            let Answer::Ended { teardown_ns, extra } = answer else {
+                return Err(session.unexpected("ended", &answer));
+            };
+            ensure_within("teardown_ns", teardown_ns, begun.elapsed())?;
+            Ok((teardown_ns, extra))
+        })
+    }
+
+    /// Next answer, whichever it is.
+    pub fn answer(&mut self) -> anyhow::Result<Answer> {
+        self.attempt(Session::next)
     }
 
     /// Makes sure that its processes may use the CPUs that they might use when it was ready: taskset(1), or another
@@ -170,26 +199,14 @@ impl Session {
 
     /// Makes sure that the processes that it names are its own; otherwise the runner would look at somebody else's.
     fn ensure_own(&self, pids: &[i32]) -> anyhow::Result<()> {
-        match pids.iter().find(|&&pid| !self.group.owns(pid)) {
+        match pids.iter().find(|&&pid| !self.child.owns(pid)) {
             Some(pid) => bail!("its pids name {pid}, which is not its own process"),
             None => Ok(()),
         }
     }
 
-    /// Has it take its tasks down and verify their work: time of teardown in ns, and what else it measured.
-    pub fn take_down(&mut self) -> anyhow::Result<(Option<u64>, Extra)> {
-        let begun = Instant::now();
-        let answer = self.ask(&Request::End)?;
-        let Answer::Ended { teardown_ns, extra } = answer else {
-            return Err(self.unexpected("ended", &answer));
-        };
-        ensure_within("teardown_ns", teardown_ns, begun.elapsed())?;
-        Ok((teardown_ns, extra))
-    }
-
-    /// Next answer, whichever it is.
-    pub fn answer(&mut self) -> anyhow::Result<Answer> {
-        let line = self.group.line()?.ok_or(HasEnded)?;
+    fn next(&mut self) -> anyhow::Result<Answer> {
+        let line = self.child.line()?.ok_or(HasEnded)?;
         serde_json::from_slice(&line).map_err(|e| {
             let start: String = String::from_utf8_lossy(&line).chars().take(80).collect();
             let e = shortened(&e.to_string());
@@ -199,12 +216,12 @@ impl Session {
 
     /// Sends a request and takes the answer to it, if it does not say that the program failed.
     fn ask(&mut self, request: &Request) -> anyhow::Result<Answer> {
-        self.group.write(format!("{request}\n").as_bytes())?;
+        self.child.write(format!("{request}\n").as_bytes())?;
         self.success()
     }
 
     fn success(&mut self) -> anyhow::Result<Answer> {
-        match self.answer()? {
+        match self.next()? {
             Answer::Failed { error } if error.trim().is_empty() => {
                 bail!("it failed without a reason")
             }
@@ -216,34 +233,57 @@ impl Session {
     /// Closes its standard input, waits for its end, and ends whatever it has left behind. After a fault that it
     /// reported, it gets only a short while.
     pub(crate) fn end(&mut self, fault: Option<&anyhow::Error>) -> io::Result<Ended> {
-        if fault.is_some_and(|fault| !fault.is::<HasEnded>()) {
-            self.group.give_up();
+        let (told, has_ended) = match fault {
+            Some(fault) if fault.is::<HasEnded>() => (None, true),
+            told => (told, false),
+        };
+        if told.is_some() {
+            self.child.give_up();
         }
-        self.group.end()
+        let mut ended = self.child.end()?;
+        ended.error = match (told, &ended.fault) {
+            (Some(told), Some(cause)) => Some(format!("{told:#}; {cause}")),
+            (Some(told), None) => Some(format!("{told:#}")),
+            (None, _) if ended.is_interrupted && !ended.is_overdue => None,
+            (None, _) if has_ended || ended.fault.is_some() || !ended.status.success() => {
+                Some(ended.reason())
+            }
+            (None, _) => None,
+        };
+        Ok(ended)
     }
 
     /// The error for an answer where another was expected.
     fn unexpected(&self, wanted: &str, found: &Answer) -> anyhow::Error {
         // A program that is interrupted or late ends without being asked to.
-        let is_stopped = signals::received().is_some() || self.group.is_overdue();
+        let is_stopped = signals::received().is_some() || self.child.is_overdue();
         if is_stopped && matches!(found, Answer::Ended { .. }) {
             return HasEnded.into();
         }
         let found = serde_json::to_string(found).unwrap_or_default();
         anyhow!("it answered {}, but '{wanted}' was expected", brief(&found))
     }
+}
 
-    /// What is impossible about timed iterations that took no longer than that, if anything is.
-    pub(crate) fn impossible(&self, ran: &Ran, took: Duration) -> Option<String> {
-        let all = ran.samples.iter().copied().fold(0, u64::saturating_add);
-        if Duration::from_nanos(all) > took || all == 0 && !ran.samples.is_empty() {
-            return Some(format!("samples of {all} ns"));
+impl Ran {
+    /// Makes sure that the iterations can have taken as long as they say, within the time of the request and a slack.
+    pub(crate) fn ensure_possible(&self, slack: Duration) -> anyhow::Result<()> {
+        let (took, wanted) = (self.took + slack, self.wanted);
+        let cannot_be = |what: String| {
+            anyhow!("{CANNOT_BE}: it answered `run {wanted}` within {:.0?} with {what}", self.took)
+        };
+        let all = self.samples.iter().copied().fold(0, u64::saturating_add);
+        if Duration::from_nanos(all) > took || all == 0 && !self.samples.is_empty() {
+            return Err(cannot_be(format!("samples of {all} ns")));
         }
         // Clocks may have a resolution of 10 ms for each CPU.
         let cpus = thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let most = (took + Duration::from_millis(50)).saturating_mul(cpus);
-        let used = ran.usage.map_or(0, |usage| usage.user_ns.saturating_add(usage.system_ns));
-        (Duration::from_nanos(used) > most).then(|| format!("{used} ns of CPU time"))
+        let used = self.usage.map_or(0, |usage| usage.user_ns.saturating_add(usage.system_ns));
+        if Duration::from_nanos(used) > most {
+            return Err(cannot_be(format!("{used} ns of CPU time")));
+        }
+        Ok(())
     }
 }
 

@@ -77,15 +77,20 @@ impl Gate {
             failed.is_empty() || (limit.is_none() && quotients.peek().is_some()),
             End::untested(format!("failed: {failed}"))
         );
-        // Counts alone say nothing about the time.
-        let is_asked = |kind: Kind| self.includes(kind) && !(self == Gate::All && kind.is_count());
+        // Of the time, counts say nothing: with a limit, a change of them alone does not let a build pass.
+        let is_said = |quotient: &Quotient| match quotient.kind {
+            kind if self == Gate::All && kind.is_count() => {
+                limit.is_none() && quotient.verdict.has_changed()
+            }
+            kind => self.includes(kind) && !quotient.verdict.is_open(),
+        };
         let what = match self {
             Gate::All => "time or size",
             Gate::Counts => "count or size",
             Gate::Times => "time",
         };
         ensure!(
-            quotients.any(|quotient| is_asked(quotient.kind) && !quotient.verdict.is_open()),
+            quotients.any(is_said),
             End::nothing_said(&format!("no {what} has a verdict; {remedy}"))
         );
         Ok(())
@@ -131,6 +136,8 @@ mod tests {
             (Gate::All, vec![failed()], None, 125),
             (Gate::Times, vec![row(None, 3.8)], Some(0.05), 3),
             (Gate::All, vec![row(None, 0.0)], None, 3),
+            (Gate::All, vec![row(None, 3.8)], None, 0),
+            (Gate::All, vec![row(None, -0.8)], Some(0.05), 3),
         ] {
             let end = match gate.judge(&rows, limit, "") {
                 Ok(()) => 0,

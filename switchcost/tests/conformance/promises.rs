@@ -15,7 +15,6 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use record::Why;
 use switchcost::check::{Candidate, check};
-use switchcost::measure::session::Session;
 
 use crate::support::process::{Outcome, Run};
 use crate::support::{build, is_installed, skip, until};
@@ -73,11 +72,11 @@ impl Program {
     /// No thread has a turn in a hold, a program that does the work itself counts its usage, and its end is timed.
     pub(super) fn rests_completely(&self) {
         let mut live = self.candidate().ready().unwrap();
-        let usage = live.attempt(|session| session.run(3, None)).unwrap().usage;
+        let usage = live.run(3, None).unwrap().usage;
         let pids = live.hold().unwrap();
         assert_eq!(usage.is_some(), pids == [live.pid().as_raw()]);
         until("it rests", || rests(&pids));
-        let (teardown_ns, _) = live.attempt(Session::take_down).unwrap();
+        let (teardown_ns, _) = live.take_down().unwrap();
         assert!(teardown_ns.is_some());
         live.wait().unwrap().expect(0).unwrap();
     }
@@ -220,7 +219,7 @@ fn a_killed_process_is_named() {
     let mut live = Program::of("process-brigade", "").candidate().ready().unwrap();
     let pids = live.hold().unwrap();
     kill(Pid::from_raw(pids[2]), SIGKILL).unwrap();
-    let error = live.attempt(|session| session.run(1, None)).unwrap_err();
+    let error = live.run(1, None).unwrap_err();
     assert!(format!("{error:#}").contains("task 1: killed by SIGKILL"), "{error:#}");
 }
 

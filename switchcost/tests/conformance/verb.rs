@@ -69,8 +69,8 @@ echo "{\"at\":\"ready\",\"pids\":[$$],\"setup_ns\":1,\"first_ns\":1,${descriptio
         let (_folder, path) =
             script(&format!("good='{}'\n{describe}\n{text}\nexec sleep 1000", good.display()));
         let run = check("--timeout 1s").arg(&path).start().finish_all().expect(1);
-        let late = format!("{awaited} never came (is each line flushed?)");
-        for part in [&late, printed, "after 1s (--timeout)", ": it does not answer\n"] {
+        let late = format!("{awaited} did not come within 1s (--timeout)");
+        for part in [&late, printed, "(is each line flushed?)\n", ": it does not answer\n"] {
             assert!(run.stdout.contains(part), "'{part}' is missing: {run}");
         }
         let tally = format!("\n1 passed, 1 failed, {} skipped\n", CHECKS - 2);

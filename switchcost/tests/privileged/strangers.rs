@@ -8,18 +8,19 @@ use contract::message::Answer;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use switchcost::check::{Candidate, Live};
+use switchcost::check::Candidate;
+use switchcost::measure::session::Session;
 
 use crate::support::process::Run;
 use crate::support::{build, skip, until};
 
 /// A controlled run that is ready, and its processes.
-fn ready(program: &str, flags: &[&str]) -> (Live, Vec<i32>) {
+fn ready(program: &str, flags: &[&str]) -> (Session, Vec<i32>) {
     let executable = build().join(program).into();
     let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
     let candidate = Candidate { executable, flags, timeout: Duration::from_secs(60) };
     let mut live = candidate.start_small().unwrap();
-    let pids = live.attempt(|session| session.ready(None)).unwrap().pids;
+    let pids = live.ready(None).unwrap().pids;
     (live, pids)
 }
 

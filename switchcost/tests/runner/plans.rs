@@ -106,7 +106,7 @@ fn a_case_that_fails_stays_as_a_row_with_its_reason() {
     for (before, reason) in [
         ("echo '{\"at\":\"failed\",\"error\":\"no luck\"}'; exit 1", "no luck"),
         ("echo so >&2; kill -SEGV $$", "killed by signal 11 (SIGSEGV); it printed: so"),
-        ("exit 3", "it printed no answer"),
+        ("exit 3", "it ended with exit status: 3, without a message"),
         ("echo nonsense; exit 0", "nonsense"),
     ] {
         let house = House::new(2, &TWO);

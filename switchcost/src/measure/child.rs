@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::iter;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{self, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -25,12 +25,15 @@ mod ended;
 mod left;
 mod patience;
 
-pub(crate) use ended::Ended;
+pub use ended::Ended;
 pub(crate) use left::end_what_is_left;
 use patience::{Patience, Stage};
 
 /// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
 const LONGEST_LINE: usize = 16 << 20;
+
+/// Bytes of a request that are quoted.
+const MOST_QUOTED: usize = 40;
 
 /// Bytes of standard error that are kept.
 const KEPT: usize = 64 << 10;
@@ -41,8 +44,8 @@ const MOST_READS: usize = 1024;
 /// A program that is alive, with whatever it starts. What it writes while others have their turns stays in its
 /// pipes, so that the runner sleeps.
 #[derive(Debug)]
-pub(crate) struct ProcessGroup {
-    child: Child,
+pub(crate) struct Child {
+    child: process::Child,
     /// Becomes readable when the program has ended (pidfd_open(2)).
     pidfd: OwnedFd,
     stdin: Option<ChildStdin>,
@@ -53,12 +56,14 @@ pub(crate) struct ProcessGroup {
     /// Start of a line whose newline is still to come.
     partial: Vec<u8>,
     words: Vec<u8>,
+    /// What it is waited for.
+    awaited: String,
     patience: Patience,
     kills: Vec<(String, u64)>,
     is_over: bool,
 }
 
-impl ProcessGroup {
+impl Child {
     /// Starts a command whose input and outputs are pipes of this runner.
     pub(crate) fn spawn(mut command: Command, limit: Duration) -> anyhow::Result<Self> {
         command
@@ -96,7 +101,7 @@ impl ProcessGroup {
             }
         };
         left::note_start(child.id() as i32);
-        Ok(ProcessGroup {
+        Ok(Child {
             child,
             pidfd,
             stdin,
@@ -104,18 +109,21 @@ impl ProcessGroup {
             stderr,
             partial: Vec::new(),
             words: Vec::new(),
+            awaited: "its first line".to_owned(),
             patience: Patience::new(limit),
             kills,
             is_over: false,
         })
     }
 
-    /// Writes to its standard input. A program that has ended, or does not read in time, is found out by its missing
-    /// answer.
+    /// Writes requests to its standard input. A program that has ended, or does not read in time, is found out by its
+    /// missing answer.
     ///
     /// # Errors
     /// Any but a closed pipe.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let requests = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_QUOTED)]);
+        self.awaited = format!("the answer to `{}`", requests.trim().replace('\n', ", "));
         self.patience.renew();
         while let Some(stdin) = &mut self.stdin
             && !bytes.is_empty()
@@ -133,6 +141,11 @@ impl ProcessGroup {
             }
         }
         Ok(())
+    }
+
+    /// Time that it may take to answer or to end.
+    pub(crate) fn limit(&self) -> Duration {
+        self.patience.limit
     }
 
     pub(crate) fn pid(&self) -> Pid {
@@ -262,7 +275,9 @@ impl ProcessGroup {
 
     /// Closes its standard input, waits for its end, and ends whatever it has left behind.
     pub(crate) fn end(&mut self) -> io::Result<Ended> {
-        self.patience.renew();
+        if self.patience.renew() {
+            self.awaited = "its end".to_owned();
+        }
         self.close_input();
         let mut bytes = [0; 1 << 16];
         while !self.wait(false)? {
@@ -281,9 +296,16 @@ impl ProcessGroup {
                 break;
             }
         }
-        let words = String::from_utf8_lossy(&self.words).trim().to_owned();
-        let (is_overdue, fault) = (self.is_overdue(), self.fault(status));
-        Ok(Ended { status, is_overdue, fault, words, left })
+        Ok(Ended {
+            is_overdue: self.is_overdue(),
+            is_interrupted: is_interrupted(status),
+            fault: self.fault(status),
+            words: String::from_utf8_lossy(&self.words).trim().to_owned(),
+            status,
+            left,
+            error: None,
+            lines: Vec::new(),
+        })
     }
 
     /// Ends the group and all processes that have left it; returns the status and the names of those processes. Until the
@@ -298,7 +320,7 @@ impl ProcessGroup {
     /// Why it was ended from outside.
     fn fault(&self, status: ExitStatus) -> Option<String> {
         if self.is_overdue() {
-            return Some(self.patience.timeout());
+            return Some(self.patience.timeout(&self.awaited));
         }
         let number = status.signal().filter(|_| self.patience.stage != Stage::GivenUp)?;
         let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
@@ -312,13 +334,19 @@ impl ProcessGroup {
     }
 }
 
-impl Drop for ProcessGroup {
+impl Drop for Child {
     fn drop(&mut self) {
         if !self.is_over {
             // Nobody is left to be told of what fails here.
             let _ = self.reap();
         }
     }
+}
+
+/// Whether it ended since the runner was asked to. One that does not take SIGTERM over is ended by it.
+fn is_interrupted(status: ExitStatus) -> bool {
+    let is_own = status.code().is_some() || status.signal() == Some(Signal::SIGTERM as i32);
+    signals::received().is_some() && is_own
 }
 
 /// The error of a start, with the limit that refused it.
@@ -336,7 +364,7 @@ fn refused(error: io::Error) -> anyhow::Error {
 
 /// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec. Its pipes never block
 /// the runner.
-fn watch(child: &Child, pipes: [Option<BorrowedFd<'_>>; 3]) -> io::Result<OwnedFd> {
+fn watch(child: &process::Child, pipes: [Option<BorrowedFd<'_>>; 3]) -> io::Result<OwnedFd> {
     for pipe in pipes.into_iter().flatten() {
         fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     }

@@ -6,14 +6,14 @@ use record::{Cpus, Setting};
 use super::super::launch;
 use super::*;
 
-fn sh(script: &str, setting: &Setting) -> ProcessGroup {
+fn sh(script: &str, setting: &Setting) -> Child {
     let args = ["-c".to_owned(), script.to_owned()];
     let program = PathBuf::from("/bin/sh").into();
     launch::start(&program, &args, setting, Duration::from_secs(60)).unwrap()
 }
 
-fn line(group: &mut ProcessGroup) -> Option<String> {
-    let line = group.line().unwrap()?;
+fn line(child: &mut Child) -> Option<String> {
+    let line = child.line().unwrap()?;
     Some(String::from_utf8(line).unwrap())
 }
 

@@ -1,29 +1,37 @@
 //! End of a program, and its cause.
 
+use std::fmt;
 use std::process::ExitStatus;
 
-use crate::system::console::shortened;
+use crate::system::console::{brief, shortened};
 
-/// End of a program: its status and its words.
+/// End of a program: its status, its words and, if it is an error, why.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub struct Ended {
     pub(crate) status: ExitStatus,
     /// True if its time was up.
     pub(crate) is_overdue: bool,
+    /// True if it ended since the runner was interrupted.
+    pub(crate) is_interrupted: bool,
     /// Cause from outside, such as a timeout.
     pub(crate) fault: Option<String>,
-    pub(crate) words: String,
+    /// Its standard error.
+    pub words: String,
     /// Names of processes that it, or one alive beside it, left running.
     pub(crate) left: Option<String>,
+    /// Why its session failed.
+    pub(crate) error: Option<String>,
+    /// Lines of standard output that nobody had read.
+    pub lines: Vec<String>,
 }
 
 impl Ended {
-    /// Reason why it printed no answer: what ended it, the line that says why, or its status.
+    /// Why it ended: a cause from outside, the line that says why, or its status.
     pub(crate) fn reason(&self) -> String {
         match (&self.fault, self.cause()) {
             (Some(fault), None) => fault.clone(),
             (Some(fault), Some(cause)) => format!("{fault}; it printed: {cause}"),
-            (None, None) => format!("it printed no answer, and ended with {}", self.status),
+            (None, None) => format!("it ended with {}, without a message", self.status),
             (None, Some(cause)) => format!("{cause} ({})", self.status),
         }
     }
@@ -47,3 +55,16 @@ impl Ended {
         (self.words.lines().count() > 1).then(|| self.words.clone())
     }
 }
+
+impl fmt::Display for Ended {
+    /// Its error, or how it ended, and the last line that it printed in vain.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.error.clone().unwrap_or_else(|| self.reason()))?;
+        match self.lines.last() {
+            Some(line) => write!(f, "; its last line is '{}'", brief(line)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Ended {}

@@ -27,7 +27,7 @@ pub(super) enum Stage {
 
 #[derive(Debug)]
 pub(super) struct Patience {
-    limit: Duration,
+    pub(super) limit: Duration,
     deadline: Instant,
     pub(super) stage: Stage,
     is_killed: bool,
@@ -39,11 +39,14 @@ impl Patience {
         Patience { limit, deadline, stage: Stage::Free, is_killed: false }
     }
 
-    /// Gives it the whole time limit again: while others have their turns it waits for nobody.
-    pub(super) fn renew(&mut self) {
-        if self.stage == Stage::Free {
+    /// Gives it the whole time limit again, since it waits for nobody while others have their turns; false if it is
+    /// ended already.
+    pub(super) fn renew(&mut self) -> bool {
+        let is_free = self.stage == Stage::Free;
+        if is_free {
             self.deadline = Instant::now() + self.limit;
         }
+        is_free
     }
 
     pub(super) fn left(&self) -> Duration {
@@ -77,14 +80,13 @@ impl Patience {
         }
     }
 
-    /// Error of a program that took longer than it may.
-    pub(super) fn timeout(&self) -> String {
+    /// Error of a program that took longer than it may for what is awaited.
+    pub(super) fn timeout(&self, awaited: &str) -> String {
         let end = if self.is_killed {
-            format!("nor within {GRACE:?} after SIGTERM, so it was killed")
+            format!("nor did it end within {GRACE:?} after SIGTERM, so it was killed")
         } else {
             "so it was ended by SIGTERM".to_owned()
         };
-        let limit = self.limit;
-        format!("timed out: it had neither answered nor ended after {limit:?} (--timeout), {end}")
+        format!("timed out: {awaited} did not come within {:?} (--timeout), {end}", self.limit)
     }
 }
