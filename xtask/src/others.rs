@@ -25,7 +25,7 @@ pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result
             let points: Vec<[f64; 2]> = serde_json::from_value(line["resident_bytes"].clone())?;
             let [tasks, bytes] =
                 [0, 1].map(|k| points.iter().map(|point| point[k]).collect::<Vec<_>>());
-            let fit = stats::fit_line(&tasks, &bytes, 0.95).context("no line fits")?;
+            let fit = stats::fit_line(&tasks, &bytes).context("no line fits")?;
             Value::exact(fit.slope.estimate, Some(Quantity::Bytes))
         }
         ("limits", ["allowed", program, limit]) => {

@@ -1,9 +1,6 @@
-//! What all of the figures share: their confidence, and how they are put in groups and named.
+//! How figures are put in groups and together.
 
 use std::collections::BTreeMap;
-
-/// Confidence of every interval.
-pub const CONFIDENCE: f64 = 0.95;
 
 /// Two sets of values put together at each key that both have.
 pub(crate) fn joined<K: Copy + Ord>(

@@ -8,9 +8,8 @@
 use std::fmt;
 
 use record::Quantity;
-use stats::{Estimate, Interval};
+use stats::{CONFIDENCE, Estimate, Interval};
 
-use super::basis::CONFIDENCE;
 use super::number::percent;
 
 /// Standard deviations between sessions, as logarithms, of unpinned and of pinned rows.

@@ -80,18 +80,8 @@ impl Rule {
         let is_like = unit.is_none_or(|unit| ours[0].quantity == Some(unit))
             && (unit.is_some() || !ours[0].quantity.is_some_and(has_unit) || !needs_number);
         let is_plain = !ours.iter().any(|value| value.quantity.is_some_and(has_unit));
-        let takes_units = matches!(
-            self,
-            Rule::Size
-                | Rule::Order
-                | Rule::Equal
-                | Rule::Over
-                | Rule::Under
-                | Rule::Reached
-                | Rule::Larger
-                | Rule::AllOver
-                | Rule::NoLonger
-        );
+        let is_of_numbers = matches!(self, Rule::Ratio | Rule::Share | Rule::Side);
+        let takes_units = self == Rule::Larger || needs_number && !is_of_numbers;
         ensure!(is_plain || takes_units, "the rule is about plain numbers");
         ensure!(is_like, "their unit is not that of the figure");
         ensure!(self.depends(theirs, &figures), "its verdict does not depend on its figures");

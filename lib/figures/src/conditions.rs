@@ -7,7 +7,6 @@ use contract::units::counted;
 use record::{Account, Record};
 use serde::Serialize;
 
-use super::basis::CONFIDENCE;
 use super::cube::Figures;
 use super::doubt::{Doubt, Kind};
 use super::doubts;
@@ -34,8 +33,8 @@ pub struct Conditions {
     pub(crate) slices: Slices,
     /// CPU time of all windows; `None` for records that have none.
     pub(crate) account: Option<Account>,
-    /// Median distance of two equal runs of a round, as a share, and the number of pairs.
-    pub(crate) apart: Option<(f64, usize)>,
+    /// Median distance of two equal runs of a round, as a share.
+    pub(crate) apart: Option<f64>,
     pub(crate) rounds: u32,
     /// From the start of the first process to the start of the last one, in ms.
     pub span: u64,
@@ -62,7 +61,7 @@ impl Conditions {
         Conditions {
             slices: figures.slices,
             account: accounts.into_values().reduce(Account::plus),
-            apart: stats::median(&apart).map(|median| (median.exp_m1(), apart.len())),
+            apart: stats::median(&apart).map(f64::exp_m1),
             rounds: records.iter().map(|r| r.round.saturating_add(1)).max().unwrap_or(1),
             span: last.saturating_sub(first),
         }
@@ -73,7 +72,7 @@ impl Conditions {
         let account = self.account.as_ref();
         let busy = account.and_then(Account::others).unwrap_or(0.0);
         let stolen = account.and_then(Account::stolen).unwrap_or(0.0);
-        let apart = self.apart.map_or(0.0, |(apart, _)| apart);
+        let apart = self.apart.unwrap_or(0.0);
         let busy_text = "This machine was busy: other programs used {} of its CPU time.";
         let apart_text = "This machine was unsteady: two equal runs differed by {}.";
         let all = [
@@ -89,7 +88,7 @@ impl Conditions {
     pub fn in_short(&self, doubts: &[Doubt]) -> String {
         let apart = self
             .apart
-            .map(|(apart, _)| (apart, format!("equal runs differed by {}", percent(apart))));
+            .map(|apart| (apart, format!("equal runs differed by {}", percent(apart))));
         let slower = self.slices.slower.filter(|&slower| slower > SLOWED);
         let slower =
             slower.map(|slower| (slower, format!("CPUs ran {} below full speed", percent(slower))));
@@ -132,7 +131,7 @@ fn drift(figures: &Figures<'_>) -> Option<Doubt> {
 fn change(figure: &Figure<'_>) -> Option<f64> {
     let logs: Vec<f64> = figure.runs.means().into_values().map(f64::ln).collect();
     let rounds: Vec<f64> = (0..logs.len()).map(|round| round as f64).collect();
-    let slope = stats::fit_line(&rounds, &logs, CONFIDENCE)?.slope;
+    let slope = stats::fit_line(&rounds, &logs)?.slope;
     let change = (slope.estimate * (logs.len() - 1) as f64).exp_m1();
     (!slope.contains(0.0) && change.abs() > DRIFT).then_some(change)
 }
@@ -163,7 +162,7 @@ impl fmt::Display for Conditions {
             ));
         }
         parts.push(match self.apart {
-            Some((apart, _)) => format!("two equal runs differed by {}", percent(apart)),
+            Some(apart) => format!("two equal runs differed by {}", percent(apart)),
             None => "no row has a twin".to_owned(),
         });
         parts.push(counted(self.rounds, "round"));

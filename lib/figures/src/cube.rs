@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use record::{Place, Quantity, Record, Side, Why};
 use stats::{Estimate, Interval};
 
-use super::basis::{CONFIDENCE, unique};
+use super::basis::unique;
 use super::between::Between;
 use super::doubts;
 use super::evidence::Evidence;
@@ -133,7 +133,6 @@ impl<'a> Figures<'a> {
 
     /// The interval of a figure divided by its twin.
     pub fn noise(&self, figure: &Figure<'_>) -> Option<Interval> {
-        figure.reading()?;
         self.twin_ratio(figure)?.estimate.interval
     }
 
@@ -142,7 +141,10 @@ impl<'a> Figures<'a> {
     pub fn noise_floor(&self) -> Option<(String, f64)> {
         let own = self.iter().filter(|f| f.runs.ties().is_some() && f.place().x.is_none());
         let floors = own.filter_map(|figure| {
-            Some((figure.place().name(), self.noise(figure)?.factor_from_one()?))
+            // A half and a double are equally far.
+            let noise = self.noise(figure)?;
+            let factor = noise.high.max(1.0 / noise.low) - 1.0;
+            (noise.low > 0.0).then(|| (figure.place().name(), factor.max(0.0)))
         });
         floors.max_by(|a, b| a.1.total_cmp(&b.1))
     }
@@ -194,7 +196,7 @@ fn outcome(runs: &Runs<'_>) -> Outcome {
         };
     }
     if runs.metric().is_slope() {
-        return match memory::slopes(&runs.whole, runs.failed) {
+        return match memory::slopes(&runs.whole) {
             Some(slopes) => Outcome::Slope(Box::new(slopes)),
             None => failed(memory::no_slope(&runs.whole)),
         };
@@ -218,8 +220,8 @@ fn reading(runs: &Runs<'_>) -> Option<Reading> {
     let is_signed = matches!(quantity, Quantity::Count | Quantity::Share);
     // What cannot be negative has no interval that reaches below zero.
     let iterations = runs.iterations();
-    let geometric = if is_signed { None } else { Estimate::geometric_mean(&samples, CONFIDENCE) };
-    let mean = geometric.or_else(|| Estimate::mean(&samples, CONFIDENCE))?;
+    let geometric = if is_signed { None } else { Estimate::geometric_mean(&samples) };
+    let mean = geometric.or_else(|| Estimate::mean(&samples))?;
     let between = runs.between(runs.metric(), mean.value);
     let widen = if geometric.is_some() { Between::widen_share } else { Between::widen };
     Some(Reading {
@@ -229,8 +231,6 @@ fn reading(runs: &Runs<'_>) -> Option<Reading> {
         percentiles: iterations.map(|[_, percentiles @ ..]| percentiles),
         // Counts fall into groups by their nature, and next to nothing is no other mode than nothing.
         modes: if quantity == Quantity::Count { None } else { stats::modes(&means) },
-        outliers: stats::outliers(&means).unwrap_or(0),
-        failed: runs.failed,
         evidence: Evidence::of(&runs.whole, runs.metric()),
         means,
     })

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::basis::grouped;
+use super::basis::{grouped, unique};
 use super::grade::Grade;
 use super::number::percent;
 
@@ -141,20 +141,12 @@ impl Doubt {
         Some((self.size, self.kind.noise()?.replace("{}", &percent(self.size))))
     }
 
-    /// Takes over the names of another doubt, and its sentence if that doubt is worse.
-    fn join(&mut self, other: Doubt) {
-        let mut about = std::mem::take(&mut self.about);
-        let is_about_all = about.is_empty() || other.about.is_empty();
-        let names = other.about.iter().filter(|name| !about.contains(name));
-        let names: Vec<String> = names.cloned().collect();
-        about.extend(names);
-        if is_about_all {
-            about.clear();
-        }
-        if other.size > self.size {
-            *self = other;
-        }
-        self.about = about;
+    /// The worse of two, with the names of both.
+    fn joined(self, other: Doubt) -> Doubt {
+        let is_about_all = self.about.is_empty() || other.about.is_empty();
+        let names = self.about.iter().chain(&other.about).filter(|_| !is_about_all);
+        let about = unique(names.cloned());
+        Doubt { about, ..if other.size > self.size { other } else { self } }
     }
 
     /// Its sentence, with at most `most` names of figures.
@@ -176,14 +168,9 @@ impl fmt::Display for Doubt {
 
 /// The worst doubt of each kind, with all names, the loudest first; doubts about noise are sorted by size.
 pub fn merged(all: impl IntoIterator<Item = Doubt>) -> Vec<Doubt> {
-    let mut merged: Vec<Doubt> = Vec::new();
-    for doubt in all {
-        let key = (doubt.kind, &doubt.subject);
-        match merged.iter_mut().find(|known| (known.kind, &known.subject) == key) {
-            Some(known) => known.join(doubt),
-            None => merged.push(doubt),
-        }
-    }
+    let of_kinds = grouped(all.into_iter().map(|doubt| ((doubt.kind, doubt.subject.clone()), doubt)));
+    let worst = of_kinds.into_iter().filter_map(|(_, all)| all.into_iter().reduce(Doubt::joined));
+    let mut merged: Vec<Doubt> = worst.collect();
     let place = |doubt: &Doubt| match doubt.kind.noise() {
         _ if doubt.voids() => (0, 0.0),
         Some(_) => (1, -doubt.size),
@@ -197,12 +184,11 @@ pub fn merged(all: impl IntoIterator<Item = Doubt>) -> Vec<Doubt> {
     merged
 }
 
-/// Doubts that at least half of some sets have, of each kind the median one; one contradiction is enough.
-pub(crate) fn shared<'a>(sets: impl ExactSizeIterator<Item = &'a [Doubt]>) -> Vec<Doubt> {
-    let count = sets.len();
-    let all = sets.flatten().map(|doubt| (doubt.kind, doubt.clone()));
+/// Doubts that so many share, of each kind the median one; one contradiction is enough.
+pub(crate) fn shared(all: impl Iterator<Item = Doubt>, least: usize) -> Vec<Doubt> {
+    let all = all.map(|doubt| (doubt.kind, doubt));
     let of_kinds = grouped(all).into_iter().filter_map(|(kind, mut doubts)| {
-        let counts = kind.grade() == Grade::Contradicted || 2 * doubts.len() >= count;
+        let counts = kind.grade() == Grade::Contradicted || doubts.len() >= least;
         doubts.sort_by(|a, b| a.size.total_cmp(&b.size));
         counts.then(|| doubts.swap_remove(doubts.len() / 2))
     });

@@ -6,7 +6,7 @@ use serde_json::Value;
 use stats::MIN_ROUNDS;
 
 use super::basis::{grouped, unique};
-use super::doubt::{Doubt, Kind, merged};
+use super::doubt::{Doubt, Kind, merged, shared};
 use super::evidence::Evidence;
 use super::figure::{Figure, Outcome};
 use super::grade::Grade;
@@ -125,12 +125,7 @@ pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
         kind => runs.ties().is_some() || kind.grade() > Grade::Sure,
     };
     let all = runs.whole.iter().flat_map(|record| of_process(record)).filter(is_wanted);
-    for (_, mut shared) in grouped(all.map(|doubt| (doubt.kind, doubt))) {
-        if 2 * shared.len() > runs.whole.len() {
-            shared.sort_by(|a, b| a.size.total_cmp(&b.size));
-            doubts.push(shared.swap_remove(shared.len() / 2));
-        }
-    }
+    doubts.extend(shared(all, runs.whole.len() / 2 + 1));
     doubts
 }
 

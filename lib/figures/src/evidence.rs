@@ -105,8 +105,7 @@ impl Evidence {
         let first = runs.first()?;
         let claim = first.said.as_ref()?.claim;
         let mean = |count: &dyn Fn(&Record) -> Option<f64>| {
-            let counts: Vec<f64> = runs.iter().filter_map(|run| count(run)).collect();
-            (!counts.is_empty()).then(|| counts.iter().sum::<f64>() / counts.len() as f64)
+            stats::mean(&runs.iter().filter_map(|run| count(run)).collect::<Vec<f64>>())
         };
         let hops = |run: &Record| run.timed().filter(|(_, unit)| *unit == "hop");
         let each = |run: &Record, count: u64| Some(count as f64 / hops(run)?.0 as f64);

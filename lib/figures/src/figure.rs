@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::slice;
 
+use contract::message::Claim;
 use record::{Metric, Place, Quantity, Why};
 use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 use stats::{Estimate, Mode};
 
-use super::basis::CONFIDENCE;
 use super::between::Between;
 use super::doubt::{self, Doubt};
 use super::evidence::Evidence;
 use super::grade::Grade;
-use super::memory::{Fit, Slopes};
+use super::memory::Slopes;
 use super::runs::Runs;
 use super::sessions;
 use super::speed::Round;
@@ -91,10 +91,6 @@ pub struct Reading {
     pub(crate) percentiles: Option<[f64; 4]>,
     /// Two clusters of process means, if one mean would describe neither.
     pub modes: Option<[Mode; 2]>,
-    /// Number of process means outside Tukey's fences. None is dropped.
-    pub(crate) outliers: usize,
-    /// Number of trials that failed.
-    pub failed: usize,
     /// What the counters say of it.
     pub evidence: Option<Evidence>,
 }
@@ -113,8 +109,8 @@ impl<'a> Figure<'a> {
             Outcome::Measured(reading) => {
                 let readings: Vec<&Reading> = own.iter().filter_map(Figure::reading).collect();
                 let means: Vec<Estimate> = readings.iter().map(|reading| reading.mean).collect();
-                let mean = if is_sum { sessions::over_sums } else { sessions::over };
-                reading.mean = mean(&means).unwrap_or(reading.mean);
+                let mean = if is_sum { Estimate::mean } else { Estimate::geometric_mean };
+                reading.mean = sessions::over(&means, mean).unwrap_or(reading.mean);
                 // Sessions apart are no modes.
                 let with_modes = readings.iter().filter(|reading| reading.modes.is_some()).count();
                 if 2 * with_modes < readings.len() {
@@ -122,12 +118,13 @@ impl<'a> Figure<'a> {
                 }
             }
             Outcome::Slope(slopes) => {
-                slopes.combine(own.iter().filter_map(|own| own.slopes().cloned()).collect());
+                slopes.combine(&own.iter().filter_map(Figure::slopes).collect::<Vec<_>>());
             }
             _ => return,
         }
         self.grade = sessions::grade(own.iter().map(|own| own.grade));
-        self.doubts = doubt::shared(own.iter().map(|own| &own.doubts[..]));
+        let doubts = own.iter().flat_map(|own| own.doubts.clone());
+        self.doubts = doubt::shared(doubts, own.len().div_ceil(2));
         self.sessions = own;
     }
 
@@ -139,6 +136,11 @@ impl<'a> Figure<'a> {
     /// What is measured.
     pub fn metric(&self) -> &Metric {
         self.runs.metric()
+    }
+
+    /// What its programs claim of their hops.
+    pub fn claim(&self) -> Option<Claim> {
+        self.runs.whole.iter().find_map(|record| Some(record.said.as_ref()?.claim))
     }
 
     /// Kind of its unit.
@@ -171,8 +173,7 @@ impl<'a> Figure<'a> {
                 Some(Value { modes, ..value })
             }
             Outcome::Slope(slopes) => {
-                let with_kernel = slopes.has_kernel();
-                self.size(slopes.lacks_kernel(), |own| own.fit(with_kernel))
+                self.size(slopes.lacks_kernel(), slopes.told())
             }
             _ => None,
         };
@@ -181,7 +182,7 @@ impl<'a> Figure<'a> {
         })
     }
 
-    /// A part of a size (`user`, `kernel`, both `together`, `stacks`), or what the kernel counted per hop: `cpu` time;
+    /// A part of a size (`user`, `kernel`, both `together`, `stacks` and others), or what the kernel counted per hop: `cpu` time;
     /// switches that were `voluntary` or `preempted`, or all `switches`; interrupts between CPUs (`wakeups`);
     /// `hops per wait` of an event loop. `None` if it is unknown.
     ///
@@ -190,14 +191,7 @@ impl<'a> Figure<'a> {
     pub fn part(&self, name: &str) -> Result<Option<Value>, String> {
         let none = || format!("no column, value or part of it is '{name}'");
         if self.slopes().is_some() {
-            let part = match name {
-                "user" => self.size(false, |own| Some(&own.user)),
-                "kernel" => self.size(false, |own| own.kernel.as_ref()),
-                "together" => self.size(false, |own| own.all.as_ref()),
-                "stacks" => self.size(false, |own| own.parts.stacks.as_ref()),
-                _ => None,
-            };
-            return part.map(Some).ok_or_else(none);
+            return self.size(false, name).map(Some).ok_or_else(none);
         }
         if name == "cpu" {
             return Ok(self.cpu_time());
@@ -205,8 +199,6 @@ impl<'a> Figure<'a> {
         let evidence = self.reading().and_then(|reading| reading.evidence.as_ref());
         let evidence = evidence.ok_or_else(none)?;
         let count = match name {
-            "voluntary" => Some(evidence.switches),
-            "preempted" => Some(evidence.preemptions),
             "switches" => Some(evidence.switches + evidence.preemptions),
             "wakeups" => evidence.wakeups,
             "hops per wait" => evidence.hops_per_wait,
@@ -221,22 +213,23 @@ impl<'a> Figure<'a> {
             let times = own.runs.cpu_times().into_iter().map(|(round, _, ns)| (round, ns));
             let times: BTreeMap<Round, f64> = times.collect();
             let mean = times.values().copied().collect::<Vec<f64>>();
-            let mean = Estimate::mean(&mean, CONFIDENCE)?;
+            let mean = Estimate::mean(&mean)?;
             let between = own.runs.between(&Metric::Cpu, mean.value);
             Some((between.widen(mean), between, Samples::Rounds(times)))
         });
-        let value = Value::of_sessions(sessions, sessions::over).ok()?;
+        let value = Value::of_sessions(sessions, Estimate::geometric_mean).ok()?;
         Some(Value { quantity: Some(Quantity::Time), grade: self.grade, ..value })
     }
 
     /// A size by the line of each session.
-    fn size(&self, lacks_kernel: bool, fit: impl Fn(&Slopes) -> Option<&Fit>) -> Option<Value> {
+    fn size(&self, lacks_kernel: bool, part: &str) -> Option<Value> {
         let sessions = self.in_sessions(|own| {
-            let lines = Box::new([fit(own.slopes()?)?.line, own.slopes()?.user.line]);
+            let slopes = own.slopes()?;
+            let lines = Box::new([slopes.part(part)?.line, slopes.user().line]);
             let slope = lines[0].slope.into();
             Some((slope, Between::default(), Samples::Size { lines, lacks_kernel }))
         });
-        let slope = fit(self.slopes()?)?.line.slope;
+        let slope = self.slopes()?.part(part)?.line.slope;
         Some(Value::made_of(sessions, slope.into(), Quantity::Bytes, self.grade))
     }
 
@@ -311,6 +304,7 @@ impl Serialize for Figure<'_> {
             "quantity": self.quantity().name(),
             "baseline": ties.and_then(|ties| ties.baseline.as_ref()),
             "versus": ties.and_then(|ties| ties.versus.as_ref()),
+            "failed": self.runs.failed,
             "grade": self.grade,
             "doubts": self.doubts,
         });

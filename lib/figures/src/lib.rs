@@ -24,7 +24,7 @@ pub mod spread;
 pub mod value;
 pub mod verdict;
 
-pub use basis::{CONFIDENCE, grouped, unique};
+pub use basis::{grouped, unique};
 pub use cube::Figures;
 pub use figure::{Figure, Outcome, Reading, Related};
 

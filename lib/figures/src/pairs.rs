@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::message::Usage;
 use record::{Metric, Place, Quantity, Record, Row, Side, Why};
 
-use super::basis;
 use super::cube::Figures;
 use super::doubts;
 use super::figure::Figure;
@@ -59,10 +58,12 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
     let mut faults = sides.iter().zip(["A", "A", "B"]).filter_map(|(of, side)| fault((*of)?, side));
     let mut row = Compared {
         place: any.place().on(Side::A),
+        name: any.name(),
+        kind,
         unit: repeats.map_or("iteration", |(_, unit)| unit),
         doubts: doubts::of_row(&trials, metric),
         fault: faults.next(),
-        ..Compared::new(any.place(), any.name(), kind)
+        ..Compared::default()
     };
     let divisor = repeats.map_or(1.0, |(repeats, _)| repeats as f64);
     let [Some(a), twin, b] = sides.map(|side| side.map(|side| &side.runs)) else {
@@ -145,7 +146,7 @@ fn slope(side: &[&Timed<'_>]) -> Option<f64> {
         Some((timed.record.row().place.x? as f64, timed.record.resident()? as f64))
     };
     let (tasks, bytes): (Vec<f64>, Vec<f64>) = side.iter().filter_map(point).unzip();
-    Some(stats::fit_line(&tasks, &bytes, basis::CONFIDENCE)?.slope.estimate)
+    Some(stats::fit_line(&tasks, &bytes)?.slope.estimate)
 }
 
 /// Judges the rows that have enough pairs and no fault. `margin` is the largest change that counts as none.

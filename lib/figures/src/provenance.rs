@@ -59,11 +59,10 @@ pub fn machine(records: &[Record]) -> String {
     };
     let idling = machine.idling().map_or(String::new(), |words| format!(", {words}"));
     let kernel = kernel(machine).unwrap_or("of unknown release");
-    let runtimes = records.iter().filter_map(|record| record.said.as_ref()?.runtime.as_ref());
-    let tokio = runtimes
-        .filter(|runtime| runtime.name == "tokio")
-        .filter_map(|runtime| Some(format!(", Tokio {}", runtime.version.as_ref()?)));
-    format!("{cpu}{cpus}{host}{idling}, Linux {kernel}{}", distinct(tokio).concat())
+    let runtimes = runtimes(records);
+    let tokio = runtimes.iter().filter_map(|name| name.strip_prefix("tokio "));
+    let tokio = tokio.map(|version| format!(", Tokio {version}")).collect::<String>();
+    format!("{cpu}{cpus}{host}{idling}, Linux {kernel}{tokio}")
 }
 
 /// The CPU's model without the words that all models have.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use record::{Metric, Place, Quantity, Why};
+use record::{Place, Quantity, Why};
 use serde::Serialize;
 use stats::{Contrast, Estimate, Interval};
 
@@ -24,21 +24,17 @@ const SCARCE: f64 = 0.001;
 pub const MIN_PAIRS: usize = 8;
 
 /// A row on both sides.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Compared {
     /// Where it stands, on the first side.
-    #[serde(skip)]
+    #[serde(flatten)]
     pub place: Place,
-    /// Title of its section.
-    pub section: String,
     /// Name, with its column.
     pub name: String,
-    /// What its figures are.
-    pub metric: Metric,
     /// Which of its figures it is about.
     #[serde(skip)]
     pub kind: Kind,
-    /// What its figures are for each of: `hop`, `task` or `iteration`.
+    /// What the figures of a duel are for each of: `hop`, `task` or `iteration`.
     pub unit: &'static str,
     /// Doubts about its times.
     pub doubts: Vec<Doubt>,
@@ -51,22 +47,6 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// A row without figures.
-    pub fn new(place: &Place, name: String, kind: Kind) -> Self {
-        Compared {
-            place: place.clone(),
-            section: place.section.clone(),
-            name,
-            metric: place.metric.clone(),
-            kind,
-            unit: "iteration",
-            doubts: Vec::new(),
-            fault: None,
-            pairs: 0,
-            quotients: Vec::new(),
-        }
-    }
-
     /// Its figure of this kind.
     pub fn quotient(&self, kind: Kind) -> Option<&Quotient> {
         self.quotients.iter().find(|quotient| quotient.kind == kind)
@@ -83,7 +63,7 @@ impl Compared {
 }
 
 /// Figure that is judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Time per hop, task or iteration.
@@ -95,6 +75,7 @@ pub enum Kind {
     /// Minor page faults per hop, task or iteration.
     Faults,
     /// What the metric of the row says.
+    #[default]
     Figure,
 }
 
@@ -265,11 +246,8 @@ impl Quotient {
         self.change = change.map(|i| Interval { low: i.low - slack, high: i.high + slack, ..i });
         self.twin = twin.and_then(|twin| twin.interval(1.0 - level));
         if self.is_share {
-            for change in self.change.iter_mut().chain(&mut self.twin) {
-                for bound in [&mut change.estimate, &mut change.low, &mut change.high] {
-                    *bound = bound.exp_m1();
-                }
-            }
+            let share = |log: Interval| log.map(f64::exp_m1);
+            (self.change, self.twin) = (self.change.map(share), self.twin.map(share));
         }
         if let Some(change) = self.change {
             self.verdict = self.verdict_on(change, margin);

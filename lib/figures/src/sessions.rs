@@ -4,7 +4,6 @@
 use record::Record;
 use stats::{Estimate, Interval, MIN_ROUNDS};
 
-use super::basis::CONFIDENCE;
 use super::grade::Grade;
 use super::provenance;
 
@@ -29,20 +28,15 @@ pub fn joined(files: &[&[Record]]) -> Option<Vec<Record>> {
     is_one.then_some(all)
 }
 
-/// Geometric mean over sessions of what is positive, so that a ratio stays the quotient of the times beside it; with
-/// Student's t interval from five sessions on. Fewer have the span of their own intervals.
-pub fn over(sessions: &[Estimate]) -> Option<Estimate> {
-    combined(sessions, Estimate::geometric_mean)
-}
-
-/// The same of counts, shares and differences, with their arithmetic mean.
-pub(crate) fn over_sums(sessions: &[Estimate]) -> Option<Estimate> {
-    combined(sessions, Estimate::mean)
-}
-
-fn combined(sessions: &[Estimate], mean: fn(&[f64], f64) -> Option<Estimate>) -> Option<Estimate> {
+/// Mean over sessions: the geometric one of what is positive, so that a ratio stays the quotient of the times beside it,
+/// and the arithmetic one of counts, shares and differences. It has Student's t interval from five sessions on; fewer have
+/// the span of their own intervals.
+pub(crate) fn over(
+    sessions: &[Estimate],
+    mean: fn(&[f64]) -> Option<Estimate>,
+) -> Option<Estimate> {
     let values: Vec<f64> = sessions.iter().map(|session| session.value).collect();
-    let mean = mean(&values, CONFIDENCE)?;
+    let mean = mean(&values)?;
     if values.len() >= MIN_ROUNDS {
         return Some(mean);
     }
@@ -77,24 +71,24 @@ mod tests {
     use super::*;
 
     fn session(value: f64, low: f64, high: f64) -> Estimate {
-        Interval { estimate: value, low, high, n: 9, confidence: CONFIDENCE }.into()
+        Interval { estimate: value, low, high, n: 9, confidence: stats::CONFIDENCE }.into()
     }
 
     #[test]
     fn few_sessions_have_the_span_of_their_intervals_and_five_their_own() {
-        let few = over(&[session(10.0, 9.0, 11.0), session(14.4, 12.0, 17.0)]).unwrap();
+        let few = over(&[session(10.0, 9.0, 11.0), session(14.4, 12.0, 17.0)], Estimate::geometric_mean).unwrap();
         let interval = few.interval.unwrap();
         assert!((few.value - 12.0).abs() < 1e-9 && few.n == 2, "{few:?}");
         assert_eq!([interval.low, interval.high], [9.0, 17.0]);
         let unsure = Estimate { interval: None, ..few };
-        assert_eq!(over(&[few, unsure]).unwrap().interval, None);
+        assert_eq!(over(&[few, unsure], Estimate::mean).unwrap().interval, None);
         // exp(x̄ ± 2.7764 · s / √5) of the logarithms: t(0.975, 4) of printed tables.
         let five = [90.0, 95.0, 100.0, 105.0, 110.0].map(|value| session(value, 1.0, 1000.0));
-        let interval = over(&five).unwrap().interval.unwrap();
+        let interval = over(&five, Estimate::geometric_mean).unwrap().interval.unwrap();
         assert_eq!(interval.n, 5);
         assert!((interval.low - 90.3937).abs() < 1e-3 && (interval.high - 110.0731).abs() < 1e-3);
         // Differences may be negative.
         let signed = [-1.0, 0.0, 1.0, 2.0, 3.0].map(|value| session(value, value, value));
-        assert!((over_sums(&signed).unwrap().interval.unwrap().low + 0.9632).abs() < 1e-4);
+        assert!((over(&signed, Estimate::mean).unwrap().interval.unwrap().low + 0.9632).abs() < 1e-4);
     }
 }

@@ -269,7 +269,7 @@ fn keep_half(processes: &mut Vec<Process>) {
     processes.retain(|process| !process.looks.is_empty());
 }
 
-/// Cases that sleep for most of their time are not corrected.
+/// Cases that sleep for most of their time are not corrected: no slice of theirs counts as slow.
 fn let_sleep(processes: &mut [Process], records: &[Record]) {
     let mut cases: BTreeMap<Place, Vec<&Record>> = BTreeMap::new();
     for process in &*processes {
@@ -278,6 +278,9 @@ fn let_sleep(processes: &mut [Process], records: &[Record]) {
     cases.retain(|_, trials| are_asleep(trials));
     for process in processes.iter_mut().filter(|process| cases.contains_key(&process.place)) {
         process.cpus = 0;
+        for look in process.all.iter_mut().chain(&mut process.looks) {
+            (look.x, look.is_quiet) = (0.0, true);
+        }
     }
 }
 
@@ -331,7 +334,7 @@ fn corrected(processes: &[Process], held_out: &mut HoldOut) -> Vec<(usize, Corre
             };
             all.push((process.index, corrected));
         }
-        if own[0].cpus > 0 && errors.len() >= stats::MIN_ROUNDS {
+        if errors.len() >= stats::MIN_ROUNDS {
             let mean = |which: usize| {
                 errors.iter().map(|error: &[f64; 2]| error[which]).sum::<f64>()
                     / errors.len() as f64

@@ -7,9 +7,8 @@
 use std::collections::BTreeMap;
 
 use record::Metric;
-use stats::{Contrast, MIN_ROUNDS};
+use stats::{CONFIDENCE, Contrast, MIN_ROUNDS};
 
-use super::basis::CONFIDENCE;
 use super::between::Spread;
 use super::cube::Figures;
 use super::figure::Figure;

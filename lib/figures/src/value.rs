@@ -5,8 +5,7 @@
 //! are several sessions, each is a sample.
 
 use record::Quantity;
-use serde::{Serialize, Serializer};
-use serde_json::json;
+use serde::Serialize;
 use stats::{Contrast, Estimate, Interval};
 
 use super::between::Between;
@@ -23,18 +22,22 @@ use session::{NO_DIFFERENCE, NOTHING_IN_COMMON, log, paired};
 pub(crate) use session::{Samples, Session};
 
 /// A figure, a difference or a quotient, with the samples from which further ones are formed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Value {
     /// Kind of its unit; `None` for a ratio.
+    #[serde(skip)]
     pub quantity: Option<Quantity>,
     /// The estimate, with its interval if there are enough rounds.
+    #[serde(flatten)]
     pub estimate: Estimate,
     /// Centres of two clusters of processes, if no mean describes both.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub modes: Option<[f64; 2]>,
     /// Worst grade of the figures that it is made of.
     pub grade: Grade,
     /// Its sessions; empty if nothing can be paired with it. `None` for a number whose error is not known: a count, or one
     /// that somebody wrote.
+    #[serde(skip)]
     pub(crate) sessions: Option<Vec<Session>>,
 }
 
@@ -111,8 +114,8 @@ impl Value {
             (Some(own), Some(others)) => {
                 let both = paired(own, others, Session::over)?;
                 let is_positive = both.iter().all(|session| session.samples.are_positive());
-                let over = if is_positive { sessions::over } else { sessions::over_sums };
-                let quotient = Value::of_sessions(both, over)?;
+                let mean = if is_positive { Estimate::geometric_mean } else { Estimate::mean };
+                let quotient = Value::of_sessions(both, mean)?;
                 Value { grade: quotient.grade.max(grade), ..quotient }
             }
         };
@@ -130,7 +133,7 @@ impl Value {
         let difference = match (&self.sessions, &other.sessions) {
             (_, None) => self.mapped(|value| value - other.estimate.value, |_| 1.0),
             (Some(own), Some(others)) => {
-                Value::of_sessions(paired(own, others, Session::less)?, sessions::over_sums)?
+                Value::of_sessions(paired(own, others, Session::less)?, Estimate::mean)?
             }
             _ => return Err(NO_DIFFERENCE.to_owned()),
         };
@@ -177,12 +180,6 @@ impl Value {
             return Err(Reason::TwoModes);
         }
         let [old, new] = [self, new].map(|value| value.sessions.as_deref().unwrap_or_default());
-        if let ([old], [new]) = (old, new)
-            && let (Samples::Size { lines: old, .. }, Samples::Size { lines: new, .. }) =
-                (&old.samples, &new.samples)
-        {
-            return stats::log_slope_ratio(&new[0], &old[0]).ok_or(Reason::NoSize);
-        }
         log(new)?.less(log(old)?).ok_or(Reason::NoSize)
     }
 
@@ -303,27 +300,15 @@ impl Value {
     /// The estimate of one session; of several, the mean of theirs.
     pub(crate) fn of_sessions(
         sessions: Vec<Session>,
-        over: fn(&[Estimate]) -> Option<Estimate>,
+        mean: fn(&[f64]) -> Option<Estimate>,
     ) -> Both {
-        let estimate = match &sessions[..] {
-            [session] => session.estimate,
-            several => over(&several.iter().map(|session| session.estimate).collect::<Vec<_>>())
-                .ok_or(NOTHING_IN_COMMON)?,
+        let estimates: Vec<Estimate> = sessions.iter().map(|session| session.estimate).collect();
+        let estimate = match &estimates[..] {
+            [estimate] => *estimate,
+            several => sessions::over(several, mean).ok_or(NOTHING_IN_COMMON)?,
         };
         let grade = sessions::grade(sessions.iter().map(|session| session.grade));
         Ok(Value { sessions: Some(sessions), ..Value::estimated(estimate, None, grade) })
-    }
-}
-
-/// The estimate with its interval, the modes and the grade.
-impl Serialize for Value {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut value = json!(self.estimate);
-        value["grade"] = json!(self.grade);
-        if let Some(modes) = self.modes {
-            value["modes"] = json!(modes);
-        }
-        value.serialize(serializer)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Location and spread of a few values.
 
-/// Arithmetic mean.
-pub(crate) fn mean(values: &[f64]) -> Option<f64> {
+/// Arithmetic mean; `None` unless there is a value, and all are finite.
+pub fn mean(values: &[f64]) -> Option<f64> {
     if !usable(values) {
         return None;
     }
@@ -30,29 +30,17 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// Quantile by linear interpolation between order statistics at position `p · (n − 1)`: type 7 of
 /// Hyndman and Fan (1996), the default of R and NumPy. `p` runs from 0 to 1.
 pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
-    if usable(values) { quantile_sorted(&sorted(values), p) } else { None }
-}
-
-/// [`quantile`] for finite values already in ascending order.
-pub(crate) fn quantile_sorted(sorted: &[f64], p: f64) -> Option<f64> {
-    if !(0.0..=1.0).contains(&p) {
+    if !usable(values) || !(0.0..=1.0).contains(&p) {
         return None;
     }
-    let position = p * sorted.len().checked_sub(1)? as f64;
+    let sorted = sorted(values);
+    let position = p * (sorted.len() - 1) as f64;
     let below = position.floor() as usize;
-    let low = *sorted.get(below)?;
+    let low = sorted[below];
     let high = sorted.get(below + 1).copied().unwrap_or(low);
     let share = position - below as f64;
     // Exact for equal neighbours; `low · (1 − share) + high · share` is not.
     finite(low + (high - low) * share)
-}
-
-/// Number of values outside Tukey's inner fences, 1.5 interquartile ranges beyond the quartiles (type 7).
-pub fn outliers(values: &[f64]) -> Option<usize> {
-    let (first, third) = (quantile(values, 0.25)?, quantile(values, 0.75)?);
-    let reach = 1.5 * (third - first);
-    let inside = first - reach..=third + reach;
-    Some(values.iter().filter(|value| !inside.contains(value)).count())
 }
 
 /// Sum of squared deviations from `centre`.
@@ -100,14 +88,6 @@ mod tests {
         }
         close(mean(&values).unwrap(), 10_000_000.2, 1e-15);
         close(sample_sd(&values).unwrap(), 0.1, 1e-7);
-    }
-
-    #[test]
-    fn outliers_lie_outside_the_fences() {
-        // Quartiles 2.5 and 7.5, so fences at −5 and 15; 15 itself is inside.
-        let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 15.0, -5.1, 16.0];
-        assert_eq!(outliers(&values), Some(2));
-        assert_eq!((outliers(&[7.0; 6]), outliers(&[])), (Some(0), None));
     }
 
     #[test]

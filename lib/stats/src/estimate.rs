@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::describe::{finite, mean};
-use crate::interval::{Contrast, Interval, log_ratios, logs, t_interval};
+use crate::interval::{CONFIDENCE, Interval, logs, t_interval};
 
 /// Rounds below which no interval is reported: an interval from two rounds reaches 12.7 standard errors to
 /// either side, and holds only if the process means are normal.
@@ -28,37 +28,19 @@ impl From<Interval> for Estimate {
 
 impl Estimate {
     /// Mean of one value per process.
-    pub fn mean(values: &[f64], confidence: f64) -> Option<Self> {
-        let interval = t_interval(values, confidence);
+    pub fn mean(values: &[f64]) -> Option<Self> {
+        let interval = t_interval(values, CONFIDENCE);
         Self::guarded(mean(values)?, values.len(), interval)
     }
 
     /// Geometric mean of one positive value per process: no bound is below zero.
-    pub fn geometric_mean(values: &[f64], confidence: f64) -> Option<Self> {
+    pub fn geometric_mean(values: &[f64]) -> Option<Self> {
         // Beside the first, equal values have a logarithm of exactly zero.
-        let unit = *values.first()?;
-        let mut mean = Self::ratio(values, &vec![unit; values.len()], confidence)?;
-        mean.value = finite(mean.value * unit)?;
-        if let Some(interval) = &mut mean.interval {
-            interval.estimate = mean.value;
-            interval.low *= unit;
-            interval.high = finite(interval.high * unit)?;
-        }
-        Some(mean)
-    }
-
-    /// Geometric mean of numerator / denominator, paired by round.
-    pub fn ratio(numerators: &[f64], denominators: &[f64], confidence: f64) -> Option<Self> {
-        let logs = log_ratios(numerators, denominators)?;
-        let interval = t_interval(&logs, confidence).and_then(Interval::exp);
-        Self::guarded(mean(&logs)?.exp(), logs.len(), interval)
-    }
-
-    /// Ratio a / b of the geometric means of two sets that share no rounds.
-    pub fn unpaired_ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<Self> {
-        let value = (mean(&logs(a)?)? - mean(&logs(b)?)?).exp();
-        let interval = Contrast::log_ratio(a, b).and_then(|contrast| contrast.ratio(confidence));
-        Self::guarded(value, a.len().min(b.len()), interval)
+        let unit = values.first().copied().filter(|unit| *unit > 0.0)?;
+        let logs = logs(&values.iter().map(|value| value / unit).collect::<Vec<_>>())?;
+        let mean = Self::mean(&logs)?.map(|log| unit * log.exp());
+        let is_finite = mean.interval.is_none_or(|interval| interval.high.is_finite());
+        (mean.value.is_finite() && is_finite).then_some(mean)
     }
 
     /// The same with all values changed by a function that keeps or turns their order.
@@ -90,22 +72,18 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{ROUNDS_A, ROUNDS_C, close};
+    use crate::tests::{ROUNDS_A, close};
 
     #[test]
     fn under_five_rounds_there_is_an_estimate_and_no_interval() {
-        let four = Estimate::mean(&ROUNDS_A[..4], 0.95).unwrap();
+        let four = Estimate::mean(&ROUNDS_A[..4]).unwrap();
         assert_eq!((four.n, four.interval), (4, None));
-        assert_eq!(Estimate::mean(&ROUNDS_A[..1], 0.95).unwrap().value, ROUNDS_A[0]);
-        let five = Estimate::mean(&ROUNDS_A[..5], 0.95).unwrap();
+        assert_eq!(Estimate::mean(&ROUNDS_A[..1]).unwrap().value, ROUNDS_A[0]);
+        let five = Estimate::mean(&ROUNDS_A[..5]).unwrap();
         assert_eq!(five.interval, t_interval(&ROUNDS_A[..5], 0.95));
         assert!(five.interval.is_some());
-        assert_eq!(Estimate::mean(&[], 0.95), None);
-        assert_eq!(Estimate::mean(&[f64::NAN; 9], 0.95), None);
-        assert_eq!(Estimate::mean(&ROUNDS_A, 95.0), None);
-        // Of two sets the smaller one decides.
-        let few = Estimate::unpaired_ratio(&ROUNDS_A, &ROUNDS_C[..4], 0.95).unwrap();
-        assert_eq!((few.n, few.interval), (4, None));
+        assert_eq!(Estimate::mean(&[]), None);
+        assert_eq!(Estimate::mean(&[f64::NAN; 9]), None);
     }
 
     #[test]
@@ -117,18 +95,18 @@ mod tests {
             (&ROUNDS_A[..], [1537.990294457472, 1507.871546468435, 1568.7106447398548]),
             (&wide, [12.356017011348237, 1.7212221179884772, 88.69927639737033]),
         ] {
-            let mean = Estimate::geometric_mean(values, 0.95).unwrap();
+            let mean = Estimate::geometric_mean(values).unwrap();
             let interval = mean.interval.unwrap();
             close(mean.value, expected[0], 1e-12);
             close(interval.low, expected[1], 1e-11);
             close(interval.high, expected[2], 1e-11);
         }
-        let few = Estimate::geometric_mean(&wide[..4], 0.95).unwrap();
+        let few = Estimate::geometric_mean(&wide[..4]).unwrap();
         assert_eq!((few.n, few.interval), (4, None));
-        let equal = Estimate::geometric_mean(&[1000.0; 6], 0.95).unwrap();
+        let equal = Estimate::geometric_mean(&[1000.0; 6]).unwrap();
         assert!(equal.value == 1000.0 && equal.interval.unwrap().contains(1000.0));
-        for none in [&[][..], &[1.0, 0.0], &[1.0, -2.0], &[f64::NAN; 9]] {
-            assert_eq!(Estimate::geometric_mean(none, 0.95), None);
+        for none in [&[][..], &[1.0, 0.0], &[1.0, -2.0], &[-1.0; 9], &[f64::NAN; 9]] {
+            assert_eq!(Estimate::geometric_mean(none), None);
         }
     }
 }

@@ -19,8 +19,8 @@ mod modes;
 #[cfg(test)]
 mod tests;
 
-pub use describe::{median, outliers, quantile};
+pub use describe::{mean, median, quantile};
 pub use estimate::{Estimate, MIN_ROUNDS};
-pub use interval::{Contrast, Interval, t_critical, t_interval};
-pub use line::{Halves, Line, TheilSen, fit_line, halves, log_slope_ratio, theil_sen};
+pub use interval::{CONFIDENCE, Contrast, Interval, t_critical, t_interval};
+pub use line::{Line, fit_line, halves, theil_sen};
 pub use modes::{Mode, modes};

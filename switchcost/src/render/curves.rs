@@ -48,7 +48,7 @@ fn grid(curve: &Curve<'_>, series: &[&Series<'_>], xs: &[u64]) -> Grid {
 /// A figure, bare if it has no interval.
 fn cell(figure: &Figure<'_>) -> String {
     match figure.reading() {
-        Some(reading) if reading.mean.interval.is_none() && reading.failed == 0 => {
+        Some(reading) if reading.mean.interval.is_none() && figure.runs.failed == 0 => {
             figure.grade.mark(&figure.quantity().show(reading.mean.value))
         }
         _ => tables::cell(Some(figure)),

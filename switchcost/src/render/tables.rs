@@ -68,7 +68,7 @@ fn reading_grid(table: &Table<'_>) -> Grid {
 /// has that note.
 fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
     let quantity = figure.quantity();
-    let mut text = match &reading.modes {
+    let text = match &reading.modes {
         None => figure.grade.mark(&value(quantity, &reading.mean)),
         Some(modes) => modes
             .each_ref()
@@ -81,18 +81,18 @@ fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
     if figure.runs.ties().is_none() {
         return text;
     }
-    if reading.failed > 0 {
-        text += &format!(", {} failed", reading.failed);
+    match figure.runs.failed {
+        0 => text,
+        failed => text + &format!(", {failed} failed"),
     }
-    text
 }
 
 /// Lines below a row's figures, derived from the section's own metric.
 fn derived_lines(table: &Table<'_>, row: &TableRow<'_>) -> Vec<Vec<String>> {
     let names = [
         "  switches per hop".to_owned(),
-        format!("  less {}", row.baseline.unwrap_or_default()),
-        format!("  ÷ {}", row.versus.unwrap_or_default()),
+        format!("  less {}", row.ties.baseline.as_deref().unwrap_or_default()),
+        format!("  ÷ {}", row.ties.versus.as_deref().unwrap_or_default()),
         "  ÷ the same, both less their I/O".to_owned(),
     ];
     let mut lines = names.map(|name| vec![name]).to_vec();
@@ -189,13 +189,16 @@ fn memory_grid(table: &Table<'_>) -> Grid {
     let mut body: Vec<Vec<String>> = Vec::new();
     for row in &table.rows {
         for figure in row.cells.iter().flatten() {
-            let name = figure.place().name();
+            let mut name = figure.place().name();
             let Some(slopes) = figure.slopes() else {
                 body.push(vec![name, cell(Some(figure))]);
                 continue;
             };
-            body.push(sizes(name, slopes));
-            if let (Some(versus), Some(times)) = (row.versus, &figure.related.ratio) {
+            if figure.runs.failed > 0 {
+                name += &format!(" ({} failed)", figure.runs.failed);
+            }
+            body.push([name].into_iter().chain(sizes(slopes)).collect());
+            if let (Some(versus), Some(times)) = (&row.ties.versus, &figure.related.ratio) {
                 body.push(vec![format!("  ÷ {versus}"), ratio(times)]);
             }
         }
@@ -205,20 +208,18 @@ fn memory_grid(table: &Table<'_>) -> Grid {
     Grid::new(["", "together", "user", "kernel"], body)
 }
 
-fn sizes(name: String, slopes: &Slopes) -> Vec<String> {
-    let mut cells = [slopes.all.as_ref(), Some(&slopes.user), slopes.kernel.as_ref()]
-        .map(|fit| fit.map_or("unknown".to_owned(), slope));
-    if slopes.kernel.as_ref().is_some_and(|kernel| !kernel.is_seen()) {
+fn sizes(slopes: &Slopes) -> [String; 3] {
+    let mut cells = ["together", "user", "kernel"]
+        .map(|part| slopes.part(part).map_or("unknown".to_owned(), slope));
+    if slopes.part("kernel").is_some_and(|kernel| !kernel.is_seen()) {
         // Adding noise would not make the sum any truer.
         cells[0] = "user alone".to_owned();
         cells[2] += ", not distinguishable";
     }
-    if slopes.void() {
+    if slopes.void {
         cells[..2].fill(VOID.to_owned());
     }
-    let failed =
-        if slopes.failed > 0 { format!(" ({} failed)", slopes.failed) } else { String::new() };
-    [name + &failed].into_iter().chain(cells).collect()
+    cells
 }
 
 /// A slope with its interval.
@@ -238,24 +239,23 @@ fn memory_lines(table: &Table<'_>) -> Vec<String> {
 fn memory_sentence(slopes: &Slopes) -> String {
     let fit = slopes.headline();
     let parts = [
-        ("kernel stack", &slopes.parts.stacks),
-        ("page tables", &slopes.parts.page_tables),
-        ("slab", &slopes.parts.slab),
-        ("pipe page", &slopes.parts.pipe_pages),
+        ("kernel stack", "stacks"),
+        ("page tables", "page tables"),
+        ("slab", "slab"),
+        ("pipe page", "pipe pages"),
     ];
     let mut text = String::new();
     for (name, part) in parts {
-        if let Some(part) = part.as_ref().filter(|part| part.is_seen()) {
+        if let Some(part) = slopes.part(part).filter(|part| part.is_seen()) {
             text += &format!("{name} {}, ", Quantity::Bytes.show(part.line.slope.estimate));
         }
     }
-    let robust =
-        fit.robust.map_or("unknown".to_owned(), |robust| Quantity::Bytes.show(robust.slope));
+    let robust = fit.robust.map_or("unknown".to_owned(), |slope| Quantity::Bytes.show(slope));
     let r_squared = fit.line.r_squared.map_or("unknown".to_owned(), |r| format!("{r:.4}"));
     let (least, most) = slopes.tasks;
     text += &format!(
         "fixed {}; Theil–Sen {robust}, R² {r_squared}, {} from {least} to {most} tasks",
-        Quantity::Bytes.show(fit.line.intercept.estimate),
+        Quantity::Bytes.show(fit.line.intercept),
         shape(fit)
     );
     if let (Some(most), Some(machine)) = (slopes.most(), slopes.machine) {

@@ -36,7 +36,7 @@ pub fn document(comparison: &Comparison) -> Document {
     head.push(String::new());
     head.extend(TALLIES.iter().filter_map(|(kind, name)| tally(*kind, name, &rows)));
     let judged = rows.into_iter().filter(|row| !row.quotients.is_empty());
-    let sections = grouped(judged.map(|row| (row.section.as_str(), row)));
+    let sections = grouped(judged.map(|row| (row.place.section.as_str(), row)));
     let sections = sections.iter().map(|(title, rows)| section(title, rows)).collect();
     Document { head, sections, foot: without_quotients(&comparison.rows) }
 }

@@ -99,7 +99,7 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
-    use record::{Place, Quantity, Why};
+    use record::{Quantity, Why};
 
     use super::*;
     use figures::verdict::{Reason, Verdict};
@@ -117,8 +117,7 @@ mod tests {
             found(Kind::Switches, Verdict::of([switches; 2], 0.05), switches),
         ];
         let quotients = if fault.is_some() { Vec::new() } else { quotients };
-        let place = Place::default();
-        Compared { fault, quotients, ..Compared::new(&place, "row".to_owned(), Kind::Time) }
+        Compared { fault, quotients, kind: Kind::Time, ..Compared::default() }
     }
 
     /// `git bisect run` takes 1 as bad and 125 as untested; times that nothing can be said of hide no count.

@@ -237,12 +237,8 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
 
 /// Rows of the plan, unless the one claims the kernel's switches and the other a runtime's.
 fn sides(figure: &Figure<'_>, versus: &Figure<'_>) -> Option<[String; 2]> {
-    let is_only = |of: &Figure<'_>, claim| {
-        let claims = of.runs.whole.iter().map(|record| Some(record.said.as_ref()?.claim));
-        claims.into_iter().all(|said| said == Some(claim))
-    };
-    let are_usual = is_only(figure, Claim::KernelSwitch) && is_only(versus, Claim::UserSwitch);
-    (!are_usual).then(|| [figure, versus].map(|of| of.place().row.clone()))
+    let usual = [Some(Claim::KernelSwitch), Some(Claim::UserSwitch)];
+    ([figure.claim(), versus.claim()] != usual).then(|| [figure, versus].map(|of| of.place().row.clone()))
 }
 
 fn is_switch(row: &&AnswerRow) -> bool {

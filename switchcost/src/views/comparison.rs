@@ -14,13 +14,13 @@ use figures::doubt::Doubt;
 use figures::grade::Grade;
 use figures::number::change;
 use figures::provenance::{self, Difference};
-use figures::quotient::{self, Compared, Kind, Quotient};
+use figures::quotient::{self, Compared, Quotient};
 use figures::value::Value;
 use figures::verdict::{MARGIN, Reason, Verdict};
-use figures::{CONFIDENCE, Figure, Figures, Outcome, doubts, pairs};
+use figures::{Figure, Figures, Outcome, doubts, pairs};
 use record::{Quantity, Record, Why};
 use serde::Serialize;
-use stats::{Contrast, Estimate};
+use stats::{CONFIDENCE, Contrast, Interval};
 
 use crate::system::console::shell_line;
 
@@ -55,7 +55,6 @@ const PARTS: [&str; 2] = [", user", ", with kernel"];
 /// The machine's own time in both files: the geometric mean of its yardsticks.
 struct Machine {
     times: [Value; 2],
-    change: Option<Estimate>,
     /// Most by which the change of a yardstick differs from it beyond its interval, as a logarithm.
     apart: f64,
 }
@@ -110,8 +109,13 @@ impl Comparison {
                     _ => None,
                 };
                 yardsticks.extend(figure.runs.is_yardstick().then_some(rows.len()));
-                let row = Compared::new(figure.place(), figure.name() + part, Kind::Figure);
-                rows.push(Compared { fault, quotients: quotient.into_iter().collect(), ..row });
+                rows.push(Compared {
+                    place: figure.place().clone(),
+                    name: figure.name() + part,
+                    fault,
+                    quotients: quotient.into_iter().collect(),
+                    ..Compared::default()
+                });
             }
         }
         quotient::judge(&mut rows, 1.0 - CONFIDENCE, margin);
@@ -145,7 +149,7 @@ impl Comparison {
 fn value(figure: &Figure<'_>, part: &str) -> Option<Result<Value, String>> {
     Some(match &figure.outcome {
         Outcome::Absent => return None,
-        Outcome::Slope(slopes) if slopes.void() => {
+        Outcome::Slope(slopes) if slopes.void => {
             Err("transparent huge pages make the slope meaningless".to_owned())
         }
         // A system that does not report the kernel's memory has no such row.
@@ -171,30 +175,31 @@ impl Machine {
     /// The machine of two files; `None` unless they share a yardstick.
     fn of(figures: [&Figures<'_>; 2]) -> Option<Self> {
         let is_timed = |figure: &Figure<'_>| {
-            figure.runs.is_yardstick()
-                && figure.quantity() == Quantity::Time
-                && figure.reading().is_some()
+            figure.runs.is_yardstick() && figure.quantity() == Quantity::Time
         };
         let [old, new] = figures;
         let both = old.iter().filter(|figure| is_timed(figure)).filter_map(|figure| {
             let other = new.get(figure.place()).filter(|other| is_timed(other))?;
             // Another program takes another time, even if the machine is the same.
-            let is_same = program(figure) == program(other);
+            let is_same = figure.runs.row.command.program == other.runs.row.command.program;
             let both = [figure.value().ok()?, other.value().ok()?];
             let are_sure = both.iter().all(|own| own.grade == Grade::Sure && own.modes.is_none());
             (is_same && are_sure).then_some(both)
         });
         let (old, new): (Vec<Value>, Vec<Value>) = both.map(|[old, new]| (old, new)).unzip();
         let times = [Value::mean_of(&old).ok()?, Value::mean_of(&new).ok()?];
-        let rounds = times.each_ref().map(|time| time.rounds().collect::<Vec<f64>>());
-        let change = Estimate::unpaired_ratio(&rounds[1], &rounds[0], CONFIDENCE);
-        let mut machine = Machine { times, change, apart: 0.0 };
+        let mut machine = Machine { times, apart: 0.0 };
         let apart = old.iter().zip(&new).filter_map(|(old, new)| {
             let change = machine.change_beside([old, new])?.interval(CONFIDENCE)?;
             Some(change.low.max(-change.high))
         });
         machine.apart = apart.fold(0.0, f64::max);
         Some(machine)
+    }
+
+    /// Its own change, as a ratio; `None` in too few rounds.
+    fn change(&self) -> Option<Interval> {
+        self.times[0].change_to(&self.times[1]).ok()?.ratio(CONFIDENCE)
     }
 
     /// Change of a figure beside the machine's own; `None` in too few rounds.
@@ -222,12 +227,13 @@ fn notes(
         let facts: Vec<String> = facts.iter().map(ToString::to_string).collect();
         notes.push(format!("!! DIFFERENT {subject}: {}", facts.join(", ")));
     }
-    notes.push(match machine.and_then(|machine| machine.change) {
-        Some(moved) => format!(
+    notes.push(match machine.map(Machine::change) {
+        Some(Some(moved)) => format!(
             "Work that depends only on the machine changed by {}. The changes of other times are relative to it, round by \
              round; A and B are as measured. If a row has no verdict, `switchcost duel` may have one.",
-            change(&moved)
+            change(&moved.into())
         ),
+        Some(None) => "Too few rounds tell how the machine changed, so times were compared as they are.".to_owned(),
         None => "The files share no row that depends only on the machine, so times were compared as they are."
             .to_owned(),
     });
@@ -241,7 +247,7 @@ fn notes(
 fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Difference> {
     let own = old.iter().filter(|figure| figure.runs.ties().is_some());
     let mut commands = own.filter_map(|figure| {
-        let (old, new) = (command(figure)?, command(new.get(figure.place())?)?);
+        let (old, new) = (command(figure), command(new.get(figure.place())?));
         (old != new).then(|| Difference { name: figure.place().name(), old, new })
     });
     let Some(first) = commands.next() else { return Vec::new() };
@@ -251,15 +257,9 @@ fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Difference> {
     }
 }
 
-/// The program that its processes ran.
-fn program<'a>(figure: &Figure<'a>) -> Option<&'a String> {
-    figure.runs.whole.first().map(|record| &record.row().command.program)
-}
-
 /// Command line of a row, its CPUs and its scheduling policy. The same name promises the same question.
-fn command(figure: &Figure<'_>) -> Option<String> {
-    let record = figure.runs.whole.first()?;
-    let (mut args, command) = (record.row().args(), &record.row().command);
+fn command(figure: &Figure<'_>) -> String {
+    let (mut args, command) = (figure.runs.row.args(), &figure.runs.row.command);
     let tasks = args.iter().position(|arg| arg == "--tasks");
     if let Some(at) = tasks.filter(|_| figure.metric().is_slope()) {
         // A slope is made of processes with different counts.
@@ -268,5 +268,5 @@ fn command(figure: &Figure<'_>) -> Option<String> {
     let line = shell_line([&command.program].into_iter().chain(&args));
     let cpus = command.setting.cpus.iter().map(|cpus| format!(", CPUs {cpus}"));
     let policy = command.setting.policy.iter().map(|policy| format!(", policy {policy}"));
-    Some(line + &cpus.chain(policy).collect::<String>())
+    line + &cpus.chain(policy).collect::<String>()
 }

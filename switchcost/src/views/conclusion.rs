@@ -10,18 +10,12 @@ use record::{Metric, Quantity};
 use super::answer::Answer;
 use super::tables::{TableRow, Tables};
 
-/// What is paid for, in the order of the answer.
-const KINDS: [&str; 3] = ["to switch to", "to create", "to keep in memory"];
-
-/// What a metric pays for; `None` if that has no place in the sentence.
-fn of_kind(metric: &Metric) -> Option<&'static str> {
-    match metric {
-        Metric::Hop => Some(KINDS[0]),
-        Metric::Task => Some(KINDS[1]),
-        metric if metric.is_slope() => Some(KINDS[2]),
-        _ => None,
-    }
-}
+/// What is paid for, in the order of the answer, and by which metrics.
+const KINDS: [(&str, fn(&Metric) -> bool); 3] = [
+    ("to switch to", |metric| *metric == Metric::Hop),
+    ("to create", |metric| *metric == Metric::Task),
+    ("to keep in memory", Metric::is_slope),
+];
 
 /// Conclusion of figures: the one of their answer, or the parts of a hop.
 pub(crate) fn of(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<String> {
@@ -34,8 +28,8 @@ pub(crate) fn of(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<String> 
 
 /// The range of the ratios of each kind, over all rows; `None` if no row is of such a kind.
 fn of_ratios<'a>(ratios: impl Iterator<Item = (&'a Metric, Range)> + Clone) -> Option<String> {
-    let parts = KINDS.iter().filter_map(|kind| {
-        let ratios = ratios.clone().filter(|(metric, _)| of_kind(metric) == Some(kind));
+    let parts = KINDS.iter().filter_map(|(kind, is_of_it)| {
+        let ratios = ratios.clone().filter(|(metric, _)| is_of_it(metric));
         let ratios = ratios.map(|(_, ratio)| ratio);
         Some(format!("{} times {kind}", ratios.reduce(Range::joined)?.show(number)))
     });

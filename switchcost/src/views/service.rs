@@ -2,7 +2,7 @@
 
 use contract::message::Usage;
 use figures::grade::{Grade, Range};
-use figures::{CONFIDENCE, Figure, Figures};
+use figures::{Figure, Figures};
 use observe::service::Service;
 use record::{Metric, Record};
 use serde::Serialize;
@@ -95,7 +95,7 @@ fn price(
         // Where an operation seldom switches, its time is not the switch's.
         (each >= 0.5).then(|| cpu_ns / each)
     });
-    let price = Estimate::mean(&prices.collect::<Vec<f64>>(), CONFIDENCE)?.value;
+    let price = Estimate::mean(&prices.collect::<Vec<f64>>())?.value;
     let ends = time.interval.map_or([time.value; 2], |found| [found.low, found.high]);
     Some(Range { ends: ends.map(|ns| price * ns / time.value), grade: figure.grade })
 }

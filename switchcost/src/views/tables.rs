@@ -1,10 +1,9 @@
 //! Tables and curves: projections of the cube.
 
-use contract::message::Claim;
 use figures::curves::Overtaking;
 use figures::value::Value;
 use figures::{Figure, Figures, Outcome, grouped, unique};
-use record::{Metric, Why};
+use record::{Metric, Ties, Why};
 use serde::Serialize;
 
 /// Tables and curves of some figures, in the plan's order.
@@ -27,10 +26,8 @@ pub(crate) struct Table<'a> {
 #[derive(Debug)]
 pub(crate) struct TableRow<'a> {
     pub(crate) name: &'a str,
-    /// Row that is subtracted.
-    pub(crate) baseline: Option<&'a str>,
-    /// Row that is divided by.
-    pub(crate) versus: Option<&'a str>,
+    /// What it is compared with.
+    pub(crate) ties: &'a Ties,
     /// One for each column; `None` if no process of it is in the file.
     pub(crate) cells: Vec<Option<&'a Figure<'a>>>,
 }
@@ -88,8 +85,7 @@ impl<'a> Table<'a> {
             };
             rows.push(TableRow {
                 name,
-                baseline: figures[0].runs.row.ties.baseline.as_deref(),
-                versus: figures[0].runs.row.ties.versus.as_deref(),
+                ties: &figures[0].runs.row.ties,
                 cells: columns.iter().map(|(column, metric)| cell(column, metric)).collect(),
             });
         }
@@ -137,7 +133,8 @@ fn overtakings(figures: &[&Figure<'_>]) -> Vec<Overtaking> {
             for (other_name, other) in &rows[place + 1..] {
                 // What two kinds of threads cost is no news, nor what two placements do.
                 let is_whole = matches!(own[0].metric(), Metric::Iteration | Metric::Samples(_));
-                if is_whole || claim(own) != claim(other) {
+                let [one, two] = [own, other].map(|series| series.iter().find_map(|f| f.claim()));
+                if is_whole || one != two {
                     found.extend(Overtaking::of([name, other_name], &ratios(own, other)));
                 }
             }
@@ -146,20 +143,12 @@ fn overtakings(figures: &[&Figure<'_>]) -> Vec<Overtaking> {
     found
 }
 
-/// What the processes of a series claim of their hops.
-fn claim(series: &[&Figure<'_>]) -> Option<Claim> {
-    series
-        .iter()
-        .flat_map(|figure| &figure.runs.whole)
-        .find_map(|run| Some(run.said.as_ref()?.claim))
-}
-
 /// Ratios of two series, round by round, at each x at which no process of either failed.
 fn ratios(own: &[&Figure<'_>], other: &[&Figure<'_>]) -> Vec<(u64, Value)> {
     let ratios = own.iter().filter_map(|figure| {
         let x = figure.place().x?;
         let other = other.iter().find(|other| other.place().x == Some(x))?;
-        let is_whole = figure.reading()?.failed == 0 && other.reading()?.failed == 0;
+        let is_whole = figure.runs.failed == 0 && other.runs.failed == 0;
         Some((x, figure.over(other).ok().filter(|_| is_whole)?))
     });
     ratios.collect()

@@ -46,7 +46,7 @@ fn time(log_ratio: f64) -> Pair {
 
 /// A row without pairs.
 fn bare() -> Compared {
-    Compared::new(&Place::default(), String::new(), Kind::Time)
+    Compared { kind: Kind::Time, ..Compared::default() }
 }
 
 fn machine() -> Machine {

@@ -152,13 +152,8 @@ pub(crate) fn slopes<'a>(
     for process in processes {
         rows.entry(&process.place).or_default().push(process);
     }
-    let fits: BTreeMap<&'a Place, Option<Fit>> = rows
-        .iter()
-        .map(|(place, own)| {
-            let is_corrected = own[0].cpus > 0;
-            (*place, Fit::of(own, caps[&own[0].cpus]).filter(|_| is_corrected))
-        })
-        .collect();
+    let fits: BTreeMap<&'a Place, Option<Fit>> =
+        rows.into_iter().map(|(place, own)| (place, Fit::of(&own, caps[&own[0].cpus]))).collect();
     // The mean of all rows, and what it owes to each round.
     let weight = |fit: &Fit| 1.0 / (fit.variance + spread * spread);
     let own = || fits.values().flatten();
@@ -171,10 +166,7 @@ pub(crate) fn slopes<'a>(
             *mean_by_round.entry(*round).or_default() += weight(fit) / weights * share;
         }
     }
-    let slope = |place: &'a Place, fit: Option<Fit>| {
-        if rows[&place][0].cpus == 0 {
-            return Slope::default();
-        }
+    let slope = |fit: Option<Fit>| {
         let Some(fit) = fit else {
             let error = (spread * spread + 1.0 / weights).sqrt();
             return Slope { value: mean, error, by_round: mean_by_round.clone() };
@@ -192,5 +184,5 @@ pub(crate) fn slopes<'a>(
             by_round: fit.by_round.iter().map(share).collect(),
         }
     };
-    fits.into_iter().map(|(place, fit)| (place, slope(place, fit))).collect()
+    fits.into_iter().map(|(place, fit)| (place, slope(fit))).collect()
 }

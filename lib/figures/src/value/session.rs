@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use stats::{Contrast, Estimate, Line, MIN_ROUNDS};
+use stats::{CONFIDENCE, Contrast, Estimate, Line, MIN_ROUNDS};
 
-use crate::basis::{CONFIDENCE, joined};
+use crate::basis::joined;
 use crate::between::{Between, SPREAD};
 use crate::grade::Grade;
 use crate::speed::Round;
@@ -78,8 +78,10 @@ impl Session {
                 Samples::Size { lines: others, lacks_kernel: other_lacks },
             ) => {
                 let which = usize::from(*lacks_kernel || *other_lacks);
-                let ratio = stats::log_slope_ratio(&own[which], &others[which]);
-                let ratio = ratio.and_then(|change| change.ratio(CONFIDENCE));
+                let logs = [own, others].map(|lines| Contrast::log_slope(&lines[which]));
+                let [own, other] = logs;
+                let ratio = own.zip(other).and_then(|(own, other)| own.less(other));
+                let ratio = ratio.and_then(|ratio| ratio.ratio(CONFIDENCE));
                 (Samples::Gone, ratio.ok_or("one of the two sizes may be zero")?.into())
             }
             _ => return Err(NOTHING_IN_COMMON),
@@ -96,7 +98,7 @@ impl Session {
         let samples = Samples::Rounds(joined(own, others, |own, other| own - other));
         let less = samples.rounds().collect::<Vec<f64>>();
         let between = self.between.less(other.between);
-        let estimate = Estimate::mean(&less, CONFIDENCE).ok_or(NOTHING_IN_COMMON)?;
+        let estimate = Estimate::mean(&less).ok_or(NOTHING_IN_COMMON)?;
         let (estimate, grade) = (between.widen(estimate), self.grade.max(other.grade));
         Ok(Session { run: self.run, estimate, between, grade, samples })
     }
@@ -112,7 +114,7 @@ impl Samples {
     pub(super) fn mean(&self) -> Option<Estimate> {
         let values: Vec<f64> = self.rounds().collect();
         let mean = if self.are_positive() { Estimate::geometric_mean } else { Estimate::mean };
-        mean(&values, CONFIDENCE)
+        mean(&values)
     }
 
     /// The same for all sessions of the machine.

@@ -3,14 +3,12 @@
 use stats::Interval;
 
 use super::*;
-use crate::basis::CONFIDENCE;
 use crate::between::SPREAD;
-use crate::sessions;
 
 /// A session of a run with rounds of these values.
 fn session(run: u64, values: &[f64], grade: Grade) -> Session {
     let rounds = values.iter().enumerate().map(|(k, value)| ((run, 1, k as u32), *value));
-    let estimate = Estimate::mean(values, CONFIDENCE).unwrap();
+    let estimate = Estimate::mean(values).unwrap();
     let (between, samples) = (Between::default(), Samples::Rounds(rounds.collect()));
     Session { run: (run, 1), estimate, between, grade, samples }
 }
@@ -20,7 +18,7 @@ fn rounds(values: &[f64]) -> Value {
 }
 
 fn of(sessions: Vec<Session>) -> Value {
-    let mean = Value::of_sessions(sessions, sessions::over_sums).unwrap();
+    let mean = Value::of_sessions(sessions, Estimate::mean).unwrap();
     Value { quantity: Some(Quantity::Time), ..mean }
 }
 
@@ -92,7 +90,7 @@ fn intervals_of_one_session_and_of_five_hold_the_truth() {
                 for (figure, centre) in both.iter_mut().zip([3000.0, 1000.0]) {
                     let at = centre * (speed + own * normal()).exp();
                     let rounds: Vec<f64> = (0..10).map(|_| at * (0.03 * normal()).exp()).collect();
-                    let mean = Estimate::geometric_mean(&rounds, CONFIDENCE).unwrap();
+                    let mean = Estimate::geometric_mean(&rounds).unwrap();
                     let between = Between::of(Quantity::Time, false, mean.value);
                     let estimate = between.widen_share(mean);
                     figure.push(Session {
@@ -103,7 +101,7 @@ fn intervals_of_one_session_and_of_five_hold_the_truth() {
                 }
             }
             let [one, other] = both.map(|sessions| {
-                let value = Value::of_sessions(sessions, sessions::over).unwrap();
+                let value = Value::of_sessions(sessions, Estimate::geometric_mean).unwrap();
                 Value { quantity: Some(Quantity::Time), ..value }
             });
             let quotient = one.over(&other).unwrap();

@@ -5,7 +5,7 @@ use std::io;
 use figures::memory::Slopes;
 use figures::{Figure, Figures};
 use serde_json::{Value, json};
-use stats::Interval;
+use stats::Estimate;
 
 use crate::render::format::{Format, Found};
 use crate::render::formats::json::with_noise;
@@ -36,7 +36,6 @@ const FIGURES: (&[&str], &[(&str, &str)]) = (
         ("p90", "/percentiles/1"),
         ("p99", "/percentiles/2"),
         ("max", "/percentiles/3"),
-        ("outliers", "/outliers"),
         ("net", "/net/value"),
         ("net_low", "/net/interval/low"),
         ("net_high", "/net/interval/high"),
@@ -134,7 +133,7 @@ fn of_comparisons(all: &[Comparison]) -> Vec<(Vec<String>, Value)> {
     let mut lines = Vec::new();
     for row in all.iter().flat_map(|comparison| &comparison.rows) {
         let line = |verdict: &str, values| {
-            (vec![row.section.clone(), row.name.clone(), verdict.to_owned()], values)
+            (vec![row.place.section.clone(), row.name.clone(), verdict.to_owned()], values)
         };
         let quotients = row.quotients.iter();
         lines.extend(quotients.map(|f| line(f.verdict.word(f.quantity), json!(f))));
@@ -158,18 +157,14 @@ fn values(figures: &Figures<'_>, figure: &Figure<'_>) -> Vec<(&'static str, Valu
 
 /// Slopes in the form of means. The ratio is the ratio of all memory, if known, or else of user memory.
 fn sizes(figure: &Figure<'_>, slopes: &Slopes) -> Vec<(&'static str, Value)> {
-    let estimate = |slope: &Interval| json!({"value": slope.estimate, "interval": slope});
     let mut ratio = json!(figure.related.ratio);
-    let all = slopes.all.as_ref().map(|fit| ("", fit));
-    let kernel = slopes.kernel.as_ref().map(|fit| ("-kernel", fit));
-    let fits = all.into_iter().chain([("-user", &slopes.user)]).chain(kernel);
-    let values = fits.map(|(part, fit)| {
-        let mut mean = estimate(&fit.line.slope);
-        mean["n"] = fit.line.n.into();
-        (
-            part,
-            json!({"mean": mean, "ratio": ratio.take(), "failed": slopes.failed, "grade": figure.grade}),
-        )
+    let parts = [("", "together"), ("-user", "user"), ("-kernel", "kernel")];
+    let values = parts.into_iter().filter_map(|(end, part)| {
+        let mean = json!(Estimate::from(slopes.part(part)?.line.slope));
+        Some((
+            end,
+            json!({"mean": mean, "ratio": ratio.take(), "failed": figure.runs.failed, "grade": figure.grade}),
+        ))
     });
     values.collect()
 }
