@@ -86,9 +86,8 @@ impl Conditions {
 
     /// How noisy the machine was, by the worst sign of it, and how long the run took.
     pub fn in_short(&self, doubts: &[Doubt]) -> String {
-        let apart = self
-            .apart
-            .map(|apart| (apart, format!("equal runs differed by {}", percent(apart))));
+        let apart =
+            self.apart.map(|apart| (apart, format!("equal runs differed by {}", percent(apart))));
         let slower = self.slices.slower.filter(|&slower| slower > SLOWED);
         let slower =
             slower.map(|slower| (slower, format!("CPUs ran {} below full speed", percent(slower))));

@@ -168,7 +168,8 @@ impl fmt::Display for Doubt {
 
 /// The worst doubt of each kind, with all names, the loudest first; doubts about noise are sorted by size.
 pub fn merged(all: impl IntoIterator<Item = Doubt>) -> Vec<Doubt> {
-    let of_kinds = grouped(all.into_iter().map(|doubt| ((doubt.kind, doubt.subject.clone()), doubt)));
+    let of_kinds =
+        grouped(all.into_iter().map(|doubt| ((doubt.kind, doubt.subject.clone()), doubt)));
     let worst = of_kinds.into_iter().filter_map(|(_, all)| all.into_iter().reduce(Doubt::joined));
     let mut merged: Vec<Doubt> = worst.collect();
     let place = |doubt: &Doubt| match doubt.kind.noise() {

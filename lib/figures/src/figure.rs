@@ -172,9 +172,7 @@ impl<'a> Figure<'a> {
                 let value = Value::made_of(sessions, reading.mean, self.quantity(), self.grade);
                 Some(Value { modes, ..value })
             }
-            Outcome::Slope(slopes) => {
-                self.size(slopes.lacks_kernel(), slopes.told())
-            }
+            Outcome::Slope(slopes) => self.size(slopes.lacks_kernel(), slopes.told()),
             _ => None,
         };
         value.ok_or_else(|| {

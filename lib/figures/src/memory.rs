@@ -89,7 +89,8 @@ impl Slopes {
     /// Name of the part that can be told: `together` if the kernel's share is known, and clearly more than what the system
     /// did meanwhile.
     pub(crate) fn told(&self) -> &'static str {
-        let is_told = self.part("together").is_some() && self.part("kernel").is_none_or(Fit::is_seen);
+        let is_told =
+            self.part("together").is_some() && self.part("kernel").is_none_or(Fit::is_seen);
         if is_told { "together" } else { "user" }
     }
 

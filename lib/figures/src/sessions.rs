@@ -76,7 +76,9 @@ mod tests {
 
     #[test]
     fn few_sessions_have_the_span_of_their_intervals_and_five_their_own() {
-        let few = over(&[session(10.0, 9.0, 11.0), session(14.4, 12.0, 17.0)], Estimate::geometric_mean).unwrap();
+        let few =
+            over(&[session(10.0, 9.0, 11.0), session(14.4, 12.0, 17.0)], Estimate::geometric_mean)
+                .unwrap();
         let interval = few.interval.unwrap();
         assert!((few.value - 12.0).abs() < 1e-9 && few.n == 2, "{few:?}");
         assert_eq!([interval.low, interval.high], [9.0, 17.0]);
@@ -89,6 +91,8 @@ mod tests {
         assert!((interval.low - 90.3937).abs() < 1e-3 && (interval.high - 110.0731).abs() < 1e-3);
         // Differences may be negative.
         let signed = [-1.0, 0.0, 1.0, 2.0, 3.0].map(|value| session(value, value, value));
-        assert!((over(&signed, Estimate::mean).unwrap().interval.unwrap().low + 0.9632).abs() < 1e-4);
+        assert!(
+            (over(&signed, Estimate::mean).unwrap().interval.unwrap().low + 0.9632).abs() < 1e-4
+        );
     }
 }

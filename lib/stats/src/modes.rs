@@ -84,7 +84,7 @@ fn squares_inside(sorted: &[f64], at: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::tests::{close, normal};
-use fastrand::Rng;
+    use fastrand::Rng;
 
     #[test]
     fn two_placements_are_two_modes() {

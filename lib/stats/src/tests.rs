@@ -53,8 +53,8 @@ fn process(rng: &mut fastrand::Rng, truth: f64, samples: usize) -> Vec<f64> {
     let mut noise = 30.0 * normal(rng);
     (0..samples)
         .map(|_| {
-            noise = CORRELATION * noise
-                + 30.0 * (1.0 - CORRELATION * CORRELATION).sqrt() * normal(rng);
+            noise =
+                CORRELATION * noise + 30.0 * (1.0 - CORRELATION * CORRELATION).sqrt() * normal(rng);
             centre + noise
         })
         .collect()

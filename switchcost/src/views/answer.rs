@@ -238,7 +238,8 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
 /// Rows of the plan, unless the one claims the kernel's switches and the other a runtime's.
 fn sides(figure: &Figure<'_>, versus: &Figure<'_>) -> Option<[String; 2]> {
     let usual = [Some(Claim::KernelSwitch), Some(Claim::UserSwitch)];
-    ([figure.claim(), versus.claim()] != usual).then(|| [figure, versus].map(|of| of.place().row.clone()))
+    ([figure.claim(), versus.claim()] != usual)
+        .then(|| [figure, versus].map(|of| of.place().row.clone()))
 }
 
 fn is_switch(row: &&AnswerRow) -> bool {

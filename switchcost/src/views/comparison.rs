@@ -174,9 +174,8 @@ fn quotient(quantity: Quantity, values: [&Value; 2], machine: Option<&Machine>) 
 impl Machine {
     /// The machine of two files; `None` unless they share a yardstick.
     fn of(figures: [&Figures<'_>; 2]) -> Option<Self> {
-        let is_timed = |figure: &Figure<'_>| {
-            figure.runs.is_yardstick() && figure.quantity() == Quantity::Time
-        };
+        let is_timed =
+            |figure: &Figure<'_>| figure.runs.is_yardstick() && figure.quantity() == Quantity::Time;
         let [old, new] = figures;
         let both = old.iter().filter(|figure| is_timed(figure)).filter_map(|figure| {
             let other = new.get(figure.place()).filter(|other| is_timed(other))?;

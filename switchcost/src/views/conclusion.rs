@@ -10,8 +10,10 @@ use record::{Metric, Quantity};
 use super::answer::Answer;
 use super::tables::{TableRow, Tables};
 
+type IsMetric = fn(&Metric) -> bool;
+
 /// What is paid for, in the order of the answer, and by which metrics.
-const KINDS: [(&str, fn(&Metric) -> bool); 3] = [
+const KINDS: [(&str, IsMetric); 3] = [
     ("to switch to", |metric| *metric == Metric::Hop),
     ("to create", |metric| *metric == Metric::Task),
     ("to keep in memory", Metric::is_slope),
