@@ -15,10 +15,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 
 /// Sample standard deviation (divisor n − 1); `None` under two values.
 pub(crate) fn sample_sd(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
-        return None;
-    }
     let mean = mean(values)?;
+    // Of one value it is not a number.
     finite((squares_about(values, mean) / (values.len() - 1) as f64).sqrt())
 }
 
@@ -88,6 +86,7 @@ mod tests {
         }
         close(mean(&values).unwrap(), 10_000_000.2, 1e-15);
         close(sample_sd(&values).unwrap(), 0.1, 1e-7);
+        close(sample_sd(&[1.0, 3.0]).unwrap(), 2f64.sqrt(), 1e-15);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::describe::{finite, mean};
-use crate::interval::{CONFIDENCE, Interval, logs, t_interval};
+use crate::interval::{CONFIDENCE, Interval, t_interval};
 
 /// Rounds below which no interval is reported: an interval from two rounds reaches 12.7 standard errors to
 /// either side, and holds only if the process means are normal.
@@ -37,10 +37,10 @@ impl Estimate {
     pub fn geometric_mean(values: &[f64]) -> Option<Self> {
         // Beside the first, equal values have a logarithm of exactly zero.
         let unit = values.first().copied().filter(|unit| *unit > 0.0)?;
-        let logs = logs(&values.iter().map(|value| value / unit).collect::<Vec<_>>())?;
+        let logs: Vec<f64> = values.iter().map(|value| (value / unit).ln()).collect();
         let mean = Self::mean(&logs)?.map(|log| unit * log.exp());
-        let is_finite = mean.interval.is_none_or(|interval| interval.high.is_finite());
-        (mean.value.is_finite() && is_finite).then_some(mean)
+        let most = mean.interval.map_or(mean.value, |interval| interval.high);
+        most.is_finite().then_some(mean)
     }
 
     /// The same with all values changed by a function that keeps or turns their order.
@@ -87,6 +87,14 @@ mod tests {
     }
 
     #[test]
+    fn independent_errors_add_up_as_squares() {
+        let interval = Interval { estimate: 10.0, low: 7.0, high: 15.0, n: 9, confidence: 0.95 };
+        let widened = Estimate::from(interval).widened(4.0);
+        assert_eq!((widened.value, widened.n), (10.0, 9));
+        assert_eq!(widened.interval.map(|i| (i.low, i.high)), Some((5.0, 10.0 + 41f64.sqrt())));
+    }
+
+    #[test]
     fn geometric_means_match_scipy() {
         // scipy 1.17.1: stats.gmean(v), np.exp of stats.t.interval(0.95, n - 1, np.mean(np.log(v)),
         // stats.sem(np.log(v))). The linear interval of the second begins at -15.3.
@@ -105,7 +113,9 @@ mod tests {
         assert_eq!((few.n, few.interval), (4, None));
         let equal = Estimate::geometric_mean(&[1000.0; 6]).unwrap();
         assert!(equal.value == 1000.0 && equal.interval.unwrap().contains(1000.0));
-        for none in [&[][..], &[1.0, 0.0], &[1.0, -2.0], &[-1.0; 9], &[f64::NAN; 9]] {
+        // Its upper bound is no number of this size.
+        let widest = [1e300, 1e-300, 1e300, 1e-300, 1e300];
+        for none in [&[][..], &[1.0, 0.0], &[1.0, -2.0], &[-1.0; 9], &[f64::NAN; 9], &widest] {
             assert_eq!(Estimate::geometric_mean(none), None);
         }
     }

@@ -21,7 +21,7 @@ pub struct Line {
 /// Least-squares line through at least three points with at least two distinct x.
 pub fn fit_line(x: &[f64], y: &[f64]) -> Option<Line> {
     let n = x.len();
-    if n < 3 || y.len() != n {
+    if y.len() != n {
         return None;
     }
     let (mean_x, mean_y) = (mean(x)?, mean(y)?);
@@ -35,6 +35,7 @@ pub fn fit_line(x: &[f64], y: &[f64]) -> Option<Line> {
     // Residuals of the centred points: syy − slope · sxy cancels when the fit is good.
     let residuals = x.iter().zip(y).map(|(x, y)| (y - mean_y) - estimate * (x - mean_x));
     let rss: f64 = residuals.map(|residual| residual.powi(2)).sum();
+    // One x has no slope, and two points have no error.
     let freedom = (n - 2) as f64;
     let error = (rss / freedom).sqrt() / sxx.sqrt();
     Some(Line {
@@ -150,6 +151,7 @@ mod tests {
             (&[2.0; 4], &[1.0, 2.0, 3.0, 4.0]),
             (&[1.0, 2.0, 3.0], &[1.0, 2.0]),
             (&[1.0, 2.0, 3.0], &[1.0, 2.0, f64::NAN]),
+            (&[1.0, 2.0, f64::NAN], &[1.0, 2.0, 3.0]),
         ] {
             assert_eq!(fit_line(x, y), None, "{x:?} {y:?}");
             assert_eq!(halves(x, y), None, "{x:?} {y:?}");
@@ -165,7 +167,9 @@ mod tests {
         assert_eq!(Contrast::log_slope(&rising).unwrap().estimate, rising.slope.estimate.ln());
         assert_eq!(Contrast::log_slope(&falling), None);
         // A flat line has no R².
-        assert_eq!(fit_line(&MEMORY_X, &[7.0; 24]).unwrap().r_squared, None);
+        let flat = fit_line(&MEMORY_X, &[7.0; 24]).unwrap();
+        assert_eq!((flat.r_squared, Contrast::log_slope(&flat)), (None, None));
+        assert!(fit_line(&[1.0, 2.0, 3.0], &[1.0, 2.0, 4.0]).is_some());
     }
 
     #[test]

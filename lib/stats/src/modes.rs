@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn clusters_must_be_more_than_a_fifth_apart() {
-        let pair = |ratio: f64| [1.0, 1.0, 1.0, 1.0, 1.0, ratio, ratio, ratio, ratio, ratio];
+        let pair = |ratio: f64| [[10.0; 5], [10.0 * ratio; 5]].concat();
         assert_eq!(modes(&pair(1.19)), None);
         assert!(modes(&pair(1.21)).is_some());
         // One slow process is an outlier and not a mode.
