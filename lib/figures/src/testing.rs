@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contract::message::Description;
-use record::{Build, Machine, Place, Record, Row, Run, Samples, Trial};
+use record::{Place, Record, Row, Run, SCHEMA, Samples, Trial};
 use serde_json::json;
 
 /// What a program without hops says of a command line with so many tasks.
@@ -31,7 +31,6 @@ pub(crate) fn row(name: &str, program: &str, flags: &[&str]) -> Row {
 
 /// A trial in the only row of a run.
 pub(crate) fn in_row(row: Row, said: Description, trial: Trial) -> Record {
-    let (machine, build) = (Machine::default(), Build::default());
-    let run = Run { id: 1, ..Run::begin(String::new(), 1, machine, build, vec![row]) };
+    let run = Run { schema: SCHEMA, id: 1, seed: 1, rows: vec![row], ..Run::default() };
     Record { header: Arc::new(run), said: Some(Arc::new(said)), group: None, trial }
 }

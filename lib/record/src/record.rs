@@ -64,7 +64,7 @@ pub enum Kind {
 }
 
 /// Header of a run: all that its trials share.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -93,33 +93,6 @@ pub struct Run {
     /// Largest change that counts as none, as a share, if it is a duel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
-}
-
-impl Run {
-    /// The header of a run that begins now.
-    pub fn begin(
-        command: String,
-        seed: u64,
-        machine: Machine,
-        build: Build,
-        rows: Vec<Row>,
-    ) -> Self {
-        let now = milliseconds(SystemTime::now());
-        Run {
-            schema: SCHEMA,
-            kind: Kind::Run,
-            id: now,
-            started: now,
-            command,
-            seed,
-            machine,
-            build,
-            question: None,
-            rows,
-            sides: None,
-            margin: None,
-        }
-    }
 }
 
 /// Processes that took turns, and what happened to their CPUs meanwhile.
@@ -214,7 +187,7 @@ pub struct Trial {
 impl Trial {
     /// A trial that begins now.
     pub fn begin() -> Self {
-        Trial { started: milliseconds(SystemTime::now()), ..Trial::default() }
+        Trial { started: now(), ..Trial::default() }
     }
 
     /// Why it has no figure; `None` if it measured, as far as it was not interrupted.
@@ -329,7 +302,7 @@ impl Record {
     }
 }
 
-/// A point of time in ms since 1970.
-pub fn milliseconds(time: SystemTime) -> u64 {
-    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
+/// The time in ms since 1970.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
 }

@@ -1,16 +1,23 @@
 //! The beginning of a run: its header.
 
-use std::time::SystemTime;
-
-use record::{Build, Row, Run};
+use record::{Build, Row, Run, SCHEMA};
 
 use crate::system::console::shell_line;
 
 /// Header of a run of these rows that begins now. A seed that is drawn is short enough to be typed again.
 pub(crate) fn header(seed: Option<u64>, build: Build, rows: Vec<Row>) -> Run {
-    let drawn = || record::milliseconds(SystemTime::now()) % 1_000_000;
-    let seed = seed.unwrap_or_else(drawn);
-    Run::begin(command_line(), seed, observe::machine::read(), build, rows)
+    let now = record::now();
+    Run {
+        schema: SCHEMA,
+        id: now,
+        started: now,
+        command: command_line(),
+        seed: seed.unwrap_or(now % 1_000_000),
+        machine: observe::machine::read(),
+        build,
+        rows,
+        ..Run::default()
+    }
 }
 
 /// Words typed behind the runner's name, without the file that it writes to.

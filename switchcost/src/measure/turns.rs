@@ -4,13 +4,12 @@
 //! to each other. Never two slices at once: the others wait for their standard input.
 
 use std::sync::OnceLock;
-use std::time::SystemTime;
 
 use nix::sched::sched_setaffinity;
 use nix::unistd::Pid;
 use observe::{affinity, interference};
 use record::machine::cpu_ranges;
-use record::{Group, Kind, Side, milliseconds};
+use record::{Group, Kind, Side};
 
 use super::around::Within;
 use super::deadline::Deadline;
@@ -63,7 +62,7 @@ pub fn measure(
         kind: Kind::Group,
         run: 0,
         group: 0,
-        ended: milliseconds(SystemTime::now()),
+        ended: record::now(),
         account: watch.account(),
         waits: interference::waits().since(before),
     };

@@ -8,7 +8,7 @@ use contract::message::Distribution;
 use figures::Figures;
 use figures::quotient::{Compared, Quotient};
 use figures::verdict::{MARGIN, Verdict};
-use record::{Build, Machine, Place, Record, Row, Run, Samples, Trial};
+use record::{Place, Record, Row, Run, SCHEMA, Samples, Trial};
 use switchcost::render::{self, Format, Found};
 use switchcost::views::comparison::Comparison;
 
@@ -53,8 +53,7 @@ pub(crate) fn header(cases: u32) -> Run {
         row.command.program = "synthetic".to_owned();
         row
     });
-    let (machine, build) = (Machine::default(), Build::default());
-    Run { id: 0, started: 0, ..Run::begin(String::new(), 1, machine, build, rows.collect()) }
+    Run { schema: SCHEMA, seed: 1, rows: rows.collect(), ..Run::default() }
 }
 
 /// A process of one hop in one case of a plan.

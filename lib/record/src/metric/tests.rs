@@ -4,12 +4,12 @@ use contract::message::Description;
 use serde_json::json;
 
 use super::*;
-use crate::{Build, Machine, Record, Row, Run, Trial};
+use crate::{Machine, Record, Row, Run, Trial};
 
 /// A trial of a program that says this of its command line.
 fn of(said: Option<Description>, trial: Trial) -> Record {
     let machine = Machine::from_iter([("cpus_online", json!("0-3"))]);
-    let run = Run::begin(String::new(), 1, machine, Build::default(), vec![Row::default()]);
+    let run = Run { machine, rows: vec![Row::default()], ..Run::default() };
     Record { header: Arc::new(run), said: said.map(Arc::new), group: None, trial }
 }
 
