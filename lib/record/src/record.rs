@@ -50,26 +50,12 @@ impl fmt::Display for Why {
     }
 }
 
-/// Kind of a line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// A [`Run`].
-    Run,
-    /// A [`Group`].
-    Group,
-    /// A [`Trial`].
-    #[default]
-    Trial,
-}
-
 /// Header of a run: all that its trials share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename = "run")]
 pub struct Run {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// [`Kind::Run`].
-    pub kind: Kind,
     /// Identity of the run, which each of its lines repeats.
     pub id: u64,
     /// Start of the run, in ms since 1970.
@@ -97,9 +83,8 @@ pub struct Run {
 
 /// Processes that took turns, and what happened to their CPUs meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename = "group")]
 pub struct Group {
-    /// [`Kind::Group`].
-    pub kind: Kind,
     /// Identity of its run.
     pub run: u64,
     /// Its number in the run; trials refer to it.
@@ -115,9 +100,8 @@ pub struct Group {
 
 /// What one process did. Times are in ns and sizes in bytes, unrounded; what is unknown is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename = "trial")]
 pub struct Trial {
-    /// [`Kind::Trial`].
-    pub kind: Kind,
     /// Identity of its run.
     pub run: u64,
     /// Position of its row in [`Run::rows`].

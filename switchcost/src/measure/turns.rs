@@ -9,7 +9,7 @@ use nix::sched::sched_setaffinity;
 use nix::unistd::Pid;
 use observe::{affinity, interference};
 use record::machine::cpu_ranges;
-use record::{Group, Kind, Side};
+use record::{Group, Side};
 
 use super::around::Within;
 use super::deadline::Deadline;
@@ -59,7 +59,6 @@ pub fn measure(
         take_turns(&mut lives, blocks, options.deadline, &mut watch, &mut within, rng, &mut tell);
     drop(within);
     let group = Group {
-        kind: Kind::Group,
         run: 0,
         group: 0,
         ended: record::now(),

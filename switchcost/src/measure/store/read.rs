@@ -11,7 +11,7 @@ use crate::system::console;
 use anyhow::{Context, bail};
 use contract::message::Description;
 use flate2::bufread::MultiGzDecoder;
-use record::{Group, Kind, Record, Run, SCHEMA, Trial};
+use record::{Group, Record, Run, SCHEMA, Trial};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -141,28 +141,20 @@ fn excess(
 /// Takes a line, or says what is wrong with it.
 fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), String> {
     let head: Head = parsed(line, is_whole)?;
-    let kind: Option<Kind> = head.kind.and_then(|kind| serde_json::from_value(kind).ok());
+    let kind = head.kind.as_deref();
     if let Some(other) = head.schema.filter(|&schema| schema != SCHEMA) {
-        let is_told = contents.has_others && kind != Some(Kind::Run);
+        let is_told = contents.has_others && kind != Some("run");
         contents.has_others = true;
         return if is_told { Ok(()) } else { Err(another_schema(other)) };
     }
-    let Some(kind) = kind else {
-        // Other schemas have other kinds of lines.
-        let what = "it is not a record: name the file that a run wrote by --out";
-        return if contents.has_others { Ok(()) } else { Err(what.to_owned()) };
-    };
     let run = contents.runs.iter().rfind(|run| Some(run.id) == head.run);
     match (kind, run) {
-        (Kind::Run, _) => contents.runs.push(Arc::new(shortened(parsed(line, true)?)?)),
-        // Lines below a header of a later schema need not have one of their own.
-        (_, None) if contents.has_others => {}
-        (_, None) => return Err("the header of its run is missing above it".to_owned()),
-        (Kind::Group, Some(_)) => {
+        (Some("run"), _) => contents.runs.push(Arc::new(shortened(parsed(line, true)?)?)),
+        (Some("group"), Some(_)) => {
             let group: Group = parsed(line, is_whole)?;
             contents.groups.insert((group.run, group.group), Arc::new(group));
         }
-        (Kind::Trial, Some(run)) => {
+        (Some("trial"), Some(run)) => {
             let mut trial: Trial = parsed(line, is_whole)?;
             if run.rows.len() <= trial.row as usize {
                 return Err(format!("row {}: its run has none", trial.row));
@@ -185,6 +177,12 @@ fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), Stri
             let header = run.clone();
             contents.records.push(Record { header, said, group: group.cloned(), trial });
         }
+        // Lines of other schemas are of other kinds, and need not have a header.
+        _ if contents.has_others => {}
+        (Some("group" | "trial"), None) => {
+            return Err("the header of its run is missing above it".to_owned());
+        }
+        _ => return Err("it is not a record: name the file that a run wrote by --out".to_owned()),
     }
     Ok(())
 }
@@ -199,7 +197,7 @@ fn another_schema(schema: u32) -> String {
 /// The part that tells what a line is.
 #[derive(Deserialize)]
 struct Head {
-    kind: Option<Value>,
+    kind: Option<String>,
     run: Option<u64>,
     /// Of a header; in schemas 1 and 2, of each line.
     schema: Option<u32>,
