@@ -30,6 +30,14 @@ pub struct Process {
     pub name: String,
     /// True if it has ended, and nobody has awaited it.
     pub is_zombie: bool,
+    /// True if it is a thread of the kernel.
+    pub is_of_kernel: bool,
+    /// Page faults that needed no disk.
+    pub minor_faults: u64,
+    /// Page faults that needed one.
+    pub major_faults: u64,
+    /// CPU time of children that it has awaited, in ticks.
+    pub awaited: u64,
 }
 
 impl Process {
@@ -43,14 +51,20 @@ impl Process {
         let (pid, rest) = stat.split_once(" (")?;
         // A name may have brackets and spaces in it.
         let (name, rest) = rest.rsplit_once(") ")?;
-        let mut fields = rest.split(' ');
-        let (state, parent, group) = (fields.next()?, fields.next()?, fields.next()?);
+        let fields: Vec<&str> = rest.split(' ').collect();
+        // By their numbers in the manual.
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         Some(Process {
             pid: pid.parse().ok()?,
-            parent: parent.parse().ok()?,
-            group: group.parse().ok()?,
+            parent: number(4)? as i32,
+            group: number(5)? as i32,
             name: name.to_owned(),
-            is_zombie: state == "Z",
+            is_zombie: fields[0] == "Z",
+            // PF_KTHREAD of include/linux/sched.h.
+            is_of_kernel: number(9)? & 0x0020_0000 != 0,
+            minor_faults: number(10)?,
+            major_faults: number(12)?,
+            awaited: number(16)?.saturating_add(number(17)?),
         })
     }
 }
@@ -120,9 +134,21 @@ mod tests {
 
     #[test]
     fn a_line_is_read_whatever_the_name_is() {
-        let process = Process::parse("7 (a) S 1 (b) Z 5 6 7 0 -1").unwrap();
-        let Process { pid, parent, group, ref name, is_zombie } = process;
-        assert_eq!((pid, parent, group, &**name, is_zombie), (7, 5, 6, "a) S 1 (b", true));
-        assert_eq!((Process::parse(""), Process::parse("7 (a")), (None, None));
+        let line = "7 (a) S 1 (b) Z 5 6 7 0 -1 4194304 10 11 12 13 14 15 16 17 20 0 1 0 5";
+        let process = Process {
+            pid: 7,
+            parent: 5,
+            group: 6,
+            name: "a) S 1 (b".to_owned(),
+            is_zombie: true,
+            is_of_kernel: false,
+            minor_faults: 10,
+            major_faults: 12,
+            awaited: 33,
+        };
+        assert_eq!(Process::parse(line), Some(process));
+        for cut in ["", "7 (a", "7 (a) S 5 6", "x (a) S 5 6 7 0 -1 4194304 10 11 12 13 14 15 16 17"] {
+            assert_eq!(Process::parse(cut), None, "{cut}");
+        }
     }
 }

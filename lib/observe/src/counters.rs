@@ -17,7 +17,7 @@ use perf_event::{Builder, Counter};
 use record::{Absent, Counters};
 
 use crate::source::{Source, word_after};
-use crate::stat::threads;
+use crate::usage::threads;
 use event::events;
 
 /// Counters of a thread or CPU, and descriptors that stay free.

@@ -7,7 +7,7 @@ use record::Waits;
 
 use crate::cgroup::ControlGroups;
 use crate::source::{Source, word_after};
-use crate::stat::tick_ns;
+use crate::usage::tick_ns;
 
 /// Time of a CPU since the system booted, in ns; the kernel shows it in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,6 @@ pub mod machine;
 pub mod memory;
 pub mod service;
 pub mod speed;
-mod stat;
 pub mod usage;
 
 use limits::{cgroup, source};

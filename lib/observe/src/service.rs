@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use contract::strays;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 use serde::Serialize;
@@ -15,7 +16,7 @@ use serde::Serialize;
 use crate::cgroup::ControlGroups;
 use crate::counters::Switches;
 use crate::source::{Source, word_after};
-use crate::stat::{Stat, living, threads, tick_ns};
+use crate::usage::{threads, tick_ns};
 use crate::{machine, usage};
 
 /// Time between two looks; more if a look takes longer than a twentieth of it.
@@ -156,11 +157,11 @@ struct Book {
 pub fn process_of(id: i32) -> Result<i32, String> {
     let status = Source::system().text(&format!("/proc/{id}/status")).unwrap_or_default();
     let process = word_after(&status, "Tgid:").unwrap_or(id);
-    match Stat::read(process) {
+    match strays::Process::of(process) {
         None => Err(format!(
             "there is no process {id} here: it has ended, it is in another PID namespace, or /proc hides it (hidepid)"
         )),
-        Some(stat) if stat.is_of_kernel => Err(format!("{id} is a kernel thread: name a process")),
+        Some(found) if found.is_of_kernel => Err(format!("{id} is a kernel thread: name a process")),
         // If only its main thread has ended, the others go on.
         Some(_) if threads(process).iter().all(|thread| counts(process, *thread).is_none()) => {
             Err(format!("process {id} is a zombie: it has ended"))
@@ -181,7 +182,7 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
     let quota = machine::cpu_quota_of(main);
     let throttled_before = throttling(main);
     let mut switches: Option<(Switches, Duration)> = None;
-    let (mut name, mut counted) = (comm(main), None);
+    let (mut name, mut counted) = (name_of(main), None);
     let (mut elapsed, mut has_ended, mut interval) = (None, false, INTERVAL);
     while !has_ended && begun.elapsed() < length && !is_over() {
         thread::sleep(interval.min(length.saturating_sub(begun.elapsed())));
@@ -198,7 +199,7 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
                 switches = Switches::count(threads).map(|switches| (switches, now));
             }
             // It may have become another program meanwhile.
-            name = comm(main).or(name);
+            name = name_of(main).or(name);
             // Of many threads a look takes long: it must not become the load.
             interval = INTERVAL.max(looked.elapsed() * 20);
         }
@@ -247,10 +248,11 @@ impl Book {
 
     /// Takes the CPU time of a process.
     fn note(&mut self, pid: i32) {
-        let (Some(own), Some(stat)) = (usage::cpu_time(pid), Stat::read(pid)) else { return };
-        let awaited = stat.awaited * tick_ns();
+        let (own, process) = (usage::cpu_time(pid), strays::Process::of(pid));
+        let (Some(own), Some(process)) = (own, process) else { return };
+        let awaited = process.awaited * tick_ns();
         let entry = self.processes.entry(pid).or_default();
-        (entry.parent, entry.last) = (stat.parent, Times { own, awaited });
+        (entry.parent, entry.last) = (process.parent, Times { own, awaited });
     }
 
     /// CPU time, in ns. A process that came and went between two looks shows in the time that its parent awaited; of
@@ -282,12 +284,14 @@ impl Book {
 
 /// Processes and their descendants, each after its parent, without the caller.
 fn family(roots: &[i32]) -> Vec<i32> {
-    let all = living();
+    let mut living = strays::all().unwrap_or_default();
+    living.retain(|process| !process.is_zombie);
     let mut found = roots.to_vec();
     let mut next = 0;
     while let Some(&parent) = found.get(next) {
-        let children = all.iter().filter(|stat| stat.parent == parent).map(|stat| stat.pid);
-        let new: Vec<i32> = children.filter(|pid| !found.contains(pid)).collect();
+        let children = living.iter().filter(|process| process.parent == parent);
+        let pids = children.map(|process| process.pid);
+        let new: Vec<i32> = pids.filter(|pid| !found.contains(pid)).collect();
         found.extend(new);
         next += 1;
     }
@@ -296,8 +300,8 @@ fn family(roots: &[i32]) -> Vec<i32> {
 }
 
 /// Name of a process.
-fn comm(pid: i32) -> Option<String> {
-    Source::system().text(&format!("/proc/{pid}/comm")).map(|name| name.trim().to_owned())
+fn name_of(pid: i32) -> Option<String> {
+    strays::Process::of(pid).map(|process| process.name)
 }
 
 /// Name and counts of a thread; `None` if it has ended.
@@ -388,8 +392,8 @@ mod tests {
         child.wait().unwrap();
         assert!(process_of(pid).unwrap_err().contains("there is no process"));
         // In a container it is another one.
-        if Source::system().text("/proc/2/comm").is_some_and(|name| name == "kthreadd\n") {
-            assert!(process_of(2).unwrap_err().contains("thread of the kernel"));
+        if name_of(2).is_some_and(|name| name == "kthreadd") {
+            assert!(process_of(2).unwrap_err().contains("kernel thread"));
         }
     }
 

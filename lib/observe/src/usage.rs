@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use contract::message::Usage;
+use contract::strays::Process;
 use nix::time::ClockId;
+use nix::unistd::{SysconfVar, sysconf};
 
 use crate::source::{Source, word_after};
-use crate::stat::{Stat, threads};
 
 /// Totals of processes so far.
 #[derive(Clone, Debug, Default)]
@@ -26,9 +27,9 @@ pub struct Totals {
 pub fn totals(pids: &[i32]) -> Option<Totals> {
     let mut all = Totals::default();
     for &pid in pids {
-        let stat = Stat::read(pid)?;
-        all.counts.minor_faults += stat.minor_faults;
-        all.counts.major_faults += stat.major_faults;
+        let process = Process::of(pid)?;
+        all.counts.minor_faults += process.minor_faults;
+        all.counts.major_faults += process.major_faults;
         all.cpu += time(pid, Clock::Scheduler)?;
         all.user_ticks += time(pid, Clock::User)?;
         all.all_ticks += time(pid, Clock::UserAndSystem)?;
@@ -41,6 +42,12 @@ pub fn totals(pids: &[i32]) -> Option<Totals> {
         }
     }
     (!pids.is_empty()).then_some(all)
+}
+
+/// Threads of a process; none if it has ended.
+pub(crate) fn threads(pid: i32) -> Vec<i32> {
+    let names = Source::system().names(&format!("/proc/{pid}/task"));
+    names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
 /// Voluntary and involuntary switches of a thread with this status.
@@ -87,6 +94,12 @@ fn time(pid: i32, clock: Clock) -> Option<u64> {
     let id = (!pid << 3) | clock as libc::clockid_t;
     let time = ClockId::from_raw(id).now().ok()?;
     Some(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
+}
+
+/// Tick of the kernel's clock, in ns.
+pub(crate) fn tick_ns() -> u64 {
+    let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
+    1_000_000_000 / ticks.max(1) as u64
 }
 
 /// Moves of each thread from one CPU to another so far.
