@@ -91,7 +91,7 @@ fn check_row(section: &Section, row: &RowTable, names: &HashSet<&str>) -> anyhow
         "program: name one in each row, or one in each column, but not both"
     );
     ensure!(!own.skip_hold, "skip_hold: a row cannot have it: write it in a column");
-    for other in row.baseline.iter().chain(&row.versus) {
+    for other in row.ties.baseline.iter().chain(&row.ties.versus) {
         ensure!(
             names.contains(&**other) && *other != own.name,
             "it refers to '{other}', but this section has no other row of that name"
@@ -104,12 +104,13 @@ fn check_row(section: &Section, row: &RowTable, names: &HashSet<&str>) -> anyhow
         has_cpus |= variant.cpus.is_some();
     }
     ensure!(
-        row.answer.is_none() || row.versus.is_some(),
+        row.ties.answer.is_none() || row.ties.versus.is_some(),
         "answer: also write versus, the row to compare with"
     );
     ensure!(!(is_pinned && has_cpus), "pin means one CPU and cpus means two: drop one of them");
     ensure!(
-        row.known.is_none() || is_pinned && matches!(section.metric, Metric::Hop | Metric::Task),
+        row.ties.known.is_none()
+            || is_pinned && matches!(section.metric, Metric::Hop | Metric::Task),
         "known: it needs pin and the metric \"hop\" or \"task\""
     );
     ensure!(row.iters.is_some_and(|iters| iters > 0), "iters: write 1 or more");
@@ -132,7 +133,7 @@ fn check_row(section: &Section, row: &RowTable, names: &HashSet<&str>) -> anyhow
         row.tasks.iter().collect::<HashSet<_>>().len() >= COUNTS_OF_A_SLOPE,
         "tasks: a slope needs at least {COUNTS_OF_A_SLOPE} different counts"
     );
-    ensure!(row.baseline.is_none(), "baseline: a slope has none: drop it");
+    ensure!(row.ties.baseline.is_none(), "baseline: a slope has none: drop it");
     Ok(())
 }
 

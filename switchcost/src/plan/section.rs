@@ -2,7 +2,6 @@
 
 use record::{
     Also, Command, Cpus, Effort, Metric, Place, Policy, Relation, Row, Setting, Side, Ties,
-    Yardstick,
 };
 use serde::Deserialize;
 
@@ -86,20 +85,9 @@ pub struct RowTable {
     /// Task counts, for a slope over them; each is run three times.
     #[serde(default)]
     pub tasks: Vec<u32>,
-    /// The row to subtract in each round.
-    pub baseline: Option<String>,
-    /// The row to divide by in each round.
-    pub versus: Option<String>,
-    /// Name in the answer, which compares this row, a thread's, to the one it is divided by.
-    pub answer: Option<String>,
-    /// True for work that depends on the machine alone.
-    #[serde(default)]
-    pub yardstick: bool,
-    /// True for work that programs do every day, which the answer compares to a switch.
-    #[serde(default)]
-    pub everyday: bool,
-    /// Yardstick that it is, if its time on other machines is known.
-    pub known: Option<Yardstick>,
+    /// What its figure is compared with.
+    #[serde(flatten)]
+    pub ties: Ties,
     /// True if each round has a second, equal process: how far two equal runs are apart.
     #[serde(default)]
     pub twin: bool,
@@ -189,14 +177,7 @@ impl Section {
                 skip_hold: column.skip_hold,
                 alone: self.alone,
             },
-            ties: Ties {
-                baseline: row.baseline.clone(),
-                versus: row.versus.clone(),
-                answer: row.answer.clone(),
-                yardstick: row.yardstick,
-                everyday: row.everyday,
-                known: row.known,
-            },
+            ties: row.ties.clone(),
         }
     }
 
