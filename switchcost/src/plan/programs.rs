@@ -258,12 +258,7 @@ mod tests {
 
     fn table(run: &[&str], needs: &[&str]) -> ProgramTable {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-        ProgramTable {
-            run: words(run),
-            build: words(&["false"]),
-            needs: words(needs),
-            ..ProgramTable::default()
-        }
+        ProgramTable { run: words(run), build: words(&["false"]), needs: words(needs) }
     }
 
     #[test]

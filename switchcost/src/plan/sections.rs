@@ -152,15 +152,7 @@ impl Plan {
 
     /// Its rows in its order.
     pub fn rows(&self) -> Vec<Row> {
-        let mut rows: Vec<Row> =
-            self.sections.iter().flat_map(|section| section.lowered(self.rounds)).collect();
-        for command in rows.iter_mut().map(|row| &mut row.command) {
-            if let Some(program) = self.programs.get(&command.program) {
-                command.setting.env.clone_from(&program.env);
-                command.setting.wrap.clone_from(&program.wrap);
-            }
-        }
-        rows
+        self.sections.iter().flat_map(|section| section.lowered(self.rounds)).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::Context;
 use serde::Deserialize;
 
 /// How a program is started, and how it is built.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramTable {
     /// Words that start it; flags follow. The first is a name (built by `build`, beside the runner
@@ -19,12 +19,6 @@ pub struct ProgramTable {
     /// Tools that must be in PATH, such as `go`.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// Environment variables that it is started with.
-    #[serde(default)]
-    pub env: BTreeMap<String, String>,
-    /// Words of a command that executes it, such as `["nice", "-n", "19"]`.
-    #[serde(default)]
-    pub wrap: Vec<String>,
 }
 
 /// Programs that every plan knows, and each command that names a program.
