@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use contract::units::Bytes;
 use record::Relation;
 use record::machine::{cpu_list, cpu_ranges};
 use serde::Serialize;
@@ -69,8 +70,7 @@ impl CpuMap {
             for folder in folders.take_while(|folder| source.exists(folder)) {
                 let level = source.number::<u8>(&format!("{folder}/level"));
                 let kind = source.text(&format!("{folder}/type"));
-                let size = source.text(&format!("{folder}/size"));
-                let size = size.and_then(|size| size_in_bytes(&size));
+                let size = source.number(&format!("{folder}/size")).ok().map(|Bytes(size)| size);
                 let group = list(&format!("{folder}/shared_cpu_list"));
                 if let (Ok(level), Some(kind), Some(group)) = (level, kind, group) {
                     add(caches.entry((level, kind, size)).or_default(), group);
@@ -195,19 +195,6 @@ fn add(groups: &mut Groups, group: Vec<u32>) {
     }
 }
 
-/// Bytes of a size such as `48K` or `1M`.
-fn size_in_bytes(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(['K', 'M', 'G']);
-    let scale = match &text[digits.len()..] {
-        "" => 1,
-        "K" => 1 << 10,
-        "M" => 1 << 20,
-        "G" => 1 << 30,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(scale)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,10 +250,5 @@ mod tests {
         assert!(reason(&map, Relation::OtherSocket, &[0, 1]).contains("no two CPUs"));
         map.caches.clear();
         assert!(reason(&map, Relation::SameCache, &[0, 1]).contains("does not say"));
-    }
-
-    #[test]
-    fn a_size_has_a_unit_or_none() {
-        assert_eq!(["48K", "1M", "32MB"].map(size_in_bytes), [Some(48 << 10), Some(1 << 20), None]);
     }
 }
