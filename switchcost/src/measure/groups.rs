@@ -116,11 +116,11 @@ fn needs_of(description: &Description) -> Needs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
+    use crate::plan::BUILT_IN;
 
     #[test]
     fn what_is_compared_stays_together() {
-        let rows = Plan::built_in().unwrap().rows();
+        let rows = BUILT_IN[0].plan().unwrap().rows();
         let timed: Vec<&Row> = rows.iter().filter(|row| row.place.x.is_none()).collect();
         let blocks = blocks(&timed);
         assert_eq!(blocks.iter().map(Vec::len).sum::<usize>(), timed.len());

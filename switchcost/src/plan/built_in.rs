@@ -23,7 +23,7 @@ macro_rules! built_in {
     }};
 }
 
-/// All of them, in the order of the help.
+/// All of them, in the order of the help; the first is `default`.
 pub const BUILT_IN: &[BuiltIn] = &[
     built_in!(
         "default",
@@ -95,17 +95,5 @@ impl BuiltIn {
     /// Reads it.
     pub fn plan(&self) -> anyhow::Result<Plan> {
         Plan::parse(self.text).with_context(|| format!("the built-in plan '{}'", self.name))
-    }
-}
-
-/// Reads the plan of that name.
-fn read(name: &str) -> anyhow::Result<Plan> {
-    BuiltIn::named(name).with_context(|| format!("there is no plan '{name}'"))?.plan()
-}
-
-impl Plan {
-    /// The plan that runs when no other is named.
-    pub fn built_in() -> anyhow::Result<Self> {
-        read("default")
     }
 }

@@ -95,7 +95,7 @@ fn a_flag_that_rows_run_over_makes_points_with_their_twins() {
 #[test]
 fn the_default_plan_has_each_known_yardstick_on_one_cpu() {
     let mut known: Vec<(Yardstick, bool)> = Vec::new();
-    for row in Plan::built_in().unwrap().rows() {
+    for row in BUILT_IN[0].plan().unwrap().rows() {
         let json = serde_json::to_string(&row).unwrap();
         assert_eq!(serde_json::from_str::<Row>(&json).unwrap(), row);
         let is_pinned = row.command.setting.cpus == Some(Cpus::First);
@@ -110,7 +110,7 @@ fn the_default_plan_has_each_known_yardstick_on_one_cpu() {
 /// A wake-up, a pipe or a runtime as a yardstick would divide its own change away.
 #[test]
 fn no_kernel_and_no_runtime_changes_a_yardstick() {
-    let rows = Plan::built_in().unwrap().rows();
+    let rows = BUILT_IN[0].plan().unwrap().rows();
     let yardsticks: Vec<_> = rows.iter().filter(|row| row.ties.yardstick).collect();
     assert!(!yardsticks.is_empty());
     for row in yardsticks {
@@ -198,7 +198,7 @@ fn a_faulty_plan_is_refused_with_its_reason() {
 
 #[test]
 fn a_name_of_the_answer_is_found() {
-    let rows = Plan::built_in().unwrap().rows();
+    let rows = BUILT_IN[0].plan().unwrap().rows();
     let found = |text: &str| rows.iter().filter(|row| row.matches(text)).count();
     assert_eq!((found("switch through pipes"), found("Switch through pipes, one CPU")), (2, 1));
 }
