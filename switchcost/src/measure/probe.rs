@@ -25,19 +25,18 @@ static SILENT: Mutex<Vec<Program>> = Mutex::new(Vec::new());
 /// Asks a program if it could run with these flags. Nothing is measured.
 pub fn ask(program: &Program, flags: &[String], setting: &Setting) -> anyhow::Result<Feasibility> {
     let description = match call(program, flags, setting)? {
-        Ok(description) => Box::new(description),
+        Ok(description) => description,
         Err(refusal) => return Ok(refusal),
     };
     let limits = Limits::read();
     let short = limits.too_low(&description.needs, description.tasks);
     if short.is_empty() {
-        return Ok(Feasibility::Fits(description));
+        return Ok(Feasibility::Fits(Box::new(description)));
     }
     Ok(Feasibility::TooMuch {
         largest: limits.tightest(&description.needs).map_or(0, |(_, most)| most),
         limits: short.iter().map(|(limit, _)| limit.name.clone()).collect(),
         memory: short.iter().any(|(limit, _)| limit.resource.is_bytes()),
-        description,
     })
 }
 

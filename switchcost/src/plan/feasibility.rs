@@ -12,8 +12,6 @@ pub enum Feasibility {
     Fits(Box<Description>),
     /// They do not.
     TooMuch {
-        /// What it would be.
-        description: Box<Description>,
         /// How many tasks they allow.
         largest: u64,
         /// Names of the limits that are too low.
@@ -32,16 +30,6 @@ impl Feasibility {
     /// smallest number is it: of limits, it names the one that binds first.
     pub fn alike(&self, other: &Feasibility) -> bool {
         mem::discriminant(self) == mem::discriminant(other)
-    }
-
-    /// Description of the program; `None` if it does not take the flags.
-    pub fn description(&self) -> Option<&Description> {
-        match self {
-            Feasibility::Fits(description) | Feasibility::TooMuch { description, .. } => {
-                Some(description)
-            }
-            Feasibility::NoFlag(_) | Feasibility::Refused(_) => None,
-        }
     }
 
     /// Why the command line would not run, in a line; `None` if it would.

@@ -146,7 +146,7 @@ fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
         let program = programs.named(it.program.as_ref()?).ok()?;
         let value = format!("{}{}", over.values.first()?, over.unit);
         let flags = [&it.flags[..], &[over.flag.clone(), value]].concat();
-        probe::ask(program, &flags, &Setting::default()).ok()?.description().cloned()
+        probe::describe(program, &flags, &Setting::default()).ok()
     });
     let campaign = Campaign::of(programs, plan.rows())?;
     if campaign.measured().next().is_none() {
