@@ -26,3 +26,8 @@ pub use samples::{Samples, Thirds, distribution, merge};
 pub use setting::{Cpus, Policy, Relation, Setting};
 pub use slice::{Account, Probe, Slice};
 pub use waits::Waits;
+
+/// True of a value that a file does not show.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

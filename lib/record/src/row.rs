@@ -21,7 +21,7 @@ pub struct Place {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<u64>,
     /// Side of a duel, or twin.
-    #[serde(default, skip_serializing_if = "Side::is_first")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub side: Side,
 }
 
@@ -38,12 +38,6 @@ pub enum Side {
     B,
     /// The first side once more: the two differ by noise alone.
     Twin,
-}
-
-impl Side {
-    fn is_first(&self) -> bool {
-        *self == Side::A
-    }
 }
 
 impl Place {
@@ -88,7 +82,7 @@ pub struct Row {
     #[serde(default)]
     pub effort: Effort,
     /// What its own figure is compared with.
-    #[serde(default, skip_serializing_if = "Ties::are_none")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub ties: Ties,
 }
 
@@ -128,7 +122,7 @@ pub struct Command {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
     /// Its CPUs, policy and environment.
-    #[serde(default, skip_serializing_if = "Setting::is_inherited")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub setting: Setting,
 }
 
@@ -186,12 +180,6 @@ pub struct Ties {
     /// Work whose time on other machines is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known: Option<Yardstick>,
-}
-
-impl Ties {
-    fn are_none(&self) -> bool {
-        *self == Ties::default()
-    }
 }
 
 /// Work that depends on the machine alone, and whose time on other machines is known.

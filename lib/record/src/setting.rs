@@ -42,11 +42,6 @@ impl Setting {
         self.wrap.extend(wrap);
     }
 
-    /// True if nothing is set.
-    pub(crate) fn is_inherited(&self) -> bool {
-        *self == Setting::default()
-    }
-
     /// List of the CPUs, if they are restricted and known.
     pub fn cpu_list(&self) -> Option<&[u32]> {
         match &self.cpus {
