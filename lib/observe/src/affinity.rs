@@ -1,6 +1,6 @@
 //! CPUs that a process may use.
 
-use nix::sched::{CpuSet, sched_getaffinity};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
 /// CPUs that this process may use, ascending.
@@ -14,6 +14,11 @@ pub fn allowed_to(pid: i32) -> nix::Result<Vec<u32>> {
     let is_in = |&cpu: &usize| set.is_set(cpu).unwrap_or(false);
     let cpus = (0..CpuSet::count()).filter(is_in);
     Ok(cpus.filter_map(|cpu| u32::try_from(cpu).ok()).collect())
+}
+
+/// Restricts the calling thread to these CPUs, and what it starts. Allocates nothing.
+pub fn restrict(cpus: &[u32]) -> nix::Result<()> {
+    sched_setaffinity(Pid::from_raw(0), &set_of(cpus)?)
 }
 
 /// These CPUs as system calls take them.

@@ -75,7 +75,7 @@ impl Totals {
     }
 }
 
-/// CPU time of a process so far, its ended threads included, in ns; `None` if it has ended.
+/// CPU time of a process so far, its ended threads included, in ns; `None` if it has ended. 0 is this process.
 pub fn cpu_time(pid: i32) -> Option<u64> {
     time(pid, Clock::Scheduler)
 }

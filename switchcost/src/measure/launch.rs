@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use nix::errno::Errno;
-use nix::sched::sched_setaffinity;
 use nix::sys::signal::{SigHandler, Signal, signal};
-use nix::unistd::Pid;
 use observe::affinity;
 use record::{Cpus, Policy, Setting};
 
@@ -65,7 +63,7 @@ pub(crate) fn command(program: &Program, setting: &Setting) -> Command {
 fn apply(setting: &Setting) -> io::Result<()> {
     match &setting.cpus {
         None => {}
-        Some(Cpus::List(cpus)) => sched_setaffinity(Pid::from_raw(0), &affinity::set_of(cpus)?)?,
+        Some(Cpus::List(cpus)) => affinity::restrict(cpus)?,
         // It was not placed.
         Some(_) => return Err(Errno::EINVAL.into()),
     }

@@ -5,8 +5,6 @@
 
 use std::sync::OnceLock;
 
-use nix::sched::sched_setaffinity;
-use nix::unistd::Pid;
 use observe::{affinity, interference};
 use record::machine::cpu_ranges;
 use record::{Group, Side};
@@ -15,7 +13,7 @@ use super::around::Within;
 use super::deadline::Deadline;
 use super::live::Live;
 pub use super::seat::{Measured, Options, SLICE, Seat};
-use super::watch::{Look, Watch, drawn};
+use super::watch::{Look, MOST_PROBED, Watch};
 use crate::system::signals;
 
 /// CPUs that this process might use when it began to measure.
@@ -81,7 +79,7 @@ fn ensure_same_cpus() -> Result<Vec<u32>, String> {
     let Some(first) = first else { return allowed() };
     if allowed()? != *first {
         // What taskset(1) has changed is undone; another cpuset is not.
-        let _ = affinity::set_of(first).and_then(|set| sched_setaffinity(Pid::from_raw(0), &set));
+        let _ = affinity::restrict(first);
     }
     let now = allowed()?;
     if now == *first {
@@ -141,7 +139,7 @@ fn take_turns(
                 Ok(true) => last = None,
                 Err(_) => continue,
             }
-            let probed = drawn(&lives[k].cpus, rng);
+            let probed = rng.choose_multiple(lives[k].cpus.iter().copied(), MOST_PROBED);
             let is_spread = lives[k].cpus.len() > 1;
             // The look after one slice is that before the next, if it has all that this one needs.
             let before = match last.take() {

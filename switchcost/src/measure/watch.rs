@@ -3,18 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::time::{ClockId, clock_gettime};
-use nix::unistd::Pid;
 use observe::interference::{self, CpuTime};
-use observe::speed;
+use observe::{affinity, speed, usage};
 use record::{Account, Probe, Slice};
 
 /// Least window in which the CPU time of others can be told: the kernel counts in ticks of 10 ms.
 const WINDOW: Duration = Duration::from_millis(250);
 
 /// Most CPUs whose speed is probed for a slice. Of more, these are drawn anew for each slice.
-const MOST_PROBED: usize = 4;
+pub(crate) const MOST_PROBED: usize = 4;
 
 /// The machine at one moment between two slices.
 #[derive(Clone)]
@@ -31,7 +28,8 @@ pub(crate) struct Look {
 
 /// Observer of a group of sessions.
 pub(crate) struct Watch {
-    home: Option<CpuSet>,
+    /// CPUs that the runner itself may use.
+    home: Option<Vec<u32>>,
     /// CPUs in use.
     cpus: BTreeSet<u32>,
     /// Start of the window that is open.
@@ -52,21 +50,11 @@ impl Look {
     }
 }
 
-/// CPUs to probe for a slice.
-pub(crate) fn drawn(cpus: &[u32], rng: &mut fastrand::Rng) -> Vec<u32> {
-    let mut drawn = cpus.to_vec();
-    if drawn.len() > MOST_PROBED {
-        rng.shuffle(&mut drawn);
-        drawn.truncate(MOST_PROBED);
-    }
-    drawn
-}
-
 impl Watch {
     /// An observer of these CPUs.
     pub(crate) fn new(cpus: impl IntoIterator<Item = u32>) -> Self {
         Watch {
-            home: sched_getaffinity(Pid::from_raw(0)).ok(),
+            home: affinity::allowed().ok(),
             cpus: cpus.into_iter().collect(),
             window: None,
             own: 0,
@@ -80,13 +68,12 @@ impl Watch {
         let probes = cpus.iter().filter_map(|&cpu| Some((cpu, probe_on(cpu)?))).collect();
         if let Some(home) = &self.home {
             // The runner itself may be anywhere: only the probes are bound.
-            let _ = sched_setaffinity(Pid::from_raw(0), home);
+            let _ = affinity::restrict(home);
         }
-        let own = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
         Look {
             at: Instant::now(),
             times: interference::cpu_times(),
-            own: own.map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64),
+            own: usage::cpu_time(0).unwrap_or(0),
             probes,
             interrupts: interrupts.then(interference::interrupts).flatten(),
             counts_interrupts: interrupts,
@@ -114,7 +101,7 @@ impl Watch {
         };
         let slice = Slice {
             turn,
-            window: micros(window),
+            window: window.as_micros() as u64,
             stolen: cpus.iter().map(stolen).sum::<Option<u64>>().map(|ns| ns / 1000),
             probes: after.probes.iter().filter_map(probe).collect(),
             ..Slice::default()
@@ -173,12 +160,6 @@ impl Watch {
 
 /// Probes the speed of a CPU; `None` if this process may not use it.
 fn probe_on(cpu: u32) -> Option<u32> {
-    let mut set = CpuSet::new();
-    set.set(cpu as usize).ok()?;
-    sched_setaffinity(Pid::from_raw(0), &set).ok()?;
+    affinity::restrict(&[cpu]).ok()?;
     Some(speed::probe())
-}
-
-fn micros(time: Duration) -> u64 {
-    time.as_micros() as u64
 }
