@@ -3,30 +3,20 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use record::Waits;
+use record::{Account, Waits};
 
 use crate::cgroup::ControlGroups;
 use crate::source::{Source, word_after};
 use crate::usage::tick_ns;
 
-/// Time of a CPU since the system booted, in ns; the kernel shows it in ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuTime {
-    /// It ran something.
-    pub busy: u64,
-    /// It was idle, or waited for a disk, which is idle time too.
-    pub idle: u64,
-    /// The hypervisor gave it to others.
-    pub stolen: u64,
-}
-
-/// Times of the CPUs that are online, by their number; none if the system does not tell.
-pub fn cpu_times() -> BTreeMap<u32, CpuTime> {
+/// What each CPU that is online did since the system booted, by its number, as far as the kernel tells it in ticks: it was
+/// busy, idle or stolen. None if the system does not tell.
+pub fn cpu_times() -> BTreeMap<u32, Account> {
     times(&Source::system().read("/proc/stat").unwrap_or_default(), tick_ns())
 }
 
 /// Times of CPUs as /proc/stat tells them, in ticks of so many ns.
-fn times(text: &str, tick: u64) -> BTreeMap<u32, CpuTime> {
+fn times(text: &str, tick: u64) -> BTreeMap<u32, Account> {
     let of_line = |line: &str| {
         let (cpu, ticks) = line.strip_prefix("cpu")?.split_once(' ')?;
         let ticks: Option<Vec<u64>> = ticks.split_whitespace().map(|n| n.parse().ok()).collect();
@@ -36,7 +26,9 @@ fn times(text: &str, tick: u64) -> BTreeMap<u32, CpuTime> {
             return None;
         };
         let busy = [user, nice, system, irq, softirq].into_iter().fold(0, u64::saturating_add);
-        Some((cpu.parse().ok()?, CpuTime { busy, idle: idle.saturating_add(iowait), stolen }))
+        // A CPU that waits for a disk is idle, too.
+        let idle = idle.saturating_add(iowait);
+        Some((cpu.parse().ok()?, Account { busy, idle, stolen, ..Account::default() }))
     };
     text.lines().filter_map(of_line).collect()
 }
@@ -155,7 +147,7 @@ IPI1:         1          2          3          4       Function call interrupts
         ));
         assert_eq!(waits_of(&root.source()), Waits::default());
         let cpu = times(&format!("cpu0 1 2 3 {most} {most} 6 7 {most} 0 0"), 10)[&0];
-        assert_eq!(cpu, CpuTime { busy: 190, idle: most, stolen: most });
+        assert_eq!((cpu.busy, cpu.idle, cpu.stolen), (190, most, most));
         assert_eq!(interrupt(&format!("RES: {most} 1 x"), "x"), None);
     }
 
@@ -163,8 +155,8 @@ IPI1:         1          2          3          4       Function call interrupts
     fn a_cpu_is_known_by_its_number_if_another_is_offline() {
         let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 9 0\ncpu2 0 0 0 70 0 0 0 30 0 0\nintr 1\n";
         let times = times(text, 10);
-        let one = CpuTime { busy: 190, idle: 90, stolen: 80 };
-        let other = CpuTime { busy: 0, idle: 700, stolen: 300 };
+        let one = Account { busy: 190, idle: 90, stolen: 80, ..Account::default() };
+        let other = Account { busy: 0, idle: 700, stolen: 300, ..Account::default() };
         assert_eq!(times, BTreeMap::from([(0, one), (2, other)]));
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use observe::interference::{self, CpuTime};
-use observe::{affinity, speed, usage};
+use observe::{affinity, interference, speed, usage};
 use record::{Account, Probe, Slice};
 
 /// Least window in which the CPU time of others can be told: the kernel counts in ticks of 10 ms.
@@ -17,7 +16,7 @@ pub(crate) const MOST_PROBED: usize = 4;
 #[derive(Clone)]
 pub(crate) struct Look {
     at: Instant,
-    times: BTreeMap<u32, CpuTime>,
+    times: BTreeMap<u32, Account>,
     /// CPU time of the runner, in ns.
     own: u64,
     probes: BTreeMap<u32, u32>,
@@ -127,10 +126,10 @@ impl Watch {
             return Vec::new();
         }
         let mut closed = Vec::new();
-        let both: Option<Vec<(&CpuTime, &CpuTime)>> =
+        let both: Option<Vec<(&Account, &Account)>> =
             self.cpus.iter().map(|cpu| Some((then.times.get(cpu)?, now.times.get(cpu)?))).collect();
         if let Some(both) = both {
-            let sum = |of: fn(&CpuTime) -> u64| {
+            let sum = |of: fn(&Account) -> u64| {
                 both.iter().map(|(then, now)| of(now).saturating_sub(of(then))).sum::<u64>()
             };
             let account = Account {
