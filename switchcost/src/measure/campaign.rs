@@ -200,5 +200,5 @@ pub fn run_here(plan: &Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
     let programs = Programs::up_to_date(names, &plan.programs)?;
     let keep = Keep { store, seed: None, options: Options::default() };
     let rounds = Campaign::of(programs, rows)?.run(keep, plan, Time::of(plan))?;
-    Ok((path, rounds.records().to_vec()))
+    Ok((path, rounds.records))
 }

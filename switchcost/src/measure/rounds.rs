@@ -43,20 +43,19 @@ pub struct Keep {
 #[derive(Debug)]
 pub struct Rounds {
     programs: Programs,
-    store: Store,
+    /// The file that its records are in.
+    pub store: Store,
     /// What all records share.
     pub header: Arc<Run>,
-    is_header_kept: bool,
     privacy: Privacy,
     /// Rows to run.
     rows: Vec<Row>,
     /// Numbers of all rows, as the header has them.
     numbers: BTreeMap<Place, u32>,
-    /// What the program of each row said last, as it is kept.
-    said: BTreeMap<u32, Arc<Description>>,
     /// Number of groups so far.
     groups: u32,
-    records: Vec<Record>,
+    /// The records so far.
+    pub records: Vec<Record>,
     /// Places, on the first side, of which a trial timed out in a limited time. That time has no room for more such trials.
     given_up: HashSet<Place>,
     /// Time that they took.
@@ -67,7 +66,6 @@ pub struct Rounds {
     sizes: BTreeMap<Place, u64>,
     /// Slices of each program in a round, if a budget decides.
     turns: Option<u32>,
-    has_begun: bool,
     /// Kept, and not looked at.
     lock: Option<File>,
     failure: Option<anyhow::Error>,
@@ -94,11 +92,9 @@ impl Rounds {
             programs,
             store,
             header: Arc::new(header),
-            is_header_kept: false,
             privacy,
             rows: Vec::new(),
             numbers,
-            said: BTreeMap::new(),
             groups: 0,
             records: Vec::new(),
             given_up: HashSet::new(),
@@ -107,7 +103,6 @@ impl Rounds {
             described: BTreeMap::new(),
             sizes: BTreeMap::new(),
             turns: None,
-            has_begun: false,
             lock: None,
             failure: None,
         };
@@ -281,11 +276,12 @@ impl Rounds {
         if self.options.deadline.groups.is_some() && round == 0 {
             groups.sort_by_key(|group| group.iter().flatten().map(|&k| rows[k].place.x).max());
         }
-        for group in groups {
-            if signals::received().is_some() || self.has_begun && self.is_over() {
+        for (number, group) in groups.into_iter().enumerate() {
+            // The first group of a run begins in any case.
+            let is_first = round == 0 && number == 0;
+            if signals::received().is_some() || !is_first && self.is_over() {
                 break;
             }
-            self.has_begun = true;
             let begun = Instant::now();
             let members: Vec<usize> = group.concat();
             let (turns, measured) = self.measure(rows, &group, round, progress, &mut rng);
@@ -304,7 +300,8 @@ impl Rounds {
                 } else if self.options.deadline.turns.is_some() {
                     self.given_up.insert(row.place.on(Side::A));
                 }
-                self.sizes.extend(largest_slice(&trial).map(|size| (row.place.clone(), size)));
+                let largest = trial.slices.iter().map(|slice| slice.iterations).max();
+                self.sizes.extend(largest.map(|size| (row.place.clone(), size)));
                 let turns = turns.as_ref().filter(|_| !trial.slices.is_empty());
                 self.keep(row, Trial { round, ..trial }, turns)?;
                 progress.advance();
@@ -344,18 +341,4 @@ impl Rounds {
         let tell = |turn, turns| progress.show(round, &format!("{name}: turn {turn} of {turns}"));
         turns::measure(&seats, &blocks, &self.options, rng, tell)
     }
-
-    /// The file they are in.
-    pub fn store(&self) -> &Store {
-        &self.store
-    }
-
-    /// The records so far.
-    pub fn records(&self) -> &[Record] {
-        &self.records
-    }
-}
-
-fn largest_slice(trial: &Trial) -> Option<u64> {
-    trial.slices.iter().map(|slice| slice.iterations).max()
 }

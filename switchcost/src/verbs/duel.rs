@@ -140,7 +140,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     rounds.run(Time::Budget(budget), &pacing::DUEL, |round, rows, records| {
         if round < most { decider.choose(round, rows, records) } else { Vec::new() }
     })?;
-    let duel = Comparison::of_duel(rounds.records());
+    let duel = Comparison::of_duel(&rounds.records);
     let printed = output::print_comparisons(slice::from_ref(&duel), args.keep.format);
     // It says where the records are even if nothing could be printed.
     let concluded = rounds.conclude_any();

@@ -54,8 +54,8 @@ impl Kept {
     ) -> anyhow::Result<()> {
         let keep = Keep { store, seed: self.seed, options: self.measure.options() };
         let mut rounds = campaign.run(keep, plan, time)?;
-        let path = rounds.store().path();
-        let printed = output::print_beside(rounds.records(), path, self.format, full);
+        let path = rounds.store.path();
+        let printed = output::print_beside(&rounds.records, path, self.format, full);
         // Where the records are is said even if nothing could be printed.
         printed.and(rounds.conclude())
     }

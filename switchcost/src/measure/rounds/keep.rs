@@ -21,17 +21,14 @@ impl Rounds {
         let number =
             number.with_context(|| format!("{} is no row of this run", row.place.name()))?;
         // It is written once, as long as the program says the same.
-        let known = self.said.get(&number);
-        trial.description =
-            trial.description.filter(|said| known.is_none_or(|known| **known != *said));
-        if let Some(said) = &trial.description {
-            self.said.insert(number, Arc::new(said.clone()));
-        }
+        let last = self.records.iter().rfind(|record| record.trial.row == number);
+        let known = last.and_then(|record| record.said.clone());
+        trial.description = trial.description.filter(|said| known.as_deref() != Some(said));
         (trial.run, trial.row) = (self.header.id, number);
         trial.group = group.map(|group| group.group);
         self.store.append(&trial)?;
-        trial.description = None;
-        let (header, said) = (self.header.clone(), self.said.get(&number).cloned());
+        let said = trial.description.take().map(Arc::new).or(known);
+        let header = self.header.clone();
         self.records.push(Record { header, said, group: group.cloned(), trial });
         Ok(())
     }
@@ -47,9 +44,8 @@ impl Rounds {
 
     /// Stores the header, before anything else.
     fn keep_header(&mut self) -> anyhow::Result<()> {
-        if !self.is_header_kept {
+        if self.groups == 0 && self.records.is_empty() {
             self.store.append(&*self.header)?;
-            self.is_header_kept = true;
         }
         Ok(())
     }
