@@ -17,8 +17,6 @@ pub struct Aim {
     pub fewest: u32,
     /// Fewest and most rounds that are aimed at: as many as leave half of the time for turns.
     pub rounds: [u32; 2],
-    /// Turns of the first round.
-    pub first: u32,
     /// Fewest and most turns of a round.
     pub turns: [u32; 2],
     /// Whether a row that takes most of the time is left out.
@@ -29,21 +27,22 @@ pub struct Aim {
 pub const PLAN: Aim = Aim {
     fewest: stats::MIN_ROUNDS as u32,
     rounds: [10, 16],
-    first: 6,
     turns: [6, 60],
     leaves_out: true,
 };
 
 /// Aim of a duel: its rows have two sides and need more rounds.
-pub const DUEL: Aim =
-    Aim { fewest: 8, rounds: [8, 16], first: 6, turns: [4, 30], leaves_out: false };
+pub const DUEL: Aim = Aim { fewest: 8, rounds: [8, 16], turns: [4, 30], leaves_out: false };
+
+/// Turns of the first round.
+pub const FIRST_TURNS: u32 = 6;
 
 /// Share of the budget that a single row may take.
 const LARGEST_SHARE: f64 = 0.5;
 
 /// Usual time of a process: with six slices it took 0.13 s in results/epyc5-2vcpu-6.18/knobs.jsonl.gz and 0.18 s on
 /// another machine, with eleven slices 0.24 s there.
-const USUAL: Wall = Wall { fixed: 0.07, slice: 0.015, slices: DUEL.first };
+const USUAL: Wall = Wall { fixed: 0.07, slice: 0.015, slices: FIRST_TURNS };
 
 /// Time of a row in one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -66,9 +65,9 @@ impl Wall {
     }
 
     /// Time of at most `turns` turns, in s.
-    fn within(&self, turns: f64, row: &Row, aim: &Aim) -> f64 {
+    fn within(&self, turns: f64, row: &Row) -> f64 {
         // Less than the turns of the first round were all that it has.
-        let is_all = self.slices < aim.first || row.is_alone();
+        let is_all = self.slices < FIRST_TURNS || row.is_alone();
         let slices = if is_all { f64::from(self.slices) } else { turns };
         self.fixed + self.slice * slices
     }
@@ -92,7 +91,7 @@ impl Aim {
             return turns.min(fitting(rows, walls, left, &Aim { rounds: [rounds; 2], ..*self }));
         }
         let turns = fitting(rows, walls, left, self);
-        let fewest = time_of(rows, walls, f64::from(self.turns[0]), self, share);
+        let fewest = time_of(rows, walls, f64::from(self.turns[0]), share);
         let rest = Duration::from_secs_f64(fewest * f64::from(self.fewest - 1));
         let least = (budget.saturating_sub(left) + rest).as_secs();
         let dropped =
@@ -116,11 +115,10 @@ fn time_of(
     rows: &[Row],
     walls: &[Option<Wall>],
     turns: f64,
-    aim: &Aim,
     times: impl Fn(&Row) -> f64,
 ) -> f64 {
     let time = |(row, wall): (&Row, &Option<Wall>)| {
-        Some(times(row) * wall.as_ref()?.within(turns, row, aim))
+        Some(times(row) * wall.as_ref()?.within(turns, row))
     };
     rows.iter().zip(walls).filter_map(time).sum()
 }
@@ -129,7 +127,7 @@ fn time_of(
 fn fitting(rows: &[Row], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> u32 {
     let left = left.as_secs_f64();
     let needed = |turns: f64, rounds: u32| {
-        time_of(rows, walls, turns, aim, |row| {
+        time_of(rows, walls, turns, |row| {
             f64::from(row.effort.most_rounds().clamp(1, rounds) - 1)
         })
     };
@@ -149,7 +147,7 @@ fn share(row: &Row) -> f64 {
 /// Rounds of a duel that usually fit, and the time that the fewest take.
 pub fn forecast(rows: &[Row], budget: Duration) -> (u32, Duration) {
     let walls = vec![Some(USUAL); rows.len()];
-    let round = |turns: u32| time_of(rows, &walls, f64::from(turns), &DUEL, share);
+    let round = |turns: u32| time_of(rows, &walls, f64::from(turns), share);
     let least = round(DUEL.turns[0]) * f64::from(DUEL.fewest);
     let turns = fitting(rows, &walls, budget, &DUEL);
     let rounds = (budget.as_secs_f64() / round(turns).max(1e-9)) as u32;
@@ -167,7 +165,7 @@ fn retain(
 ) -> Vec<String> {
     let rest = |row: &Row| f64::from(row.effort.most_rounds().clamp(1, aim.fewest) - 1);
     let cost = |(row, wall): (&Row, &Option<Wall>)| {
-        wall.as_ref().map_or(0.0, |w| rest(row) * w.within(f64::from(aim.turns[0]), row, aim))
+        wall.as_ref().map_or(0.0, |w| rest(row) * w.within(f64::from(aim.turns[0]), row))
     };
     let mut costs: Vec<f64> = rows.iter().zip(walls).map(cost).collect();
     let mut dropped = Vec::new();
@@ -189,7 +187,7 @@ mod tests {
     use super::*;
 
     fn wall(fixed: f64, slice: f64) -> Option<Wall> {
-        Some(Wall { fixed, slice, slices: PLAN.first })
+        Some(Wall { fixed, slice, slices: FIRST_TURNS })
     }
 
     #[test]

@@ -15,7 +15,7 @@ use record::{Command, Group, Place, Record, Row, Run, Side, Trial, Why};
 use crate::measure::begin;
 use crate::measure::deadline::Time;
 use crate::measure::groups::groups_of;
-use crate::measure::pacing::{Aim, Wall};
+use crate::measure::pacing::{Aim, FIRST_TURNS, Wall};
 use crate::measure::privacy::Privacy;
 use crate::measure::probe;
 use crate::measure::store::Store;
@@ -157,7 +157,7 @@ impl Rounds {
         let all = rounds.fold(0, u32::saturating_add);
         let mut progress = Progress::new(all, last, time.budget().map(|budget| begun + budget));
         self.describe(&rows);
-        self.turns = time.budget().map(|_| aim.first);
+        self.turns = time.budget().map(|_| FIRST_TURNS);
         for round in 0..last {
             let started = Instant::now();
             let chosen = wanted(round, &rows, &self.records);
@@ -173,7 +173,7 @@ impl Rounds {
             let spent = begun.elapsed().saturating_sub(self.lost);
             let left = budget.saturating_sub(spent);
             if walls.iter().any(Option::is_some) {
-                let before = (round, self.turns.unwrap_or(aim.first));
+                let before = (round, self.turns.unwrap_or(FIRST_TURNS));
                 self.turns = Some(aim.turns(before, &mut rows, &walls, [left, budget]));
             }
             // Half of a round too much is better than half of one too little.
