@@ -35,27 +35,7 @@ impl Time {
     }
 }
 
-/// When a run ends that has a limited time.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Deadline {
-    /// No group begins any more.
-    pub groups: Option<Instant>,
-    /// No turn begins any more: the last group may exceed the time by what an answer may take.
-    pub turns: Option<Instant>,
-}
-
-impl Deadline {
-    /// True if no group begins any more; `has_lost` if a program took longer than it may.
-    pub fn is_past_groups(self, has_lost: bool) -> bool {
-        is_past(self.groups) || has_lost && self.is_past_turns()
-    }
-
-    /// True if no turn begins any more.
-    pub fn is_past_turns(self) -> bool {
-        is_past(self.turns)
-    }
-}
-
-fn is_past(end: Option<Instant>) -> bool {
+/// True if this end has come.
+pub(super) fn is_past(end: Option<Instant>) -> bool {
     end.is_some_and(|end| Instant::now() >= end)
 }

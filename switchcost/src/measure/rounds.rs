@@ -13,7 +13,7 @@ use humantime::format_duration;
 use record::{Command, Group, Place, Record, Row, Run, Side, Trial, Why};
 
 use crate::measure::begin;
-use crate::measure::deadline::Time;
+use crate::measure::deadline::{Time, is_past};
 use crate::measure::groups::groups_of;
 use crate::measure::pacing::{Aim, FIRST_TURNS, Wall};
 use crate::measure::privacy::Privacy;
@@ -60,6 +60,8 @@ pub struct Rounds {
     given_up: HashSet<Place>,
     /// Time that they took.
     lost: Duration,
+    /// When no group but the first begins any more, if the time is a limit.
+    last_start: Option<Instant>,
     options: Options,
     described: BTreeMap<Place, Description>,
     /// Iterations of a slice, as the first round found them.
@@ -99,6 +101,7 @@ impl Rounds {
             records: Vec::new(),
             given_up: HashSet::new(),
             lost: Duration::ZERO,
+            last_start: None,
             options,
             described: BTreeMap::new(),
             sizes: BTreeMap::new(),
@@ -150,6 +153,7 @@ impl Rounds {
     ) -> anyhow::Result<()> {
         let begun = Instant::now();
         self.options.set_end(time, begun);
+        self.last_start = if let Time::Limit(limit) = time { Some(begun + limit) } else { None };
         let mut rows = mem::take(&mut self.rows);
         self.leave_out_what_is_missing(&mut rows)?;
         let rounds = rows.iter().map(|row| row.effort.most_rounds());
@@ -193,9 +197,9 @@ impl Rounds {
         }
     }
 
-    /// True if no time is left for another group.
+    /// True if no time is left for another group, or programs that timed out have taken it.
     fn is_over(&self) -> bool {
-        self.options.deadline.is_past_groups(!self.lost.is_zero())
+        is_past(self.last_start) || !self.lost.is_zero() && is_past(self.options.end)
     }
 
     /// True if a trial of a row timed out in a limited time.
@@ -273,7 +277,7 @@ impl Rounds {
         let due: Vec<usize> = (0..rows.len()).filter(is_due).collect();
         let mut groups = groups_of(rows, &due, |k| self.described.get(&rows[k].place));
         rng.shuffle(&mut groups);
-        if self.options.deadline.groups.is_some() && round == 0 {
+        if self.last_start.is_some() && round == 0 {
             groups.sort_by_key(|group| group.iter().flatten().map(|&k| rows[k].place.x).max());
         }
         for (number, group) in groups.into_iter().enumerate() {
@@ -297,7 +301,7 @@ impl Rounds {
                 let row = &rows[k];
                 if lost.is_none() {
                     walls[k] = Some(Wall::of(&trial, fixed / members.len() as u32));
-                } else if self.options.deadline.turns.is_some() {
+                } else if self.options.end.is_some() {
                     self.given_up.insert(row.place.on(Side::A));
                 }
                 let largest = trial.slices.iter().map(|slice| slice.iterations).max();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use contract::message::Description;
 use record::{Row, Trial};
 
-use super::deadline::{Deadline, Time};
+use super::deadline::Time;
 use crate::plan::lineup::Around;
 use crate::system::program::Program;
 
@@ -20,8 +20,9 @@ const USUAL: Duration = Duration::from_secs(600);
 pub struct Options {
     /// Time after which a program is ended; 10 minutes if there is none.
     pub timeout: Option<Duration>,
-    /// When a group ends its turns: what has begun one has it, what has none is left out.
-    pub deadline: Deadline,
+    /// When no turn begins any more: what has begun one has it, what has none is left out. The last group may exceed the
+    /// time of a run by what an answer may take.
+    pub end: Option<Instant>,
     /// True if events are counted in a further run.
     pub counters: bool,
     /// Commands around the second side of a duel.
@@ -44,10 +45,7 @@ impl Options {
     pub fn set_end(&mut self, time: Time, begun: Instant) {
         let share = |length: Duration| (length / 4).max(Duration::from_secs(10)).min(USUAL);
         self.timeout = self.timeout.or(time.length().map(share));
-        self.deadline = Deadline {
-            groups: if let Time::Limit(limit) = time { Some(begun + limit) } else { None },
-            turns: time.length().map(|length| begun + length + self.limit()),
-        };
+        self.end = time.length().map(|length| begun + length + self.limit());
     }
 }
 

@@ -4,13 +4,14 @@
 //! to each other. Never two slices at once: the others wait for their standard input.
 
 use std::sync::OnceLock;
+use std::time::Instant;
 
 use observe::{affinity, interference};
 use record::machine::cpu_ranges;
 use record::{Group, Side};
 
 use super::around::Within;
-use super::deadline::Deadline;
+use super::deadline::is_past;
 use super::live::Live;
 pub use super::seat::{Measured, Options, SLICE, Seat};
 use super::watch::{Look, MOST_PROBED, Watch};
@@ -41,7 +42,7 @@ pub fn measure(
     for k in order {
         if let Err(why) = &allowed {
             lives[k].fail(why);
-        } else if is_over(&lives, options.deadline) || signals::received().is_some() {
+        } else if is_over(&lives, options.end) || signals::received().is_some() {
             lives[k].skip();
         } else if !lives[k].has_failed() {
             let side = lives[k].side();
@@ -54,7 +55,7 @@ pub fn measure(
     let mut watch = Watch::new(lives.iter().flat_map(|live| live.cpus.clone()));
     let before = interference::waits();
     let are_short =
-        take_turns(&mut lives, blocks, options.deadline, &mut watch, &mut within, rng, &mut tell);
+        take_turns(&mut lives, blocks, options.end, &mut watch, &mut within, rng, &mut tell);
     drop(within);
     let group = Group {
         run: 0,
@@ -68,8 +69,8 @@ pub fn measure(
 }
 
 /// True if programs that timed out have brought a group to the end of its time.
-fn is_over(lives: &[Live<'_>], end: Deadline) -> bool {
-    end.is_past_turns() && lives.iter().any(Live::has_hung)
+fn is_over(lives: &[Live<'_>], end: Option<Instant>) -> bool {
+    is_past(end) && lives.iter().any(Live::has_hung)
 }
 
 /// CPUs that this process may use: those with which it began, since programs inherit them.
@@ -104,7 +105,7 @@ fn enter(lives: &mut [Live<'_>], side: Side, within: &mut Within<'_>) -> Result<
 fn take_turns(
     lives: &mut [Live<'_>],
     blocks: &[Vec<usize>],
-    end: Deadline,
+    end: Option<Instant>,
     watch: &mut Watch,
     within: &mut Within<'_>,
     rng: &mut fastrand::Rng,
@@ -114,7 +115,7 @@ fn take_turns(
     let turns = slices.iter().copied().max().unwrap_or(0);
     let mut last: Option<Look> = None;
     for turn in 0..turns {
-        if turn > 0 && end.is_past_turns() {
+        if turn > 0 && is_past(end) {
             return true;
         }
         tell(turn, turns);
