@@ -1,4 +1,4 @@
-//! A change of a program's settings, as `duel` takes it. Exactly one part of it is not empty.
+//! A change of a program's settings, as `duel` takes it.
 
 use std::fmt;
 use std::path::Path;
@@ -10,11 +10,13 @@ use record::{Command, Policy, Setting};
 
 use super::check::ensure_no_runner_flags;
 use super::values::{cpus, timer_slack};
-use crate::system::console::{is_command, shell_line, shell_word};
+use crate::system::console::{is_command, shell_word};
 
 /// A change of a setting or of flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
+    /// As it is typed in a shell.
+    text: String,
     /// `flags="--workers 4"`: for the programs that know them.
     flags: Vec<String>,
     /// `NAME=VALUE`, an environment variable; `cpus=0-3`, `policy=batch`, `slack=1ns` or `wrap="setarch -R"`.
@@ -34,7 +36,8 @@ impl FromStr for Change {
             Some(_) => Err(format!("{name}= is empty: write {name}=\"WORD ...\"")),
             None => Err(format!("{name}={value}: close the quote")),
         };
-        let mut change = Change::default();
+        let text = format!("{name}={}", shell_word(value));
+        let mut change = Change { text, ..Change::default() };
         let setting = &mut change.setting;
         match name {
             "flags" => {
@@ -82,20 +85,7 @@ fn ensure_variable(name: &str, value: &str) -> Result<(), String> {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Setting { cpus, policy, timer_slack, env, wrap } = &self.setting;
-        if let Some(cpus) = cpus {
-            write!(f, "cpus={cpus}")
-        } else if let Some(policy) = policy {
-            write!(f, "policy={policy}")
-        } else if let Some(ns) = timer_slack {
-            write!(f, "slack={ns}ns")
-        } else if let Some((name, value)) = env.first_key_value() {
-            write!(f, "{name}={}", shell_word(value))
-        } else if wrap.is_empty() {
-            write!(f, "flags={}", shell_word(&shell_line(&self.flags)))
-        } else {
-            write!(f, "wrap={}", shell_word(&shell_line(wrap)))
-        }
+        f.write_str(&self.text)
     }
 }
 
