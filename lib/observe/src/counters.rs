@@ -9,13 +9,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::unistd::Pid;
 use perf_event::events::Software;
 use perf_event::{Builder, Counter};
 use record::{Absent, Counters};
 
+use crate::affinity;
 use crate::source::{Source, word_after};
 use crate::usage::threads;
 use event::events;
@@ -59,7 +58,8 @@ pub fn attach(pids: &[i32], begins_threads: bool) -> Counting {
     let soft = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
     let needed = COUNTERS * threads.len() + RESERVE;
     let targets: Vec<Target> = if begins_threads || needed as u64 > soft {
-        cpus(pids).into_iter().map(Target::Cpu).collect()
+        let cpus = pids.first().and_then(|&pid| affinity::allowed_to(pid).ok());
+        cpus.into_iter().flatten().map(|cpu| Target::Cpu(cpu as usize)).collect()
     } else {
         threads.into_iter().map(Target::Thread).collect()
     };
@@ -191,13 +191,6 @@ fn scaled(count: u64, enabled: u64, running: u64) -> Option<u64> {
     }
     let scaled = (u128::from(count) * u128::from(enabled)).checked_div(u128::from(running))?;
     u64::try_from(scaled).ok()
-}
-
-/// CPUs that the first process may use.
-fn cpus(pids: &[i32]) -> Vec<usize> {
-    let set = pids.first().and_then(|&pid| sched_getaffinity(Pid::from_raw(pid)).ok());
-    let is_allowed = |cpu: &usize| set.is_some_and(|set| set.is_set(*cpu) == Ok(true));
-    (0..CpuSet::count()).filter(is_allowed).collect()
 }
 
 #[cfg(test)]
