@@ -93,13 +93,6 @@ pub struct RowTable {
     pub twin: bool,
 }
 
-impl RowTable {
-    /// Its program; empty if the columns name theirs.
-    pub fn program(&self) -> &str {
-        self.variant.program.as_deref().unwrap_or_default()
-    }
-}
-
 /// How often each task count of a slope is run.
 pub(super) const REPEATS_OF_A_COUNT: u32 = 3;
 

@@ -139,7 +139,7 @@ fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
     let sweep = sweep::checked(sweep).map_err(|e| BadUsage::new(format!("{e:#}")))?;
     let store = args.keep.open("switchcost")?;
     let tables = built_in_tables()?;
-    let names = sweep.rows.iter().map(RowTable::program);
+    let names = sweep.rows.iter().filter_map(|row| row.variant.program.as_deref());
     let programs = Programs::up_to_date(names, &tables)?;
     let over = sweep.over.clone().unwrap_or_default();
     let plan = sweep::plan(&sweep, &args.flags, tables, |it| {
