@@ -2,25 +2,22 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
+use nix::unistd::{AccessFlags, access};
 
 /// Folders searched if PATH names none.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Path of an executable file in PATH.
+/// Path of a file in PATH that this user may execute.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
-    env::split_paths(&path()).map(|folder| folder.join(name)).find(|file| is_executable(file))
-}
-
-fn is_executable(file: &Path) -> bool {
-    fs::metadata(file).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    env::split_paths(&path())
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file() && access(file, AccessFlags::X_OK).is_ok())
 }
 
 /// A command that starts in `folder`. In the user's folder a tool would obey files that others may
