@@ -30,11 +30,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// Nothing but figures.
-    pub fn new(timeout: Option<Duration>) -> Self {
-        Options { timeout, ..Options::default() }
-    }
-
     /// Time that a program may take to answer or to end.
     pub(super) fn limit(&self) -> Duration {
         self.timeout.unwrap_or(USUAL)

@@ -79,7 +79,7 @@ pub(crate) struct Measure {
 impl Measure {
     /// The same for whatever runs a process.
     pub(crate) fn options(self) -> Options {
-        Options { counters: self.counters, ..Options::new(self.timeout) }
+        Options { timeout: self.timeout, counters: self.counters, ..Options::default() }
     }
 }
 
