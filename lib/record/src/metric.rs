@@ -260,15 +260,11 @@ impl Metric {
         matches!(self, Metric::SetUp | Metric::FirstIteration | Metric::Teardown)
     }
 
-    /// True if it is done in a second: the reverse of a time.
-    pub fn is_per_second(&self) -> bool {
-        matches!(self.quantity(), Quantity::Rate | Quantity::Throughput)
-    }
-
     /// True if it is made of an iteration's time, and so follows the speed of the machine.
     pub fn follows_iteration(&self) -> bool {
         use Metric::{Hop, Iteration, Message, Request, RoundTrip, Task};
-        self.is_per_second()
+        // What is done in a second is the reverse of a time.
+        matches!(self.quantity(), Quantity::Rate | Quantity::Throughput)
             || matches!(self, Hop | Task | Iteration | Request | RoundTrip | Message)
     }
 
