@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use contract::message::{Runtime, Usage};
 use figures::verdict::{Reason, Verdict};
-use record::{Also, Cpus, Metric, Policy, Record, Trial, distribution};
+use record::{Also, Cpus, Metric, Policy, Record, Samples, Trial};
 use switchcost::measure::store::Store;
 
 use crate::support::process::Outcome;
@@ -30,7 +30,8 @@ fn with_further_columns(hop: f64, switches: u64) -> Vec<Record> {
     let run = |k: u32| {
         let mut record = record(0, k, hop + f64::from(k % 3));
         row_of(&mut record).also = also.to_vec();
-        record.trial.extra.insert("alive_count".to_owned(), distribution(&[10]).unwrap());
+        let alive = Samples::of(&[10]).unwrap().distribution;
+        record.trial.extra.insert("alive_count".to_owned(), alive);
         let voluntary_switches = switches + u64::from(k % 3);
         record.trial.usage = Some(Usage { voluntary_switches, ..Usage::default() });
         // Its workers wake each other: the switches contradict nothing.

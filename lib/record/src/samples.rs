@@ -70,15 +70,28 @@ fn mean_and_error(samples: &[u64]) -> (f64, f64) {
 }
 
 impl Samples {
-    /// Summary of samples in their order; `None` if there are none.
+    /// Exact summary of samples in their order: sums in integers, percentiles by nearest rank. `None` if there are none.
     pub fn of(samples: &[u64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_unstable();
-        Some(Samples {
-            distribution: summary(&sorted)?,
-            p999: (samples.len() as u64 >= MANY).then(|| nearest_rank(&sorted, 999)),
-            thirds: Thirds::of(samples),
-        })
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let count = sorted.len() as u64;
+        let sum: u128 = sorted.iter().map(|&ns| u128::from(ns)).sum();
+        let mean = sum as f64 / count as f64;
+        // In a second pass: a difference of large sums would lose the digits.
+        let squares: f64 = sorted.iter().map(|&ns| (ns as f64 - mean).powi(2)).sum();
+        let distribution = Distribution {
+            count,
+            mean,
+            stddev: (squares / count as f64).sqrt(),
+            min,
+            p50: nearest_rank(&sorted, 500),
+            p90: nearest_rank(&sorted, 900),
+            p99: nearest_rank(&sorted, 990),
+            max,
+        };
+        let p999 = (count >= MANY).then(|| nearest_rank(&sorted, 999));
+        Some(Samples { distribution, p999, thirds: Thirds::of(samples) })
     }
 }
 
@@ -94,32 +107,6 @@ impl Deref for Samples {
 /// Percentile of sorted samples in parts per thousand, by nearest rank.
 fn nearest_rank(sorted: &[u64], part: usize) -> u64 {
     sorted[(sorted.len() * part).div_ceil(1000).max(1) - 1]
-}
-
-/// Exact summary of samples: sums in integers, percentiles by nearest rank.
-pub fn distribution(samples: &[u64]) -> Option<Distribution> {
-    let mut sorted = samples.to_vec();
-    sorted.sort_unstable();
-    summary(&sorted)
-}
-
-fn summary(sorted: &[u64]) -> Option<Distribution> {
-    let (&min, &max) = (sorted.first()?, sorted.last()?);
-    let count = sorted.len() as u64;
-    let sum: u128 = sorted.iter().map(|&ns| u128::from(ns)).sum();
-    let mean = sum as f64 / count as f64;
-    // In a second pass: a difference of large sums would lose the digits.
-    let squares: f64 = sorted.iter().map(|&ns| (ns as f64 - mean).powi(2)).sum();
-    Some(Distribution {
-        count,
-        mean,
-        stddev: (squares / count as f64).sqrt(),
-        min,
-        p50: nearest_rank(sorted, 500),
-        p90: nearest_rank(sorted, 900),
-        p99: nearest_rank(sorted, 990),
-        max,
-    })
 }
 
 /// Adds distributions of a further slice. Count, mean, deviation and extremes are exact; a percentile
@@ -161,7 +148,7 @@ mod tests {
         assert_eq!(s.mean, 500.5);
         assert!((s.stddev - (999_999.0_f64 / 12.0).sqrt()).abs() < 1e-9);
         assert_eq!((s.min, s.p50, s.p90, s.p99, s.max), (1, 500, 900, 990, 1000));
-        assert_eq!(distribution(&[7]).map(|d| (d.p50, d.p99)), Some((7, 7)));
+        assert_eq!(Samples::of(&[7]).map(|s| (s.p50, s.p99)), Some((7, 7)));
         let many = Samples::of(&(1..=10_000).collect::<Vec<u64>>()).unwrap();
         assert_eq!((s.p999, many.p999), (None, Some(9990)));
         assert_eq!(Samples::of(&[]), None);
@@ -170,10 +157,10 @@ mod tests {
     #[test]
     fn the_deviation_keeps_its_digits_beside_a_large_mean() {
         let s =
-            distribution(&[10_000_000_000_001, 10_000_000_000_002, 10_000_000_000_003]).unwrap();
+            Samples::of(&[10_000_000_000_001, 10_000_000_000_002, 10_000_000_000_003]).unwrap();
         assert_eq!(s.mean, 10_000_000_000_002.0);
         assert!((s.stddev - (2.0_f64 / 3.0).sqrt()).abs() < 1e-9);
-        assert!((distribution(&[0, u64::MAX]).unwrap().stddev / 2_f64.powi(63) - 1.0).abs() < 1e-9);
+        assert!((Samples::of(&[0, u64::MAX]).unwrap().stddev / 2_f64.powi(63) - 1.0).abs() < 1e-9);
     }
 
     #[test]
@@ -191,9 +178,10 @@ mod tests {
         let samples = [[1_u64, 2, 3, 4], [5, 6, 7, 100]];
         let mut all = Extra::new();
         for slice in samples {
-            merge(&mut all, [("a".to_owned(), distribution(&slice).unwrap())].into());
+            let distribution = Samples::of(&slice).unwrap().distribution;
+            merge(&mut all, [("a".to_owned(), distribution)].into());
         }
-        let whole = distribution(&samples.concat()).unwrap();
+        let whole = Samples::of(&samples.concat()).unwrap();
         let found = all["a"];
         assert_eq!((found.count, found.min, found.max), (8, 1, 100));
         assert!((found.mean - whole.mean).abs() < 1e-9);

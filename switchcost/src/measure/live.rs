@@ -6,9 +6,7 @@ use anyhow::bail;
 use contract::message::{MOST_SAMPLES, Usage};
 use contract::units::counted;
 use observe::{counters, memory, usage};
-use record::{
-    Counters, Memory, MemoryChange, Metric, Samples, Side, Slice, Trial, distribution, merge,
-};
+use record::{Counters, Memory, MemoryChange, Metric, Samples, Side, Slice, Trial, merge};
 
 use super::child::Ended;
 use super::seat::{Measured, Options, SLICE, Seat};
@@ -310,7 +308,8 @@ impl<'a> Live<'a> {
         for pass in &effort.passes {
             let ran = session.run(effort.iters.min(MOST_SAMPLES), Some(pass))?;
             merge(&mut self.trial.extra, ran.extra);
-            self.trial.extra.extend(distribution(&ran.samples).map(|d| (pass.clone(), d)));
+            let samples = Samples::of(&ran.samples);
+            self.trial.extra.extend(samples.map(|samples| (pass.clone(), samples.distribution)));
         }
         if let Some(change) = &mut self.trial.memory {
             let [peak_resident, peak_virtual] = memory::peaks(&self.pids);
