@@ -34,8 +34,8 @@ pub struct Campaign {
     rows: Vec<Row>,
     /// Those among them that cannot be measured.
     absent: Absent,
-    /// Why points of curves are absent: the reasons of each curve in order.
-    pub cuts: Vec<Feasibility>,
+    /// True if points of curves are absent since the limits do not allow them.
+    pub is_limited: bool,
     /// Most tasks of a point of a curve, and most memory of one in bytes.
     most: (u64, u64),
 }
@@ -124,7 +124,7 @@ impl Campaign {
             let reason = answer.reason().unwrap_or_default();
             self.absent.extend(rows.iter().map(|row| (row.place.clone(), reason.clone())));
             self.rows.extend(rows);
-            self.cuts.push(answer);
+            self.is_limited |= matches!(answer, Feasibility::TooMuch { .. });
         }
         lines
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::message::Description;
 use contract::units::counted;
-use record::{Also, Metric};
+use record::Metric;
 
 use super::check;
 use super::over::Over;
@@ -23,11 +23,6 @@ pub fn row(text: &str) -> Result<RowTable, String> {
     let (program, flags) = (Some(program.clone()), flags.to_vec());
     let variant = Variant { name: words.join(" "), program, flags, ..Variant::default() };
     Ok(RowTable { variant, ..RowTable::default() })
-}
-
-/// A further figure of the same processes, as a curve of its own.
-pub fn curve_of(metric: Metric) -> Also {
-    Also { name: format!("{metric}, {}", metric.label()), metric }
 }
 
 /// A column of processes that may run on every CPU, or on one.

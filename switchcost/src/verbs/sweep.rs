@@ -12,10 +12,9 @@ use super::kept::Kept;
 use crate::measure::campaign::Campaign;
 use crate::measure::deadline::Time;
 use crate::measure::probe;
-use crate::plan::feasibility::Feasibility;
 use crate::plan::programs::Programs;
 use crate::plan::range::Range;
-use crate::plan::sweep::{self, curve_of, placed};
+use crate::plan::sweep::{self, placed};
 use crate::plan::{Over, RowTable, Section, built_in_tables, ensure_no_runner_flags};
 use crate::system::console::{self, BadUsage};
 
@@ -84,7 +83,7 @@ fn figure(text: &str) -> Result<Also, String> {
     if metric.is_slope() {
         return Err("this is a slope over many processes, and a curve needs a figure of one: use system-per-task".to_owned());
     }
-    Ok(curve_of(metric))
+    Ok(Also { name: format!("{metric}, {}", metric.label()), metric })
 }
 
 /// The name of a swept flag, without dashes, its range, and the unit of its values: `ns`, or nothing for plain numbers.
@@ -150,9 +149,8 @@ fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
     });
     let campaign = Campaign::of(programs, plan.rows())?;
     if campaign.measured().next().is_none() {
-        let is_limited = |cut: &Feasibility| matches!(cut, Feasibility::TooMuch { .. });
         ensure!(
-            !campaign.cuts.iter().any(is_limited),
+            !campaign.is_limited,
             "the limits of this system allow no point of this sweep: lower its range, or see `switchcost limits`"
         );
         return Err(BadUsage::new("none of the programs has these flags: see their --help"));
