@@ -85,12 +85,11 @@ fn check_over(over: &Over) -> anyhow::Result<()> {
 fn check_row(section: &Section, row: &RowTable, names: &HashSet<&str>) -> anyhow::Result<()> {
     let (own, columns) = (&row.variant, &section.columns);
     let by_columns = columns.iter().filter(|column| column.program.is_some()).count();
-    let expected = if own.program.is_none() { columns.len().max(1) } else { 0 };
+    let expected = if own.program.is_none() { columns.len() } else { 0 };
     ensure!(
         by_columns == expected,
         "program: name one in each row, or one in each column, but not both"
     );
-    ensure!(!own.skip_hold, "skip_hold: a row cannot have it: write it in a column");
     for other in row.ties.baseline.iter().chain(&row.ties.versus) {
         ensure!(
             names.contains(&**other) && *other != own.name,
@@ -158,14 +157,10 @@ fn check_columns(section: &Section) -> anyhow::Result<()> {
             also.name
         );
     }
-    let mut names: Vec<&str> = section.columns.iter().map(|column| &*column.name).collect();
-    if names.is_empty() {
-        names.push("");
-    }
     let mut headings = HashSet::new();
-    for name in names {
+    for name in section.columns.iter().map(|column| &column.name) {
         let further = section.also.iter().map(|also| also.heading(name));
-        for heading in [name.to_owned()].into_iter().chain(further) {
+        for heading in [name.clone()].into_iter().chain(further) {
             ensure_printable("a column's name", &heading)?;
             ensure!(headings.insert(heading.clone()), "two columns are named '{heading}'");
         }

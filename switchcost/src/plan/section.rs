@@ -63,7 +63,7 @@ pub struct Variant {
     pub cpus: Option<Relation>,
     /// Scheduling policy.
     pub policy: Option<Policy>,
-    /// True if its tasks are not held while their memory is read; of columns alone.
+    /// True if its tasks are not held while their memory is read.
     #[serde(default)]
     pub skip_hold: bool,
 }
@@ -100,8 +100,11 @@ pub(super) const REPEATS_OF_A_COUNT: u32 = 3;
 pub const COUNTS_OF_A_SLOPE: usize = 8;
 
 impl Section {
-    /// Gives its rows what they do not name.
-    pub(super) fn fill_rows(&mut self) {
+    /// Gives its rows what they do not name, and a column that says nothing if there is none.
+    pub(super) fn fill(&mut self) {
+        if self.columns.is_empty() {
+            self.columns.push(Variant::default());
+        }
         for row in &mut self.rows {
             let program = &mut row.variant.program;
             *program = program.take().or_else(|| self.program.clone());
@@ -115,10 +118,8 @@ impl Section {
 
     /// Its rows in the table's order; they run in so many rounds if the section does not say.
     pub(super) fn lowered(&self, rounds: Option<u32>) -> Vec<Row> {
-        let one = [Variant::default()];
-        let columns = if self.columns.is_empty() { &one[..] } else { &self.columns };
         let cells =
-            self.rows.iter().flat_map(|row| columns.iter().map(move |column| (row, column)));
+            self.rows.iter().flat_map(|row| self.columns.iter().map(move |column| (row, column)));
         cells.flat_map(|(row, column)| self.points(row, self.row(row, column, rounds))).collect()
     }
 
@@ -126,7 +127,7 @@ impl Section {
     pub(super) fn count(&self) -> usize {
         let points = self.over.as_ref().map_or(1, |over| over.values.len());
         let rows = self.rows.iter().map(|row| row.tasks.len().max(points) << u8::from(row.twin));
-        rows.sum::<usize>().saturating_mul(self.columns.len().max(1))
+        rows.sum::<usize>().saturating_mul(self.columns.len())
     }
 
     /// A row in a column.
@@ -167,7 +168,7 @@ impl Section {
                 hops: self.hops,
                 passes: row.passes.clone(),
                 rounds: self.rounds.or(rounds),
-                skip_hold: column.skip_hold,
+                skip_hold: own.skip_hold || column.skip_hold,
                 alone: self.alone,
             },
             ties: row.ties.clone(),

@@ -49,7 +49,7 @@ impl Plan {
     /// Reads a plan, and checks it.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let mut plan: Plan = toml::from_str(text).map_err(|e| check::in_line(text, &e))?;
-        plan.sections.iter_mut().for_each(Section::fill_rows);
+        plan.sections.iter_mut().for_each(Section::fill);
         let own = mem::replace(&mut plan.programs, built_in_tables()?);
         plan.programs.extend(own);
         ensure!(plan.rounds != Some(0), "rounds: write 1 or more");

@@ -37,7 +37,7 @@ pub fn placed(pin: bool) -> Variant {
 /// As [`Plan::parse`].
 pub fn checked(mut sweep: Section) -> anyhow::Result<Section> {
     sweep.iters = Some(1);
-    sweep.fill_rows();
+    sweep.fill();
     check::section(&sweep)?;
     Ok(sweep)
 }

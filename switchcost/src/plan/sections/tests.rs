@@ -173,7 +173,6 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         ("known='getpid'", "needs pin"),
         ("passes=['main\\nend']", "not the name of a pass"),
         ("speed=3", "unknown field"),
-        ("skip_hold=true", "write it in a column"),
         ("cpus='nearby'", "unknown variant `nearby`"),
         ("pin=true\ncpus='same-cache'", "drop one of them"),
         ("flags=['--controlled']", "belongs to the runner"),
