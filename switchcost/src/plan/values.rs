@@ -42,12 +42,9 @@ pub fn tasks(text: &str) -> Result<u64, String> {
 
 /// A list of CPUs, such as `0-3,8`.
 pub fn cpus(text: &str) -> Result<Cpus, String> {
-    let cpus: Cpus = text.parse()?;
-    match &cpus {
-        Cpus::List(list) if affinity::set_of(list).is_err() => {
-            Err(format!("'{text}': no CPU has such a large number: write a list such as 0,2-3"))
-        }
-        Cpus::List(_) => Ok(cpus),
+    match text.parse()? {
+        Cpus::List(cpus) if affinity::set_of(&cpus).is_ok() => Ok(Cpus::List(cpus)),
+        // A word, or a number that is larger than that of any CPU.
         _ => Err(format!("'{text}' is not a list of CPUs: write one such as 0,2-3")),
     }
 }
