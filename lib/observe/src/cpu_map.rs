@@ -7,7 +7,6 @@ use std::path::Path;
 use contract::units::Bytes;
 use record::Relation;
 use record::machine::{cpu_list, cpu_ranges};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::source::Source;
@@ -21,7 +20,7 @@ const MOST_CACHES: u32 = 16;
 pub type Groups = Vec<Vec<u32>>;
 
 /// Arrangement of the CPUs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuMap {
     /// CPUs online, ascending.
     pub online: Vec<u32>,
@@ -34,7 +33,7 @@ pub struct CpuMap {
 }
 
 /// Caches of one kind and size.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cache {
     /// 1 is nearest to the core.
     pub level: u8,

@@ -126,19 +126,13 @@ struct Thread {
     cpus: CpuSet,
 }
 
-/// CPU time of a process, in ns, including children that it has awaited.
-#[derive(Clone, Copy, Debug, Default)]
-struct Times {
-    own: u64,
-    awaited: u64,
-}
-
-/// A process: its parent, its times at the first look, and at the last one.
+/// A process: its parent, and at the first look and at the last one its CPU time and that of children that it has
+/// awaited, in ns.
 #[derive(Debug, Default)]
 struct Process {
     parent: i32,
-    first: Times,
-    last: Times,
+    first: [u64; 2],
+    last: [u64; 2],
 }
 
 /// All that was seen.
@@ -252,21 +246,21 @@ impl Book {
         let (Some(own), Some(process)) = (own, process) else { return };
         let awaited = process.awaited * tick_ns();
         let entry = self.processes.entry(pid).or_default();
-        (entry.parent, entry.last) = (process.parent, Times { own, awaited });
+        (entry.parent, entry.last) = (process.parent, [own, awaited]);
     }
 
     /// CPU time, in ns. A process that came and went between two looks shows in the time that its parent awaited; of
     /// one that was seen, the parent has it again.
     fn cpu_time(&self) -> u64 {
-        let sum = |part: fn(&Times) -> u64| -> u64 {
-            let since = |one: &Process| part(&one.last).saturating_sub(part(&one.first));
+        let [own, awaited] = [0, 1].map(|part| -> u64 {
+            let since = |one: &Process| one.last[part].saturating_sub(one.first[part]);
             self.processes.values().map(since).sum()
-        };
+        });
         let ended = self.processes.iter().filter(|(pid, one)| {
             !self.alive.contains(pid) && self.processes.contains_key(&one.parent)
         });
-        let twice: u64 = ended.map(|(_, one)| one.last.own + one.last.awaited).sum();
-        sum(|times| times.own) + sum(|times| times.awaited).saturating_sub(twice)
+        let twice: u64 = ended.flat_map(|(_, one)| one.last).sum();
+        own + awaited.saturating_sub(twice)
     }
 
     /// True if more than a hundredth of the CPU time went to threads that were not seen twice.

@@ -4,9 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::source::Source;
 
-/// Folder of the clock sources.
-pub(super) const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0";
-
 /// Cores of AArch64, by implementer and part of the main ID register.
 const ARM_CORES: [(&str, &str, &str); 11] = [
     ("0x41", "0xd03", "Arm Cortex-A53"),
@@ -98,7 +95,8 @@ fn of_firmware(vendor: &str, product: &str) -> Option<&'static str> {
 
 /// Hypervisor to which an available clock belongs: the kernel offers it only after talking to it.
 fn paravirtual_clock(source: &Source) -> Option<&'static str> {
-    let clocks = source.text(&format!("{CLOCKS}/available_clocksource"))?;
+    let folder = "/sys/devices/system/clocksource/clocksource0";
+    let clocks = source.text(&format!("{folder}/available_clocksource"))?;
     let known = [("kvm-clock", "KVM"), ("xen", "Xen"), ("hyperv_clocksource", "Hyper-V")];
     let mut clocks = clocks.split_whitespace();
     clocks.find_map(|clock| Some(known.iter().find(|(name, _)| clock.starts_with(name))?.1))
