@@ -147,7 +147,8 @@ mod tests {
             awaited: 33,
         };
         assert_eq!(Process::parse(line), Some(process));
-        for cut in ["", "7 (a", "7 (a) S 5 6", "x (a) S 5 6 7 0 -1 4194304 10 11 12 13 14 15 16 17"] {
+        for cut in ["", "7 (a", "7 (a) S 5 6", "x (a) S 5 6 7 0 -1 4194304 10 11 12 13 14 15 16 17"]
+        {
             assert_eq!(Process::parse(cut), None, "{cut}");
         }
     }

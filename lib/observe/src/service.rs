@@ -155,7 +155,9 @@ pub fn process_of(id: i32) -> Result<i32, String> {
         None => Err(format!(
             "there is no process {id} here: it has ended, it is in another PID namespace, or /proc hides it (hidepid)"
         )),
-        Some(found) if found.is_of_kernel => Err(format!("{id} is a kernel thread: name a process")),
+        Some(found) if found.is_of_kernel => {
+            Err(format!("{id} is a kernel thread: name a process"))
+        }
         // If only its main thread has ended, the others go on.
         Some(_) if threads(process).iter().all(|thread| counts(process, *thread).is_none()) => {
             Err(format!("process {id} is a zombie: it has ended"))

@@ -6,109 +6,35 @@ use contract::units::counted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A fact of a machine, or of the circumstances when a run started.
-#[derive(Clone, Copy, Debug)]
-pub struct Fact {
-    /// Name in a record.
-    pub name: &'static str,
-    /// Where it is read.
-    pub from: Origin,
-    /// True if a comparison says when it differs; others belong to a run, or follow from the rest.
-    pub is_compared: bool,
-}
-
-/// Where a fact is read.
-#[derive(Clone, Copy, Debug)]
-pub enum Origin {
-    /// Text of a file.
-    Text(&'static str),
-    /// Number in a file.
-    Number(&'static str),
-    /// 0 or 1 in a file.
-    Flag(&'static str),
-    /// The word of a file that stands between these two characters.
-    Chosen(&'static str, char, char),
-    /// Several files, or a part of one: `observe::machine` says how it is made.
-    Made,
-}
-
-use Origin::{Chosen, Flag, Made, Number, Text};
-
-/// Facts that are recorded. Host name, user, serial numbers and names of control groups are not among them: results are
-/// published.
-pub const FACTS: [Fact; 32] = [
-    compared("kernel_release", Text("/proc/sys/kernel/osrelease")),
-    compared("kernel_version", Text("/proc/sys/kernel/version")),
-    // The word PREEMPT of the version, or `none or voluntary`.
-    compared("preemption", Made),
-    // Usually only root can read it.
-    compared("preemption_mode", Chosen("/sys/kernel/debug/sched/preempt", '(', ')')),
-    // The word preempt= of /proc/cmdline, or `default`.
-    compared("preemption_boot", Made),
-    // PRETTY_NAME of os-release; in a container, the image's.
-    compared("distribution", Made),
-    // /proc/cpuinfo; on AArch64 implementer and part.
-    compared("cpu_model", Made),
-    compared("cpus_online", Text("/sys/devices/system/cpu/online")),
-    // CPUs that the runner may use, by /proc/self/status.
-    compared("affinity", Made),
-    // Sockets, cores, and hardware threads of a core, of the CPUs online.
-    noted("topology", Made),
-    // Caches of CPU 0.
-    noted("caches", Made),
-    // The same governor means different things under different drivers.
-    compared("frequency_driver", Text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver")),
-    // The scaling_governor of each cpufreq policy.
-    compared("governor", Made),
-    // The file cpufreq/boost or intel_pstate/no_turbo: the CPU may exceed its base frequency.
-    compared("boost", Made),
-    // How deeply an idle CPU sleeps is part of what a wake-up costs.
-    compared("idle_driver", Text("/sys/devices/system/cpu/cpuidle/current_driver")),
-    // The guest_halt_poll_ns of the haltpoll driver: how long an idle CPU of a guest looks for work before it halts
-    // (Documentation/virt/guest-halt-polling.rst of Linux).
-    compared("halt_poll_ns", Made),
-    // Hypervisor, `unnamed` or `none`.
-    compared("virtualisation", Made),
-    // Maker and product by the firmware (DMI).
-    compared("hardware", Made),
-    // /sys/devices/system/cpu/vulnerabilities.
-    compared("mitigations", Made),
-    compared(
-        "clock_source",
-        Text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-    ),
-    // Smallest positive difference of two successive readings of `Instant`.
-    noted("clock_step_ns", Made),
-    compared("thp_enabled", Chosen("/sys/kernel/mm/transparent_hugepage/enabled", '[', ']')),
-    compared("thp_defrag", Chosen("/sys/kernel/mm/transparent_hugepage/defrag", '[', ']')),
-    compared("sched_autogroup", Flag("/proc/sys/kernel/sched_autogroup_enabled")),
-    compared("timer_slack_ns", Number("/proc/self/timerslack_ns")),
-    // A filter makes each system call slower.
-    // Seccomp: of /proc/self/status is not 0.
-    compared("seccomp", Made),
-    // Quota and period in µs: the tightest of the control group and its ancestors.
-    compared("cpu_quota", Made),
-    // Bytes: the tightest of the control group and its ancestors.
-    noted("memory_limit", Made),
-    // /proc/self/limits: soft and hard limits on the number of tasks.
-    noted("rlimits", Made),
-    // MemTotal of /proc/meminfo.
-    noted("memory_total_bytes", Made),
-    // /proc/loadavg: over 1, 5 and 15 minutes.
-    noted("load_average", Made),
-    // /proc/pressure: per cent of the last 10 s in which some task waited.
-    noted("pressure", Made),
+/// Facts of which a comparison says that they differ; others belong to a run, or follow from these.
+const COMPARED: [&str; 24] = [
+    "affinity",
+    "boost",
+    "clock_source",
+    "cpu_model",
+    "cpu_quota",
+    "cpus_online",
+    "distribution",
+    "frequency_driver",
+    "governor",
+    "halt_poll_ns",
+    "hardware",
+    "idle_driver",
+    "kernel_release",
+    "kernel_version",
+    "mitigations",
+    "preemption",
+    "preemption_boot",
+    "preemption_mode",
+    "sched_autogroup",
+    "seccomp",
+    "thp_defrag",
+    "thp_enabled",
+    "timer_slack_ns",
+    "virtualisation",
 ];
 
-const fn compared(name: &'static str, from: Origin) -> Fact {
-    Fact { name, from, is_compared: true }
-}
-
-const fn noted(name: &'static str, from: Origin) -> Fact {
-    Fact { name, from, is_compared: false }
-}
-
-/// What is known of a machine: the value of each of the [`FACTS`]. A fact that is not known is absent.
+/// What is known of a machine: the facts that `observe::machine` lists. A fact that is not known is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Machine(BTreeMap<String, Value>);
@@ -199,14 +125,11 @@ impl Machine {
 
     /// Names of the facts that differ in a way that voids a comparison, if both sides know them, in alphabetical order.
     pub fn same_machine(&self, other: &Self) -> Vec<String> {
-        let differs = |fact: &&Fact| {
-            let both = self.get(fact.name).zip(other.get(fact.name));
-            fact.is_compared && both.is_some_and(|(one, other)| one != other)
+        let differs = |name: &&&str| {
+            let both = self.get(name).zip(other.get(name));
+            both.is_some_and(|(one, other)| one != other)
         };
-        let mut names: Vec<String> =
-            FACTS.iter().filter(differs).map(|fact| fact.name.to_owned()).collect();
-        names.sort_unstable();
-        names
+        COMPARED.iter().filter(differs).map(|name| (*name).to_owned()).collect()
     }
 }
 

@@ -156,8 +156,7 @@ mod tests {
 
     #[test]
     fn the_deviation_keeps_its_digits_beside_a_large_mean() {
-        let s =
-            Samples::of(&[10_000_000_000_001, 10_000_000_000_002, 10_000_000_000_003]).unwrap();
+        let s = Samples::of(&[10_000_000_000_001, 10_000_000_000_002, 10_000_000_000_003]).unwrap();
         assert_eq!(s.mean, 10_000_000_000_002.0);
         assert!((s.stddev - (2.0_f64 / 3.0).sqrt()).abs() < 1e-9);
         assert!((Samples::of(&[0, u64::MAX]).unwrap().stddev / 2_f64.powi(63) - 1.0).abs() < 1e-9);

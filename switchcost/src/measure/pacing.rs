@@ -24,12 +24,8 @@ pub struct Aim {
 }
 
 /// Aim of a plan: an interval needs the fewest rounds.
-pub const PLAN: Aim = Aim {
-    fewest: stats::MIN_ROUNDS as u32,
-    rounds: [10, 16],
-    turns: [6, 60],
-    leaves_out: true,
-};
+pub const PLAN: Aim =
+    Aim { fewest: stats::MIN_ROUNDS as u32, rounds: [10, 16], turns: [6, 60], leaves_out: true };
 
 /// Aim of a duel: its rows have two sides and need more rounds.
 pub const DUEL: Aim = Aim { fewest: 8, rounds: [8, 16], turns: [4, 30], leaves_out: false };
@@ -111,15 +107,9 @@ impl Aim {
 }
 
 /// Time in s of rows that have so many turns, each row so many times.
-fn time_of(
-    rows: &[Row],
-    walls: &[Option<Wall>],
-    turns: f64,
-    times: impl Fn(&Row) -> f64,
-) -> f64 {
-    let time = |(row, wall): (&Row, &Option<Wall>)| {
-        Some(times(row) * wall.as_ref()?.within(turns, row))
-    };
+fn time_of(rows: &[Row], walls: &[Option<Wall>], turns: f64, times: impl Fn(&Row) -> f64) -> f64 {
+    let time =
+        |(row, wall): (&Row, &Option<Wall>)| Some(times(row) * wall.as_ref()?.within(turns, row));
     rows.iter().zip(walls).filter_map(time).sum()
 }
 
@@ -127,9 +117,7 @@ fn time_of(
 fn fitting(rows: &[Row], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> u32 {
     let left = left.as_secs_f64();
     let needed = |turns: f64, rounds: u32| {
-        time_of(rows, walls, turns, |row| {
-            f64::from(row.effort.most_rounds().clamp(1, rounds) - 1)
-        })
+        time_of(rows, walls, turns, |row| f64::from(row.effort.most_rounds().clamp(1, rounds) - 1))
     };
     let [least, most] = aim.rounds;
     let is_half = |rounds: &u32| needed(0.0, *rounds) <= left / 2.0;

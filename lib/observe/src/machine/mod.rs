@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-use record::machine::{FACTS, Fact, Machine, Origin};
-use serde_json::{Map, Value, json};
+use record::Machine;
+use serde_json::{Map, Number, Value, json};
 
 use crate::cgroup::ControlGroups;
 use crate::cpu_map::{CPUS, CpuMap};
@@ -42,71 +42,96 @@ fn clock_step() -> Option<u64> {
     steps.filter(|step| *step > 0).min()
 }
 
-/// Reads the facts found in `/proc`, `/sys` and `/etc` below a root folder.
+/// A fact by its name, if it is known.
+type Fact = (&'static str, Option<Value>);
+
+/// Reads the facts found in `/proc`, `/sys` and `/etc` below a root folder. Host name, user, serial numbers and names of
+/// control groups are not among them: results are published.
 pub fn read_under(root: &Path) -> Machine {
-    let source = Source::new(root);
-    FACTS.iter().filter_map(|fact| Some((fact.name, known(fact, &source, root)?))).collect()
+    let source = &Source::new(root);
+    let facts = software(source).into_iter().chain(hardware(source, root)).chain(grants(source));
+    let is_empty = |value: &Value| {
+        value.as_object().is_some_and(Map::is_empty)
+            || value.as_array().is_some_and(Vec::is_empty)
+            || value == ""
+    };
+    let known = facts.filter_map(|(name, value)| Some((name, value?)));
+    known.filter(|(_, value)| !is_empty(value)).collect()
 }
 
-/// Value of a fact; `None` if it is not known.
-fn known(fact: &Fact, source: &Source, root: &Path) -> Option<Value> {
-    let value = match fact.from {
-        Origin::Text(file) => source.text(file)?.into(),
-        Origin::Number(file) => source.number::<u64>(file).ok()?.into(),
-        Origin::Flag(file) => source.flag(file)?.into(),
-        Origin::Chosen(file, open, close) => source.chosen(file, open, close)?.into(),
-        Origin::Made => made(fact.name, source, root)?,
-    };
-    let is_empty = value.as_object().is_some_and(Map::is_empty)
-        || value.as_array().is_some_and(Vec::is_empty)
-        || value == "";
-    (!is_empty).then_some(value)
+/// The kernel, its settings, and the distribution around it.
+fn software(source: &Source) -> [Fact; 11] {
+    let text = |file: &str| source.text(file).map(Value::from);
+    let chosen = |file: &str, open, close| source.chosen(file, open, close).map(Value::from);
+    [
+        ("kernel_release", text("/proc/sys/kernel/osrelease")),
+        ("kernel_version", text("/proc/sys/kernel/version")),
+        ("preemption", preemption_model(source).map(Value::from)),
+        // Usually only root can read it.
+        ("preemption_mode", chosen("/sys/kernel/debug/sched/preempt", '(', ')')),
+        ("preemption_boot", preemption_boot(source).map(Value::from)),
+        ("distribution", distribution(source).map(Value::from)),
+        ("clock_source", text("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        ("thp_enabled", chosen("/sys/kernel/mm/transparent_hugepage/enabled", '[', ']')),
+        ("thp_defrag", chosen("/sys/kernel/mm/transparent_hugepage/defrag", '[', ']')),
+        (
+            "sched_autogroup",
+            source.flag("/proc/sys/kernel/sched_autogroup_enabled").map(Value::from),
+        ),
+        ("timer_slack_ns", source.number::<u64>("/proc/self/timerslack_ns").ok().map(Value::from)),
+    ]
 }
 
-/// Value of a fact that is made of several files, or of a part of one.
-fn made(name: &str, source: &Source, root: &Path) -> Option<Value> {
-    let status = || source.text("/proc/self/status").unwrap_or_default();
-    let info = || source.text("/proc/cpuinfo").unwrap_or_default();
-    let firmware = || {
-        let file = |name| source.text(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
-        (file("sys_vendor"), file("product_name"))
-    };
-    Some(match name {
-        "preemption" => preemption_model(&source.text("/proc/sys/kernel/version")?).into(),
-        "preemption_boot" => preemption_boot(&source.text("/proc/cmdline")?).into(),
-        "distribution" => distribution(source)?.into(),
-        "cpu_model" => cpu::model(&info())?.into(),
-        "affinity" => word_after::<String>(&status(), "Cpus_allowed_list:")?.into(),
-        "topology" => CpuMap::read_under(root).topology(),
-        "caches" => CpuMap::read_under(root).caches_of(0),
-        "governor" => governor(source)?.into(),
-        "boost" => boost(source)?.into(),
-        "halt_poll_ns" => halt_poll(source)?.into(),
-        "virtualisation" => {
-            let (vendor, product) = firmware();
-            cpu::hypervisor(source, &info(), &vendor, &product)?.into()
-        }
-        "hardware" => {
-            let (vendor, product) = firmware();
-            format!("{vendor} {product}").trim().into()
-        }
-        "mitigations" => mitigations(source),
-        "seccomp" => (word_after::<u8>(&status(), "Seccomp:")? > 0).into(),
-        "cpu_quota" => match cpu_quota(source, &ControlGroups::read(source))? {
-            Some((quota, period)) => json!({"quota_us": quota, "period_us": period}),
-            None => "unlimited".into(),
-        },
-        "memory_limit" => bounds::memory_limit(source, &ControlGroups::read(source))?,
-        "rlimits" => bounds::rlimits(source),
-        "memory_total_bytes" => {
-            let memory = source.text("/proc/meminfo")?;
-            word_after::<u64>(&memory, "MemTotal:")?.checked_mul(1024)?.into()
-        }
-        "load_average" => load(&source.text("/proc/loadavg")?)?,
-        "pressure" => pressures(source),
-        // The step of the clock is in no file; there are no others.
-        _ => return None,
-    })
+/// The CPUs, how they idle and how quick they are, and the memory.
+fn hardware(source: &Source, root: &Path) -> [Fact; 13] {
+    let text = |file: &str| source.text(file).map(Value::from);
+    let info = source.text("/proc/cpuinfo").unwrap_or_default();
+    let map = CpuMap::read_under(root);
+    // By the firmware (DMI).
+    let [vendor, product] = ["sys_vendor", "product_name"]
+        .map(|name| source.text(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default());
+    [
+        // On AArch64 implementer and part.
+        ("cpu_model", cpu::model(&info).map(Value::from)),
+        ("cpus_online", text("/sys/devices/system/cpu/online")),
+        // Sockets, cores, and hardware threads of a core, of the CPUs online.
+        ("topology", Some(map.topology())),
+        // Of CPU 0.
+        ("caches", Some(map.caches_of(0))),
+        // The same governor means different things under different drivers.
+        ("frequency_driver", text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver")),
+        ("governor", governor(source).map(Value::from)),
+        // The CPU may exceed its base frequency.
+        ("boost", boost(source).map(Value::from)),
+        // How deeply an idle CPU sleeps is part of what a wake-up costs.
+        ("idle_driver", text("/sys/devices/system/cpu/cpuidle/current_driver")),
+        ("halt_poll_ns", halt_poll(source).map(Value::from)),
+        // Hypervisor, `unnamed` or `none`.
+        ("virtualisation", cpu::hypervisor(source, &info, &vendor, &product).map(Value::from)),
+        ("hardware", Some(format!("{vendor} {product}").trim().into())),
+        ("mitigations", Some(mitigations(source))),
+        ("memory_total_bytes", memory_total(source).map(Value::from)),
+    ]
+}
+
+/// What the runner may use, and how busy the machine is when a run starts.
+fn grants(source: &Source) -> [Fact; 7] {
+    let status = source.text("/proc/self/status").unwrap_or_default();
+    let groups = &ControlGroups::read(source);
+    let quota = cpu_quota(source, groups).map(|quota| match quota {
+        Some((quota, period)) => json!({"quota_us": quota, "period_us": period}),
+        None => "unlimited".into(),
+    });
+    [
+        ("affinity", word_after::<String>(&status, "Cpus_allowed_list:").map(Value::from)),
+        // A filter makes each system call slower.
+        ("seccomp", word_after::<u8>(&status, "Seccomp:").map(|mode| (mode > 0).into())),
+        ("cpu_quota", quota),
+        ("memory_limit", bounds::memory_limit(source, groups)),
+        ("rlimits", Some(bounds::rlimits(source))),
+        ("load_average", load(source)),
+        ("pressure", Some(pressures(source))),
+    ]
 }
 
 /// Quota and period of CPU time, in µs.
@@ -150,7 +175,7 @@ pub(crate) fn cpu_quota_of(pid: i32) -> Option<f64> {
     cpu_quota(&source, &groups)?.map(cpus)
 }
 
-/// `PRETTY_NAME` of os-release(5), without its quotes.
+/// `PRETTY_NAME` of os-release(5), without its quotes; in a container, the image's.
 fn distribution(source: &Source) -> Option<String> {
     let files = ["/etc/os-release", "/usr/lib/os-release"];
     let text = files.iter().find_map(|path| source.text(path))?;
@@ -159,17 +184,21 @@ fn distribution(source: &Source) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-fn preemption_model(version: &str) -> String {
+/// The word PREEMPT of the kernel's version.
+fn preemption_model(source: &Source) -> Option<String> {
+    let version = source.text("/proc/sys/kernel/version")?;
     let model = version.split_whitespace().find(|word| word.starts_with("PREEMPT"));
-    model.unwrap_or("none or voluntary").to_owned()
+    Some(model.unwrap_or("none or voluntary").to_owned())
 }
 
 /// Mode of the kernel's command line: the last one counts.
-fn preemption_boot(line: &str) -> String {
+fn preemption_boot(source: &Source) -> Option<String> {
+    let line = source.text("/proc/cmdline")?;
     let mode = line.split_whitespace().rev().find_map(|word| word.strip_prefix("preempt="));
-    mode.unwrap_or("default").to_owned()
+    Some(mode.unwrap_or("default").to_owned())
 }
 
+/// Governors of all cpufreq policies.
 fn governor(source: &Source) -> Option<String> {
     let policies = source.names(&format!("{CPUS}/cpufreq")).into_iter();
     let governors: BTreeSet<String> = policies
@@ -183,6 +212,8 @@ fn boost(source: &Source) -> Option<bool> {
     source.flag(&format!("{CPUS}/cpufreq/boost")).or_else(|| no_turbo().map(|forbidden| !forbidden))
 }
 
+/// How long an idle CPU of a guest looks for work before it halts, under the haltpoll driver
+/// (Documentation/virt/guest-halt-polling.rst of Linux).
 fn halt_poll(source: &Source) -> Option<u64> {
     let driver = source.text(&format!("{CPUS}/cpuidle/current_driver"))?;
     let limit = source.number("/sys/module/haltpoll/parameters/guest_halt_poll_ns").ok();
@@ -202,18 +233,20 @@ fn mitigations(source: &Source) -> Value {
 fn pressures(source: &Source) -> Value {
     let waiting = ["cpu", "memory", "io"].into_iter().filter_map(|resource| {
         let share: f64 = pressure(source, resource, "avg10=")?;
-        Some((resource.to_owned(), finite(share)?.into()))
+        Some((resource.to_owned(), Number::from_f64(share)?.into()))
     });
     Value::Object(waiting.collect())
 }
 
-fn load(text: &str) -> Option<Value> {
-    let words: Option<Vec<f64>> =
-        text.split_whitespace().take(3).map(|word| finite(word.parse().ok()?)).collect();
+/// Load averages over 1, 5 and 15 minutes. JSON has no infinity: a line with one could not be read back.
+fn load(source: &Source) -> Option<Value> {
+    let text = source.text("/proc/loadavg")?;
+    let words: Option<Vec<Number>> =
+        text.split_whitespace().take(3).map(|word| Number::from_f64(word.parse().ok()?)).collect();
     words.filter(|words| words.len() == 3).map(|words| json!(words))
 }
 
-/// JSON has no infinity: a line with one could not be read back.
-fn finite(number: f64) -> Option<f64> {
-    Some(number).filter(|number| number.is_finite())
+/// Memory of the machine, in bytes.
+fn memory_total(source: &Source) -> Option<u64> {
+    word_after::<u64>(&source.text("/proc/meminfo")?, "MemTotal:")?.checked_mul(1024)
 }
