@@ -11,6 +11,7 @@ impl Metric {
         let tasks = || Some(record.tasks()? as f64 * record.chains() as f64);
         let samples = || record.samples.as_ref();
         let per_iteration = |all: u64| Some(all as f64 / samples()?.count as f64);
+        let cpu_time = || Some(record.usage?.user_ns as f64 + record.usage?.system_ns as f64);
         let figure = match self {
             Metric::Hop
             | Metric::Task
@@ -23,21 +24,19 @@ impl Metric {
             Metric::SetUp => record.setup_ns? as f64 / tasks()?,
             Metric::FirstIteration => record.first_ns? as f64 / record.repeats()?.0 as f64,
             Metric::Teardown => record.teardown_ns? as f64 / tasks()?,
-            Metric::Rate | Metric::HopRate | Metric::HopRatePerCpu | Metric::Throughput => {
-                self.per_second(record)? / iteration?
+            Metric::Rate => SECOND * record.sent() / iteration?,
+            Metric::HopRate => SECOND * record.hops()? as f64 / iteration?,
+            Metric::HopRatePerCpu => {
+                let cpus_at_work = record.chains().min(record.cpu_count()? as u64);
+                SECOND * record.hops()? as f64 / cpus_at_work as f64 / iteration?
             }
+            Metric::Throughput => SECOND * record.said.as_ref()?.bytes? as f64 / iteration?,
             Metric::User => per_iteration(record.usage?.user_ns)?,
             Metric::System => per_iteration(record.usage?.system_ns)?,
-            Metric::Cpu => {
-                let usage = record.usage?;
-                (usage.user_ns as f64 + usage.system_ns as f64) / record.timed()?.0 as f64
-            }
+            Metric::Cpu => cpu_time()? / record.timed()?.0 as f64,
             // How long an iteration of an open loop took is not known.
             Metric::CpuShare if record.arrivals().is_some() => return None,
-            Metric::CpuShare => {
-                let used = record.usage?.user_ns as f64 + record.usage?.system_ns as f64;
-                used / (samples()?.mean * samples()?.count as f64)
-            }
+            Metric::CpuShare => cpu_time()? / (samples()?.mean * samples()?.count as f64),
             Metric::Switches => {
                 let usage = record.usage?;
                 let all = usage.voluntary_switches as f64 + usage.involuntary_switches as f64;
@@ -71,20 +70,6 @@ impl Metric {
             Metric::Request => record.arrivals().map(|_| 1.0),
             Metric::RoundTrip => (record.tasks()? == 1 && sent == 1.0).then_some(1.0),
             Metric::Message => Some(sent),
-            _ => None,
-        }
-    }
-
-    /// What an iteration does, so that it is a rate per ns of its time; `None` if the figure is no rate.
-    fn per_second(&self, record: &Record) -> Option<f64> {
-        match self {
-            Metric::Rate => Some(SECOND * record.sent()),
-            Metric::HopRate => Some(SECOND * record.hops()? as f64),
-            Metric::HopRatePerCpu => {
-                let cpus_at_work = record.chains().min(record.cpu_count()? as u64);
-                Some(SECOND * record.hops()? as f64 / cpus_at_work as f64)
-            }
-            Metric::Throughput => Some(SECOND * record.said.as_ref()?.bytes? as f64),
             _ => None,
         }
     }
