@@ -13,26 +13,21 @@ pub struct Range {
 const LARGEST: u64 = 1 << 53;
 
 impl Range {
-    /// A range from `from` to `to`, or why it is not one.
-    pub fn new(from: u64, to: u64) -> Result<Self, String> {
-        match (from, to) {
-            _ if from > to => Err(format!("{from}..{to} is backwards: write {to}..{from}")),
-            _ if from == to => {
-                Err(format!("{from}..{to} is a single number: a sweep needs two or more"))
-            }
-            _ if to > LARGEST => {
-                Err(format!("{from}..{to} is too large: end it at {LARGEST} or below"))
-            }
-            _ => Ok(Range { from, to }),
-        }
-    }
-
     /// Reads a range; `number` reads its ends.
     pub fn parse(text: &str, number: impl Fn(&str) -> Option<u64>) -> Result<Self, String> {
         let ends = text.split_once("..").and_then(|(from, to)| Some((number(from)?, number(to)?)));
-        match ends {
-            Some((from, to)) => Range::new(from, to),
-            None => Err(format!("'{text}' is not a range: write one such as 2..1000")),
+        let no_range = || format!("'{text}' is not a range: write one such as 2..1000");
+        match ends.ok_or_else(no_range)? {
+            (from, to) if from > to => {
+                Err(format!("{from}..{to} is backwards: write {to}..{from}"))
+            }
+            (from, to) if from == to => {
+                Err(format!("{from}..{to} is a single number: a sweep needs two or more"))
+            }
+            (from, to) if to > LARGEST => {
+                Err(format!("{from}..{to} is too large: end it at {LARGEST} or below"))
+            }
+            (from, to) => Ok(Range { from, to }),
         }
     }
 
@@ -73,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_range_is_read() {
-        assert_eq!("2..100000".parse(), Range::new(2, 100_000));
+        assert_eq!("2..100000".parse(), Ok(Range { from: 2, to: 100_000 }));
         for (text, reason) in [
             ("5..2", "is backwards"),
             ("3..3", "single number"),
