@@ -3,7 +3,7 @@
 mod commands;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::sync::LazyLock;
 
 use comrak::nodes::{Node, NodeValue};
@@ -154,12 +154,15 @@ pub(crate) fn links(root: &Path, pages: &[Page]) -> Vec<Fault> {
     let mut leads: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for (page, line, url) in &links {
         let (path, anchor) = url.split_once('#').unwrap_or((url, ""));
-        let target = if path.is_empty() { page.path.clone() } else { joined(&page.path, path) };
-        if !root.join(&target).exists() {
+        let own = root.join(&page.path);
+        let target = if path.is_empty() { own } else { own.with_file_name(path) };
+        let target = target.canonicalize().unwrap_or_default();
+        let Ok(target) = target.strip_prefix(root) else {
             faults.push(page.fault(*line, format!("the link {url} leads to no file")));
-        } else if !anchor.is_empty()
-            && anchors.get(&*target).is_some_and(|all| !all.contains(anchor))
-        {
+            continue;
+        };
+        let target = target.display().to_string();
+        if !anchor.is_empty() && anchors.get(&*target).is_some_and(|all| !all.contains(anchor)) {
             faults.push(page.fault(*line, format!("{target} has no heading #{anchor}")));
         }
         leads.entry(&page.path).or_default().insert(target);
@@ -175,20 +178,4 @@ pub(crate) fn links(root: &Path, pages: &[Page]) -> Vec<Fault> {
     let unreached = pages.iter().filter(|page| !reached.contains(&page.path));
     faults.extend(unreached.map(|page| page.fault(1, "no link leads here from README.md")));
     faults
-}
-
-/// Path from the root of what a page calls `link`.
-fn joined(page: &str, link: &str) -> String {
-    let folder = Path::new(page).parent().unwrap_or(Path::new(""));
-    let mut path = PathBuf::new();
-    for part in folder.join(link).components() {
-        match part {
-            Component::ParentDir => {
-                path.pop();
-            }
-            Component::CurDir => {}
-            part => path.push(part),
-        }
-    }
-    path.display().to_string()
 }
