@@ -39,7 +39,8 @@ pub(crate) enum Headlines {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Table {
     pub(crate) head: Vec<String>,
-    pub(crate) rows: Vec<Row>,
+    /// The name of each row, and texts for its cells or the cells themselves.
+    pub(crate) rows: Vec<Vec<Cell>>,
     /// What each row's cells are made of.
     pub(crate) cells: Option<Cells>,
 }
@@ -52,14 +53,6 @@ pub(crate) enum Cells {
     Alike(String),
     /// One for each column after the first.
     Each(Vec<Cell>),
-}
-
-/// A name; a name with texts for the cells; or a name with the cells themselves.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Row {
-    Name(String),
-    Full(Vec<Cell>),
 }
 
 /// A definition, nothing if it is empty, or a text.

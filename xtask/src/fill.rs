@@ -14,7 +14,7 @@ use regex::Regex;
 use switchcost::render::answer;
 use switchcost::views::comparison::Comparison;
 
-use crate::definitions::{Block, Cell, Cells, Definitions, Row, Table};
+use crate::definitions::{Block, Cell, Cells, Definitions, Table};
 use crate::query::{self, signed};
 use crate::records::{File, Records};
 use crate::{Fault, Page};
@@ -190,11 +190,7 @@ impl Table {
     pub(crate) fn cells(&self) -> anyhow::Result<Vec<(String, Vec<Cell>)>> {
         let [_, heads @ ..] = &self.head[..] else { bail!("a table has headings") };
         let mut rows = Vec::new();
-        for row in &self.rows {
-            let texts = match row {
-                Row::Name(name) => vec![Cell::Figure(name.clone())],
-                Row::Full(cells) => cells.clone(),
-            };
+        for texts in &self.rows {
             let Some((Cell::Figure(name), others)) = texts.split_first() else {
                 bail!("a row has no name")
             };
@@ -207,7 +203,7 @@ impl Table {
             ensure!(own == all, "{name}: {own} cells for {all} columns");
             for (cell, head) in cells.iter_mut().zip(heads) {
                 let (Cell::Figure(text) | Cell::Text { text }) = cell;
-                *text = with_texts(text, &texts).replace("{head}", head);
+                *text = with_texts(text, texts).replace("{head}", head);
                 ensure!(!text.contains('{'), "{name}: the row has no text for {text}");
             }
             rows.push((name.clone(), cells));
