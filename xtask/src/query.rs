@@ -52,7 +52,7 @@ pub(crate) fn plotted(definition: &str, records: &Records) -> anyhow::Result<Val
 
 fn expression_and_form(definition: &str) -> anyhow::Result<(&str, Form)> {
     Ok(match definition.rsplit_once(" | ") {
-        Some((expression, form)) => (expression, form_named(form)?),
+        Some((expression, form)) => (expression, serde_json::from_value(form.into())?),
         None => (definition, Form::Value),
     })
 }
@@ -62,17 +62,6 @@ pub(crate) struct Shown {
     pub(crate) text: String,
     /// False for a text, which stands in backticks.
     pub(crate) is_number: bool,
-}
-
-fn form_named(name: &str) -> anyhow::Result<Form> {
-    Ok(match name {
-        "value" => Form::Value,
-        "interval" => Form::Interval,
-        "count" => Form::Count,
-        "percent" => Form::Percent,
-        "more" => Form::More,
-        _ => bail!("there is no form '{name}': name value, interval, count, percent or more"),
-    })
 }
 
 /// Signs between two operands.

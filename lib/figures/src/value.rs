@@ -5,7 +5,7 @@
 //! are several sessions, each is a sample.
 
 use record::Quantity;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use stats::{Contrast, Estimate, Interval};
 
 use super::between::Between;
@@ -42,7 +42,8 @@ pub struct Value {
 }
 
 /// What is shown of a value, with two significant digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// The estimate.
     Value,
