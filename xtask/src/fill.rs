@@ -126,21 +126,20 @@ impl Figures<'_> {
     fn put(&self, name: &str, text: &mut String) -> anyhow::Result<()> {
         let definition = self.definitions.figure(self.page, name);
         let definition = definition.context("docs/figures.toml has no such figure of this page")?;
-        let shown = query::shown(definition, self.records)?;
+        let (shown, is_number) = query::shown(definition, self.records)?;
         // The next time only its end would be taken for it.
-        ensure!(!shown.text.contains(" or "), "two modes need a table: {}", shown.text);
-        let start = if shown.is_number {
+        ensure!(!shown.contains(" or "), "two modes need a table: {shown}");
+        let start = if is_number {
             NUMBER.captures(text).and_then(|found| Some(found.get(1)?.start()))
         } else {
-            ensure!(!shown.text.contains('`'), "a text with a backtick: {}", shown.text);
+            ensure!(!shown.contains('`'), "a text with a backtick: {shown}");
             text.strip_suffix('`').and_then(|text| Some(text.rfind('`')? + 1))
         };
-        let what = if shown.is_number { "a number" } else { "a text in backticks" };
-        let start =
-            start.with_context(|| format!("{what} has to stand before it: {}", shown.text))?;
+        let what = if is_number { "a number" } else { "a text in backticks" };
+        let start = start.with_context(|| format!("{what} has to stand before it: {shown}"))?;
         text.truncate(start);
-        *text += &shown.text;
-        *text += if shown.is_number { "" } else { "`" };
+        *text += &shown;
+        *text += if is_number { "" } else { "`" };
         Ok(())
     }
 }
@@ -177,7 +176,7 @@ impl Table {
                     Cell::Text { text } => text,
                     Cell::Figure(text) if text.is_empty() => text,
                     Cell::Figure(text) => {
-                        query::shown(&text, records).with_context(|| name.clone())?.text
+                        query::shown(&text, records).with_context(|| name.clone())?.0
                     }
                 });
             }

@@ -103,8 +103,9 @@ fn dots(
     let places: Option<Vec<usize>> = picture.columns.iter().map(place).collect();
     let places = places.context("the table lacks one of the columns")?;
     ensure!(places.len() <= plot::MOST_SERIES, "a plot has {} columns at most", plot::MOST_SERIES);
-    let (mut rows, mut quantity, mut note) = (Vec::new(), None, String::new());
-    for (name, cells) in table.cells()? {
+    let (mut rows, mut quantity, mut file) = (Vec::new(), None, "");
+    let lines = table.cells()?;
+    for (name, cells) in &lines {
         let mut figures = Vec::new();
         for place in &places {
             let Cell::Figure(definition) = &cells[*place] else { bail!("{name}: no figure") };
@@ -115,11 +116,11 @@ fn dots(
                 "{name}: the columns differ in their units"
             );
             figures.push(value);
-            let file = definition.split_once(": ").context("the table is not of one file")?.0;
-            note = query::shown(&format!("{file}: machine"), records)?.text;
+            file = definition.split_once(": ").context("the table is not of one file")?.0;
         }
-        rows.push((name, figures));
+        rows.push((name.clone(), figures));
     }
+    let note = query::shown(&format!("{file}: machine"), records)?.0;
     let (title, axis, columns) =
         (picture.title.clone(), picture.axis.clone(), picture.columns.clone());
     Ok(plot::Dots { title, note, axis, columns, rows }

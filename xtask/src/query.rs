@@ -20,18 +20,18 @@ pub(crate) enum Found {
     Text(String),
 }
 
-/// A definition as it is shown in a document.
+/// A definition as it is shown in a document, and whether it is a number: a text stands in backticks.
 ///
 /// # Errors
 /// It cannot be read, or there is no such figure.
-pub(crate) fn shown(definition: &str, records: &Records) -> anyhow::Result<Shown> {
+pub(crate) fn shown(definition: &str, records: &Records) -> anyhow::Result<(String, bool)> {
     let (expression, form) = expression_and_form(definition)?;
     Ok(match evaluate(expression, records)? {
         Found::Value(value) => {
             let text = value.show(form).map_err(|why| anyhow!("{definition}: {why}"))?;
-            Shown { text, is_number: true }
+            (text, true)
         }
-        Found::Text(text) => Shown { text, is_number: false },
+        Found::Text(text) => (text, false),
     })
 }
 
@@ -55,13 +55,6 @@ fn expression_and_form(definition: &str) -> anyhow::Result<(&str, Form)> {
         Some((expression, form)) => (expression, serde_json::from_value(form.into())?),
         None => (definition, Form::Value),
     })
-}
-
-/// A figure or a text as a document shows it.
-pub(crate) struct Shown {
-    pub(crate) text: String,
-    /// False for a text, which stands in backticks.
-    pub(crate) is_number: bool,
 }
 
 /// Signs between two operands.
