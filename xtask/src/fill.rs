@@ -151,7 +151,7 @@ impl Block {
             Block::Claims(_) => definitions.claims.headlines(records),
             Block::Table(table) => table.lines(records),
             Block::Duel { file, without } => match records.get(file)? {
-                File::Duel { comparison, .. } => settings(comparison, without),
+                File::Duel(comparison) => settings(comparison, without),
                 _ => bail!("{file} is no duel"),
             },
             Block::Answer(file) => match records.get(file)? {

@@ -131,8 +131,8 @@ fn dots(
 fn fleet(records: &Records) -> anyhow::Result<Fleet> {
     let all = records.answers()?;
     let answers = all.iter().filter_map(|(path, file)| match file {
-        File::Figures { records, answer, .. } => {
-            Some(((path.as_path(), *records), answer.as_deref()))
+        File::Figures { figures, answer } => {
+            Some(((path.as_path(), figures.records), answer.as_deref()))
         }
         _ => None,
     });

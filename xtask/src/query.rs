@@ -158,10 +158,10 @@ fn found(file: &str, path: &[&str], records: &Records) -> anyhow::Result<Found> 
         (_, ["machine"]) => {
             contents.machine().map(Found::Text).context("the file names no machine")
         }
-        (File::Figures { records, .. }, ["idle driver"]) => {
-            let driver = records
-                .first()
-                .and_then(|first| Some(first.machine().text("idle_driver")?.to_owned()));
+        (File::Figures { figures, .. }, ["idle driver"]) => {
+            let first = figures.records.first();
+            let driver = first.and_then(|first| first.machine().text("idle_driver"));
+            let driver = driver.map(str::to_owned);
             Ok(Found::Text(driver.unwrap_or_else(|| UNKNOWN.to_owned())))
         }
         (File::Figures { answer: Some(answer), .. }, ["answer", row]) => {
@@ -169,7 +169,7 @@ fn found(file: &str, path: &[&str], records: &Records) -> anyhow::Result<Found> 
             Ok(Found::Value(row.context("the answer has no such row")?.ratio.clone()))
         }
         (File::Figures { figures, .. }, path) => of_figures(figures, path),
-        (File::Duel { comparison, .. }, path) => of_duel(comparison, path),
+        (File::Duel(comparison), path) => of_duel(comparison, path),
         (File::Lines(lines), path) => others::found(file, lines, path),
     }
 }

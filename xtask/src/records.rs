@@ -17,9 +17,9 @@ use switchcost::views::comparison::Comparison;
 /// What a file holds.
 pub(crate) enum File {
     /// Figures of the runner.
-    Figures { records: &'static [Record], figures: Figures<'static>, answer: Option<Box<Answer>> },
+    Figures { figures: Figures<'static>, answer: Option<Box<Answer>> },
     /// Two builds or settings.
-    Duel { records: &'static [Record], comparison: Comparison },
+    Duel(Comparison),
     /// Lines that are no records of the runner.
     Lines(Vec<Value>),
 }
@@ -54,16 +54,22 @@ impl Records {
         Ok(file)
     }
 
-    /// Path of a file: a machine is named by its folder up to the first hyphen.
-    fn path(&self, machine: &str, file: &str) -> anyhow::Result<PathBuf> {
+    /// The machines, each named by its folder up to the first hyphen, and their folders.
+    fn folders(&self) -> anyhow::Result<Vec<(String, String)>> {
         let mut folders = Vec::new();
         for entry in self.folder.read_dir().context("cannot read results")? {
             let folder = entry?.file_name().into_string().unwrap_or_default();
-            folders.extend(
-                folder.split('-').next().filter(|name| *name == machine).map(|_| folder.clone()),
-            );
+            let machine = folder.split('-').next().unwrap_or_default();
+            folders.push((machine.to_owned(), folder));
         }
-        let [folder] = &folders[..] else {
+        Ok(folders)
+    }
+
+    /// Path of a file.
+    fn path(&self, machine: &str, file: &str) -> anyhow::Result<PathBuf> {
+        let mut folders = self.folders()?;
+        folders.retain(|(name, _)| name == machine);
+        let [(_, folder)] = &folders[..] else {
             bail!(
                 "{} folders in results are called {machine}-...: a machine is what precedes the first hyphen",
                 folders.len()
@@ -79,9 +85,7 @@ impl Records {
     /// The answers of all machines by their paths from the root.
     pub(crate) fn answers(&self) -> anyhow::Result<BTreeMap<PathBuf, &'static File>> {
         let mut answers = BTreeMap::new();
-        for entry in self.folder.read_dir().context("cannot read results")? {
-            let folder = entry?.file_name().into_string().unwrap_or_default();
-            let machine = folder.split('-').next().unwrap_or_default();
+        for (machine, folder) in self.folders()? {
             if self.folder.join(&folder).join(ANSWER).is_file() {
                 let path = Path::new("results").join(&folder).join(ANSWER);
                 answers.insert(path, self.get(&format!("{machine}/answer"))?);
@@ -93,18 +97,14 @@ impl Records {
     /// The switches of all machines with several sessions, by their folders.
     pub(crate) fn machines(&self) -> anyhow::Result<BTreeMap<String, Machine>> {
         let mut machines: BTreeMap<String, Machine> = BTreeMap::new();
-        for entry in self.folder.read_dir().context("cannot read results")? {
-            let folder = entry?.path();
-            let named = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let machine = named.split('-').next().unwrap_or_default();
-            for entry in folder.read_dir().into_iter().flatten() {
+        for (machine, folder) in self.folders()? {
+            for entry in self.folder.join(folder).read_dir().into_iter().flatten() {
                 let name = entry?.file_name().into_string().unwrap_or_default();
                 let Some(file) = name.strip_suffix(".jsonl.gz") else { continue };
-                if let File::Figures { records, figures, .. } =
-                    self.get(&format!("{machine}/{file}"))?
-                    && sessions::of(records).len() > 1
+                if let File::Figures { figures, .. } = self.get(&format!("{machine}/{file}"))?
+                    && sessions::of(figures.records).len() > 1
                 {
-                    machines.entry(machine.to_owned()).or_default().add(figures);
+                    machines.entry(machine.clone()).or_default().add(figures);
                 }
             }
         }
@@ -116,9 +116,8 @@ impl File {
     /// Machine, kernel and runtimes of a file of the runner.
     pub(crate) fn machine(&self) -> Option<String> {
         match self {
-            File::Figures { records, .. } | File::Duel { records, .. } => {
-                Some(provenance::machine(records))
-            }
+            File::Figures { figures, .. } => Some(provenance::machine(figures.records)),
+            File::Duel(comparison) => Some(comparison.machine.clone()),
             File::Lines(_) => None,
         }
     }
@@ -138,10 +137,10 @@ impl File {
         if records.iter().any(|record| record.header.sides.is_some()) {
             let is_one = records.iter().all(|record| record.run == records[0].run);
             ensure!(is_one, "{} holds several duels", path.display());
-            return Ok(File::Duel { records, comparison: Comparison::of_duel(records) });
+            return Ok(File::Duel(Comparison::of_duel(records)));
         }
         let figures = Figures::of(records);
         let answer = Answer::of(&figures).map(Box::new);
-        Ok(File::Figures { records, figures, answer })
+        Ok(File::Figures { figures, answer })
     }
 }

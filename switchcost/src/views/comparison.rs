@@ -30,7 +30,8 @@ pub struct Comparison {
     /// Names of the sides, and what they were built from.
     pub(crate) sides: [String; 2],
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) machine: String,
+    /// The machine of a duel; empty if there are two files.
+    pub machine: String,
     /// Seed of all orders of a duel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) seed: Option<u64>,
