@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, iter, slice, thread};
 
-use clap::ValueEnum;
 use figures::Figures;
 use figures::verdict::MARGIN;
 use serde_json::{Map, Value};
@@ -156,7 +155,7 @@ fn of_two(old: &str, new: &str) -> String {
 /// The figures of what `report` found.
 fn text(found: &Found<'_>) -> String {
     let mut out = Vec::new();
-    <Format as ValueEnum>::from_str("json", false).unwrap().write(found, &mut out).unwrap();
+    Format::Json.write(found, &mut out).unwrap();
     let (mut text, json): (String, Value) = (String::new(), serde_json::from_slice(&out).unwrap());
     for part in json.as_array().map_or(slice::from_ref(&json), Vec::as_slice) {
         write_part(part, &mut text);

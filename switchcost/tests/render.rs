@@ -5,7 +5,6 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use clap::ValueEnum;
 use figures::Figures;
 use record::Record;
 use switchcost::measure::store;
@@ -70,14 +69,14 @@ fn every_format_is_stable() {
     );
     compare("text", &made(|out| render::document(&figures).text(120, out)));
     compare("markdown", &made(|out| render::document(&figures).markdown(out)));
-    compare("csv", &rounded(&formatted(&figures, "csv")));
+    compare("csv", &rounded(&formatted(&figures, Format::Csv)));
 }
 
 /// All figures in a format.
-fn formatted(figures: &Figures<'_>, format: &str) -> String {
+fn formatted(figures: &Figures<'_>, format: Format) -> String {
     let answer = Answer::of(figures);
     let found = Found::Figures { figures, answer: answer.as_ref(), full: true, more: None };
-    made(|out| Format::from_str(format, false).unwrap().write(&found, out))
+    made(|out| format.write(&found, out))
 }
 
 /// Exit status, standard output and standard error of a report.
@@ -108,12 +107,12 @@ fn the_verb_writes_what_it_is_asked_for() {
     let answer = Answer::of(&figures).expect("the fixture has one");
     assert_eq!(written["answer"], serde_json::to_value(&answer).unwrap());
     assert!(fs::read_to_string(&html).unwrap() == page(&records));
-    assert_eq!(report(&[FIXTURE, "--format", "csv"]).1, formatted(&figures, "csv"));
+    assert_eq!(report(&[FIXTURE, "--format", "csv"]).1, formatted(&figures, Format::Csv));
     // As text does, Markdown has the answer, or all tables.
     let markdown = report(&[FIXTURE, "--format", "markdown"]).1;
     assert_eq!(markdown, made(|out| render::answer::markdown(&answer, out)));
     let full = report(&[FIXTURE, "--format", "markdown", "--full"]).1;
-    assert_eq!(full, formatted(&figures, "markdown"));
+    assert_eq!(full, formatted(&figures, Format::Markdown));
     let (status, ..) = report(&[FIXTURE, "--svg", &path("plots")]);
     assert_eq!(status, 0);
     assert!(fs::read_to_string(path("plots/answer.svg")).unwrap().contains(">Example, 8 CPUs, "));

@@ -3,7 +3,6 @@
 use std::slice;
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use contract::message::Distribution;
 use figures::Figures;
 use figures::quotient::{Compared, Quotient};
@@ -133,8 +132,8 @@ pub(crate) fn worse_than(comparison: &Comparison, limit: f64) -> Vec<&str> {
 
 /// Its text, of which lines break anywhere.
 pub(crate) fn csv(comparison: &Comparison) -> String {
-    let (mut text, format) = (Vec::new(), Format::from_str("csv", false).unwrap());
-    format.write(&Found::Comparisons(slice::from_ref(comparison)), &mut text).unwrap();
+    let mut text = Vec::new();
+    Format::Csv.write(&Found::Comparisons(slice::from_ref(comparison)), &mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
 

@@ -7,17 +7,11 @@ use figures::{Figure, Figures};
 use serde_json::{Value, json};
 use stats::Estimate;
 
-use crate::render::format::{Format, Found};
 use crate::render::formats::json::with_noise;
+use crate::render::found::Found;
 use crate::render::verdicts::fault;
 use crate::views::comparison::Comparison;
 use crate::views::fleet::Fleet;
-
-pub(super) const FORMAT: Format = Format {
-    name: "csv",
-    about: "for a spreadsheet: one line per figure, unrounded, with times in ns and sizes in bytes",
-    write,
-};
 
 /// Columns of figures: the names of a line's first cells, then the others and where each is in what JSON has. There is a
 /// line for each row, and for each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per
@@ -84,7 +78,7 @@ const COMPARISON: (&[&str], &[(&str, &str)]) = (
     ],
 );
 
-fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+pub(super) fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     match found {
         Found::Figures { figures, .. } => write_lines(FIGURES, of_figures(figures), out),
         Found::Fleet(fleet) => write_lines(FLEET, of_fleet(fleet), out),

@@ -6,14 +6,11 @@ use figures::conditions::all_doubts;
 use figures::{Figure, Figures};
 use serde_json::{Value, json};
 
-use crate::render::format::{Format, Found};
+use crate::render::found::Found;
 use crate::views::answer::Answer;
 use crate::views::tables::Tables;
 
-pub(super) const FORMAT: Format =
-    Format { name: "json", about: "for programs: the estimates, unrounded", write };
-
-fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+pub(super) fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     match found {
         Found::Figures { figures, answer, .. } => {
             serde_json::to_writer(&mut *out, &all(figures, *answer))?;

@@ -1,6 +1,4 @@
-//! What a verb prints, and the interface of the formats that it is printed in.
-
-use std::io;
+//! What a verb prints.
 
 use ::figures::Figures;
 
@@ -47,26 +45,5 @@ impl Found<'_> {
             Found::Fleet(fleet) => vec![fleet::document(fleet)],
             Found::Comparisons(all) => all.iter().map(verdicts::document).collect(),
         }
-    }
-}
-
-/// Output format: a file in `formats`, which has one as its constant, and its line in the list of `formats/mod.rs`.
-#[derive(Clone, Copy, Debug)]
-pub struct Format {
-    /// Name on the command line.
-    pub(super) name: &'static str,
-    /// What it is for.
-    pub(super) about: &'static str,
-    /// Writes what was found.
-    pub(super) write: fn(&Found<'_>, &mut Vec<u8>) -> io::Result<()>,
-}
-
-impl Format {
-    /// Writes what was found.
-    ///
-    /// # Errors
-    /// Those of the writer.
-    pub fn write(self, found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
-        (self.write)(found, out)
     }
 }
