@@ -144,7 +144,7 @@ impl Scatter {
 
     fn plot(&self, x_axis: Axis, quantity: Quantity) -> Plot {
         let points = self.series.iter().flat_map(|series| &series.points);
-        let y_axis = Axis::spanning(points.flat_map(|(_, figure)| reach(figure)), quantity);
+        let y_axis = Axis::spanning(points.flat_map(|(_, figure)| figure.ends()), quantity);
         let mut plot = Plot::new(&self.title, &self.caption);
         plot.note.clone_from(&self.note);
         plot.legend(self.series.iter().map(|series| series.name.as_str()));
@@ -157,9 +157,4 @@ impl Scatter {
         }
         frame.plot
     }
-}
-
-/// A figure with both ends of its interval.
-pub(super) fn reach(figure: &Value) -> [f64; 3] {
-    figure.ends()
 }

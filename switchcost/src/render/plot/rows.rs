@@ -8,7 +8,6 @@ use maud::html;
 use record::Quantity;
 
 use super::axis::Axis;
-use super::chart::reach;
 use super::drawing::{MOST_SERIES, Plot};
 use crate::render::answer::{cost, name, quotient, sides};
 use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
@@ -76,7 +75,7 @@ fn ratios(
 ) -> Plot {
     let mut plot = Plot::new(title, "");
     plot.legend([format!("{other} = 1x").as_str(), one].into_iter());
-    let axis = Axis::ratios(rows.iter().flat_map(|(_, row)| ends(&row.ratio)));
+    let axis = Axis::ratios(rows.iter().flat_map(|(_, row)| row.ratio.ends()));
     // The figures stand beside the marks; two of them need more room.
     let has_modes = rows.iter().any(|(_, row)| row.task.modes.or(row.thread.modes).is_some());
     let [left, right] = if has_modes { [0.31, 0.72] } else { [0.17, 0.84] };
@@ -84,7 +83,7 @@ fn ratios(
     let top = plot.height;
     for (name, row) in rows {
         let (task, thread) = (place(1.0), place(row.ratio.estimate.value));
-        let [low, high] = ends(&row.ratio).map(place);
+        let [_, low, high] = row.ratio.ends().map(place);
         let y = plot.row(name, &multiple(row.ratio.grade, row.ratio.estimate.value));
         plot.line((task, y), (thread, y), "line s2");
         plot.mark((task, y), 0, row.task.grade);
@@ -106,12 +105,6 @@ fn ratios(
 /// A ratio with its mark.
 fn multiple(grade: Grade, ratio: f64) -> String {
     grade.mark(&format!("{}x", thousands(&number(ratio))))
-}
-
-/// Both ends of an interval, or the estimate alone.
-fn ends(value: &Value) -> [f64; 2] {
-    let [_, low, high] = value.ends();
-    [low, high]
 }
 
 /// Figures of a table on one common axis: a row for each of its lines, a series for each of its columns.
@@ -136,7 +129,7 @@ impl Dots {
         plot.note.clone_from(&self.note);
         plot.legend(self.columns.iter().map(String::as_str));
         let figures = self.rows.iter().flat_map(|(_, figures)| figures);
-        let axis = Axis::spanning(figures.flat_map(reach), quantity);
+        let axis = Axis::spanning(figures.flat_map(Value::ends), quantity);
         let place = |value: f64| 0.015 + 0.97 * axis.place(value);
         let top = plot.height;
         for (name, figures) in &self.rows {
