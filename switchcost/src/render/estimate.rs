@@ -36,7 +36,6 @@ pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
     let head = ["", "threads", "async tasks", "thread ÷ task"];
     Grid::new(head, loaded.rows.iter().map(row).collect()).write_text(width(), out)?;
     writeln!(out)?;
-    wrapped(&loaded.sentence(), 0, width(), out)?;
     let rule = format!(
         "Rule, for the ends of the intervals: threads will do if they use at most {0} of all CPUs more than async tasks, \
          and hold at most {0} of the memory; take async tasks if threads use at least {0} of all CPUs more, or hold at \
@@ -44,16 +43,12 @@ pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
         percent(LITTLE),
         percent(MUCH)
     );
-    wrapped(&rule, 0, width(), out)?;
-    wrapped(
-        &format!(
-            "{}. Brackets: 95 % confidence intervals. ~ marks a disturbed figure.",
-            loaded.machine
-        ),
-        0,
-        width(),
-        out,
-    )
+    let machine = format!(
+        "{}. Brackets: 95 % confidence intervals. ~ marks a disturbed figure.",
+        loaded.machine
+    );
+    let lines = [loaded.sentence(), rule, machine];
+    lines.iter().try_for_each(|line| wrapped(line, 0, width(), out))
 }
 
 /// Prints what was seen of a service, what its switches cost, and what to do next.
