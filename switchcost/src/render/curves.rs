@@ -4,6 +4,8 @@ use contract::units;
 use figures::curves::Overtaking;
 use figures::doubt::Kind;
 use figures::doubts::names;
+use figures::number::bracketed;
+use figures::value::Value;
 use figures::{Figure, grouped};
 
 use super::document::Section;
@@ -71,25 +73,26 @@ fn at(curve: &Curve<'_>, x: u64) -> String {
 /// The point from which one of two series takes less time, in a sentence.
 fn overtaking(curve: &Curve<'_>, overtaking: &Overtaking) -> String {
     let Overtaking { names: [ahead, behind], from, end } = overtaking;
-    let interval = end.estimate.interval.map(|i| format!(" [{:.2}, {:.2}]", i.low, i.high));
     format!(
-        "From {} on, {ahead} takes less time than {behind}: {}{:.2} times as much{} at the end",
+        "From {} on, {ahead} takes less time than {behind}: {} at the end",
         at(curve, *from),
-        end.grade,
-        end.estimate.value,
-        interval.unwrap_or_default()
+        shown(end, " times as much", |times| format!("{times:.2}"))
     )
+}
+
+/// A ratio in a sentence: its mark, its value with a unit, and its interval.
+fn shown(ratio: &Value, unit: &str, show: impl Fn(f64) -> String) -> String {
+    let value = show(ratio.estimate.value);
+    let interval = ratio.estimate.interval.map(|ends| format!(" {}", bracketed(&ends, show)));
+    format!("{}{value}{unit}{}", ratio.grade, interval.unwrap_or_default())
 }
 
 /// The rate per CPU at each further point, relative to the first.
 fn efficiency(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
     let percent = |share: f64| format!("{:.0}", 100.0 * share);
-    let points = series.efficiency.iter().map(|(x, ratio)| {
-        let interval =
-            ratio.estimate.interval.map(|i| format!(" [{}, {}]", percent(i.low), percent(i.high)));
-        let interval = interval.unwrap_or_default();
-        format!("{}{} %{interval} at {}", ratio.grade, percent(ratio.estimate.value), at(curve, *x))
-    });
+    let points = series.efficiency.iter();
+    let points =
+        points.map(|(x, ratio)| format!("{} at {}", shown(ratio, " %", percent), at(curve, *x)));
     let points = points.collect::<Vec<_>>().join(", ");
     (!points.is_empty()).then(|| format!("efficiency {points}"))
 }
@@ -122,18 +125,15 @@ fn end(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
     let (ratio, [(first, _), .., (last, _)]) = (series.end.as_ref()?, &series.points[..]) else {
         return None;
     };
-    let interval = ratio.estimate.interval?;
+    ratio.estimate.interval?;
     let digits = if ratio.estimate.value < 0.01 {
         4
     } else {
         units::significant(ratio.estimate.value).min(2)
     };
     Some(format!(
-        "{}{:.digits$} times [{:.digits$}, {:.digits$}] as much at {} as at {first}",
-        ratio.grade,
-        ratio.estimate.value,
-        interval.low,
-        interval.high,
+        "{} as much at {} as at {first}",
+        shown(ratio, " times", |times| format!("{times:.digits$}")),
         at(curve, *last)
     ))
 }
@@ -163,7 +163,7 @@ mod tests {
         records.collect()
     }
 
-    fn shown(records: &[Record]) -> Section {
+    fn section_of(records: &[Record]) -> Section {
         let figures = Figures::of(records);
         section(&Tables::of(&figures).curves[0])
     }
@@ -177,14 +177,14 @@ mod tests {
         });
         let mut records = records(Metric::Hop, &points.collect::<Vec<_>>());
         let end = "a: 0.80 times [0.74, 0.86] as much at 4 chains as at 1";
-        assert_eq!(shown(&records).lines, [end]);
+        assert_eq!(section_of(&records).lines, [end]);
         // Nothing is said without an interval. Without the last point, the reason for that is given instead.
-        assert_eq!(shown(&records[..12]).lines, [""; 0]);
+        assert_eq!(section_of(&records[..12]).lines, [""; 0]);
         for record in records.iter_mut().filter(|record| record.row().place.x == Some(4)) {
             record.trial.not_run = Some("at most 3\nand more".to_owned());
             record.trial.samples = None;
         }
-        let section = shown(&records);
+        let section = section_of(&records);
         assert_eq!(section.lines, ["a, --chains 4 not run: at most 3."]);
         assert_eq!(section.grid.body.len(), 2);
     }
@@ -193,7 +193,7 @@ mod tests {
     fn a_rate_per_cpu_has_its_efficiency() {
         // Two chains on two CPUs take as long as one; four take three times as long.
         let records = records(Metric::HopRatePerCpu, &[(1, 0, 100), (2, 0, 100), (4, 0, 300)]);
-        let lines = shown(&records).lines;
+        let lines = section_of(&records).lines;
         assert_eq!(lines[0], "a: efficiency 100 % at 2 chains, 67 % at 4 chains");
     }
 }
