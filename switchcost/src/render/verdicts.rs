@@ -1,6 +1,4 @@
-//! Tables of verdicts: for a duel, two files, an answer, and machines side by side.
-
-use std::collections::BTreeMap;
+//! Tables of verdicts, for a duel and for two files.
 
 use contract::units::counted;
 use figures::grouped;
@@ -21,12 +19,6 @@ const TALLIES: [(Kind, &str); 5] = [
     (Kind::Faults, "minor faults per hop/task: "),
     (Kind::Figure, ""),
 ];
-
-/// Table of verdicts: each line has a row's name, both figures, their ratio or change, and the verdict.
-pub(super) fn grid([first, second, ratio]: [&str; 3], lines: Vec<[String; 5]>) -> Grid {
-    let body = lines.into_iter().map(Vec::from).collect();
-    Grid::new(["", first, second, ratio, "verdict"], body)
-}
 
 /// A comparison: a tally, then a table for each section with a line for each figure. What changed comes first.
 pub fn document(comparison: &Comparison) -> Document {
@@ -96,11 +88,13 @@ fn section(title: &str, rows: &[&Compared]) -> Section {
     }
     let lines = grouped(reasons).into_iter();
     let lines = lines.map(|(why, names)| format!("{}: {why}", names.join("; "))).collect();
-    Section { title: title.to_owned(), grid: grid(["A", "B", "change"], body), lines }
+    let grid = Grid::new(["", "A", "B", "change", "verdict"], body);
+    Section { title: title.to_owned(), grid, lines }
 }
 
-/// Line of a quotient; the line of a count is indented, below the time of its row.
-fn line(row: &Compared, quotient: &Quotient) -> [String; 5] {
+/// Line of a quotient: the name of its row, both figures, the change and the verdict. The line of a count is indented, below
+/// the time of its row.
+fn line(row: &Compared, quotient: &Quotient) -> Vec<String> {
     let name = match quotient.kind {
         Kind::Switches => "  voluntary switches",
         Kind::Faults => "  minor faults",
@@ -115,7 +109,7 @@ fn line(row: &Compared, quotient: &Quotient) -> [String; 5] {
     let change = quotient.change.map_or(ABSENT.to_owned(), |interval| {
         quotient.grade.mark(&change(row, quotient, &interval))
     });
-    [name.to_owned(), shown(0), shown(1), change, verdict(quotient)]
+    vec![name.to_owned(), shown(0), shown(1), change, verdict(quotient)]
 }
 
 fn verdict(quotient: &Quotient) -> String {
@@ -144,12 +138,9 @@ fn change(row: &Compared, quotient: &Quotient, change: &Interval) -> String {
 
 /// Names of the rows without quotients, by their reasons.
 fn without_quotients(rows: &[Compared]) -> Vec<String> {
-    let mut reasons: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.quotients.is_empty()) {
-        reasons.entry(fault(row)).or_default().push(&row.name);
-    }
+    let rows = rows.iter().filter(|row| row.quotients.is_empty());
+    let reasons = grouped(rows.map(|row| (fault(row), row.name.as_str()))).into_iter();
     let lines = reasons
-        .into_iter()
         .map(|((word, why), names)| format!("{}: {} ({why})", capitalised(word), names.join("; ")));
     lines.collect()
 }
