@@ -24,16 +24,13 @@ const FEWEST: usize = 2;
 const TALLEST: usize = 22;
 
 /// The answer's rows.
-pub fn grid(answer: &Answer) -> Grid {
-    let lines = answer.rows.iter().map(|row| line(name(answer, row), row)).collect();
+pub(super) fn grid(answer: &Answer) -> Grid {
+    let line = |row: &AnswerRow| {
+        let [thread, task] = [&row.thread, &row.task].map(cost);
+        vec![name(answer, row), thread, task, ratio(row)]
+    };
     let [one, other] = sides(answer);
-    Grid::new(["", one, other, &quotient(answer)], lines)
-}
-
-/// A row as a line: its name, both costs, and their ratio.
-pub(super) fn line(name: String, row: &AnswerRow) -> Vec<String> {
-    let [thread, task] = [&row.thread, &row.task].map(cost);
-    vec![name, thread, task, ratio(row)]
+    Grid::new(["", one, other, &quotient(answer)], answer.rows.iter().map(line).collect())
 }
 
 /// A cost with two significant digits and its mark; both modes if it has two.

@@ -12,7 +12,7 @@ pub(super) const ABSENT: &str = "-";
 /// A table as people see it: each line has the name of a row, or of what is derived from it and
 /// then indented, and one text for each column.
 #[derive(Clone, Debug, Default)]
-pub struct Grid {
+pub(super) struct Grid {
     /// Headings of the columns, that of the names first; on a terminal they may have several lines.
     pub(super) head: Vec<String>,
     /// Lines, each as long as the head.
@@ -37,7 +37,7 @@ impl Grid {
 
     /// Writes it in aligned columns of at most `width` characters: those that do not fit come
     /// below, with the names again. Only a name or a figure that is wider by itself exceeds the width.
-    pub fn write_text(&self, width: usize, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write_text(&self, width: usize, out: &mut impl Write) -> io::Result<()> {
         for (index, part) in self.parts(width).iter().enumerate() {
             if index > 0 {
                 writeln!(out)?;
@@ -104,7 +104,7 @@ impl Grid {
     }
 
     /// Writes it as a Markdown table.
-    pub fn write_markdown(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write_markdown(&self, out: &mut impl Write) -> io::Result<()> {
         if self.head.is_empty() {
             return Ok(());
         }

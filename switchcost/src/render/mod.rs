@@ -23,6 +23,5 @@ pub use document::Document;
 pub use figures::document;
 pub use formats::Format;
 pub use found::Found;
-pub use grid::Grid;
 pub use html::html;
 pub use machines::{machines, machines_in_short};

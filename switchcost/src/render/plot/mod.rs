@@ -17,16 +17,8 @@ pub(super) use drawing::{CSS, Plot, THEME};
 pub use rows::Dots;
 pub(super) use rows::{answer, of_machines, strip};
 
-/// The picture of the answer as a file.
-pub fn answer_file(of: &Answer) -> String {
-    let mut plot = Plot { note: of.machine.clone(), ..answer(of) };
-    of.chains.iter().for_each(|sentence| plot.note += &format!(". {sentence}"));
-    of.schedulers.iter().for_each(|sentence| plot.caption += &format!(" {sentence}"));
-    plot.file()
-}
-
 /// Each plot as a file: its name, made of its title, and its text.
-pub fn files(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<(String, String)> {
+pub fn files(figures: &Figures<'_>, found: Option<&Answer>) -> Vec<(String, String)> {
     let Tables { tables, curves } = Tables::of(figures);
     let plots = tables.iter().filter_map(strip).chain(curves.iter().filter_map(curve));
     let machine = provenance::machine(figures.records);
@@ -34,7 +26,12 @@ pub fn files(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<(String, Str
         let plot = Plot { note: machine.clone(), ..plot };
         (slug(&plot.title), plot.file())
     });
-    let answer = answer.map(|answer| ("answer".to_owned(), answer_file(answer)));
+    let answer = found.map(|found| {
+        let mut plot = Plot { note: found.machine.clone(), ..answer(found) };
+        found.chains.iter().for_each(|sentence| plot.note += &format!(". {sentence}"));
+        found.schedulers.iter().for_each(|sentence| plot.caption += &format!(" {sentence}"));
+        ("answer".to_owned(), plot.file())
+    });
     let mut files: Vec<(String, String)> = Vec::new();
     for (slug, svg) in answer.into_iter().chain(named) {
         let more = (2..).map(|number| format!("{slug}-{number}.svg"));
