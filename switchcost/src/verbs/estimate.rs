@@ -161,29 +161,3 @@ fn newest() -> Option<Prices> {
         Prices::of(&records, &name).filter(|_| is_here)
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rate_is_a_positive_number() {
-        for text in ["20000/s", "20k/s", "20,000", "0.02M", "20K"] {
-            assert_eq!(rate(text), Ok(20_000), "{text}");
-        }
-        for text in ["", "0", "-1", "inf", "x/s", "1e300", "k", ",", "+5", "5kk", "1,,2", "1,5k"] {
-            assert!(rate(text).is_err() && connections(text).is_err(), "{text}");
-        }
-        assert!(rate("2M").is_err());
-        assert_eq!((connections("1.5k"), connections("0.5").is_err()), (Ok(1500), true));
-    }
-
-    #[test]
-    fn a_time_without_a_unit_is_in_seconds() {
-        assert_eq!(
-            [span("10"), span("10s")],
-            [Ok(Duration::from_secs(10)), Ok(Duration::from_secs(10))]
-        );
-        assert!(span("0").is_err() && span("1ms").is_err() && span("x").is_err());
-    }
-}
