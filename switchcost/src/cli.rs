@@ -123,8 +123,8 @@ be built or a row failed. `git bisect run` takes 125 as untested and 3 as bad.")
   switchcost completions fish > ~/.config/fish/completions/switchcost.fish")]
     Completions {
         /// Shell to print completions for
-        #[arg(value_enum)]
-        kind: completions::Kind,
+        #[arg(value_parser = completions::kinds())]
+        kind: String,
     },
 }
 
@@ -178,7 +178,7 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Verb::Report(args) => report::main(&args),
         Verb::Compare(args) => compare::main(&args),
         Verb::Duel(args) => duel::main(&args),
-        Verb::Completions { kind } => with_room(|| completions::main(kind, Cli::command())),
+        Verb::Completions { kind } => with_room(|| completions::main(&kind, Cli::command())),
     }
 }
 
