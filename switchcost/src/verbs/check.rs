@@ -16,6 +16,7 @@ use crate::system::console::{self, BadUsage, shortened};
 use crate::system::lock;
 use crate::system::{progress, signals};
 use crate::verbs::args::{ProgramArgs, TextOrJson};
+use crate::verbs::output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -41,15 +42,12 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let passed = checks.iter().filter(|(_, why)| why.is_none()).count();
     let failed = checks.iter().filter(|(_, why)| matches!(why, Some(Why::Failed(_)))).count();
     let skipped = count - passed - failed;
-    print(&match args.format {
-        TextOrJson::Text => format!("{passed} passed, {failed} failed, {skipped} skipped"),
-        TextOrJson::Json => {
-            let checks: Vec<Value> = checks.iter().map(object).collect();
-            let report = json!({
-                "program": program, "passed": passed, "failed": failed, "skipped": skipped, "checks": checks,
-            });
-            report.to_string()
-        }
+    let checks: Vec<Value> = checks.iter().map(object).collect();
+    let report = json!({
+        "program": program, "passed": passed, "failed": failed, "skipped": skipped, "checks": checks,
+    });
+    output::print_as(args.format, &report, |out| {
+        writeln!(out, "{passed} passed, {failed} failed, {skipped} skipped")
     })?;
     ensure!(failed == 0, "{program}: {failed} of {count} checks failed");
     Ok(())
@@ -67,7 +65,8 @@ impl Args {
                 bail!("interrupted after {}", counted(checks.len(), "check"));
             }
             if self.format == TextOrJson::Text {
-                print(&line(&checked))?;
+                console::print(|out| writeln!(out, "{}", line(&checked)))
+                    .context("cannot print the result")?;
             }
             checks.push(checked);
         }
@@ -114,8 +113,4 @@ fn object((check, why): &(&str, Option<Why>)) -> Value {
         object["reason"] = why.to_string().into();
     }
     object
-}
-
-fn print(text: &str) -> anyhow::Result<()> {
-    console::print(|out| writeln!(out, "{text}")).context("cannot print the result")
 }
