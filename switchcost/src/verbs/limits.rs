@@ -2,7 +2,7 @@
 
 use ::limits::Limits;
 use anyhow::ensure;
-use contract::message::{Description, Needs};
+use contract::message::Needs;
 use contract::units::counted;
 use record::Setting;
 
@@ -12,7 +12,6 @@ use crate::plan::values;
 use crate::plan::{BUILT_IN, built_in_tables};
 use crate::render;
 use crate::system::console::brief;
-use crate::system::program::Program;
 use crate::verbs::args::{TextOrJson, shows_help};
 use crate::verbs::output;
 use crate::views::limits::{self, ProgramRow};
@@ -44,7 +43,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             if shows_help(executable, flags)? {
                 return Ok(());
             }
-            let description = describe(executable, flags, args.tasks)?;
+            let tasks = args.tasks.into_iter().flat_map(|n| ["--tasks".to_owned(), n.to_string()]);
+            let flags: Vec<String> = tasks.chain(flags.iter().cloned()).collect();
+            let description = probe::describe(executable, &flags, &Setting::default())?;
             let asked = (brief(&description.program), Ok(description.needs));
             (vec![asked], Some(description.tasks))
         }
@@ -87,24 +88,12 @@ fn ask_all() -> anyhow::Result<Vec<(String, Result<Needs, String>)>> {
     let programs = Programs::find(names.iter().map(String::as_str), &tables)?;
     let present =
         names.into_iter().filter(|name| programs.named(name).is_ok() || !tables.contains_key(name));
-    Ok(present.map(|name| ask(name, &programs)).collect())
-}
-
-fn ask(name: String, programs: &Programs) -> (String, Result<Needs, String>) {
-    let needs = programs
-        .named(&name)
-        .and_then(|program| Ok(probe::describe(program, &[], &Setting::default())?.needs))
-        .map_err(|e| format!("{e:#}"));
-    (name, needs)
-}
-
-/// Description of a program's command line; `tasks`, if given, goes before its flags.
-fn describe(
-    program: &Program,
-    flags: &[String],
-    tasks: Option<u64>,
-) -> anyhow::Result<Description> {
-    let tasks = tasks.into_iter().flat_map(|n| ["--tasks".to_owned(), n.to_string()]);
-    let flags: Vec<String> = tasks.chain(flags.iter().cloned()).collect();
-    probe::describe(program, &flags, &Setting::default())
+    let asked = present.map(|name| {
+        let program = programs.named(&name);
+        let description =
+            program.and_then(|program| probe::describe(program, &[], &Setting::default()));
+        let needs = description.map(|description| description.needs);
+        (name, needs.map_err(|e| format!("{e:#}")))
+    });
+    Ok(asked.collect())
 }
