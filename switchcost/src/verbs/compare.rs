@@ -11,6 +11,7 @@ use super::gate::{End, Gate};
 use super::output::{self, Format};
 use crate::measure::store;
 use crate::plan::values;
+use crate::render::Found;
 use crate::views::comparison::Comparison;
 
 #[derive(Debug, clap::Args)]
@@ -48,7 +49,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
     let comparison =
         Comparison::of_files(names.each_ref().map(String::as_str), figures.each_ref(), margin);
-    output::print_comparisons(slice::from_ref(&comparison), args.format)?;
+    output::print_found(&Found::Comparisons(slice::from_ref(&comparison)), args.format)?;
     if args.fail_above.is_none() {
         return Ok(());
     }

@@ -22,6 +22,7 @@ use crate::plan::lineup::{Around, Lineup, Sides};
 use crate::plan::programs::Programs;
 use crate::plan::side::SideArg;
 use crate::plan::values;
+use crate::render::Found;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::views::comparison::Comparison;
@@ -141,7 +142,8 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
         if round < most { decider.choose(round, rows, records) } else { Vec::new() }
     })?;
     let duel = Comparison::of_duel(&rounds.records);
-    let printed = output::print_comparisons(slice::from_ref(&duel), args.keep.format);
+    let found = Found::Comparisons(slice::from_ref(&duel));
+    let printed = output::print_found(&found, args.keep.format);
     // It says where the records are even if nothing could be printed.
     let concluded = rounds.conclude_any();
     printed.and(concluded)?;

@@ -15,7 +15,6 @@ use crate::measure::store;
 use crate::render::Found;
 use crate::system::console;
 use crate::views::answer::{Answer, Earlier};
-use crate::views::comparison::Comparison;
 
 pub(crate) use crate::render::Format;
 
@@ -54,11 +53,6 @@ pub(crate) fn print_beside(
     });
     let more = in_full(&[file]);
     print_found(&Found::Figures { figures: &figures, answer: answer.as_ref(), full, more }, format)
-}
-
-/// Prints comparisons, one below the other.
-pub(crate) fn print_comparisons(all: &[Comparison], format: Format) -> anyhow::Result<()> {
-    print_found(&Found::Comparisons(all), format)
 }
 
 /// The command that prints all of some files; `None` if one of them cannot be read again.

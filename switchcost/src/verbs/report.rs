@@ -141,7 +141,7 @@ fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
         file.display()
     );
     let duels: Vec<Comparison> = runs().map(Comparison::of_duel).collect();
-    output::print_comparisons(&duels, args.format)
+    output::print_found(&Found::Comparisons(&duels), args.format)
 }
 
 /// Writes what was made to its place.
