@@ -19,6 +19,8 @@ use switchcost::render::{Format, Found};
 use switchcost::views::answer::Answer;
 use switchcost::views::comparison::Comparison;
 
+use crate::support::{RESULTS, results};
+
 /// What stands in the JSON and is no figure: sentences, what single processes measured, and the place of a figure.
 const LEFT_OUT: [&str; 30] = [
     "about",
@@ -96,20 +98,14 @@ fn a_digit_a_missing_figure_and_a_new_one_are_named() {
 
 /// All figures of all committed records: a line each, below its place.
 fn figures_of_all_files() -> String {
-    let results = results();
-    let folders = results.read_dir().unwrap().map(|entry| entry.unwrap().path());
-    let files = folders.filter(|path| path.is_dir()).flat_map(|folder| folder.read_dir().unwrap());
-    let names = files.map(|file| {
-        let path = file.unwrap().path();
-        let name = path.strip_prefix(&results).unwrap().to_str().unwrap();
-        name.strip_suffix(".gz").map(str::to_owned)
-    });
-    let (mut names, next): (Vec<String>, AtomicUsize) =
-        (names.flatten().collect(), AtomicUsize::new(0));
-    names.sort_unstable();
+    let (files, next) = (results(), AtomicUsize::new(0));
+    let name = |path: &PathBuf| {
+        let path = path.strip_prefix(RESULTS).unwrap().with_extension("");
+        path.display().to_string()
+    };
     let work = || {
-        let taken = iter::from_fn(|| names.get(next.fetch_add(1, Ordering::Relaxed)));
-        taken.map(|name| format!("{name}\n{}", of_file(name))).collect::<Vec<String>>()
+        let taken = iter::from_fn(|| files.get(next.fetch_add(1, Ordering::Relaxed)));
+        taken.map(name).map(|name| format!("{name}\n{}", of_file(&name))).collect::<Vec<String>>()
     };
     let mut parts = thread::scope(|scope| {
         let threads = [scope.spawn(work), scope.spawn(work)];
@@ -120,13 +116,9 @@ fn figures_of_all_files() -> String {
     parts.concat()
 }
 
-fn results() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../results")
-}
-
 /// A file without a fault; its name lacks the `.gz`.
 fn read(name: &str) -> Contents {
-    let contents = store::read(&results().join(format!("{name}.gz"))).unwrap();
+    let contents = store::read(&Path::new(RESULTS).join(format!("{name}.gz"))).unwrap();
     assert!(contents.faults.is_empty(), "{name}: {:?}", contents.faults);
     contents
 }

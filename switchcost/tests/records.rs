@@ -2,7 +2,6 @@
 //! prints it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use figures::between::{SPREAD, Spread};
 use figures::speed::HoldOut;
@@ -10,19 +9,15 @@ use figures::spread::{self, Machine};
 use figures::{Figures, sessions};
 use switchcost::measure::store;
 
+use crate::support::results;
+
 /// Corrected times are those of quiet slices, a ratio is the quotient of its two figures, and the interval of one session
 /// holds what the machine's other sessions say.
 #[test]
 fn the_method_holds_on_the_committed_records() {
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
-    let folders = results.read_dir().unwrap().map(|entry| entry.unwrap().path());
-    let files = folders.filter(|path| path.is_dir()).flat_map(|folder| folder.read_dir().unwrap());
     let (mut all, mut ratios) = (HoldOut::default(), 0);
     let mut machines: BTreeMap<String, Machine> = BTreeMap::new();
-    for path in files.map(|entry| entry.unwrap().path()) {
-        if path.extension().is_none_or(|ending| ending != "gz") {
-            continue;
-        }
+    for path in results() {
         let contents = store::read(&path).unwrap();
         let figures = Figures::of(&contents.records);
         if sessions::of(&contents.records).len() > 1 {

@@ -202,20 +202,6 @@ fn several_files_stand_side_by_side() {
     }
 }
 
-/// The default plan has the rows that the words are made of.
-#[test]
-fn machines_are_told_apart_in_words() {
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
-    let file = |machine: &str| results.join(machine).join("answer.jsonl.gz").display().to_string();
-    let (cheap, expensive) = (file("xeon6-2vcpu-6.18"), file("xeon6b-2vcpu-6.18"));
-    let (_, text, _) = report(&[&cheap, &expensive]);
-    let line = |name: &str, word: &str| {
-        text.lines().any(|line| line.trim_start().starts_with(name) && line.contains(word))
-    };
-    assert!(line("xeon6-2vcpu-6.18 ", " cheap "), "{text}");
-    assert!(line("xeon6b-2vcpu-6.18 ", " expensive ("), "{text}");
-}
-
 #[test]
 fn the_page_is_folded_below_the_answer_and_follows_the_theme() {
     let html = page(&records());

@@ -6,7 +6,7 @@ pub(crate) mod process;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::thread;
@@ -23,6 +23,21 @@ pub(crate) const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fix
 /// Committed results that hold an answer.
 pub(crate) const ANSWER: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../results/xeon6-2vcpu-6.18/answer.jsonl.gz");
+
+/// Folder of the committed results.
+pub(crate) const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../results");
+
+/// The committed results, in the order of their paths.
+pub(crate) fn results() -> Vec<PathBuf> {
+    let folders = fs::read_dir(RESULTS).unwrap().map(|entry| entry.unwrap().path());
+    let folders = folders.filter(|path| path.is_dir());
+    let files = folders.flat_map(|folder| fs::read_dir(folder).unwrap());
+    let paths = files.map(|entry| entry.unwrap().path());
+    let is_result = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "gz");
+    let mut results: Vec<PathBuf> = paths.filter(is_result).collect();
+    results.sort_unstable();
+    results
+}
 
 /// A run of the runner.
 pub(crate) fn switchcost(flags: &str) -> Run {
