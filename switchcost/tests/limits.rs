@@ -11,6 +11,7 @@ use switchcost::render;
 use switchcost::views::limits;
 
 use crate::properties::unpacked;
+use crate::support::snapshot;
 
 const SYSTEMS: [&str; 3] = ["debian", "docker", "kubernetes"];
 
@@ -45,11 +46,7 @@ fn text(name: &str, tasks: Option<u64>, width: usize) -> String {
 fn each_system_is_described() {
     for name in SYSTEMS {
         let text = text(name, Some(20_000), 100);
-        let mut settings = insta::Settings::clone_current();
-        settings.set_snapshot_path("fixtures/snapshots/limits");
-        settings.set_prepend_module_to_snapshot(false);
-        settings.set_omit_expression(true);
-        settings.bind(|| insta::assert_snapshot!(name, text));
+        snapshot("limits", name, &text);
     }
 }
 

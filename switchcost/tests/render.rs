@@ -3,16 +3,17 @@
 //! `INSTA_UPDATE=always` takes what is made of them as right.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{fs, io};
 
 use figures::Figures;
-use record::Record;
+use record::{Record, Run};
 use switchcost::measure::store;
 use switchcost::render::{self, Format, Found};
 use switchcost::views::answer::Answer;
 
 use crate::support::process::Outcome;
-use crate::support::{FIXTURE, switchcost};
+use crate::support::{FIXTURE, snapshot, switchcost};
 
 mod browser;
 mod doubts;
@@ -21,6 +22,15 @@ fn records() -> Vec<Record> {
     let contents = store::read(FIXTURE.as_ref()).expect("the fixture is there");
     assert!(contents.faults.is_empty(), "{:?}", contents.faults);
     contents.records
+}
+
+/// The same records of a run whose header is another one.
+fn with_header(mut records: Vec<Record>, change: impl Fn(&mut Run)) -> Vec<Record> {
+    let mut header = Run::clone(&records[0].header);
+    change(&mut header);
+    let header = Arc::new(header);
+    records.iter_mut().for_each(|record| record.header = header.clone());
+    records
 }
 
 fn made(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
@@ -32,15 +42,6 @@ fn made(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
 fn page(records: &[Record]) -> String {
     let figures = Figures::of(records);
     made(|out| render::html(&figures, Answer::of(&figures).as_ref(), out))
-}
-
-/// Compares with the snapshot of that name beside the fixture, wherever this module stands.
-fn compare(name: &str, text: &str) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("fixtures/snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
 /// Ten digits of each number of a table: the last ones differ between versions of the C library's logarithm.
@@ -63,13 +64,14 @@ fn every_format_is_stable() {
     let records = records();
     let figures = Figures::of(&records);
     let answer = Answer::of(&figures).expect("the fixture has one");
-    compare(
+    snapshot(
+        "",
         "answer",
         &made(|out| render::answer::text(&answer, Some("switchcost report FILE --full"), 80, out)),
     );
-    compare("text", &made(|out| render::document(&figures).text(120, out)));
-    compare("markdown", &made(|out| render::document(&figures).markdown(out)));
-    compare("csv", &rounded(&formatted(&figures, Format::Csv)));
+    snapshot("", "text", &made(|out| render::document(&figures).text(120, out)));
+    snapshot("", "markdown", &made(|out| render::document(&figures).markdown(out)));
+    snapshot("", "csv", &rounded(&formatted(&figures, Format::Csv)));
 }
 
 /// All figures in a format.
@@ -79,11 +81,9 @@ fn formatted(figures: &Figures<'_>, format: Format) -> String {
     made(|out| format.write(&found, out))
 }
 
-/// Exit status, standard output and standard error of a report.
-fn report(arguments: &[&str]) -> (i32, String, String) {
+fn report(arguments: &[&str]) -> Outcome {
     let run = arguments.iter().fold(switchcost("report"), |run, argument| run.arg(argument));
-    let Outcome { code, stdout, stderr, .. } = run.finish();
-    (code, stdout, stderr)
+    run.finish().expect(0)
 }
 
 #[test]
@@ -91,12 +91,11 @@ fn the_verb_writes_what_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let html = path("a.html");
-    let (status, out, err) = report(&[FIXTURE, "--html", &html]);
-    assert_eq!((status, out.as_str(), err.as_str()), (0, "", ""));
+    assert_eq!(report(&[FIXTURE, "--html", &html]).expect_quiet_success().stdout, "");
     let records = records();
     let figures = Figures::of(&records);
-    let (_, json, _) = report(&[FIXTURE, "--format", "json"]);
-    let written: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let json = report(&[FIXTURE, "--format", "json"]);
+    let written: serde_json::Value = serde_json::from_str(json.line()).unwrap();
     for (written, figure) in written["figures"].as_array().unwrap().iter().zip(figures.iter()) {
         let mut written = written.clone();
         written.as_object_mut().unwrap().remove("noise");
@@ -107,14 +106,13 @@ fn the_verb_writes_what_it_is_asked_for() {
     let answer = Answer::of(&figures).expect("the fixture has one");
     assert_eq!(written["answer"], serde_json::to_value(&answer).unwrap());
     assert!(fs::read_to_string(&html).unwrap() == page(&records));
-    assert_eq!(report(&[FIXTURE, "--format", "csv"]).1, formatted(&figures, Format::Csv));
+    assert_eq!(report(&[FIXTURE, "--format", "csv"]).stdout, formatted(&figures, Format::Csv));
     // As text does, Markdown has the answer, or all tables.
-    let markdown = report(&[FIXTURE, "--format", "markdown"]).1;
+    let markdown = report(&[FIXTURE, "--format", "markdown"]).stdout;
     assert_eq!(markdown, made(|out| render::answer::markdown(&answer, out)));
-    let full = report(&[FIXTURE, "--format", "markdown", "--full"]).1;
+    let full = report(&[FIXTURE, "--format", "markdown", "--full"]).stdout;
     assert_eq!(full, formatted(&figures, Format::Markdown));
-    let (status, ..) = report(&[FIXTURE, "--svg", &path("plots")]);
-    assert_eq!(status, 0);
+    report(&[FIXTURE, "--svg", &path("plots")]);
     assert!(fs::read_to_string(path("plots/answer.svg")).unwrap().contains(">Example, 8 CPUs, "));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left over");
 }
@@ -152,8 +150,7 @@ fn three_files(folder: &Path) -> [String; 3] {
 fn several_files_stand_side_by_side() {
     let folder = tempfile::tempdir().unwrap();
     let [a, b, c] = three_files(folder.path());
-    let (status, text, err) = report(&[&a, &b, &c]);
-    assert_eq!((status, err.as_str()), (0, ""));
+    let text = report(&[&a, &b, &c]).expect_quiet_success().stdout;
     // The ratios come first, then the machines, their costs and what is to say of each.
     let order = [
         " of an async task's\n",
@@ -171,14 +168,16 @@ fn several_files_stand_side_by_side() {
     assert!(text.contains(&format!("Not in {c}: cost of a thread over pipes, free; ")), "{text}");
     assert!(!text.contains(&format!("Not in {a}")), "{text}");
     // Two modes are two figures wherever the row stands.
-    assert!([&text, &report(&[&a]).1].iter().all(|text| text.contains("780 ns/1.5 µs")), "{text}");
+    assert!(
+        [&text, &report(&[&a]).stdout].iter().all(|text| text.contains("780 ns/1.5 µs")),
+        "{text}"
+    );
 
     let [json, csv, markdown, html] =
         [["--format", "json"], ["--format", "csv"], ["--format", "markdown"], ["--html", "-"]].map(
             |flags| {
-                let (status, out, err) = report(&[&[a.as_str(), &b, &c][..], &flags].concat());
-                assert_eq!((status, err.as_str()), (0, ""));
-                out
+                let run = report(&[&[a.as_str(), &b, &c][..], &flags].concat());
+                run.expect_quiet_success().stdout
             },
         );
     assert!(csv.contains("\nb,") && !csv.contains("\nc,"), "{csv}");
@@ -215,11 +214,9 @@ fn the_page_is_folded_below_the_answer_and_follows_the_theme() {
     assert!(links > 8);
     assert_eq!(folded.matches("<details>").count(), links);
     // Without an answer the first table is open.
-    let mut bare = records();
-    let mut header = record::Run::clone(&bare[0].header);
-    header.rows.iter_mut().for_each(|row| row.ties.answer = None);
-    let header = std::sync::Arc::new(header);
-    bare.iter_mut().for_each(|record| record.header = header.clone());
+    let bare = with_header(records(), |run| {
+        run.rows.iter_mut().for_each(|row| row.ties.answer = None);
+    });
     let html = page(&bare);
     assert_eq!(html.matches("<details open>").count(), 1);
 }
@@ -229,13 +226,13 @@ fn the_page_is_folded_below_the_answer_and_follows_the_theme() {
 fn a_file_of_a_plot_is_light_everywhere_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let plots = folder.path().join("plots").display().to_string();
-    let (status, out, err) = report(&[FIXTURE, "--svg", &plots]);
-    assert_eq!((status, out.as_str()), (0, ""));
+    let run = report(&[FIXTURE, "--svg", &plots]);
+    assert!(run.stdout.is_empty(), "{run}");
     let files: Vec<PathBuf> =
         fs::read_dir(&plots).unwrap().map(|file| file.unwrap().path()).collect();
-    assert_eq!(err.lines().count(), files.len());
+    assert_eq!(run.stderr.lines().count(), files.len());
     for file in files {
-        assert!(err.contains(&format!("wrote {}\n", file.display())), "{err}");
+        assert!(run.stderr.contains(&format!("wrote {}\n", file.display())), "{run}");
         let svg = fs::read_to_string(file).unwrap();
         assert!(svg.contains(".plot .paper{fill:#fff}") && !svg.contains("var("), "{svg}");
         assert!(!svg.contains("@media"), "{svg}");

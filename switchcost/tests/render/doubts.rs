@@ -9,7 +9,7 @@ use switchcost::measure::store;
 use switchcost::render;
 use switchcost::views::answer::Answer;
 
-use super::{made, page};
+use super::{made, page, with_header};
 use crate::support::house::House;
 use crate::support::{RESULTS, results};
 
@@ -26,16 +26,6 @@ fn answer(records: &[Record]) -> String {
     let text = made(|out| render::answer::text(&answer, more, 80, out));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     text
-}
-
-/// The same records of a run whose header is another one.
-fn with_header(machine: &str, change: impl Fn(&mut record::Run)) -> Vec<Record> {
-    let mut records = committed(machine);
-    let mut header = record::Run::clone(&records[0].header);
-    change(&mut header);
-    let header = Arc::new(header);
-    records.iter_mut().for_each(|record| record.header = header.clone());
-    records
 }
 
 const QUIET: &str = "epyc5-2vcpu-6.18";
@@ -69,8 +59,8 @@ fn an_answer_names_the_schedulers_of_its_tasks() {
 #[test]
 fn what_should_not_have_been_measured_or_pooled_comes_first() {
     let pooled = [committed(QUIET), committed(NOISY)].concat();
-    let debug = with_header(QUIET, |run| run.build.profile = Some("debug".to_owned()));
-    let dirty = with_header(QUIET, |run| run.build.dirty = Some(true));
+    let debug = with_header(committed(QUIET), |run| run.build.profile = Some("debug".to_owned()));
+    let dirty = with_header(committed(QUIET), |run| run.build.dirty = Some(true));
     for (records, doubt) in [
         (pooled, "DIFFERENT MACHINES"),
         (debug, "built without optimisation"),
@@ -119,7 +109,7 @@ fn what_the_machine_did_is_said() {
 fn several_sessions_of_a_machine_are_its_samples() {
     let sessions = |count: u64| {
         let session = |id: u64| {
-            let mut records = with_header(QUIET, |run| run.id = id);
+            let mut records = with_header(committed(QUIET), |run| run.id = id);
             records.iter_mut().for_each(|record| record.trial.run = id);
             for record in
                 records.iter_mut().filter(|r| r.row().command.program.starts_with("thread"))

@@ -44,6 +44,15 @@ pub(crate) fn switchcost(flags: &str) -> Run {
     Run::of(RUNNER).flags(flags)
 }
 
+/// Compares with the snapshot of this name in a folder of `fixtures/snapshots`.
+pub(crate) fn snapshot(folder: &str, name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(Path::new("../fixtures/snapshots").join(folder));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
 /// Brings the programs up to date in the folder where the runner's executable is. All of them: with
 /// others, cargo would build another one for other features of what they share.
 pub(crate) fn build() -> &'static Path {
