@@ -199,16 +199,3 @@ fn a_gate_without_a_verdict_ends_with_status_3() {
     }
     compare([&old, &old], "").expect(0);
 }
-
-#[test]
-fn json_holds_the_estimates_unrounded() {
-    let folder = tempfile::tempdir().unwrap();
-    let old = write(folder.path().join("old.jsonl"), &file(2, 6));
-    let run = compare([&old, &old], "--format json").expect(0);
-    let json: serde_json::Value = serde_json::from_str(run.line()).unwrap();
-    let row = &json["rows"][1];
-    assert_eq!(row["name"], "case 1");
-    let quotient = &row["quotients"][0];
-    assert_eq!(quotient["figures"], serde_json::json!([1000.0, 1000.0]));
-    assert_eq!(quotient["change"]["estimate"], 0.0);
-}

@@ -10,9 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use contract::message::{Answer, Description, Needs};
-use nix::sys::signal::Signal::{SIGINT, SIGKILL, SIGTERM};
-use nix::sys::signal::kill;
-use nix::unistd::Pid;
+use nix::sys::signal::Signal::{SIGINT, SIGTERM};
 use record::Why;
 use switchcost::check::{Candidate, check};
 
@@ -28,11 +26,6 @@ pub(super) struct Program {
 /// Answers that a controlled run printed.
 pub(super) fn answers(lines: &str) -> Vec<Answer> {
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-/// Expects one line on standard error.
-fn expect_one_complaint(outcome: &Outcome) {
-    assert!(outcome.stderr.lines().count() == 1 && outcome.stderr.len() < 1000, "{outcome}");
 }
 
 impl Program {
@@ -181,7 +174,7 @@ fn a_signal_ends_a_program_that_is_alone() {
         run.signal(signal);
         let outcome = run.finish_all().expect(128 + signal as i32);
         let outcome = outcome.expect_complaint(&["interrupted"]);
-        expect_one_complaint(&outcome);
+        assert!(outcome.stderr.lines().count() == 1 && outcome.stderr.len() < 1000, "{outcome}");
         // It may not have come to the first iteration.
         if let Some(first) = outcome.stdout.lines().next() {
             let is_part = first.starts_with("3 tasks, ") && !first.contains(" 1000000000 ");
@@ -211,16 +204,6 @@ fn a_fault_is_named() {
         };
         assert!(error.contains(words) && outcome.stderr.is_empty(), "{fault}: {outcome}");
     }
-}
-
-/// A process of a chain that is killed.
-#[test]
-fn a_killed_process_is_named() {
-    let mut live = Program::of("process-brigade", "").candidate().ready().unwrap();
-    let pids = live.hold().unwrap();
-    kill(Pid::from_raw(pids[2]), SIGKILL).unwrap();
-    let error = live.run(1, None).unwrap_err();
-    assert!(format!("{error:#}").contains("task 1: killed by SIGKILL"), "{error:#}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Ends of a run: cases that hang, signals, a runner that is killed.
+//! Ends of a run: cases that hang, and signals.
 
 use std::thread;
 use std::time::Duration;
 
-use nix::sys::signal::Signal::{SIGINT, SIGKILL, SIGTERM};
+use nix::sys::signal::Signal::{SIGINT, SIGTERM};
 
 use crate::support::house::House;
 use crate::support::{switchcost, until};
@@ -72,12 +72,4 @@ fn a_second_interrupt_kills_a_case_and_prints_the_rest() {
     let errors = house.errors(BAD);
     let words = "killed by signal 9 (SIGKILL) after an interrupt";
     assert!(errors.len() == 1 && errors[0].starts_with(words), "{errors:?}");
-}
-
-#[test]
-fn no_case_outlives_a_runner_that_is_killed() {
-    let house = house(1, "exec sleep 1000");
-    let running = house.run("").start();
-    until("the case runs", || running.has("sleep"));
-    assert_eq!(running.end_by(SIGKILL), Vec::<String>::new());
 }

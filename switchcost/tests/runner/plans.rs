@@ -62,15 +62,6 @@ fn the_same_seed_gives_the_same_order() {
     assert_eq!((first.len(), &first), (8, &order("007")));
 }
 
-#[test]
-fn results_are_appended() {
-    let house = House::new(2, &TWO);
-    for lines in [4, 8] {
-        house.run("").finish().expect(0);
-        assert_eq!(house.processes().len(), lines);
-    }
-}
-
 /// They can be read, but nothing can be appended to them.
 #[test]
 fn compressed_results_are_read_and_not_written() {
