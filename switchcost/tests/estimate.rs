@@ -40,11 +40,6 @@ impl Drop for Service {
     }
 }
 
-/// What is printed, in one line.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 #[test]
 fn a_running_service_is_watched_and_nothing_is_measured_beside_it() {
     let (service, folder) = (Service::start(), tempfile::tempdir().unwrap());
@@ -55,7 +50,7 @@ fn a_running_service_is_watched_and_nothing_is_measured_beside_it() {
     for part in
         ["tail: 2 threads of 2 processes", "On average, ", "it may use", "was not measured beside"]
     {
-        assert!(words(&run.stdout).contains(part), "'{part}' is missing: {run}");
+        assert!(run.words().contains(part), "'{part}' is missing: {run}");
     }
     assert!(run.stdout.lines().count() <= 12 && run.stderr.is_empty(), "{run}");
     let json = watch().flags("--format json").finish().expect(0).stdout;
@@ -80,7 +75,7 @@ fn a_load_that_the_system_refuses_is_told_with_its_limit() {
     let run = Run::within(r#"ulimit -n 300; exec "$0" "$@""#, &house.path("switchcost"));
     let run = run.flags("estimate --connections 20000").folder(house.folder()).finish().expect(1);
     for part in ["open files, hard", "at most", "switchcost limits arrivals"] {
-        assert!(words(&run.stdout).contains(part), "'{part}' is missing: {run}");
+        assert!(run.words().contains(part), "'{part}' is missing: {run}");
     }
 }
 

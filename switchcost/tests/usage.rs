@@ -25,8 +25,7 @@ fn each_command_line_ends_as_it_should() {
         let words: Vec<&str> = words.split(" | ").collect();
         if status == "0" {
             let run = run.expect(0);
-            let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(words.iter().all(|word| text.contains(word)), "{words:?}: {run}");
+            assert!(words.iter().all(|word| run.words().contains(word)), "{words:?}: {run}");
         } else {
             let run = run.expect_refusal(status.parse().unwrap(), &words);
             assert!(run.stderr.len() < 1000 && !run.stderr.is_empty(), "{run}");

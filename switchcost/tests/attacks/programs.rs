@@ -1,7 +1,5 @@
 //! Programs that keep no promise of docs/CONTRACT.md: they say too much, or nothing, or do not end.
 
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::support::house::{House, executable};
@@ -114,8 +112,7 @@ fn what_a_program_says_is_bounded_and_its_error() {
 
 #[test]
 fn other_cpus_in_the_middle_are_told() {
-    let Ok(all) = sched_getaffinity(Pid::from_raw(0)) else { return skip("no CPUs") };
-    let cpus: Vec<usize> = (0..CpuSet::count()).filter(|&k| all.is_set(k) == Ok(true)).collect();
+    let cpus = observe::affinity::allowed().unwrap();
     if cpus.len() < 2 || !is_installed("taskset") {
         return skip("one CPU, or no taskset");
     }

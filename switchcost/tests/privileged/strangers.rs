@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use contract::message::Answer;
-use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use switchcost::check::Candidate;
@@ -72,8 +71,7 @@ fn an_idle_thread_that_was_woken_is_an_error() {
 /// Whoever spins there keeps the CPU from those that it waits for.
 #[test]
 fn programs_that_keep_their_only_cpu_by_a_real_time_policy_end() {
-    let all = sched_getaffinity(Pid::from_raw(0)).unwrap();
-    let cpu = (0..CpuSet::count()).find(|&cpu| all.is_set(cpu).unwrap()).unwrap();
+    let cpu = observe::affinity::allowed().unwrap()[0];
     let alone = format!("-c {cpu} chrt -f 1");
     if Run::of("sh").flags("-c").arg(format!("taskset {alone} true")).finish().code != 0 {
         return skip("no taskset, no chrt, or no right to set a real-time policy");

@@ -1,7 +1,5 @@
 //! Plans that name CPUs by what they share.
 
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::support::house::House;
@@ -16,13 +14,11 @@ fn a_row_whose_cpus_are_not_to_be_had_says_why_once() {
     let plan = house.plan();
     let (first, second) = plan.split_at(plan.rfind("iters = 4").unwrap());
     house.set_plan(&format!("{first}cpus = 'same-cache'\n{second}"));
-    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
-    let cpu = (0..CpuSet::count()).find(|&cpu| allowed.is_set(cpu).unwrap()).unwrap();
+    let cpu = observe::affinity::allowed().unwrap()[0];
     let taskset = format!("taskset --pid --cpu-list {cpu} $$ >/dev/null || exit 9");
     let run = house.run_after(&taskset, "").finish().expect(0);
     let reason = format!("it needs two CPUs, but this process may use only CPU {cpu}");
-    let words = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("not run:"), "{run}");
+    assert!(run.words().contains("not run:"), "{run}");
     let (absent, ran): (Vec<_>, Vec<_>) =
         house.processes().into_iter().partition(|p| p["not_run"].is_string());
     let absent: Vec<_> = absent.iter().map(|p| (&p["program"], &p["not_run"])).collect();

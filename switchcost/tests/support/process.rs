@@ -340,6 +340,11 @@ impl Outcome {
         self
     }
 
+    /// Standard output in one line.
+    pub(crate) fn words(&self) -> String {
+        self.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// The only line of standard output.
     pub(crate) fn line(&self) -> &str {
         let line = self.stdout.strip_suffix('\n');
