@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::support::house::{House, executable};
 use crate::support::process::{Outcome, Run};
-use crate::support::{RUNNER, until};
+use crate::support::{RUNNER, switchcost, until};
 
 const PROGRAM: &str = "one-thread-brigade";
 const OTHER: &str = "thread-brigade";
@@ -22,20 +22,17 @@ const OTHER: &str = "thread-brigade";
 struct Sides(TempDir);
 
 impl Sides {
-    fn new(sections: &str) -> Self {
+    /// A plan of these rows.
+    fn new(rows: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let plan = format!("rounds = 1\n{sections}");
+        let plan = format!("rounds = 1\n[[section]]\ntitle = 'All'\nmetric = 'hop'\n{rows}");
         fs::write(folder.path().join("plan.toml"), plan).unwrap();
         Sides(folder)
     }
 
     /// A plan of two rows, one for each program.
     fn of_two() -> Self {
-        Sides::new(&format!(
-            "[[section]]\ntitle = 'All'\nmetric = 'hop'\n{}{}",
-            row(PROGRAM),
-            row(OTHER)
-        ))
+        Sides::new(&[row(PROGRAM), row(OTHER)].concat())
     }
 
     fn path(&self, side: &str) -> PathBuf {
@@ -67,7 +64,7 @@ impl Sides {
     }
 
     fn duel(&self, flags: &str) -> Run {
-        Run::of(RUNNER).arg("duel").folder(self.0.path()).flags("--plan plan.toml").flags(flags)
+        switchcost("duel --plan plan.toml").folder(self.0.path()).flags(flags)
     }
 }
 
@@ -100,7 +97,7 @@ fn of_counts(run: Run) -> Outcome {
 #[test]
 fn a_results_file_does_not_say_where_the_sides_are() {
     let (sides, away) = (Sides::of_equals(), tempfile::tempdir().unwrap());
-    let run = Run::of(RUNNER).arg("duel").arg(sides.path("a")).arg(sides.path("b"));
+    let run = switchcost("duel").arg(sides.path("a")).arg(sides.path("b"));
     let run = run.arg("--plan").arg(sides.path("plan.toml"));
     of_counts(run.flags("--pairs 8 --b MEASURED=7 --out out.jsonl").folder(away.path()));
     let text = fs::read_to_string(away.path().join("out.jsonl")).unwrap();
@@ -142,9 +139,8 @@ fn report_judges_by_the_margin_of_the_duel() {
     let sides = Sides::of_equals();
     let run = of_counts(sides.duel("a b --pairs 8 --fail-above 50% --out out.jsonl"));
     assert!(run.stdout.contains("within ± 50 %"), "{run}");
-    let report = |flags: &str| {
-        Run::of(RUNNER).folder(sides.0.path()).flags("report out.jsonl").flags(flags).finish()
-    };
+    let report =
+        |flags: &str| switchcost("report out.jsonl").folder(sides.0.path()).flags(flags).finish();
     for flags in ["", "--full"] {
         assert_eq!(report(flags).expect(0).stdout, run.stdout);
     }

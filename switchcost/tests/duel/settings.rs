@@ -12,8 +12,7 @@ use crate::support::until;
 
 /// One folder on both sides, whose programs count what their setting says.
 fn of_settings(count: &str) -> Sides {
-    let sides =
-        Sides::new(&format!("[[section]]\ntitle = 'All'\nmetric = 'hop'\n{}", row(PROGRAM)));
+    let sides = Sides::new(&row(PROGRAM));
     sides.fake("a", PROGRAM, "K", count);
     sides
 }
@@ -107,7 +106,7 @@ fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
 #[test]
 fn a_setting_that_a_row_cannot_have_or_has_is_left_out_by_name() {
     let rows = [row(OTHER), row(PROGRAM) + "pin = true\nflags = ['--x', '1']\n"].concat();
-    let sides = Sides::new(&format!("[[section]]\ntitle = 'All'\nmetric = 'hop'\n{rows}"));
+    let sides = Sides::new(&rows);
     sides.fake("a", PROGRAM, 1, ":");
     sides.fake("a", OTHER, 1, ":");
     for (setting, why) in [
