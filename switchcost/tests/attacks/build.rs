@@ -4,28 +4,15 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::support::house::{House, executable};
+use crate::support::house::{House, executable, plan_of};
 use crate::support::process::Run;
 use crate::support::{switchcost, until};
 
-const PLAN: &str = r#"
-    rounds = 1
-
-    [[section]]
-    title = "One of them"
-    metric = "hop"
-
-    [[section.row]]
-    name = "one"
-    program = "one-thread-brigade"
-    flags = ["--tasks", "1"]
-    iters = 1
-    warmup = 0
-"#;
+const PROGRAM: &str = "one-thread-brigade";
 
 /// A run in a folder of the user's that a build precedes.
 fn built(folder: &Path) -> Run {
-    fs::write(folder.join("plan.toml"), PLAN).unwrap();
+    fs::write(folder.join("plan.toml"), plan_of(1, &[PROGRAM])).unwrap();
     switchcost("run --plan plan.toml --out out.jsonl").folder(folder)
 }
 
@@ -73,15 +60,15 @@ fn what_others_may_put_beside_the_runner_is_not_started() {
     let open = |name: &str, mode| {
         fs::set_permissions(house.path(name), Permissions::from_mode(mode)).unwrap();
     };
-    planted("one-thread-brigade");
+    planted(PROGRAM);
     planted("uring-brigade");
     for folder in ["plans", "side"] {
         fs::create_dir(house.path(folder)).unwrap();
     }
     planted("plans/p");
     planted("side/one-thread-brigade");
-    fs::write(house.path("plan.toml"), PLAN).unwrap();
-    fs::write(house.path("plans/path.toml"), PLAN.replace("one-thread-brigade", "./p")).unwrap();
+    house.set_plan(&plan_of(1, &[PROGRAM]));
+    fs::write(house.path("plans/path.toml"), plan_of(1, &["./p"])).unwrap();
     for (name, mode, flags, code) in [
         ("", 0o777, "stat uring-brigade", 2),
         ("uring-brigade", 0o757, "stat uring-brigade", 2),

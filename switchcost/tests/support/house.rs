@@ -48,6 +48,12 @@ const ROW: &str = r#"
     warmup = 1
 "#;
 
+/// A plan of these programs, one row each.
+pub(crate) fn plan_of(rounds: u32, programs: &[&str]) -> String {
+    let rows: String = programs.iter().map(|program| ROW.replace("$NAME", program)).collect();
+    format!("rounds = {rounds}\n[[section]]\ntitle = 'All'\nmetric = 'hop'\n{rows}")
+}
+
 /// The folder.
 pub(crate) struct House {
     folder: TempDir,
@@ -61,12 +67,8 @@ impl House {
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let house = House { folder };
         fs::hard_link(RUNNER, house.path("switchcost")).unwrap();
-        let mut plan = format!("rounds = {rounds}\n[[section]]\ntitle = 'All'\nmetric = 'hop'\n");
-        for program in programs {
-            plan += &ROW.replace("$NAME", program);
-            house.fake(program, ":");
-        }
-        house.set_plan(&plan);
+        programs.iter().for_each(|program| house.fake(program, ":"));
+        house.set_plan(&plan_of(rounds, programs));
         house
     }
 
