@@ -88,7 +88,7 @@ fn answer(run: &Outcome) -> Value {
 
 /// A duel of which the counts matter: beside others that use the CPUs no time may have a verdict.
 fn of_counts(run: Run) -> Outcome {
-    let run = run.start().finish_all();
+    let run = run.finish();
     assert!(matches!(run.code, 0 | 3), "{run}");
     run
 }
@@ -180,7 +180,7 @@ fn an_interrupt_prints_what_there_is_and_leaves_nothing() {
     let running = sides.duel("a b --budget 600s --out out.jsonl").start();
     until("a round is over", || lines() > 6);
     running.signal(SIGINT);
-    let run = running.finish_all().expect(130);
+    let run = running.finish().expect(130);
     assert!(run.stdout.contains("2 unfinished"), "{run}");
 }
 

@@ -107,7 +107,7 @@ fn an_interrupted_estimate_keeps_its_part() {
         texts.flatten().any(|text| text.contains(r#""kind":"trial""#))
     });
     running.signal(Signal::SIGTERM);
-    let run = running.finish_all().expect(143);
+    let run = running.finish().expect(143);
     let run = run.expect_complaint(&["measuring", "interrupted: what was measured is in"]);
     assert!(matches!(&records(&house)[..], [file] if run.stderr.contains(file)), "{run}");
 }

@@ -31,7 +31,7 @@ fn undescribed(describes: &str) -> House {
 
 /// `stat` ends with this status.
 fn stat(house: &House, code: i32) -> Outcome {
-    house.switchcost(&format!("stat --iters 4 {BAD}")).start().finish_all().expect(code)
+    house.switchcost(&format!("stat --iters 4 {BAD}")).finish().expect(code)
 }
 
 /// Memory and CPU time are looked at by number: those of others would be taken for the program's.
@@ -81,8 +81,8 @@ signal.signal(signal.SIGTERM, signal.SIG_DFL)
 os.setpgid(0, os.getpgid(os.getppid()))
 time.sleep(1000)'"#;
     let house = house(leaves);
-    let run = house.switchcost(&format!("stat --iters 4 --timeout 1s {BAD}")).start();
-    run.finish_all().expect(1).expect_complaint(&["timed out"]);
+    let run = house.switchcost(&format!("stat --iters 4 --timeout 1s {BAD}"));
+    run.finish().expect(1).expect_complaint(&["timed out"]);
 }
 
 /// A program may name whatever it likes at any length; and it is what it was described to be.
@@ -129,7 +129,7 @@ fn endless_words_take_neither_memory_nor_the_measurement() {
         "yes words >&2 & yes=$!; sleep 1; kill $yes; wait $yes; echo the last ones >&2; [ $what = run ] && exit 3",
     );
     let run = house.run_after("ulimit -f 2048", "");
-    run.start().finish_all().expect(1);
+    run.finish().expect(1);
     let errors = house.errors(BAD);
     assert!(errors.len() == 1 && errors[0].contains("the last ones"), "{errors:?}");
     assert!(errors[0].len() < 1000, "{} bytes", errors[0].len());
@@ -157,7 +157,7 @@ fn what_escapes_from_a_program_is_ended_and_told() {
     let house = house(ESCAPE);
     let run = stat(&house, 0);
     assert!(run.stdout.contains("left processes running, and they were ended: sh"), "{run}");
-    let run = house.switchcost(&format!("check {BAD}")).start().finish_all().expect(1);
+    let run = house.switchcost(&format!("check {BAD}")).finish().expect(1);
     assert!(run.stdout.contains("it left processes running: "), "{run}");
 }
 

@@ -110,6 +110,6 @@ fn a_command_and_its_children_end_with_whoever_started_it() {
         let running = program.arg(script).start();
         until("the command runs", || running.count("sleep") == 3);
         running.signal(signal);
-        running.finish_all().expect(128 + signal as i32);
+        running.finish().expect(128 + signal as i32);
     }
 }

@@ -37,7 +37,7 @@ fn hops_are_the_switches_that_the_kernel_counts() {
         for chains in [1, 5] {
             let more =
                 format!("--tasks 3 --trips 50 --chains {chains} --placement chain --controlled");
-            let outcome = pairs(over, &more).input("run 20\nend\n").start().finish_all();
+            let outcome = pairs(over, &more).input("run 20\nend\n").finish();
             let all = answers(&outcome.stdout);
             let Some(Answer::Ran { samples_ns, usage: Some(usage), .. }) = all.get(1) else {
                 panic!("{outcome}");

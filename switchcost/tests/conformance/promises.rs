@@ -79,7 +79,7 @@ impl Program {
         let run = self.run("--controlled").input(&"run 10000\n".repeat(1000)).start();
         until("it is ready", || run.stdout_so_far().contains("\"ready\""));
         run.send(SIGTERM);
-        let outcome = run.finish_all().expect(128 + SIGTERM as i32);
+        let outcome = run.finish().expect(128 + SIGTERM as i32);
         let all = answers(&outcome.stdout);
         let [rest @ .., Answer::Ended { .. }] = &all[..] else { panic!("{outcome}") };
         let is_short = |answer: &Answer| matches!(answer, Answer::Ran { samples_ns, .. } if samples_ns.len() < 10000);
@@ -172,7 +172,7 @@ fn a_signal_ends_a_program_that_is_alone() {
     for signal in [SIGINT, SIGTERM] {
         let run = Program::of("thread-brigade", "").run("--iters 1000000000").start();
         run.signal(signal);
-        let outcome = run.finish_all().expect(128 + signal as i32);
+        let outcome = run.finish().expect(128 + signal as i32);
         let outcome = outcome.expect_complaint(&["interrupted"]);
         assert!(outcome.stderr.lines().count() == 1 && outcome.stderr.len() < 1000, "{outcome}");
         // It may not have come to the first iteration.
@@ -198,7 +198,7 @@ fn a_fault_is_named() {
         ("panic --at 9", "panics (a panic"),
     ] {
         let run = program.run(&format!("--controlled --fault {fault}"));
-        let outcome = run.input("run 50\nend\n").start().finish_all().expect(1);
+        let outcome = run.input("run 50\nend\n").finish().expect(1);
         let Some(Answer::Failed { error }) = answers(&outcome.stdout).pop() else {
             panic!("{outcome}")
         };
@@ -220,7 +220,7 @@ fn a_second_signal_ends_a_program_that_is_stuck() {
             thread::sleep(Duration::from_millis(600));
             run.has_ended()
         });
-        run.finish_all().expect(130).stderr.contains("interrupted again")
+        run.finish().expect(130).stderr.contains("interrupted again")
     });
 }
 
@@ -245,7 +245,7 @@ fn output_that_takes_nothing_is_an_error() {
 fn a_command_runs_beside_the_tasks() {
     let run = |command: &str| {
         let run = Program::of("thread-brigade", "").run("--iters 2 --quiet --command");
-        run.arg(command).start().finish_all()
+        run.arg(command).finish()
     };
     let outcome = run("ls /proc/{pid}/task | wc -l").expect(0);
     assert_eq!(outcome.line().trim(), "4", "three tasks and the driver: {outcome}");

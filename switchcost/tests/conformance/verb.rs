@@ -24,7 +24,7 @@ fn script(text: &str) -> (TempDir, PathBuf) {
 #[test]
 fn a_program_that_follows_the_contract_passes() {
     for (program, flags) in [("thread-brigade", "--tokens 2"), ("process-brigade", "")] {
-        let run = switchcost("check").arg(build().join(program)).flags(flags).start().finish_all();
+        let run = switchcost("check").arg(build().join(program)).flags(flags).finish();
         let run = run.expect(0);
         assert!(run.stderr.is_empty(), "{run}");
         assert!(run.stdout.contains("\npassed   ends at a signal\n"), "{run}");
@@ -37,7 +37,7 @@ fn a_program_that_follows_the_contract_passes() {
 fn the_point_that_a_program_violates_is_named() {
     let text = House::fake_text("one-thread-brigade", "[ $what = hold ] && what=run n=1");
     let (_folder, path) = script(&text);
-    let run = switchcost("check --format json").arg(&path).start().finish_all().expect(1);
+    let run = switchcost("check --format json").arg(&path).finish().expect(1);
     let answer: Value = serde_json::from_str(run.line()).unwrap();
     let failed = answer["failed"].as_u64().unwrap();
     assert!(run.stderr.contains(&format!("{failed} of {CHECKS} checks failed")), "{run}");
@@ -63,7 +63,7 @@ echo "{\"at\":\"ready\",\"pids\":[$$],\"setup_ns\":1,\"first_ns\":1,${descriptio
         let good = build().join("one-thread-brigade");
         let (_folder, path) =
             script(&format!("good='{}'\n{describe}\n{text}\nexec sleep 1000", good.display()));
-        let run = switchcost("check --timeout 1s").arg(&path).start().finish_all().expect(1);
+        let run = switchcost("check --timeout 1s").arg(&path).finish().expect(1);
         let late = format!("{awaited} did not come within 1s (--timeout)");
         for part in [&late, printed, "(is each line flushed?)\n", ": it does not answer\n"] {
             assert!(run.stdout.contains(part), "'{part}' is missing: {run}");
@@ -79,6 +79,6 @@ fn an_interrupt_ends_the_check_and_the_program() {
     let running = switchcost("check").arg(&path).start();
     until("the program runs", || running.has("sleep"));
     running.signal(SIGINT);
-    let run = running.finish_all().expect_refusal(130, &["interrupted after 0 checks"]);
+    let run = running.finish().expect_refusal(130, &["interrupted after 0 checks"]);
     assert_eq!(run.stderr.lines().count(), 1, "{run}");
 }

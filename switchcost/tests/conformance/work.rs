@@ -5,7 +5,7 @@ use crate::support::process::{Outcome, Run};
 use crate::support::{build, is_installed, skip};
 
 fn run(program: &str, flags: &str, more: &str) -> Outcome {
-    Run::of(build().join(program)).flags(flags).flags(more).start().finish_all()
+    Run::of(build().join(program)).flags(flags).flags(more).finish()
 }
 
 /// The program checks that each message comes once, and those of each producer in order.

@@ -90,7 +90,7 @@ fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
     let running = with(sides.duel("a a --budget 600s")).start();
     until("the setting was put back", || sides.path("log").exists());
     running.signal(SIGINT);
-    running.finish_all();
+    running.finish();
     assert_eq!(k(), "1\n");
 
     // The side whose command fails is the one to blame.

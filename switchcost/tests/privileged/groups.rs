@@ -112,7 +112,7 @@ fn a_case_that_the_oom_killer_ends_says_so_and_the_plan_goes_on() {
     let house = House::new(2, &[good, bad]);
     // It keeps what it reads until a line ends, which none does.
     house.fake(bad, "exec tail /dev/zero");
-    let run = house.run_after(&group.enter(), "").start().finish_all();
+    let run = house.run_after(&group.enter(), "").finish();
     let Some(run) = may_enter(run) else { return };
     let run = run.expect(1);
     assert_eq!((house.processes().len(), house.errors(good).len()), (4, 0), "{run}");

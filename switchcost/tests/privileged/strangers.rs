@@ -89,6 +89,6 @@ fn programs_that_keep_their_only_cpu_by_a_real_time_policy_end() {
     ] {
         let (program, flags) = flags.split_once(' ').unwrap_or((flags, ""));
         let run = Run::of("taskset").flags(&alone).arg(build().join(program));
-        run.flags("--tasks 2 --iters 3").flags(flags).start().finish_all().expect(0);
+        run.flags("--tasks 2 --iters 3").flags(flags).finish().expect(0);
     }
 }

@@ -25,7 +25,7 @@ fn house(rounds: u32, before: &str) -> House {
 #[test]
 fn a_case_that_takes_too_long_is_ended() {
     let house = house(1000, "sleep 1000 & kill -STOP $$");
-    house.run("--timeout 1s --budget 2s").start().finish_all().expect(1);
+    house.run("--timeout 1s --budget 2s").finish().expect(1);
     let errors = house.errors(BAD);
     assert_eq!(errors.len(), 1, "{errors:?}");
     for word in ["timed out", "1s", "--timeout", "so it was ended by SIGTERM"] {
@@ -38,7 +38,7 @@ fn a_case_that_takes_too_long_is_ended() {
 #[test]
 fn a_case_that_heeds_no_sigterm_is_killed() {
     let house = house(1, STUCK);
-    house.run("--timeout 1s").start().finish_all().expect(1);
+    house.run("--timeout 1s").finish().expect(1);
     let errors = house.errors(BAD);
     assert!(errors[0].contains("within 10s after SIGTERM, so it was killed"), "{errors:?}");
 }
@@ -50,7 +50,7 @@ fn an_interrupt_ends_the_plan_and_keeps_what_there_is() {
         let running = house.run("").start();
         until("two rounds are over", || house.processes().len() >= 4);
         running.signal(signal);
-        let run = running.finish_all().expect(code);
+        let run = running.finish().expect(code);
         assert!(run.stdout.contains("\nAll\n"), "{run}");
         assert!(house.processes().len() >= 4);
         let report = switchcost("report").arg(house.out()).finish();
@@ -67,7 +67,7 @@ fn a_second_interrupt_kills_a_case_and_prints_the_rest() {
     running.signal(SIGINT);
     thread::sleep(Duration::from_millis(600));
     running.send(SIGINT);
-    let run = running.finish_all().expect(130);
+    let run = running.finish().expect(130);
     assert!(run.stdout.contains("row one-thread-brigade"), "{run}");
     let errors = house.errors(BAD);
     let words = "killed by signal 9 (SIGKILL) after an interrupt";

@@ -38,12 +38,12 @@ fn the_second_runner_waits_for_the_first_even_one_that_is_killed() {
     };
     let interrupted = wait();
     interrupted.signal(SIGINT);
-    interrupted.finish_all().expect(130).expect_complaint(&["nothing was measured"]);
+    interrupted.finish().expect(130).expect_complaint(&["nothing was measured"]);
     assert!(!house.out().exists(), "nothing to keep, no file");
     let second = wait();
     assert_eq!(house.processes().len(), 0);
     assert!(first.end_by(SIGKILL).is_empty());
-    second.finish_all().expect(0);
+    second.finish().expect(0);
     assert_eq!(house.processes().len(), 2);
 }
 

@@ -85,7 +85,7 @@ fn an_interrupt_leaves_the_rows_so_far_and_no_process() {
         let running = run.start();
         until("the second reading", || running.has("sleep"));
         running.signal(signal);
-        let outcome = running.finish_all().expect(code);
+        let outcome = running.finish().expect(code);
         assert_eq!(rows(&outcome), [[10, 12_345, 4567]], "{outcome}");
         assert!(outcome.stdout.contains("# interrupted"), "{outcome}");
     }

@@ -209,23 +209,8 @@ impl Running {
     /// Waits until it ends by itself, and sees to it that nothing that it started is left.
     ///
     /// # Panics
-    /// As [`Running::finish`], and when a process is left.
-    pub(crate) fn finish_all(mut self) -> Outcome {
-        let outcome = self.outcome();
-        let left = self.left();
-        assert!(left.is_empty(), "it left processes: {left:?}\n{outcome}");
-        outcome
-    }
-
-    /// Waits until it ends by itself.
-    ///
-    /// # Panics
-    /// When it hangs, panicked, or was ended by a signal.
+    /// When it hangs, panicked, was ended by a signal, or left a process.
     pub(crate) fn finish(mut self) -> Outcome {
-        self.outcome()
-    }
-
-    fn outcome(&mut self) -> Outcome {
         let status = self.wait();
         let outcome = Outcome {
             code: status.and_then(|status| status.code()).unwrap_or(-1),
@@ -241,6 +226,8 @@ impl Running {
         for text in [&outcome.stdout, &outcome.stderr] {
             assert!(!text.contains("panicked"), "it panicked: {outcome}");
         }
+        let left = self.left();
+        assert!(left.is_empty(), "it left processes: {left:?}\n{outcome}");
         outcome
     }
 
