@@ -117,7 +117,8 @@ mod tests {
             found(Kind::Switches, Verdict::of([switches; 2], 0.05), switches),
         ];
         let quotients = if fault.is_some() { Vec::new() } else { quotients };
-        Compared { fault, quotients, kind: Kind::Time, ..Compared::default() }
+        let name = "row".to_owned();
+        Compared { name, fault, quotients, kind: Kind::Time, ..Compared::default() }
     }
 
     /// `git bisect run` takes 1 as bad and 125 as untested; times that nothing can be said of hide no count.
