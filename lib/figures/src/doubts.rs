@@ -270,6 +270,8 @@ pub fn names(figures: &[&Figure<'_>]) -> Vec<String> {
 mod tests {
     use std::sync::Arc;
 
+    use record::{Group, Waits};
+
     use super::*;
     use crate::testing;
 
@@ -284,6 +286,17 @@ mod tests {
         assert_eq!(kinds(&record), [Kind::ShortSamples]);
         Arc::make_mut(record.said.as_mut().unwrap()).arrivals = Some(250);
         assert_eq!(kinds(&record), []);
+    }
+
+    #[test]
+    fn what_a_quota_stopped_is_a_doubt() {
+        let mut record = testing::record("p", 1, &[10_000; 9]);
+        for (throttled, doubts) in [(0, vec![]), (5_000_000, vec![Kind::Throttled])] {
+            let waits = Waits { throttled: Some(throttled), ..Waits::default() };
+            let group = Group { run: 1, group: 0, ended: 1, account: None, waits };
+            record.group = Some(Arc::new(group));
+            assert_eq!(kinds(&record), doubts);
+        }
     }
 
     #[test]
