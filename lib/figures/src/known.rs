@@ -111,6 +111,8 @@ fn beside(figure: &Figure<'_>) -> Option<Beside> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -124,5 +126,9 @@ mod tests {
         assert_eq!(beside.alarm(), nested);
         let line = "futex hand-over on one CPU 6.7 µs: bare metal 400 ns to 2.0 µs";
         assert_eq!(beside.to_string(), line);
+        // Only a system call crosses the page tables.
+        let machine = Machine::from_iter([("mitigations", json!({"meltdown": "PTI"}))]);
+        assert_eq!(super::cause(Yardstick::Getpid, &machine), "page-table isolation");
+        assert_eq!(super::cause(what, &machine), "nested VM or emulator");
     }
 }

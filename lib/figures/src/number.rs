@@ -175,5 +175,6 @@ mod tests {
         assert_eq!(short(Quantity::Bytes, 43_224.0), "42 KiB");
         assert_eq!(short(Quantity::Bytes, 395.0), "400 B");
         assert_eq!(percent(0.0034), "0.34 %");
+        assert_eq!([1.0517, 0.9999, 0.95].map(change_in_percent), ["+5.2", "0.0", "-5.0"]);
     }
 }

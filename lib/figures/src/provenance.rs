@@ -165,3 +165,20 @@ pub fn shown(value: &Value) -> String {
         Value::Number(number) => number.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_start_is_told_in_utc() {
+        let records = [1_700_000_000_500, 1_700_000_100_000].map(|started| {
+            let mut record = testing::record("p", 1, &[1]);
+            record.trial.started = started;
+            record
+        });
+        assert_eq!(started(&records).as_deref(), Some("2023-11-14T22:13:20Z"));
+        assert_eq!(started(&[]), None);
+    }
+}

@@ -322,3 +322,20 @@ fn mean(values: &[f64]) -> f64 {
 fn is_one(counts: impl Iterator<Item = f64>) -> bool {
     counts.map(f64::to_bits).collect::<BTreeSet<u64>>().len() == 1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a limit of zero, a change counts from where it would be shown.
+    #[test]
+    fn next_to_nothing_is_not_worse() {
+        let mut quotient = Quotient::new(Kind::Switches, Quantity::Count);
+        quotient.change = stats::t_interval(&[0.0002; 8], 0.99);
+        for (verdict, is_worse) in [(Verdict::Within(0.0), false), (Verdict::Within(0.0002), true)]
+        {
+            quotient.verdict = verdict;
+            assert_eq!(quotient.is_worse_than(0.0), is_worse, "{verdict:?}");
+        }
+    }
+}
