@@ -51,6 +51,12 @@ fn quotients_and_differences_are_formed_round_by_round() {
     );
     let less = both.less(&twice).unwrap();
     assert_eq!(less.estimate.value, 20.0);
+    // Divided by a number, all is: what sessions differ by, too.
+    let between = Between::of(Quantity::Time, false, 20.0);
+    let own = of(vec![Session { between, ..session(1, &slowing, Grade::Sure) }]);
+    let quarter = own.over(&Value::exact(4.0, None)).unwrap();
+    let deviation = quarter.sessions.unwrap()[0].between.deviation();
+    assert!((deviation - between.deviation() / 4.0).abs() < 1e-12);
     let size = Value::exact(1.0, Some(Quantity::Bytes));
     assert!(one.over(&size).is_err() && one.less(&size).is_err() && one.times(&other).is_err());
 }
