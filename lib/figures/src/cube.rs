@@ -235,3 +235,59 @@ fn reading(runs: &Runs<'_>) -> Option<Reading> {
         means,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use record::{Metric, Run, SCHEMA, Samples, Ties, Trial};
+
+    use super::*;
+    use crate::testing::{description, row};
+
+    /// Two rounds of `baseline`, of `own`, which is divided by `other`, and of `other`, by their times.
+    fn of(metric: Metric, times: [u64; 3]) -> Vec<Record> {
+        let own = Ties { versus: Some("other".to_owned()), ..Ties::default() };
+        let rows = ["baseline", "own", "other"].map(|name| {
+            let mut row = row(name, "p", &[]);
+            row.place.metric = metric.clone();
+            row.ties = if name == "own" { own.clone() } else { Ties::default() };
+            row.ties.baseline = (name != "baseline").then(|| "baseline".to_owned());
+            row
+        });
+        let run = Run { schema: SCHEMA, id: 1, rows: rows.into(), ..Run::default() };
+        let (header, said) = (Arc::new(run), Some(Arc::new(description(1))));
+        let trial = |round: u32, row: u32| {
+            let samples = Samples::of(&[times[row as usize] + u64::from(round); 8]);
+            let trial = Trial { row, round, samples, ..Trial::begin() };
+            Record { header: header.clone(), said: said.clone(), group: None, trial }
+        };
+        (0..2).flat_map(|round| [0, 1, 2].map(|row| trial(round, row))).collect()
+    }
+
+    fn own(records: &[Record], check: impl Fn(&Figure<'_>)) {
+        let figures = Figures::of(records);
+        check(figures.iter().find(|figure| figure.place().row == "own").unwrap());
+    }
+
+    #[test]
+    fn what_is_left_after_a_baseline_is_divided_if_both_leave_something() {
+        for (times, net_ratio) in
+            [([100, 300, 200], Some(2.0)), ([100, 300, 90], None), ([100, 90, 300], None)]
+        {
+            own(&of(Metric::Iteration, times), |figure| {
+                let ratio = figure.related.net_ratio.as_ref().map(|ratio| ratio.estimate.value);
+                assert_eq!(ratio.map(f64::round), net_ratio, "{times:?}");
+                assert_eq!(figure.related.no_net_left, net_ratio.is_none(), "{times:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_metric_that_no_trial_has_says_so() {
+        own(&of(Metric::Peak, [1; 3]), |figure| {
+            let Outcome::Missing(why) = &figure.outcome else { panic!("{:?}", figure.outcome) };
+            assert_eq!(why.text(), "the records do not tell: peak resident memory");
+        });
+    }
+}

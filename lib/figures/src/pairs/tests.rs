@@ -241,3 +241,25 @@ fn few_pairs_and_faults_have_no_quotients_and_memory_has_one() {
     assert_eq!((size.kind, &size.verdict), (Kind::Memory, &Verdict::More));
     assert!((size.change.unwrap().estimate - 0.1).abs() < 0.01 && size.is_share);
 }
+
+/// What is said before a duel holds for one whose pairs differ as usual.
+#[test]
+fn the_usual_reach_is_that_of_the_intervals() {
+    // Not the number of an early look.
+    let n: u32 = 20;
+    for (spread, reach) in SPREADS.into_iter().zip(usual_reach(n, 5).unwrap()) {
+        // So that the standard deviation is the spread.
+        let step = spread * (f64::from(n - 1) / f64::from(n)).sqrt();
+        let times = (0..n).map(|i| time(if i % 2 == 0 { step } else { -step })).collect();
+        let counts = vec![pair([501.0; 2]); n as usize];
+        let quotients =
+            [(Kind::Time, times), (Kind::Switches, counts.clone()), (Kind::Faults, counts)]
+                .map(|(kind, pairs)| of(kind, pairs, Vec::new()));
+        let mut rows =
+            vec![Compared { pairs: n as usize, quotients: quotients.into(), ..bare() }; 5];
+        judge(&mut rows, MARGIN);
+        let high = rows[0].quotients[0].change.unwrap().high;
+        assert!((high - reach).abs() < 1e-9, "{high} {reach}");
+    }
+    assert_eq!(usual_reach(1, 5), None);
+}
