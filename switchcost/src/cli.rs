@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::io;
 use std::panic;
 use std::process::ExitCode;
-use std::thread;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -135,20 +134,6 @@ pub fn main() -> ExitCode {
     panic::catch_unwind(parse_and_run).unwrap_or(ExitCode::FAILURE)
 }
 
-/// Stack size for building the command line's parser, which takes 250 KiB: `ulimit -s` may allow less.
-const ROOM: usize = 4 << 20;
-
-/// Does some work, which starts no program, on a stack that is large enough, or on this stack if no thread can be
-/// created.
-fn with_room<T: Send>(work: impl Fn() -> T + Sync) -> T {
-    thread::scope(|scope| {
-        match thread::Builder::new().stack_size(ROOM).spawn_scoped(scope, &work) {
-            Ok(thread) => thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)),
-            Err(_) => work(),
-        }
-    })
-}
-
 /// Definition of the command line.
 pub fn command() -> clap::Command {
     Cli::command()
@@ -156,7 +141,7 @@ pub fn command() -> clap::Command {
 
 fn parse_and_run() -> ExitCode {
     let signals_set = reset_signals();
-    let cli = match with_room(Cli::try_parse) {
+    let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => return explain(&brief_error(e)),
     };
@@ -178,7 +163,7 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Verb::Report(args) => report::main(&args),
         Verb::Compare(args) => compare::main(&args),
         Verb::Duel(args) => duel::main(&args),
-        Verb::Completions { kind } => with_room(|| completions::main(&kind, Cli::command())),
+        Verb::Completions { kind } => completions::main(&kind, Cli::command()),
     }
 }
 
@@ -210,29 +195,21 @@ fn brief_error(error: clap::Error) -> clap::Error {
         return error;
     }
     let brief = |arg: OsString| OsString::from(console::brief(&arg.to_string_lossy()));
-    with_room(|| Cli::try_parse_from(env::args_os().map(brief))).err().unwrap_or(error)
+    Cli::try_parse_from(env::args_os().map(brief)).err().unwrap_or(error)
 }
 
 /// Prints a help text, or what is wrong with the command line.
 fn explain(error: &clap::Error) -> ExitCode {
-    let styled = error.render();
-    let colour = |obeys: bool| obeys && env::var_os("NO_COLOR").is_none();
     if error.use_stderr() {
-        if colour(console::obeys_escapes(&io::stderr())) {
-            error.exit()
-        }
-        styled.to_string().trim_end().lines().for_each(|line| console::say(format_args!("{line}")));
+        let text = error.to_string();
+        text.trim_end().lines().for_each(|line| console::say(format_args!("{line}")));
         return ExitCode::from(error.exit_code() as u8);
     }
-    let text = if colour(console::obeys_escapes(&io::stdout())) {
-        styled.ansi().to_string()
-    } else {
-        styled.to_string()
-    };
-    // Not as plain text: it quotes nobody, and has colours.
-    match contract::console::show(&text).context("cannot print the help") {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => complain(&e),
+    match contract::console::ensure_stdout().and_then(|()| error.print()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            complain(&anyhow::Error::new(e).context("cannot print the help"))
+        }
+        _ => ExitCode::SUCCESS,
     }
 }
 

@@ -1,19 +1,13 @@
 //! Standard output, standard error, and text that a terminal only shows.
 
 use std::borrow::Cow;
-use std::env;
 use std::fmt;
-use std::io::{self, IsTerminal};
+use std::io;
 
 pub use contract::BadUsage;
 pub use contract::console::{is_command, plain, plain_line};
 
 use crate::system::write;
-
-/// True if a stream is a terminal that obeys escape sequences.
-pub(crate) fn obeys_escapes(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb")
-}
 
 /// Writes to standard output in one go, as [`plain`] text: figures quote files and other programs. A reader that
 /// has gone away is no error; a closed output is one.

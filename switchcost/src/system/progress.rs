@@ -1,9 +1,10 @@
 //! How far work is: a line on the terminal, drawn before a run begins and never while one measures.
 
-use std::io;
+use std::env;
+use std::io::{self, IsTerminal};
 use std::time::Instant;
 
-use crate::system::console::{obeys_escapes, plain_line};
+use crate::system::console::plain_line;
 use crate::system::write;
 use terminal_size::{Width, terminal_size_of};
 
@@ -52,9 +53,9 @@ impl Drop for Progress {
     }
 }
 
-/// Replaces the last line of the terminal on standard error, if it is one.
+/// Replaces the last line of the terminal on standard error, if it is one that obeys escape sequences.
 pub(crate) fn draw(line: &str) {
-    if !obeys_escapes(&io::stderr()) {
+    if !io::stderr().is_terminal() || env::var_os("TERM").is_some_and(|term| term == "dumb") {
         return;
     }
     // A terminal that does not tell its size has the usual one; some wrap behind the last column.
