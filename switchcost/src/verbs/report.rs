@@ -1,6 +1,5 @@
 //! `switchcost report`: prints results files as tables, as a page or as data.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -43,7 +42,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    args.ensure_distinct_files()?;
+    let page = args.html.as_ref().filter(|page| *page != Path::new("-"));
+    if let Some(html) = page.filter(|page| args.files.contains(page)) {
+        let name = html.display();
+        return Err(BadUsage::new(format!("--html: {name} holds the records: name another file")));
+    }
     let mut files = Vec::new();
     for file in &args.files {
         let contents = store::read(file)?;
@@ -105,10 +108,11 @@ fn side_by_side(
     files: &[(&Path, Vec<Record>)],
     answers: &[Option<Answer>],
 ) -> anyhow::Result<()> {
-    args.refuse(
-        &["--full", "--svg"],
-        "it needs files from one machine, and these are from several: name files from one machine",
-    )?;
+    if args.full || args.svg.is_some() {
+        return Err(BadUsage::new(
+            "--full and --svg need files from one machine, and these are from several: name files from one machine",
+        ));
+    }
     let files: Vec<_> = files.iter().map(|(path, records)| (*path, &records[..])).collect();
     let answers: Vec<_> = answers.iter().map(Option::as_ref).collect();
     let Some(fleet) = Fleet::of(&files, &answers) else {
@@ -130,10 +134,11 @@ fn is_of_duel(record: &Record) -> bool {
 
 /// Prints the verdicts of each duel of a file.
 fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
-    args.refuse(
-        &["--html", "--svg"],
-        "a duel has verdicts but no plots: drop it, and use --format",
-    )?;
+    if args.html.is_some() || args.svg.is_some() {
+        return Err(BadUsage::new(
+            "--html and --svg: a duel has verdicts but no plots: drop the flag, and use --format",
+        ));
+    }
     let runs = || records.chunk_by(|one, next| one.header.id == next.header.id);
     ensure!(
         runs().all(|run| run.iter().all(is_of_duel)),
@@ -150,42 +155,4 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         return console::print(|out| out.write_all(bytes)).context("cannot print");
     }
     replace::file(path, bytes)
-}
-
-impl Args {
-    /// Refuses these flags, since records of this kind have no such output.
-    fn refuse(&self, flags: &[&str], why: &str) -> anyhow::Result<()> {
-        let given =
-            [("--full", self.full), ("--html", self.html.is_some()), ("--svg", self.svg.is_some())];
-        match given.into_iter().find(|(flag, is_given)| *is_given && flags.contains(flag)) {
-            Some((flag, _)) => Err(BadUsage::new(format!("{flag}: {why}"))),
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses to write a page into the records themselves, and to read standard input twice.
-    fn ensure_distinct_files(&self) -> anyhow::Result<()> {
-        let stdin = Path::new("-");
-        if self.files.iter().filter(|path| *path == stdin).count() > 1 {
-            return Err(BadUsage::new("standard input can be read only once: name - once"));
-        }
-        let html = self.html.as_deref().and_then(place);
-        match html.filter(|html| self.files.iter().any(|path| place(path).as_ref() == Some(html))) {
-            Some(html) => Err(BadUsage::new(format!(
-                "--html: {} holds the records: name another file",
-                html.display()
-            ))),
-            None => Ok(()),
-        }
-    }
-}
-
-/// The real path of a file that exists or will be made, however it is written; `None` for a device.
-fn place(path: &Path) -> Option<PathBuf> {
-    if let Ok(real) = fs::canonicalize(path) {
-        return real.is_file().then_some(real);
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
-    Some(folder.join(path.file_name()?))
 }
