@@ -1,7 +1,6 @@
 //! A file of records, one JSON line each, appended to as they come.
 
-use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -34,24 +33,9 @@ impl Store {
         if let Some(path) = path {
             return Store::append_to(path);
         }
-        let mut now = String::new();
-        // Nobody writes the date of a clock beyond the year 9999.
-        let _ = write!(now, "{}", humantime::format_rfc3339_seconds(SystemTime::now()));
-        let now = now.replace(':', "-");
-        let mut path = PathBuf::from(format!("{name}-{now}.jsonl"));
         // Two runs may begin in the same second.
-        for number in 2.. {
-            match OpenOptions::new().append(true).create_new(true).open(&path) {
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                    path = PathBuf::from(format!("{name}-{now}-{number}.jsonl"));
-                }
-                made => {
-                    let file = made.with_context(|| cannot_write(&path))?;
-                    return Store { path, file, made: true, end: 0 }.locked();
-                }
-            }
-        }
-        bail!("every name for a results file is taken: name one by --out")
+        let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+        Store::append_to(Path::new(&format!("{name}-{}.jsonl", now.replace(':', "-"))))
     }
 
     /// Opens a file for appending, and makes it if it is not there.
@@ -69,9 +53,8 @@ impl Store {
 
     /// Keeps other runners from writing to the file: their records would be mixed with these.
     fn locked(mut self) -> anyhow::Result<Self> {
-        if self.length().is_none() {
-            return Ok(self);
-        }
+        let Some(found) = self.plain_file() else { return Ok(self) };
+        self.end = found.len();
         match self.file.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 // The other one has made it, if it is new, and may not have written yet.
@@ -89,19 +72,13 @@ impl Store {
 
     /// Makes sure that the records are in the file of that name: nobody has removed, replaced or cut it.
     pub fn ensure_kept(&self) -> anyhow::Result<()> {
-        let Ok(ours) = self.file.metadata() else {
-            return Ok(());
-        };
-        let kept = fs::metadata(&self.path)
-            .is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino()));
+        let Some(ours) = self.plain_file() else { return Ok(()) };
+        let is_kept = fs::metadata(&self.path).is_ok_and(|named| {
+            (named.dev(), named.ino()) == (ours.dev(), ours.ino()) && named.len() >= self.end
+        });
         ensure!(
-            kept || !ours.is_file(),
-            "{} was removed or replaced during the run: its records are lost",
-            self.path.display()
-        );
-        ensure!(
-            self.length().is_none_or(|length| length >= self.end),
-            "{} was cut during the run: some of its records are lost",
+            is_kept,
+            "{} was removed, replaced or cut during the run: records are lost",
             self.path.display()
         );
         Ok(())
@@ -112,33 +89,20 @@ impl Store {
         &self.path
     }
 
-    /// Makes sure that a line is short enough to be read again, before anything is measured.
-    pub fn ensure_fits(&self, content: &impl Serialize) -> anyhow::Result<()> {
-        let size = serde_json::to_vec(content)?.len() as u64;
-        ensure!(
-            size < read::LONGEST_LINE,
-            "cannot append to {}: a record of {} MiB would be too long to be read again",
-            self.path.display(),
-            size >> 20
-        );
-        Ok(())
-    }
-
     /// Appends a line in one write, so that a reader never sees a part of it unless the
     /// machine stops. Where the disk is full, what fitted is taken back.
     pub fn append(&mut self, content: &impl Serialize) -> anyhow::Result<()> {
-        self.ensure_fits(content)?;
         let mut line = serde_json::to_vec(content)?;
         line.push(b'\n');
-        let size = line.len() as u64;
-        let before = self.length();
+        let before = self.plain_file();
         let written = write::all(&self.file, &line);
-        if written.is_ok() {
-            self.end = self.end.max(before.unwrap_or(0)) + size;
-        }
-        if let (Err(_), Some(before)) = (&written, before) {
-            // Where this fails too, whoever opens the file next ends the line.
-            let _ = self.file.set_len(before);
+        match (&written, before) {
+            (Ok(()), _) => self.end += line.len() as u64,
+            (Err(_), Some(before)) => {
+                // Where this fails too, whoever opens the file next ends the line.
+                let _ = self.file.set_len(before.len());
+            }
+            (Err(_), None) => {}
         }
         written.with_context(|| {
             format!("cannot append to {} (earlier records are in it)", self.path.display())
@@ -150,22 +114,20 @@ impl Store {
     /// the disk is busy.
     pub fn sync(&self) -> anyhow::Result<()> {
         // A device or a pipe has nothing to wait for.
-        let synced = self.length().map_or(Ok(()), |_| self.file.sync_data());
+        let synced = self.plain_file().map_or(Ok(()), |_| self.file.sync_data());
         synced.with_context(|| format!("cannot write {} to the disk", self.path.display()))
     }
 
-    /// The length of a plain file.
-    fn length(&self) -> Option<u64> {
-        let metadata = self.file.metadata().ok()?;
-        metadata.is_file().then_some(metadata.len())
+    /// What the system says of it, if it is a plain file.
+    fn plain_file(&self) -> Option<Metadata> {
+        self.file.metadata().ok().filter(Metadata::is_file)
     }
 }
 
 impl Drop for Store {
     /// Removes the file if no record was written.
     fn drop(&mut self) {
-        let is_empty = |file: &File| file.metadata().is_ok_and(|m| m.is_file() && m.len() == 0);
-        if self.made && is_empty(&self.file) {
+        if self.made && self.plain_file().is_some_and(|file| file.len() == 0) {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -217,11 +179,11 @@ mod tests {
         store.ensure_kept().unwrap();
         fs::write(&path, "").unwrap();
         store.append(&"record").unwrap();
-        assert!(missed(&store).contains("out.jsonl was cut"));
+        assert!(missed(&store).contains("out.jsonl was removed, replaced or cut"));
         fs::remove_file(&path).unwrap();
-        assert!(missed(&store).contains("out.jsonl was removed"));
+        missed(&store);
         fs::write(&path, "another, which is longer than both records").unwrap();
-        assert!(missed(&store).contains("out.jsonl was removed or replaced"));
+        missed(&store);
         Store::append_to(Path::new("/dev/null")).unwrap().ensure_kept().unwrap();
     }
 }
