@@ -20,12 +20,6 @@ use serde_json::Value;
 /// results file must not fill the memory with one line.
 pub(super) const LONGEST_LINE: u64 = 16 << 20;
 
-/// No file is longer than this, in bytes, unpacked.
-const LONGEST_FILE: u64 = 1 << 28;
-
-/// No file has more lines; most lines hold one trial.
-const MOST_LINES: usize = 1_000_000;
-
 /// No results file has more lines that are not records.
 const MOST_FAULTS: usize = 1000;
 
@@ -42,8 +36,6 @@ pub struct Contents {
     said: HashMap<(u64, u32), Arc<Description>>,
     /// Groups by their run and number.
     groups: HashMap<(u64, u32), Arc<Group>>,
-    /// True if a run of another schema was reported; its lines are skipped.
-    has_others: bool,
 }
 
 /// What a gzip file begins with (RFC 1952, 2.3.1).
@@ -87,7 +79,6 @@ fn unpacked(mut file: impl BufRead) -> io::Result<Contents> {
 pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
     let mut contents = Contents::default();
     let mut line = Vec::new();
-    let mut bytes = 0;
     for number in 1.. {
         line.clear();
         let read = lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
@@ -103,10 +94,11 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
             break;
         }
         let is_whole = line.last() == Some(&b'\n');
-        bytes += line.len() as u64;
-        let is_endless = line.len() as u64 >= LONGEST_LINE && !is_whole;
-        if let Some(what) = excess(is_endless, bytes, number, &contents.faults) {
-            return Err(io::Error::other(format!("line {number}: {what}")));
+        if line.len() as u64 >= LONGEST_LINE && !is_whole {
+            return Err(io::Error::other(format!(
+                "line {number}: it is longer than {} MiB, so it is not a record",
+                LONGEST_LINE >> 20
+            )));
         }
         if line.trim_ascii().is_empty() {
             continue;
@@ -115,40 +107,24 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
             // It may quote the line.
             contents.faults.push((number, console::shortened(&fault)));
         }
+        if contents.faults.len() >= MOST_FAULTS {
+            let (number, fault) = &contents.faults[0];
+            return Err(io::Error::other(format!(
+                "line {number}: {fault}; it is the first of {MOST_FAULTS} lines that are not records"
+            )));
+        }
     }
     Ok(contents)
-}
-
-/// What a results file never has, since it would fill the memory or never end.
-fn excess(
-    is_endless: bool,
-    bytes: u64,
-    number: usize,
-    faults: &[(usize, String)],
-) -> Option<String> {
-    Some(if is_endless {
-        format!("it is longer than {} MiB, so it is not a record", LONGEST_LINE >> 20)
-    } else if bytes > LONGEST_FILE {
-        format!("up to here the file is already longer than {} MiB", LONGEST_FILE >> 20)
-    } else if number > MOST_LINES {
-        format!("a results file has at most {MOST_LINES} lines")
-    } else {
-        let (_, last) = faults.last().filter(|_| faults.len() >= MOST_FAULTS)?;
-        format!("{MOST_FAULTS} lines before it are not records; the last of them: {last}")
-    })
 }
 
 /// Takes a line, or says what is wrong with it.
 fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), String> {
     let head: Head = parsed(line, is_whole)?;
-    let kind = head.kind.as_deref();
     if let Some(other) = head.schema.filter(|&schema| schema != SCHEMA) {
-        let is_told = contents.has_others && kind != Some("run");
-        contents.has_others = true;
-        return if is_told { Ok(()) } else { Err(another_schema(other)) };
+        return Err(another_schema(other));
     }
     let run = contents.runs.iter().rfind(|run| Some(run.id) == head.run);
-    match (kind, run) {
+    match (head.kind.as_deref(), run) {
         (Some("run"), _) => contents.runs.push(Arc::new(shortened(parsed(line, true)?)?)),
         (Some("group"), Some(_)) => {
             let group: Group = parsed(line, is_whole)?;
@@ -177,8 +153,6 @@ fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), Stri
             let header = run.clone();
             contents.records.push(Record { header, said, group: group.cloned(), trial });
         }
-        // Lines of other schemas are of other kinds, and need not have a header.
-        _ if contents.has_others => {}
         (Some("group" | "trial"), None) => {
             return Err("the header of its run is missing above it".to_owned());
         }
@@ -286,7 +260,7 @@ mod tests {
         format!("{header}\n{}\n", lines.join("\n"))
     }
 
-    /// A trial without its header or its row, and a file of another version, which is told once.
+    /// A trial without its header or its row, and a file of another version.
     #[test]
     fn lines_that_lack_others_and_other_versions_are_told() {
         let text = lines(2);
@@ -295,14 +269,20 @@ mod tests {
         let old = [
             "{\"schema\":2,\"kind\":\"run\",\"id\":7}",
             "{\"schema\":2,\"kind\":\"process\",\"run\":7}",
-            "{\"schema\":2,\"kind\":\"process\",\"run\":7}",
         ];
-        let later = ["{\"schema\":5,\"kind\":\"run\",\"id\":8}", "{\"kind\":\"row\",\"run\":8}"];
+        let later = ["{\"schema\":5,\"kind\":\"run\",\"id\":8}", "{\"kind\":\"trial\",\"run\":8}"];
         let whole = [header, first];
         for (lines, records, faults) in [
-            ([&old[..], &whole].concat(), 1, &["line 1: its run has schema 2"][..]),
-            ([&whole[..], &old].concat(), 1, &["line 3: its run has schema 2"]),
-            ([&later[..], &whole].concat(), 1, &["line 1: its run has schema 5"]),
+            (
+                [&old[..], &whole].concat(),
+                1,
+                &["line 1: its run has schema 2", "line 2: its run has schema 2"][..],
+            ),
+            (
+                [&later[..], &whole].concat(),
+                1,
+                &["line 1: its run has schema 5", "line 2: the header"],
+            ),
             (vec![header, &stray], 0, &["line 2: row 7: its run has none"]),
             (vec![first, second], 0, &["line 1: the header", "line 2: the header"]),
             (vec!["{\"name\":\"x\"}"], 0, &["line 1: it is not a record"]),
@@ -373,12 +353,6 @@ mod tests {
         let error = parse(BufReader::new(endless)).unwrap_err().to_string();
         assert_eq!(error, "line 2: it is longer than 16 MiB, so it is not a record");
         let error = parse(&*b"{}\n".repeat(2000)).unwrap_err().to_string();
-        assert!(
-            error
-                .starts_with("line 1001: 1000 lines before it are not records; the last of them: ")
-        );
-        let error = parse(BufReader::new(io::repeat(b'\n'))).unwrap_err().to_string();
-        assert_eq!(error, "line 1000001: a results file has at most 1000000 lines");
-        assert!(excess(false, LONGEST_FILE + 1, 1, &[]).is_some());
+        assert!(error.starts_with("line 1: it is not a record: "), "{error}");
     }
 }
