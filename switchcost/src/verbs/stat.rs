@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use contract::message::MOST_SAMPLES;
-use contract::units::Span;
 use figures::doubts;
 use figures::evidence::Evidence;
-use record::{Also, Command, Cpus, Effort, Metric, Place, Policy, Record, Row, Setting};
+use record::{Also, Command, Effort, Metric, Place, Record, Row};
 use serde_json::json;
 
 use crate::measure::begin;
 use crate::measure::turns::{self, Measured, Seat};
+use crate::plan::change::Change;
 use crate::plan::programs::Programs;
-use crate::plan::{built_in_tables, ensure_no_runner_flags, values};
+use crate::plan::{built_in_tables, ensure_no_runner_flags};
 use crate::render;
 use crate::system::console::BadUsage;
 use crate::system::lock;
@@ -23,17 +23,10 @@ use crate::verbs::output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// CPUs that the program may use, such as 0,2-3 [default: the CPUs of this process]
-    #[arg(long, value_name = "LIST", value_parser = values::cpus)]
-    cpus: Option<Cpus>,
-
-    /// Scheduling policy
-    #[arg(long, value_enum)]
-    policy: Option<Policy>,
-
-    /// How much later than asked the kernel may wake a sleeping thread, such as 1ns
-    #[arg(long, value_name = "TIME", value_parser = values::timer_slack)]
-    timer_slack: Option<Span>,
+    /// Setting for the program, repeatable: cpus=0,2-3, policy=batch, slack=1ns, NAME=VALUE (an environment variable), or
+    /// wrap="nice -n 19" (a command that executes the program)
+    #[arg(long, value_name = "SETTING")]
+    set: Vec<Change>,
 
     /// Number of timed iterations [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -121,21 +114,15 @@ impl Args {
         ensure_no_runner_flags(&flags).map_err(|e| BadUsage::new(e.to_string()))?;
         let program = program.rsplit('/').next().unwrap_or(program).to_owned();
         // All that it can show.
-        let also = [Metric::SystemPerTask, Metric::SetUp].map(|metric| {
-            let name = metric.label();
-            Also { name, metric }
-        });
-        let [section, name] = [(); 2].map(|()| program.clone());
-        let setting = Setting {
-            cpus: self.cpus.clone(),
-            policy: self.policy,
-            timer_slack: self.timer_slack.map(|Span(ns)| ns),
-            ..Setting::default()
-        };
+        let also = [Metric::SystemPerTask, Metric::SetUp];
+        let also = also.map(|metric| Also { name: metric.label(), metric }).to_vec();
+        let place = Place { section: program.clone(), row: program.clone(), ..Place::default() };
+        let mut command = Command { program, flags, ..Command::default() };
+        self.set.iter().for_each(|change| change.put_into(&mut command));
         Ok(Row {
-            place: Place { section, row: name, ..Place::default() },
-            also: also.to_vec(),
-            command: Command { program, flags, setting },
+            place,
+            also,
+            command,
             effort: Effort { iters, warmup, ..Effort::default() },
             ..Row::default()
         })

@@ -77,7 +77,7 @@ fn what_programs_say_is_shown_as_plain_text() {
     }
     house.run("--full").finish().expect(1);
     expect_plain(&switchcost("report").arg(house.out()).finish().expect(0));
-    for flags in ["duel", "run --plan", "stat --cpus", "estimate --switches"] {
+    for flags in ["duel", "run --plan", "stat --set", "estimate --switches"] {
         let run = house.switchcost(flags).arg(HOSTILE).finish();
         assert!(run.code > 0, "{run}");
         expect_plain(&run);
