@@ -7,6 +7,7 @@ use record::{Row, Trial};
 
 use super::deadline::Time;
 use crate::plan::lineup::Around;
+use crate::plan::values::time_limit;
 use crate::system::program::Program;
 
 /// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
@@ -15,17 +16,25 @@ pub const SLICE: Duration = Duration::from_millis(8);
 /// Time that a program may take to answer or to end, if neither a user nor a budget limits it.
 const USUAL: Duration = Duration::from_secs(600);
 
-/// How programs are measured.
-#[derive(Clone, Debug, Default)]
+/// How programs are measured, as flags say it.
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {
-    /// Time after which a program is ended; 10 minutes if there is none.
+    /// How long a program may take to answer or to end, before it gets SIGTERM and, 10 s later, SIGKILL [default: 10m;
+    /// within a budget a quarter of it, but at least 10s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time_limit, help_heading = "Advanced")]
     pub timeout: Option<Duration>,
+
+    /// Count events with perf_event_open(2), in an extra, untimed run of each process
+    #[arg(long, help_heading = "Results")]
+    pub counters: bool,
+
     /// When no turn begins any more: what has begun one has it, what has none is left out. The last group may exceed the
     /// time of a run by what an answer may take.
+    #[arg(skip)]
     pub end: Option<Instant>,
-    /// True if events are counted in a further run.
-    pub counters: bool,
+
     /// Commands around the second side of a duel.
+    #[arg(skip)]
     pub around: Around,
 }
 

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
@@ -14,8 +13,6 @@ use clap::builder::{
 use record::{Place, Row, Setting};
 
 use crate::measure::launch;
-use crate::measure::turns::Options;
-use crate::plan::values::time_limit;
 use crate::plan::{BUILT_IN, BuiltIn, Plan};
 use crate::system::console::{BadUsage, shell_line};
 use crate::system::program::Program;
@@ -61,26 +58,6 @@ pub(crate) fn shows_help(program: &Program, flags: &[String]) -> anyhow::Result<
     let status = status.with_context(|| format!("cannot start {path}"))?;
     ensure!(status.success(), "{path} {}: {status}", shell_line(flags));
     Ok(true)
-}
-
-/// How each process is measured.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub(crate) struct Measure {
-    /// How long a program may take to answer or to end, before it gets SIGTERM and, 10 s later, SIGKILL [default: 10m;
-    /// within a budget a quarter of it, but at least 10s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time_limit, help_heading = "Advanced")]
-    timeout: Option<Duration>,
-
-    /// Count events with perf_event_open(2), in an extra, untimed run of each process
-    #[arg(long, help_heading = "Results")]
-    counters: bool,
-}
-
-impl Measure {
-    /// The same for whatever runs a process.
-    pub(crate) fn options(self) -> Options {
-        Options { timeout: self.timeout, counters: self.counters, ..Options::default() }
-    }
 }
 
 /// Cases of a plan.

@@ -126,7 +126,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
     // Not before the builds: a signal that ends a build would leave an empty file.
     let store = args.keep.open("duel")?;
-    let options = Options { around: around.clone(), ..args.keep.measure.options() };
+    let options = Options { around: around.clone(), ..args.keep.options.clone() };
     let keep = Keep { store, seed: args.keep.seed, options };
     let mut rounds = Rounds::new(programs, keep, rows, &absent, |header| {
         (header.sides, header.margin) = (Some(names), Some(margin));

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::args::Measure;
 use super::output::{self, Format};
 use crate::measure::campaign::Campaign;
 use crate::measure::deadline::Time;
 use crate::measure::rounds::Keep;
 use crate::measure::store::Store;
+use crate::measure::turns::Options;
 use crate::plan::Plan;
 use crate::plan::values::time_limit;
 
@@ -29,7 +29,7 @@ pub(super) struct Kept {
     pub(super) budget: Option<Duration>,
 
     #[command(flatten)]
-    pub(super) measure: Measure,
+    pub(super) options: Options,
 
     /// Output format
     #[arg(long, value_enum, default_value = "text", help_heading = "Results")]
@@ -52,7 +52,7 @@ impl Kept {
         time: Time,
         full: bool,
     ) -> anyhow::Result<()> {
-        let keep = Keep { store, seed: self.seed, options: self.measure.options() };
+        let keep = Keep { store, seed: self.seed, options: self.options.clone() };
         let mut rounds = campaign.run(keep, plan, time)?;
         let path = rounds.store.path();
         let printed = output::print_beside(&rounds.records, path, self.format, full);

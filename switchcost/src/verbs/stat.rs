@@ -10,7 +10,7 @@ use record::{Also, Command, Effort, Metric, Place, Record, Row};
 use serde_json::json;
 
 use crate::measure::begin;
-use crate::measure::turns::{self, Measured, Seat};
+use crate::measure::turns::{self, Measured, Options, Seat};
 use crate::plan::change::Change;
 use crate::plan::programs::Programs;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
@@ -18,7 +18,7 @@ use crate::render;
 use crate::system::console::BadUsage;
 use crate::system::lock;
 use crate::system::signals;
-use crate::verbs::args::{Measure, ProgramArgs, TextOrJson, shows_help};
+use crate::verbs::args::{ProgramArgs, TextOrJson, shows_help};
 use crate::verbs::output;
 
 #[derive(Debug, clap::Args)]
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     iters: Option<u64>,
 
     #[command(flatten)]
-    measure: Measure,
+    options: Options,
 
     /// Output format
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
@@ -67,8 +67,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         slices: None,
     };
     let mut rng = fastrand::Rng::with_seed(0);
-    let options = args.measure.options();
-    let (group, measured) = turns::measure(&[seat], &[vec![0]], &options, &mut rng, |_, _| {});
+    let (group, measured) = turns::measure(&[seat], &[vec![0]], &args.options, &mut rng, |_, _| {});
     let Measured { mut trial, .. } =
         measured.into_iter().flatten().next().context("nothing was measured")?;
     if let (Some(flag), Some(error)) = (own_option(&row.command.flags), &trial.error)
