@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use contract::message::Description;
-use contract::units::{Bytes, counted};
 use record::{Record, Row};
 
 use super::deadline::Time;
@@ -36,8 +35,6 @@ pub struct Campaign {
     absent: Absent,
     /// True if points of curves are absent since the limits do not allow them.
     pub is_limited: bool,
-    /// Most tasks of a point of a curve, and most memory of one in bytes.
-    most: (u64, u64),
 }
 
 impl Campaign {
@@ -136,7 +133,7 @@ impl Campaign {
 
     /// Adds a row that is so described.
     fn add(&mut self, mut row: Row, description: &Description) {
-        let Description { tasks, hops, needs, .. } = *description;
+        let Description { tasks, hops, .. } = *description;
         let effort = &mut row.effort;
         if let Some(all) = effort.hops {
             // It depends only on the point, never on what was measured.
@@ -144,16 +141,6 @@ impl Campaign {
             effort.warmup = effort.iters.div_ceil(10);
         }
         self.rows.push(row);
-        let (most, bytes) = self.most;
-        self.most = (most.max(tasks), bytes.max(needs.bytes.of(tasks)));
-    }
-
-    /// Upper bounds of the measurement, on one line.
-    pub fn describe(&self) -> String {
-        let processes: u64 = self.measured().map(|row| u64::from(row.effort.most_rounds())).sum();
-        let (tasks, bytes) = self.most;
-        let (processes, tasks) = (counted(processes, "process"), counted(tasks, "task"));
-        format!("{processes}, each with up to {tasks} and {}", Bytes(bytes))
     }
 
     /// Measures the rows.

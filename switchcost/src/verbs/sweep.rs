@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use clap::ArgGroup;
-use contract::units::{Bytes, Span};
+use contract::units::{Bytes, Span, counted};
 use humantime::format_duration;
 use record::{Also, Metric, Setting};
 
@@ -156,9 +156,10 @@ fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
         return Err(BadUsage::new("none of the programs has these flags: see their --help"));
     }
     let limit = args.keep.budget.unwrap_or(BUDGET);
+    let processes: u64 = campaign.measured().map(|row| u64::from(row.effort.most_rounds())).sum();
     console::say(format_args!(
         "{}; nothing starts after {} (--budget)",
-        campaign.describe(),
+        counted(processes, "process"),
         format_duration(limit)
     ));
     args.keep.measure(&plan, campaign, store, Time::Limit(limit), true)
