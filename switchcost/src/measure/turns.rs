@@ -18,7 +18,7 @@ use super::watch::{Look, MOST_PROBED, Watch};
 use crate::system::signals;
 
 /// CPUs that this process might use when it began to measure.
-static FIRST: OnceLock<Option<Vec<u32>>> = OnceLock::new();
+static FIRST: OnceLock<Vec<u32>> = OnceLock::new();
 
 /// Measures a group whose programs are all alive: `blocks` names the seats that are compared. Records come in the seats'
 /// order, without those for which no time was left. Whatever fails is an error of its process, and the others go on; a
@@ -75,14 +75,8 @@ fn is_over(lives: &[Live<'_>], end: Option<Instant>) -> bool {
 
 /// CPUs that this process may use: those with which it began, since programs inherit them.
 fn ensure_same_cpus() -> Result<Vec<u32>, String> {
-    let allowed = || affinity::allowed().map_err(|e| format!("cannot read the CPUs: {e}"));
-    let first = FIRST.get_or_init(|| allowed().ok());
-    let Some(first) = first else { return allowed() };
-    if allowed()? != *first {
-        // What taskset(1) has changed is undone; another cpuset is not.
-        let _ = affinity::restrict(first);
-    }
-    let now = allowed()?;
+    let now = affinity::allowed().map_err(|e| format!("cannot read the CPUs: {e}"))?;
+    let first = FIRST.get_or_init(|| now.clone());
     if now == *first {
         return Ok(now);
     }
