@@ -50,8 +50,6 @@ pub struct Rounds {
     privacy: Privacy,
     /// Rows to run.
     rows: Vec<Row>,
-    /// Numbers of all rows, as the header has them.
-    numbers: BTreeMap<Place, u32>,
     /// Number of groups so far.
     groups: u32,
     /// The records so far.
@@ -84,7 +82,6 @@ impl Rounds {
     ) -> anyhow::Result<Self> {
         signals::install()?;
         let Keep { store, seed, options } = keep;
-        let numbers = rows.iter().map(|row| row.place.clone()).zip(0..).collect();
         let mut header = begin::header(seed, programs.build(), rows.clone());
         tell(&mut header);
         let privacy = Privacy::of_this_process();
@@ -95,7 +92,6 @@ impl Rounds {
             header: Arc::new(header),
             privacy,
             rows: Vec::new(),
-            numbers,
             groups: 0,
             records: Vec::new(),
             given_up: HashSet::new(),
@@ -233,28 +229,26 @@ impl Rounds {
 
     /// Asks the programs that can take turns what they need.
     fn describe(&mut self, rows: &[Row]) {
-        let mut known: Vec<(bool, &Command, Option<Description>)> = Vec::new();
-        for row in rows.iter().filter(|row| !row.is_alone()) {
+        let has_turns = |row: &&Row| !row.is_alone() && row.place.side != Side::Twin;
+        for row in rows.iter().filter(has_turns) {
             if signals::received().is_some() {
                 return;
             }
             let Ok(program) = self.programs.of(row) else { continue };
-            // Twins are started alike; what a program refuses is told when it runs.
-            let command = &row.command;
-            let Command { flags, setting, .. } = command;
-            let is_second = row.place.side == Side::B;
-            let asked =
-                known.iter().find(|(second, other, _)| (*second, *other) == (is_second, command));
-            let description = match asked {
-                Some((.., description)) => description.clone(),
-                None => {
-                    let description = probe::describe(program, flags, setting).ok();
-                    known.push((is_second, command, description.clone()));
-                    description
-                }
-            };
-            self.described.extend(description.map(|said| (row.place.clone(), said)));
+            let Command { flags, setting, .. } = &row.command;
+            // What a program refuses is told when it runs.
+            let said = probe::describe(program, flags, setting).ok();
+            self.described.extend(said.map(|said| (row.place.clone(), said)));
         }
+    }
+
+    /// What the program of a row has said. A twin is started like the row that it is of.
+    fn described(&self, row: &Row) -> Option<&Description> {
+        let place = match row.place.side {
+            Side::Twin => &row.place.on(Side::A),
+            _ => &row.place,
+        };
+        self.described.get(place)
     }
 
     /// Runs one round as far as no signal ends it. Returns the time of each row; `None` if it was not
@@ -274,7 +268,7 @@ impl Rounds {
             chosen[*k] && round < row.effort.most_rounds() && !self.is_given_up(row)
         };
         let due: Vec<usize> = (0..rows.len()).filter(is_due).collect();
-        let mut groups = groups_of(rows, &due, |k| self.described.get(&rows[k].place));
+        let mut groups = groups_of(rows, &due, |k| self.described(&rows[k]));
         rng.shuffle(&mut groups);
         if self.last_start.is_some() && round == 0 {
             groups.sort_by_key(|group| group.iter().flatten().map(|&k| rows[k].place.x).max());
@@ -327,7 +321,7 @@ impl Rounds {
             Some(Seat {
                 row,
                 program: self.programs.of(row).ok()?,
-                described: self.described.get(&row.place),
+                described: self.described(row),
                 iterations: self.sizes.get(&row.place).copied(),
                 slices: self.turns.filter(|_| !row.is_alone()),
             })

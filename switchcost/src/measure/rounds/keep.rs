@@ -17,9 +17,8 @@ impl Rounds {
     ) -> anyhow::Result<()> {
         self.keep_header()?;
         self.privacy.trial(&mut trial);
-        let number = self.numbers.get(&row.place).copied();
-        let number =
-            number.with_context(|| format!("{} is no row of this run", row.place.name()))?;
+        let number = self.header.rows.iter().position(|other| other.place == row.place);
+        let number = number.context("a trial is of no row of this run")? as u32;
         // It is written once, as long as the program says the same.
         let last = self.records.iter().rfind(|record| record.trial.row == number);
         let known = last.and_then(|record| record.said.clone());
