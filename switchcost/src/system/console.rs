@@ -61,11 +61,6 @@ pub(crate) fn paragraph(text: &str) -> String {
     cut(&words.join(" "), PARAGRAPH).into_owned()
 }
 
-/// What a program or a file reports; its line breaks stay.
-pub(crate) fn report(text: &str) -> String {
-    cut(&plain(text), PARAGRAPH).into_owned()
-}
-
 /// A message as people read it, on one line: it may quote an argument of any length.
 pub(crate) fn shortened(message: &str) -> String {
     cut(&plain_line(message), MESSAGE).into_owned()

@@ -137,7 +137,7 @@ fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), Stri
             }
             let Trial { left_behind, error, not_run, .. } = &mut trial;
             let texts = [left_behind, error, not_run].into_iter().flatten();
-            texts.for_each(|text| *text = console::report(text));
+            texts.for_each(|text| *text = console::paragraph(text));
             let row = (trial.run, trial.row);
             if let Some(said) = trial.description.take() {
                 let said = serde_json::to_value(said).map_err(|e| e.to_string())?;
