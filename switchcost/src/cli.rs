@@ -3,7 +3,6 @@
 use std::env;
 use std::ffi::OsString;
 use std::io;
-use std::panic;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -130,16 +129,6 @@ be built or a row failed. `git bisect run` takes 125 as untested and 3 as bad.")
 /// Parses the command line, does what it says and returns the exit status: 0 done, 1 failed, 2 bad usage,
 /// 128 + signal interrupted; the help of a verb lists its other statuses.
 pub fn main() -> ExitCode {
-    report_panics();
-    panic::catch_unwind(parse_and_run).unwrap_or(ExitCode::FAILURE)
-}
-
-/// Definition of the command line.
-pub fn command() -> clap::Command {
-    Cli::command()
-}
-
-fn parse_and_run() -> ExitCode {
     let signals_set = reset_signals();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -149,6 +138,11 @@ fn parse_and_run() -> ExitCode {
     let outcome = signals_set.and_then(|()| run_verb(cli));
     let status = outcome.map_or_else(|e| complain(&e), |()| ExitCode::SUCCESS);
     signals::received().map_or(status, |signal| ExitCode::from(128 + signal as u8))
+}
+
+/// Definition of the command line.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs a verb. Signals are taken over where a run begins: before, the first one ends the runner.
@@ -165,15 +159,6 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Verb::Duel(args) => duel::main(&args),
         Verb::Completions { kind } => completions::main(&kind, Cli::command()),
     }
-}
-
-/// Prints a panic, which is a fault of this program, in one line.
-fn report_panics() {
-    panic::set_hook(Box::new(|info| {
-        let words = info.payload_as_str().unwrap_or("no message");
-        let place = info.location().map_or_else(String::new, |p| format!(" at {p}"));
-        console::say(format_args!("switchcost: internal error: {words}{place}; please report it"));
-    }));
 }
 
 /// Resets the action of two signals, which a parent may have changed. With SIGXFSZ ignored, a write past `ulimit -f`
