@@ -93,8 +93,7 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
         if line.is_empty() {
             break;
         }
-        let is_whole = line.last() == Some(&b'\n');
-        if line.len() as u64 >= LONGEST_LINE && !is_whole {
+        if line.len() as u64 >= LONGEST_LINE {
             return Err(io::Error::other(format!(
                 "line {number}: it is longer than {} MiB, so it is not a record",
                 LONGEST_LINE >> 20
@@ -103,7 +102,7 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        if let Err(fault) = take(line.trim_ascii(), is_whole, &mut contents) {
+        if let Err(fault) = take(line.trim_ascii(), &mut contents) {
             // It may quote the line.
             contents.faults.push((number, console::shortened(&fault)));
         }
@@ -118,20 +117,20 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
 }
 
 /// Takes a line, or says what is wrong with it.
-fn take(line: &[u8], is_whole: bool, contents: &mut Contents) -> Result<(), String> {
-    let head: Head = parsed(line, is_whole)?;
+fn take(line: &[u8], contents: &mut Contents) -> Result<(), String> {
+    let head: Head = parsed(line)?;
     if let Some(other) = head.schema.filter(|&schema| schema != SCHEMA) {
         return Err(another_schema(other));
     }
     let run = contents.runs.iter().rfind(|run| Some(run.id) == head.run);
     match (head.kind.as_deref(), run) {
-        (Some("run"), _) => contents.runs.push(Arc::new(shortened(parsed(line, true)?)?)),
+        (Some("run"), _) => contents.runs.push(Arc::new(shortened(parsed(line)?)?)),
         (Some("group"), Some(_)) => {
-            let group: Group = parsed(line, is_whole)?;
+            let group: Group = parsed(line)?;
             contents.groups.insert((group.run, group.group), Arc::new(group));
         }
         (Some("trial"), Some(run)) => {
-            let mut trial: Trial = parsed(line, is_whole)?;
+            let mut trial: Trial = parsed(line)?;
             if run.rows.len() <= trial.row as usize {
                 return Err(format!("row {}: its run has none", trial.row));
             }
@@ -197,12 +196,12 @@ fn shortened<T: DeserializeOwned>(mut value: Value) -> Result<T, String> {
     T::deserialize(value).map_err(|e| e.to_string())
 }
 
-fn parsed<'a, T: Deserialize<'a>>(line: &'a [u8], is_whole: bool) -> Result<T, String> {
+fn parsed<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|e| {
         // Each line is a text of its own to the parser, so that its line number is always 1.
         let place = format!(" at line {} column {}", e.line(), e.column());
         let what = e.to_string().replace(&place, "");
-        if e.is_eof() && !is_whole {
+        if e.is_eof() {
             "it is cut short: the disk was full, or the writer was stopped".to_owned()
         } else {
             format!("{what} (column {})", e.column())
