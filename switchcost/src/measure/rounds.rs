@@ -151,10 +151,9 @@ impl Rounds {
         self.last_start = if let Time::Limit(limit) = time { Some(begun + limit) } else { None };
         let mut rows = mem::take(&mut self.rows);
         self.leave_out_what_is_missing(&mut rows)?;
-        let rounds = rows.iter().map(|row| row.effort.most_rounds());
-        let last = rounds.clone().max().unwrap_or(0);
-        let all = rounds.fold(0, u32::saturating_add);
-        let mut progress = Progress::new(all, last, time.budget().map(|budget| begun + budget));
+        let last = rows.iter().map(|row| row.effort.most_rounds()).max().unwrap_or(0);
+        let end = time.budget().map(|budget| begun + budget);
+        let progress = Progress { rounds: last, end };
         self.describe(&rows);
         self.turns = time.budget().map(|_| FIRST_TURNS);
         for round in 0..last {
@@ -163,7 +162,7 @@ impl Rounds {
             if !chosen.contains(&true) {
                 break;
             }
-            let walls = self.run_round(&rows, &chosen, round, &mut progress)?;
+            let walls = self.run_round(&rows, &chosen, round, &progress)?;
             if signals::received().is_some() || self.is_over() {
                 break;
             }
@@ -258,7 +257,7 @@ impl Rounds {
         rows: &[Row],
         chosen: &[bool],
         round: u32,
-        progress: &mut Progress,
+        progress: &Progress,
     ) -> anyhow::Result<Vec<Option<Wall>>> {
         let mut walls = vec![None; rows.len()];
         let mut rng =
@@ -301,7 +300,6 @@ impl Rounds {
                 self.sizes.extend(largest.map(|size| (row.place.clone(), size)));
                 let turns = turns.as_ref().filter(|_| !trial.slices.is_empty());
                 self.keep(row, Trial { round, ..trial }, turns)?;
-                progress.advance();
             }
         }
         Ok(walls)

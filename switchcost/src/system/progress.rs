@@ -8,42 +8,22 @@ use crate::system::console::plain_line;
 use crate::system::write;
 use terminal_size::{Width, terminal_size_of};
 
-/// Progress of the runs of a plan, in a line that is cleared when it is dropped.
+/// Progress of the rounds of a plan, in a line that is cleared when it is dropped.
 pub(crate) struct Progress {
-    begun: Instant,
-    /// Runs in all, and those that are over.
-    runs: u32,
-    done: u32,
-    rounds: u32,
+    pub(crate) rounds: u32,
     /// End of a budget, which further rounds fill.
-    end: Option<Instant>,
+    pub(crate) end: Option<Instant>,
 }
 
 impl Progress {
-    /// Of so many runs in so many rounds, or of rounds until `end`.
-    pub(crate) fn new(runs: u32, rounds: u32, end: Option<Instant>) -> Self {
-        Progress { begun: Instant::now(), runs, done: 0, rounds, end }
-    }
-
     /// Says which row is run next.
     pub(crate) fn show(&self, round: u32, row: &str) {
-        let of = self.end.map_or_else(|| format!(" of {}", self.rounds), |_| String::new());
-        let left = match self.end {
-            Some(end) => Some(end.saturating_duration_since(Instant::now())),
-            // Unknown before the first is over.
-            None => self
-                .begun
-                .elapsed()
-                .checked_div(self.done)
-                .map(|each| each.saturating_mul(self.runs.saturating_sub(self.done))),
+        let left = |end: Instant| end.saturating_duration_since(Instant::now()).as_secs() + 1;
+        let part = match self.end {
+            Some(end) => format!(", about {} s left", left(end)),
+            None => format!(" of {}", self.rounds),
         };
-        let left = left.map(|left| format!(", about {} s left", left.as_secs() + 1));
-        draw(&format!("round {}{of}{}: {row}", round + 1, left.unwrap_or_default()));
-    }
-
-    /// One more is done.
-    pub(crate) fn advance(&mut self) {
-        self.done += 1;
+        draw(&format!("round {}{part}: {row}", round + 1));
     }
 }
 
