@@ -1,9 +1,8 @@
 //! Output of the verbs.
 
 use std::borrow::Cow;
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use figures::{Figures, sessions};
@@ -63,17 +62,15 @@ pub(crate) fn in_full(files: &[impl AsRef<Path>]) -> Option<String> {
     Some(format!("switchcost report {} --full", names.join(" ")))
 }
 
-/// Most files that are looked at for earlier answers, and the length of each in bytes.
-const EARLIER: (usize, u64) = (12, 16 << 20);
+/// Most files that are looked at for earlier answers.
+const EARLIER: usize = 12;
 
 /// Answers of the newest other results in the folder of a file that are of the same machine. What cannot be read is no
 /// answer.
 fn earlier(records: &[Record], file: &Path, is_void: bool) -> Vec<Answer> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut files = newest_first(folder.unwrap_or(Path::new(".")));
-    let is_short = |path: &PathBuf| fs::metadata(path).is_ok_and(|facts| facts.len() <= EARLIER.1);
-    files.retain(is_short);
-    let answers = files.iter().take(EARLIER.0).filter_map(|path| {
+    let files = newest_first(folder.unwrap_or(Path::new(".")));
+    let answers = files.iter().take(EARLIER).filter_map(|path| {
         let earlier = store::read(path).ok()?.records;
         // Without the own session.
         let both = sessions::joined(&[records, &earlier])?;
