@@ -44,21 +44,13 @@ pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
     Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
 }
 
-/// Most characters of a name or a value, of a message, and of a paragraph.
+/// Most characters of a name or a value, and of a message.
 pub(crate) const NAME: usize = 200;
 const MESSAGE: usize = 500;
-const PARAGRAPH: usize = 4000;
 
 /// A name or a value as people read it, on one line. It may be of any length in a plan, a file or a program's answer.
 pub(crate) fn brief(name: &str) -> String {
     cut(&plain_line(name), NAME).into_owned()
-}
-
-/// A paragraph as people read it, on one line: it quotes names and values.
-pub(crate) fn paragraph(text: &str) -> String {
-    let text = plain_line(text);
-    let words: Vec<Cow<'_, str>> = text.split(' ').map(|word| cut(word, NAME)).collect();
-    cut(&words.join(" "), PARAGRAPH).into_owned()
 }
 
 /// A message as people read it, on one line: it may quote an argument of any length.

@@ -13,8 +13,6 @@ use contract::message::Description;
 use flate2::bufread::MultiGzDecoder;
 use record::{Group, Record, Run, SCHEMA, Trial};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 /// No line is longer than this, in bytes: a record with as many samples as it may keep is shorter. A file that is not a
 /// results file must not fill the memory with one line.
@@ -124,7 +122,7 @@ fn take(line: &[u8], contents: &mut Contents) -> Result<(), String> {
     }
     let run = contents.runs.iter().rfind(|run| Some(run.id) == head.run);
     match (head.kind.as_deref(), run) {
-        (Some("run"), _) => contents.runs.push(Arc::new(shortened(parsed(line)?)?)),
+        (Some("run"), _) => contents.runs.push(Arc::new(parsed(line)?)),
         (Some("group"), Some(_)) => {
             let group: Group = parsed(line)?;
             contents.groups.insert((group.run, group.group), Arc::new(group));
@@ -134,13 +132,9 @@ fn take(line: &[u8], contents: &mut Contents) -> Result<(), String> {
             if run.rows.len() <= trial.row as usize {
                 return Err(format!("row {}: its run has none", trial.row));
             }
-            let Trial { left_behind, error, not_run, .. } = &mut trial;
-            let texts = [left_behind, error, not_run].into_iter().flatten();
-            texts.for_each(|text| *text = console::paragraph(text));
             let row = (trial.run, trial.row);
             if let Some(said) = trial.description.take() {
-                let said = serde_json::to_value(said).map_err(|e| e.to_string())?;
-                contents.said.insert(row, Arc::new(shortened(said)?));
+                contents.said.insert(row, Arc::new(said));
             }
             let said = contents.said.get(&row).cloned();
             let was_held = trial.memory.is_some_and(|memory| memory.held.is_some());
@@ -174,26 +168,6 @@ struct Head {
     run: Option<u64>,
     /// Of a header; in schemas 1 and 2, of each line.
     schema: Option<u32>,
-}
-
-/// Reads what a line holds, and makes its texts plain and short, since they become names in tables.
-fn shortened<T: DeserializeOwned>(mut value: Value) -> Result<T, String> {
-    fn shorten(value: &mut Value) {
-        match value {
-            Value::String(text) => *text = console::paragraph(text),
-            Value::Array(values) => values.iter_mut().for_each(shorten),
-            // A list of CPUs may be long, and is read as such.
-            Value::Object(fields) => {
-                fields
-                    .iter_mut()
-                    .filter(|(name, _)| *name != "cpus")
-                    .for_each(|(_, value)| shorten(value));
-            }
-            _ => {}
-        }
-    }
-    shorten(&mut value);
-    T::deserialize(value).map_err(|e| e.to_string())
 }
 
 fn parsed<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
@@ -295,16 +269,6 @@ mod tests {
         }
         let read = parse(text.as_bytes()).unwrap().records;
         assert!(read[1].said.is_some() && read[0].said == read[1].said);
-    }
-
-    #[test]
-    fn a_long_list_of_cpus_is_read_whole() {
-        let mut record = testing::record("p", 1, &[10; 9]);
-        let cpus: Vec<u32> = (0..384).step_by(2).collect();
-        let header = Arc::make_mut(&mut record.header);
-        header.rows[0].command.setting.cpus = Some(record::Cpus::List(cpus));
-        let line = serde_json::to_string(&*record.header).unwrap();
-        assert_eq!(parse(line.as_bytes()).unwrap().runs, [record.header]);
     }
 
     #[test]
