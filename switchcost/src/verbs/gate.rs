@@ -84,15 +84,8 @@ impl Gate {
             }
             kind => self.includes(kind) && !quotient.verdict.is_open(),
         };
-        let what = match self {
-            Gate::All => "time or size",
-            Gate::Counts => "count or size",
-            Gate::Times => "time",
-        };
-        ensure!(
-            quotients.any(is_said),
-            End::nothing_said(&format!("no {what} has a verdict; {remedy}"))
-        );
+        let why = format!("none of these figures has a verdict; {remedy}");
+        ensure!(quotients.any(is_said), End::nothing_said(&why));
         Ok(())
     }
 }
