@@ -20,9 +20,6 @@ const MOST_THREADS: u64 = 10_000;
 /// Threads whose moves between CPUs are summed up, at most: the kernel writes a page for each.
 const MOST_MOVED: u64 = 100;
 
-/// Most turns whose order is drawn at once.
-const MOST_TURNS: u64 = 1 << 17;
-
 /// A program until its record is taken.
 pub(super) struct Live<'a> {
     seat: &'a Seat<'a>,
@@ -176,7 +173,7 @@ impl<'a> Live<'a> {
             self.size = fitting.clamp(1, iters.min(MOST_SAMPLES));
         }
         self.size = iterations.unwrap_or(self.size);
-        let all = iters.div_ceil(self.size).min(MOST_TURNS) as u32;
+        let all = iters.div_ceil(self.size).min(u32::MAX.into()) as u32;
         self.slices = slices.unwrap_or(all).min(all).max(1);
         self.before = self.totals();
         Ok(())

@@ -2,7 +2,7 @@
 //! output: another user may have put a link or a FIFO into the place of a file.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
@@ -114,19 +114,14 @@ fn given(path: &Path) -> io::Result<Option<File>> {
     OpenOptions::new().append(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path).map(Some)
 }
 
-/// Text of a regular file of at most `most` bytes.
-pub(crate) fn read(path: &Path, most: u64) -> io::Result<String> {
+/// Text of a regular file.
+pub(crate) fn read(path: &Path) -> io::Result<String> {
     // No FIFO is waited for.
     let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file: copy it into one"));
     }
-    let mut text = String::new();
-    file.take(most + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > most {
-        return Err(io::Error::other(format!("it is longer than {} MiB", most >> 20)));
-    }
-    Ok(text)
+    io::read_to_string(file)
 }
 
 #[cfg(test)]

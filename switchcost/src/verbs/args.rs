@@ -81,7 +81,7 @@ impl Selection {
         }
         let path = Path::new(&self.plan);
         let fault = |what: String| BadUsage::new(format!("--plan: {what}"));
-        let text = replace::read(path, LONGEST_PLAN).map_err(|e| {
+        let text = replace::read(path).map_err(|e| {
             let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
             let names = names.join(", ");
             fault(format!("cannot read {}: {e}; the built-in plans are {names}", path.display()))
@@ -138,9 +138,6 @@ impl TypedValueParser for PlanParser {
         Some(Box::new(BUILT_IN.iter().map(value)))
     }
 }
-
-/// No plan is longer, in bytes.
-const LONGEST_PLAN: u64 = 1 << 20;
 
 /// Results in a folder, the newest first. What is no plain file, such as a FIFO, is not looked into.
 pub(crate) fn newest_first(folder: &Path) -> Vec<PathBuf> {
