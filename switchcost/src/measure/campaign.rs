@@ -1,11 +1,11 @@
 //! A campaign: the rows of a plan that this machine can run, from the check of its limits to the records.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use contract::message::Description;
 use record::{Record, Row};
 
-use super::deadline::Time;
 use super::rounds::{Keep, Rounds};
 use super::store::Store;
 use super::turns::Options;
@@ -143,12 +143,13 @@ impl Campaign {
         self.rows.push(row);
     }
 
-    /// Measures the rows.
-    pub fn run(self, keep: Keep, plan: &Plan, time: Time) -> anyhow::Result<Rounds> {
+    /// Measures the rows, for the plan's budget or, if there is a limit, as far as that allows.
+    pub fn run(self, keep: Keep, plan: &Plan, limit: Option<Duration>) -> anyhow::Result<Rounds> {
         let mut rounds = Rounds::new(self.programs, keep, self.rows, &self.absent, |header| {
             header.question.clone_from(&plan.question);
         })?;
-        rounds.run(time, &pacing::PLAN, |_, rows, _| vec![true; rows.len()])?;
+        let aim = limit.is_none().then_some(&pacing::PLAN);
+        rounds.run(limit.or(plan.budget), aim, |_, rows, _| vec![true; rows.len()])?;
         Ok(rounds)
     }
 }
@@ -186,6 +187,6 @@ pub fn run_here(plan: &Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
     let names = rows.iter().map(|row| row.command.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
     let keep = Keep { store, seed: None, options: Options::default() };
-    let rounds = Campaign::of(programs, rows)?.run(keep, plan, Time::of(plan))?;
+    let rounds = Campaign::of(programs, rows)?.run(keep, plan, None)?;
     Ok((path, rounds.records))
 }

@@ -4,7 +4,6 @@ pub mod around;
 pub(crate) mod begin;
 pub mod campaign;
 pub mod child;
-pub mod deadline;
 pub mod groups;
 pub(crate) mod launch;
 mod live;

@@ -13,13 +13,12 @@ use humantime::format_duration;
 use record::{Command, Group, Place, Record, Row, Run, Side, Trial, Why};
 
 use crate::measure::begin;
-use crate::measure::deadline::{Time, is_past};
 use crate::measure::groups::groups_of;
 use crate::measure::pacing::{Aim, FIRST_TURNS, Wall};
 use crate::measure::privacy::Privacy;
 use crate::measure::probe;
 use crate::measure::store::Store;
-use crate::measure::turns::{self, Measured, Options, Seat};
+use crate::measure::turns::{self, Measured, Options, Seat, is_past};
 use crate::plan::placement::Absent;
 use crate::plan::programs::Programs;
 use crate::system::progress::Progress;
@@ -117,8 +116,9 @@ impl Rounds {
     /// others from it as long as this run lives. Then runs all rounds of the rows: `wanted` says before each which of
     /// them take part in it; without any it ends.
     ///
-    /// Where there is a budget, rounds go on for about so long: the first one sizes the others, so that enough
-    /// of them fit, and rows that do not fit are left out and named. What has run together is
+    /// With an aim, rounds go on for about this length: the first one sizes the others, so that enough
+    /// of them fit, and rows that do not fit are left out and named. Without one, no group but the first begins after
+    /// it: sizes of unknown cost start with the smallest. What has run together is
     /// stored as soon as it has ended; a signal ends it early, and then it is stored as interrupted.
     ///
     /// # Errors
@@ -126,12 +126,12 @@ impl Rounds {
     /// is printed. A program that fails is a record with an error.
     pub fn run(
         &mut self,
-        time: Time,
-        aim: &Aim,
+        length: Option<Duration>,
+        aim: Option<&Aim>,
         wanted: impl FnMut(u32, &[Row], &[Record]) -> Vec<bool>,
     ) -> anyhow::Result<()> {
         self.lock = lock::acquire();
-        let outcome = self.run_all(time, aim, wanted).and_then(|()| self.store.sync());
+        let outcome = self.run_all(length, aim, wanted).and_then(|()| self.store.sync());
         if self.records.is_empty() {
             outcome?;
             bail!("nothing was measured");
@@ -142,20 +142,21 @@ impl Rounds {
 
     fn run_all(
         &mut self,
-        time: Time,
-        aim: &Aim,
+        length: Option<Duration>,
+        aim: Option<&Aim>,
         mut wanted: impl FnMut(u32, &[Row], &[Record]) -> Vec<bool>,
     ) -> anyhow::Result<()> {
         let begun = Instant::now();
-        self.options.set_end(time, begun);
-        self.last_start = if let Time::Limit(limit) = time { Some(begun + limit) } else { None };
+        self.options.set_end(length, begun);
+        let budget = aim.zip(length);
+        self.last_start = length.filter(|_| budget.is_none()).map(|limit| begun + limit);
         let mut rows = mem::take(&mut self.rows);
         self.leave_out_what_is_missing(&mut rows)?;
         let last = rows.iter().map(|row| row.effort.most_rounds()).max().unwrap_or(0);
-        let end = time.budget().map(|budget| begun + budget);
+        let end = budget.map(|(_, length)| begun + length);
         let progress = Progress { rounds: last, end };
         self.describe(&rows);
-        self.turns = time.budget().map(|_| FIRST_TURNS);
+        self.turns = budget.map(|_| FIRST_TURNS);
         for round in 0..last {
             let started = Instant::now();
             let chosen = wanted(round, &rows, &self.records);
@@ -166,7 +167,7 @@ impl Rounds {
             if signals::received().is_some() || self.is_over() {
                 break;
             }
-            let Some(budget) = time.budget() else { continue };
+            let Some((aim, budget)) = budget else { continue };
             // What hung took no time of the others.
             let spent = begun.elapsed().saturating_sub(self.lost);
             let left = budget.saturating_sub(spent);
@@ -185,7 +186,7 @@ impl Rounds {
                 break;
             }
         }
-        match time.length().filter(|_| signals::received().is_none()) {
+        match length.filter(|_| signals::received().is_none()) {
             Some(length) => self.leave_out_what_has_not_begun(&rows, length),
             None => Ok(()),
         }

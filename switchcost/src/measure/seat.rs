@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use contract::message::Description;
 use record::{Row, Trial};
 
-use super::deadline::Time;
 use crate::plan::lineup::Around;
 use crate::plan::values::time_limit;
 use crate::system::program::Program;
@@ -46,10 +45,10 @@ impl Options {
 
     /// For a run that began then and has so much time: unless it is given, an answer may take a quarter of that, since
     /// an interval takes five rounds, and 10 s in any case.
-    pub fn set_end(&mut self, time: Time, begun: Instant) {
+    pub fn set_end(&mut self, length: Option<Duration>, begun: Instant) {
         let share = |length: Duration| (length / 4).max(Duration::from_secs(10)).min(USUAL);
-        self.timeout = self.timeout.or(time.length().map(share));
-        self.end = time.length().map(|length| begun + length + self.limit());
+        self.timeout = self.timeout.or(length.map(share));
+        self.end = length.map(|length| begun + length + self.limit());
     }
 }
 

@@ -11,7 +11,6 @@ use record::machine::cpu_ranges;
 use record::{Group, Side};
 
 use super::around::Within;
-use super::deadline::is_past;
 use super::live::Live;
 pub use super::seat::{Measured, Options, SLICE, Seat};
 use super::watch::{Look, MOST_PROBED, Watch};
@@ -66,6 +65,11 @@ pub fn measure(
     };
     let measured = lives.into_iter().map(|live| live.end(options, are_short)).collect();
     (group, measured)
+}
+
+/// True if this end has come.
+pub(super) fn is_past(end: Option<Instant>) -> bool {
+    end.is_some_and(|end| Instant::now() >= end)
 }
 
 /// True if programs that timed out have brought a group to the end of its time.

@@ -13,7 +13,6 @@ use super::args::Selection;
 use super::gate::{End, Gate};
 use super::kept::Kept;
 use super::output;
-use crate::measure::deadline::Time;
 use crate::measure::rounds::{Keep, Rounds};
 use crate::measure::turns::Options;
 use crate::measure::{pacing, probe};
@@ -138,7 +137,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let mut decider = Decider::new(margin, count);
     let most = args.pairs.unwrap_or(u32::MAX);
     say_what_fits(&measured, budget, most, count);
-    rounds.run(Time::Budget(budget), &pacing::DUEL, |round, rows, records| {
+    rounds.run(Some(budget), Some(&pacing::DUEL), |round, rows, records| {
         if round < most { decider.choose(round, rows, records) } else { Vec::new() }
     })?;
     let duel = Comparison::of_duel(&rounds.records);

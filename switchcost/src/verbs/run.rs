@@ -9,7 +9,6 @@ use record::{Cpus, Row, Side};
 use super::args::Selection;
 use super::kept::Kept;
 use crate::measure::campaign::Campaign;
-use crate::measure::deadline::Time;
 use crate::plan::Plan;
 use crate::plan::programs::{self, Programs};
 use crate::system::console::{self, shell_line};
@@ -72,7 +71,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let names = rows.iter().map(|row| row.command.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
     let campaign = Campaign::of(programs, rows)?;
-    args.keep.measure(&plan, campaign, opened, Time::of(&plan), args.full)
+    args.keep.measure(&plan, campaign, opened, None, args.full)
 }
 
 /// Prints one line for each row.

@@ -10,7 +10,6 @@ use record::{Also, Metric, Setting};
 
 use super::kept::Kept;
 use crate::measure::campaign::Campaign;
-use crate::measure::deadline::Time;
 use crate::measure::probe;
 use crate::plan::programs::Programs;
 use crate::plan::range::Range;
@@ -162,5 +161,5 @@ fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
         counted(processes, "process"),
         format_duration(limit)
     ));
-    args.keep.measure(&plan, campaign, store, Time::Limit(limit), true)
+    args.keep.measure(&plan, campaign, store, Some(limit), true)
 }
