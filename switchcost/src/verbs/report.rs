@@ -55,14 +55,14 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     match &files[..] {
         [(file, records)] if records.iter().any(is_of_duel) => duels(args, file, records),
-        [(file, records)] => report(args, file, records),
+        [(_, records)] => report(args, records),
         several => {
             let all: Vec<&[Record]> = several.iter().map(|(_, records)| &records[..]).collect();
             let answers: Vec<Option<Answer>> =
                 all.iter().map(|records| Answer::of(&Figures::of(records))).collect();
             let have_answers = answers.iter().all(Option::is_some);
             match sessions::joined(&all).filter(|_| have_answers) {
-                Some(records) => report(args, several[0].0, &records),
+                Some(records) => report(args, &records),
                 None => side_by_side(args, several, &answers),
             }
         }
@@ -70,13 +70,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Prints or writes all of one machine's records.
-fn report(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
+fn report(args: &Args, records: &[Record]) -> anyhow::Result<()> {
     let figures = Figures::of(records);
-    ensure!(
-        figures.iter().next().is_some(),
-        "{} holds no record of a plan: name a file that `switchcost` wrote",
-        file.display()
-    );
     let answer = Answer::of(&figures);
     let more = output::in_full(&args.files);
     let found =
