@@ -139,6 +139,9 @@ impl TypedValueParser for PlanParser {
     }
 }
 
+/// Most results of a folder that are looked into.
+const MOST_RESULTS: usize = 20;
+
 /// Results in a folder, the newest first. What is no plain file, such as a FIFO, is not looked into.
 pub(crate) fn newest_first(folder: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -154,7 +157,7 @@ pub(crate) fn newest_first(folder: &Path) -> Vec<PathBuf> {
         })
         .collect();
     dated.sort_unstable();
-    dated.into_iter().rev().map(|(_, path)| path).collect()
+    dated.into_iter().rev().map(|(_, path)| path).take(MOST_RESULTS).collect()
 }
 
 #[cfg(test)]

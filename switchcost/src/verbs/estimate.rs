@@ -50,9 +50,6 @@ pub(crate) struct Args {
     results: Option<PathBuf>,
 }
 
-/// Maximum number of files in a folder to look into.
-const MOST_FILES: usize = 50;
-
 fn span(text: &str) -> Result<Duration, String> {
     let text = if text.parse::<u32>().is_ok() { &format!("{text}s") } else { text };
     match text.parse::<Span>()? {
@@ -153,7 +150,7 @@ fn named(path: &Path) -> anyhow::Result<Prices> {
 /// Prices from the newest results in this folder that have them and come from this machine.
 fn newest() -> Option<Prices> {
     let here = observe::machine::read();
-    newest_first(Path::new(".")).iter().take(MOST_FILES).find_map(|path| {
+    newest_first(Path::new(".")).iter().find_map(|path| {
         // Sweeps and duels leave files of the same name.
         let records = store::read(path).ok()?.records;
         let is_here = records.first()?.machine().same_machine(&here).is_empty();

@@ -62,15 +62,12 @@ pub(crate) fn in_full(files: &[impl AsRef<Path>]) -> Option<String> {
     Some(format!("switchcost report {} --full", names.join(" ")))
 }
 
-/// Most files that are looked at for earlier answers.
-const EARLIER: usize = 12;
-
 /// Answers of the newest other results in the folder of a file that are of the same machine. What cannot be read is no
 /// answer.
 fn earlier(records: &[Record], file: &Path, is_void: bool) -> Vec<Answer> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let files = newest_first(folder.unwrap_or(Path::new(".")));
-    let answers = files.iter().take(EARLIER).filter_map(|path| {
+    let answers = files.iter().filter_map(|path| {
         let earlier = store::read(path).ok()?.records;
         // Without the own session.
         let both = sessions::joined(&[records, &earlier])?;
