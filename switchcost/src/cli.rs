@@ -179,7 +179,7 @@ fn brief_error(error: clap::Error) -> clap::Error {
     if !error.use_stderr() {
         return error;
     }
-    let brief = |arg: OsString| OsString::from(console::brief(&arg.to_string_lossy()));
+    let brief = |arg: OsString| OsString::from(console::shortened(&arg.to_string_lossy()));
     Cli::try_parse_from(env::args_os().map(brief)).err().unwrap_or(error)
 }
 

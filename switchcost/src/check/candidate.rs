@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::measure::child::Ended;
 use crate::measure::session::Session;
-use crate::system::console::brief;
+use crate::system::console::shortened;
 use crate::system::program::Program;
 use crate::system::signals;
 
@@ -129,7 +129,7 @@ impl Ended {
 
 /// An answer or a description as a program prints it.
 pub(super) fn shown(message: &impl Serialize) -> String {
-    serde_json::to_string(message).map_or_else(|e| e.to_string(), |text| brief(&text))
+    serde_json::to_string(message).map_or_else(|e| e.to_string(), |text| shortened(&text))
 }
 
 /// Waits until something is so.

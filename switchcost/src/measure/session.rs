@@ -14,7 +14,7 @@ use record::machine::cpu_ranges;
 
 use super::child::{Child, Ended};
 use super::launch;
-use crate::system::console::{brief, shortened};
+use crate::system::console::shortened;
 use crate::system::program::Program;
 use crate::system::signals;
 
@@ -252,7 +252,7 @@ impl Session {
             return HasEnded.into();
         }
         let found = serde_json::to_string(found).unwrap_or_default();
-        anyhow!("it answered {}, but '{wanted}' was expected", brief(&found))
+        anyhow!("it answered {}, but '{wanted}' was expected", shortened(&found))
     }
 }
 
@@ -287,5 +287,5 @@ pub(crate) fn difference(before: &Description, now: &Description) -> Option<Stri
     let mut fields = now.as_object()?.iter();
     let (name, value) = fields.find(|(name, value)| before.get(name) != Some(*value))?;
     let then = before.get(name).unwrap_or_default();
-    Some(brief(&format!("{name} {value}, not {then}")))
+    Some(shortened(&format!("{name} {value}, not {then}")))
 }

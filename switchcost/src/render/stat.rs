@@ -8,7 +8,7 @@ use figures::evidence::Verdict;
 use record::{Metric, Quantity, Record, Stat};
 
 use super::layout::{named, width};
-use crate::system::console::{brief, shell_line, shortened};
+use crate::system::console::{shell_line, shortened};
 
 /// Width of the names before the lines.
 const INDENT: usize = 13;
@@ -37,7 +37,10 @@ pub(crate) fn text(
         let quantity = Metric::Extra { name: name.clone(), stat: Stat::P50 }.quantity();
         let [p50, p99, max] =
             [values.p50, values.p99, values.max].map(|value| quantity.show(value as f64));
-        lines.push((brief(name), format!("p50 {p50}, p99 {p99}, max {max} (of {})", values.count)));
+        lines.push((
+            shortened(name),
+            format!("p50 {p50}, p99 {p99}, max {max} (of {})", values.count),
+        ));
     }
     let absent = record.counters.iter().flat_map(|counters| &counters.absent);
     lines.extend(absent.map(|absent| ("not counted".to_owned(), absent.to_string())));

@@ -44,28 +44,22 @@ pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
     Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
 }
 
-/// Most characters of a name or a value, and of a message.
+/// Most characters of a name of a plan.
 pub(crate) const NAME: usize = 200;
+
+/// Most characters of a message.
 const MESSAGE: usize = 500;
 
-/// A name or a value as people read it, on one line. It may be of any length in a plan, a file or a program's answer.
-pub(crate) fn brief(name: &str) -> String {
-    cut(&plain_line(name), NAME).into_owned()
-}
-
-/// A message as people read it, on one line: it may quote an argument of any length.
+/// A message, a name or a value as people read it, on one line. It may quote a text of any length: if it has too many
+/// characters, its middle is left out.
 pub(crate) fn shortened(message: &str) -> String {
-    cut(&plain_line(message), MESSAGE).into_owned()
-}
-
-/// A text with its middle left out if it has more than so many characters.
-fn cut(text: &str, most: usize) -> Cow<'_, str> {
     const GAP: &str = " … ";
+    let text = plain_line(message);
     let length = text.chars().count();
-    if length <= most {
-        return Cow::Borrowed(text);
+    if length <= MESSAGE {
+        return text.into_owned();
     }
-    let back = most / 5;
-    let front = text.chars().take(most - back - GAP.chars().count());
-    Cow::Owned(front.chain(GAP.chars()).chain(text.chars().skip(length - back)).collect())
+    let back = MESSAGE / 5;
+    let front = text.chars().take(MESSAGE - back - GAP.chars().count());
+    front.chain(GAP.chars()).chain(text.chars().skip(length - back)).collect()
 }

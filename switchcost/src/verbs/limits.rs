@@ -11,7 +11,7 @@ use crate::plan::programs::Programs;
 use crate::plan::values;
 use crate::plan::{BUILT_IN, built_in_tables};
 use crate::render;
-use crate::system::console::brief;
+use crate::system::console::shortened;
 use crate::verbs::args::{TextOrJson, shows_help};
 use crate::verbs::output;
 use crate::views::limits::{self, ProgramRow};
@@ -46,7 +46,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             let tasks = args.tasks.into_iter().flat_map(|n| ["--tasks".to_owned(), n.to_string()]);
             let flags: Vec<String> = tasks.chain(flags.iter().cloned()).collect();
             let description = probe::describe(executable, &flags, &Setting::default())?;
-            let asked = (brief(&description.program), Ok(description.needs));
+            let asked = (shortened(&description.program), Ok(description.needs));
             (vec![asked], Some(description.tasks))
         }
     };

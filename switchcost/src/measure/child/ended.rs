@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitStatus;
 
-use crate::system::console::{brief, shortened};
+use crate::system::console::shortened;
 
 /// End of a program: its status, its words and, if it is an error, why.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.error.clone().unwrap_or_else(|| self.reason()))?;
         match self.lines.last() {
-            Some(line) => write!(f, "; its last line is '{}'", brief(line)),
+            Some(line) => write!(f, "; its last line is '{}'", shortened(line)),
             None => Ok(()),
         }
     }
