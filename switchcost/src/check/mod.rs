@@ -32,17 +32,15 @@ const CHECKS: &[(&str, Check)] = &[
 ];
 
 /// Makes the wanted checks, one per step: its name, and why it did not pass, if it failed or cannot be made of this program
-/// or here. `tell` gets the name of each check before it is made.
+/// or here.
 pub fn check(
     candidate: &Candidate,
     is_wanted: impl Fn(&str) -> bool,
-    tell: impl Fn(&str),
 ) -> impl Iterator<Item = (&'static str, Option<Why>)> {
     // The others would fail for this reason, and each after as long a wait.
     let mut unanswered = None;
     let wanted = CHECKS.iter().enumerate().filter(move |(_, (name, _))| is_wanted(name));
     wanted.map(move |(place, &(name, check))| {
-        tell(name);
         let why = match unanswered {
             Some(why) => Some(Why::LeftOut(str::to_owned(why))),
             None => check(candidate).unwrap_or_else(|e| {

@@ -34,7 +34,7 @@ impl Drop for Progress {
 }
 
 /// Replaces the last line of the terminal on standard error, if it is one that obeys escape sequences.
-pub(crate) fn draw(line: &str) {
+fn draw(line: &str) {
     if !io::stderr().is_terminal() || env::var_os("TERM").is_some_and(|term| term == "dumb") {
         return;
     }

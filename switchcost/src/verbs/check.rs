@@ -13,8 +13,7 @@ use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
 use crate::system::console::{self, BadUsage, shortened};
-use crate::system::lock;
-use crate::system::{progress, signals};
+use crate::system::{lock, signals};
 use crate::verbs::args::{ProgramArgs, TextOrJson};
 use crate::verbs::output;
 
@@ -57,9 +56,7 @@ impl Args {
     /// Makes the checks, and prints each of them.
     fn checks(&self, candidate: &Candidate) -> anyhow::Result<Vec<(&'static str, Option<Why>)>> {
         let mut checks = Vec::new();
-        let tell = |name: &str| progress::draw(&format!("check '{name}'"));
-        for checked in check::check(candidate, |_| true, tell) {
-            progress::draw("");
+        for checked in check::check(candidate, |_| true) {
             // A check that was interrupted has no result.
             if signals::received().is_some() {
                 bail!("interrupted after {}", counted(checks.len(), "check"));

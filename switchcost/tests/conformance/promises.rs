@@ -52,7 +52,7 @@ impl Program {
 
     /// Makes some of the checks of `switchcost check`.
     pub(super) fn follows_the_contract(&self, is_wanted: impl Fn(&str) -> bool) {
-        for (check, why) in check(&self.candidate(), is_wanted, |_| {}) {
+        for (check, why) in check(&self.candidate(), is_wanted) {
             let name = format!("{} {}: {check}", self.path.display(), self.flags);
             match why {
                 None => {}
