@@ -49,24 +49,14 @@ impl Privacy {
         let host = text("/proc/sys/kernel/hostname").trim().to_owned();
         let label = host.split('.').next().unwrap_or_default().to_owned();
         let users = USERS.iter().filter_map(|variable| env::var(variable).ok());
-        Privacy::new(
-            here,
-            home.into_iter().chain(env::var("HOME").ok()),
-            name.into_iter().chain(users).chain([host, label]),
-        )
-    }
-
-    fn new(
-        here: Option<String>,
-        homes: impl Iterator<Item = String>,
-        names: impl Iterator<Item = String>,
-    ) -> Self {
-        let homes = homes.map(|path| (path, "~"));
+        let homes = home.into_iter().chain(env::var("HOME").ok()).map(|path| (path, "~"));
         let folders = here.into_iter().map(|path| (path, ".")).chain(homes);
-        // `/` is the home of some users, and the working folder of some services.
-        let folders = folders.filter(|(path, _)| path.len() > 1).collect();
-        let names = names.filter(|name| name.len() > 1 && !COMMON.contains(&&**name)).collect();
-        Privacy { folders, names }
+        let names = name.into_iter().chain(users).chain([host, label]);
+        Privacy {
+            // `/` is the home of some users, and the working folder of some services.
+            folders: folders.filter(|(path, _)| path.len() > 1).collect(),
+            names: names.filter(|name| name.len() > 1 && !COMMON.contains(&&**name)).collect(),
+        }
     }
 
     /// Hides what is private in a header, except in the titles of the plan.
@@ -196,11 +186,11 @@ mod tests {
     use super::*;
 
     fn privacy() -> Privacy {
-        Privacy::new(
-            Some("/home/alice smith/clone".to_owned()),
-            ["/home/alice smith".to_owned()].into_iter(),
-            ["alice", "root", "tower"].map(str::to_owned).into_iter(),
-        )
+        let folders = [("/home/alice smith/clone", "."), ("/home/alice smith", "~")];
+        Privacy {
+            folders: folders.map(|(path, instead)| (path.to_owned(), instead)).to_vec(),
+            names: ["alice", "tower"].map(str::to_owned).to_vec(),
+        }
     }
 
     #[test]
