@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 
 use crate::system::console::BadUsage;
-use crate::system::{lock, replace, write};
+use crate::system::{replace, write};
 
 mod read;
 
@@ -60,9 +60,8 @@ impl Store {
                 // The other one has made it, if it is new, and may not have written yet.
                 self.made = false;
                 bail!(
-                    "{} is being written by {}: name another file by --out, or wait until it has ended",
-                    self.path.display(),
-                    lock::holder(&self.file)
+                    "{} is being written by another switchcost: name another file by --out, or wait until it has ended",
+                    self.path.display()
                 )
             }
             // Some file systems over a network have no locks.

@@ -1,9 +1,8 @@
 //! One runner at a time: two runners that measure at once would measure each other.
 
 use std::env;
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
-use std::os::linux::fs::MetadataExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -64,8 +63,7 @@ fn lock(file: File) -> io::Result<Option<File>> {
             Err(TryLockError::Error(e)) => return Err(e),
             Err(TryLockError::WouldBlock) if has_waited => {}
             Err(TryLockError::WouldBlock) => console::say(format_args!(
-                "switchcost: waiting for {} to end, since two measurements at once would disturb each other; with {VARIABLE}=none it does not wait",
-                holder(&file)
+                "switchcost: waiting for another switchcost to end, since two measurements at once would disturb each other; with {VARIABLE}=none it does not wait"
             )),
         }
         has_waited = true;
@@ -74,20 +72,10 @@ fn lock(file: File) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Who has locked a file, in words, from the lines of /proc/locks (proc_locks(5)).
-pub(crate) fn holder(file: &File) -> String {
-    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
-    let end = format!(":{} 0 EOF", file.metadata().map_or(0, |m| m.st_ino()));
-    let mut held = locks.lines().filter(|line| line.contains(": FLOCK ") && line.ends_with(&end));
-    match held.find_map(|line| line.split_whitespace().nth(4)) {
-        // 0 is a process outside of this PID namespace.
-        Some(process) if process != "0" => format!("another switchcost (process {process})"),
-        _ => "another switchcost".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
