@@ -35,7 +35,11 @@ pub fn folder(path: &Path) -> anyhow::Result<()> {
 
 fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if let Some(given) = given(path)? {
-        return Ok(write::all(given, bytes)?);
+        return match write::all(given, bytes) {
+            // It has seen enough, as head(1) has.
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => Ok(written?),
+        };
     }
     let old = fs::symlink_metadata(path).ok().filter(|old| !old.is_dir());
     if let Some(old) = &old {
@@ -102,6 +106,7 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 fn given(path: &Path) -> io::Result<Option<File>> {
     let cloned = |fd: BorrowedFd<'_>| Ok(Some(File::from(fd.try_clone_to_owned()?)));
     if is_stdout(path) {
+        contract::console::ensure_stdout()?;
         return cloned(io::stdout().as_fd());
     }
     if path == Path::new("/dev/stderr") {

@@ -1,9 +1,8 @@
 //! `switchcost report`: prints results files as tables, as a page or as data.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use figures::{Figures, sessions};
 use record::Record;
 
@@ -94,7 +93,7 @@ fn report(args: &Args, records: &[Record]) -> anyhow::Result<()> {
             console::say(format_args!("switchcost: wrote {}", file.display()));
         }
     }
-    args.html.as_ref().map_or(Ok(()), |path| write(path, &page))
+    args.html.as_ref().map_or(Ok(()), |path| replace::file(path, &page))
 }
 
 /// Puts the answers of several files side by side.
@@ -120,7 +119,7 @@ fn side_by_side(
     };
     let mut page = Vec::new();
     render::machines(&fleet, None, &mut page)?;
-    write(path, &page)
+    replace::file(path, &page)
 }
 
 fn is_of_duel(record: &Record) -> bool {
@@ -142,12 +141,4 @@ fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
     );
     let duels: Vec<Comparison> = runs().map(Comparison::of_duel).collect();
     output::print_found(&Found::Comparisons(&duels), args.format)
-}
-
-/// Writes what was made to its place.
-fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    if path == Path::new("-") {
-        return console::print(|out| out.write_all(bytes)).context("cannot print");
-    }
-    replace::file(path, bytes)
 }
