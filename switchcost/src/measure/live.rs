@@ -26,7 +26,6 @@ pub(super) struct Live<'a> {
     /// CPUs that it may use.
     pub(super) cpus: Vec<u32>,
     trial: Trial,
-    has_begun: bool,
     /// `None` before its start and after its end.
     session: Option<Session>,
     pids: Vec<i32>,
@@ -55,7 +54,6 @@ impl<'a> Live<'a> {
             seat,
             cpus: cpus.unwrap_or_default().to_vec(),
             trial: Trial::begin(),
-            has_begun: false,
             session: None,
             pids: Vec::new(),
             helpers: Vec::new(),
@@ -72,7 +70,6 @@ impl<'a> Live<'a> {
 
     /// Starts it, and looks at its memory before anybody else starts.
     pub(super) fn start(&mut self, options: &Options) {
-        self.has_begun = true;
         if self.seat.row.metrics().any(Metric::is_memory) {
             self.trial.memory = Some(MemoryChange { before: memory::system(), held: None });
         }
@@ -251,7 +248,8 @@ impl<'a> Live<'a> {
     pub(super) fn end(mut self, options: &Options, are_short: bool) -> Option<Measured> {
         self.attempt(|_, session| session.ensure_placed());
         let count = self.trial.slices.len() as u32;
-        let is_told = self.has_begun || self.has_failed() || self.trial.partial;
+        let has_begun = self.trial.description.is_some();
+        let is_told = has_begun || self.has_failed() || self.trial.partial;
         if !is_told || are_short && count == 0 && self.slices() > 0 {
             return None;
         }

@@ -60,7 +60,7 @@ pub fn measure(
         run: 0,
         group: 0,
         ended: record::now(),
-        account: watch.account(),
+        account: watch.account,
         waits: interference::waits().since(before),
     };
     let measured = lives.into_iter().map(|live| live.end(options, are_short)).collect();

@@ -38,7 +38,8 @@ pub(crate) struct Watch {
     /// Its slices: session and number, and the share of its CPUs that neither it nor the runner used, in parts per
     /// thousand.
     open: Vec<((usize, usize), u32)>,
-    account: Option<Account>,
+    /// CPU time of all windows so far.
+    pub(crate) account: Option<Account>,
 }
 
 impl Look {
@@ -149,11 +150,6 @@ impl Watch {
         self.own = 0;
         self.open.clear();
         closed
-    }
-
-    /// CPU time of all windows so far.
-    pub(crate) fn account(&self) -> Option<Account> {
-        self.account
     }
 }
 
