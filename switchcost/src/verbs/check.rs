@@ -105,9 +105,5 @@ fn word(why: Option<&Why>) -> &'static str {
 
 /// A check as a program reads it.
 fn object((check, why): &(&str, Option<Why>)) -> Value {
-    let mut object = json!({"check": check, "result": word(why.as_ref())});
-    if let Some(why) = why {
-        object["reason"] = why.to_string().into();
-    }
-    object
+    json!({"check": check, "result": word(why.as_ref()), "reason": why.as_ref().map(Why::text)})
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::slice;
 use std::time::Duration;
 
+use contract::units::counted;
 use figures::pairs::{self, Decider};
 use figures::quotient::{Compared, MIN_PAIRS};
 use figures::verdict::MARGIN;
@@ -130,10 +131,10 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let mut rounds = Rounds::new(programs, keep, rows, &absent, |header| {
         (header.sides, header.margin) = (Some(names), Some(margin));
     })?;
-    let s = if count == 1 { " takes" } else { "s take" };
     let budget = args.keep.budget.unwrap_or(BUDGET);
     let seed = rounds.header.seed;
-    console::say(format_args!("{count} row{s} turns for {} s, seed {seed}", budget.as_secs_f64()));
+    let rows = counted(count as u64, "row");
+    console::say(format_args!("{rows}, in turns for {} s, seed {seed}", budget.as_secs_f64()));
     let mut decider = Decider::new(margin, count);
     let most = args.pairs.unwrap_or(u32::MAX);
     say_what_fits(&measured, budget, most, count);

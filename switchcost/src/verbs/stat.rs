@@ -28,9 +28,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SETTING")]
     set: Vec<Change>,
 
-    /// Number of timed iterations [default: 1000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    iters: Option<u64>,
+    /// Number of timed iterations
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    iters: u64,
 
     #[command(flatten)]
     options: Options,
@@ -42,9 +42,6 @@ pub(crate) struct Args {
     #[command(flatten)]
     command: ProgramArgs,
 }
-
-/// Default number of timed iterations.
-const ITERATIONS: u64 = 1000;
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (program, flags) = args.command.split()?;
@@ -105,7 +102,7 @@ fn own_option(flags: &[String]) -> Option<&str> {
 impl Args {
     /// The only row of the run.
     fn row(&self, program: &str, mut flags: Vec<String>) -> anyhow::Result<Row> {
-        let iters = take(&mut flags, "--iters")?.or(self.iters).unwrap_or(ITERATIONS);
+        let iters = take(&mut flags, "--iters")?.unwrap_or(self.iters);
         if iters == 0 {
             return Err(BadUsage::new("--iters 0: a run needs at least 1 iteration"));
         }
