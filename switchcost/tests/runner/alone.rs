@@ -1,18 +1,6 @@
 //! The runner in a folder without a checkout, as `cargo install` leaves it.
 
-use serde_json::Value;
-
 use crate::support::house::{House, plan_of};
-
-#[test]
-fn programs_beside_the_runner_are_run() {
-    let house = House::new(1, &[]).with("thread-brigade");
-    let run = |flags: &str| house.switchcost(flags).finish();
-    let stat = run("stat --format json --iters 4 thread-brigade --tasks 2").expect(0);
-    let report: Value = serde_json::from_str(stat.line()).unwrap();
-    assert_eq!(report["run"]["rows"][0]["command"]["program"], "thread-brigade", "{stat}");
-    run("stat thread-brigade --no-such-flag").expect(1).expect_complaint(&["--no-such-flag"]);
-}
 
 #[test]
 fn what_is_not_installed_is_said() {
