@@ -1,6 +1,5 @@
 //! Commands around the slices of a duel's second side, which change a setting of the system and restore it.
 
-use std::mem;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -31,23 +30,14 @@ impl<'a> Within<'a> {
         if self.is_plain() || self.is_in_place == is_second {
             return Ok(false);
         }
-        if !is_second {
-            return self.leave().map(|()| true);
-        }
-        self.is_in_place = true;
-        let entered = self.execute(self.commands.before.as_deref());
-        if entered.is_err() {
+        self.is_in_place = is_second;
+        let line = if is_second { &self.commands.before } else { &self.commands.after };
+        let entered = self.execute(line.as_deref());
+        if is_second && entered.is_err() {
             // The other command undoes what this one did in part.
-            drop(self.leave());
+            drop(self.enter(false));
         }
         entered.map(|()| true)
-    }
-
-    fn leave(&mut self) -> Result<(), String> {
-        if !mem::take(&mut self.is_in_place) {
-            return Ok(());
-        }
-        self.execute(self.commands.after.as_deref())
     }
 
     /// In a process group of its own: interrupting the runner must not end the command that restores a setting.
@@ -68,7 +58,7 @@ impl<'a> Within<'a> {
 
 impl Drop for Within<'_> {
     fn drop(&mut self) {
-        if let Err(why) = self.leave() {
+        if let Err(why) = self.enter(false) {
             console::say(format_args!("switchcost: B: {why}"));
         }
     }
