@@ -4,12 +4,13 @@ use ::limits::Limits;
 use anyhow::ensure;
 use contract::message::Needs;
 use contract::units::counted;
+use figures::unique;
 use record::Setting;
 
 use crate::measure::probe;
 use crate::plan::programs::Programs;
 use crate::plan::values;
-use crate::plan::{BUILT_IN, built_in_tables};
+use crate::plan::{BUILT_IN, BuiltIn, Plan, built_in_tables};
 use crate::render;
 use crate::system::console::shortened;
 use crate::verbs::args::{TextOrJson, shows_help};
@@ -74,14 +75,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 /// Needs of every installed program of the built-in plans, with its default flags, in the plans' order.
 fn ask_all() -> anyhow::Result<Vec<(String, Result<Needs, String>)>> {
-    let mut names: Vec<String> = Vec::new();
-    for plan in BUILT_IN {
-        for row in plan.plan()?.rows() {
-            if !names.contains(&row.command.program) {
-                names.push(row.command.program);
-            }
-        }
-    }
+    let plans: Vec<Plan> = BUILT_IN.iter().map(BuiltIn::plan).collect::<anyhow::Result<_>>()?;
+    let names = unique(plans.iter().flat_map(Plan::rows).map(|row| row.command.program));
     let mut tables = built_in_tables()?;
     // A question builds no peer.
     tables.values_mut().for_each(|table| table.build.clear());
