@@ -118,7 +118,9 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
 fn take(line: &[u8], contents: &mut Contents) -> Result<(), String> {
     let head: Head = parsed(line)?;
     if let Some(other) = head.schema.filter(|&schema| schema != SCHEMA) {
-        return Err(another_schema(other));
+        return Err(format!(
+            "its run has schema {other}, but this version reads only schema {SCHEMA}: read it with the version that wrote it, or measure again"
+        ));
     }
     let run = contents.runs.iter().rfind(|run| Some(run.id) == head.run);
     match (head.kind.as_deref(), run) {
@@ -152,13 +154,6 @@ fn take(line: &[u8], contents: &mut Contents) -> Result<(), String> {
         _ => return Err("it is not a record: name the file that a run wrote by --out".to_owned()),
     }
     Ok(())
-}
-
-fn another_schema(schema: u32) -> String {
-    let when = if schema < SCHEMA { "an earlier" } else { "a later" };
-    format!(
-        "its run has schema {schema}, but this version reads only schema {SCHEMA}: read it with {when} version, or measure again"
-    )
 }
 
 /// The part that tells what a line is.
