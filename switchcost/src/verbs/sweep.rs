@@ -14,7 +14,7 @@ use crate::measure::probe;
 use crate::plan::programs::Programs;
 use crate::plan::range::Range;
 use crate::plan::sweep::{self, placed};
-use crate::plan::{Over, RowTable, Section, built_in_tables, ensure_no_runner_flags};
+use crate::plan::{Over, RowTable, Section, built_in_tables};
 use crate::system::console::{self, BadUsage};
 
 #[derive(Debug, clap::Args)]
@@ -94,11 +94,6 @@ fn named(text: &str) -> Result<Swept, String> {
         format!("'{text}' is not NAME=FROM..TO: write one such as capacity=1..64")
     })?;
     let name = name.trim_start_matches('-');
-    let of_flag = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    if name.is_empty() || !name.chars().all(of_flag) {
-        return Err(format!("'{name}' is not the name of a flag"));
-    }
-    ensure_no_runner_flags(&[format!("--{name}")]).map_err(|e| e.to_string())?;
     let of_times = Range::parse(range, |end| Some(end.parse::<Span>().ok()?.0));
     let (range, unit) = match of_times {
         // Times need a unit: nobody could tell which one was meant.
