@@ -21,9 +21,6 @@ use crate::system::signals;
 /// Samples must not take longer than their answer did; clocks differ, but by less than this.
 const IMPOSSIBLE: Duration = Duration::from_secs(1);
 
-/// Processes whose CPUs are compared.
-const MOST_PLACED: usize = 100;
-
 /// A program that follows the contract, and is alive.
 #[derive(Debug)]
 pub struct Session {
@@ -125,7 +122,7 @@ impl Session {
             }
             session.ensure_own(&pids)?;
             let cpus = |&pid: &i32| Some((pid, affinity::allowed_to(pid).ok()?));
-            session.cpus = pids.iter().take(MOST_PLACED).filter_map(cpus).collect();
+            session.cpus = pids.iter().filter_map(cpus).collect();
             Ok(Ready { pids, setup_ns, first_ns, description })
         })
     }
