@@ -38,9 +38,6 @@ const MOST_QUOTED: usize = 40;
 /// Bytes of standard error that are kept.
 const KEPT: usize = 64 << 10;
 
-/// Reads that empty any pipe which nobody writes to any more; one that somebody fills again is left.
-const MOST_READS: usize = 1024;
-
 /// A program that is alive, with whatever it starts. What it writes while others have their turns stays in its
 /// pipes, so that the runner sleeps.
 #[derive(Debug)]
@@ -284,11 +281,8 @@ impl Child {
             }
         }
         let (status, left) = self.reap()?;
-        for _ in 0..MOST_READS {
-            if !self.read_words()? {
-                break;
-            }
-        }
+        // Nobody who could fill it again is left.
+        while self.read_words()? {}
         Ok(Ended {
             is_overdue: self.is_overdue(),
             is_interrupted: is_interrupted(status),
