@@ -58,8 +58,7 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
     if let Some((line, fault)) = contents.faults.first() {
         bail!("{path} holds no record; line {line}: {fault}");
     }
-    let what = if contents.runs.is_empty() { "is empty" } else { "holds no record" };
-    bail!("{path} {what}: its run ended before the first one")
+    bail!("{path} holds no record: it is empty, or its run ended before the first one")
 }
 
 fn unpacked(mut file: impl BufRead) -> io::Result<Contents> {
