@@ -182,7 +182,7 @@ pub fn run_here(plan: &Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
             e.root_cause()
         )
     })?;
-    let path = store.path().to_owned();
+    let path = store.path.clone();
     let rows = plan.rows();
     let names = rows.iter().map(|row| row.command.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;

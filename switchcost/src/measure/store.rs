@@ -19,7 +19,8 @@ pub use read::{Contents, parse, read, tell};
 /// A file that records are appended to.
 #[derive(Debug)]
 pub struct Store {
-    path: PathBuf,
+    /// The file's path.
+    pub path: PathBuf,
     file: File,
     /// True if the file was not there before.
     made: bool,
@@ -81,11 +82,6 @@ impl Store {
             self.path.display()
         );
         Ok(())
-    }
-
-    /// The file's path.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Appends a line in one write, so that a reader never sees a part of it unless the

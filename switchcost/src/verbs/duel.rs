@@ -15,6 +15,7 @@ use super::gate::{End, Gate};
 use super::kept::Kept;
 use super::output;
 use crate::measure::rounds::{Keep, Rounds};
+use crate::measure::store::Store;
 use crate::measure::turns::Options;
 use crate::measure::{pacing, probe};
 use crate::plan::change::Change;
@@ -125,7 +126,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let count = measured.iter().map(|row| row.place.cell()).collect::<BTreeSet<Place>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
     // Not before the builds: a signal that ends a build would leave an empty file.
-    let store = args.keep.open("duel")?;
+    let store = Store::open(args.keep.out.as_deref(), "duel")?;
     let options = Options { around: around.clone(), ..args.keep.options.clone() };
     let keep = Keep { store, seed: args.keep.seed, options };
     let mut rounds = Rounds::new(programs, keep, rows, &absent, |header| {

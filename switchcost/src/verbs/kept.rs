@@ -16,7 +16,7 @@ use crate::plan::values::time_limit;
 pub(super) struct Kept {
     /// Append the records to this file [default: switchcost-DATE.jsonl in this folder]
     #[arg(long, value_name = "FILE", help_heading = "Results")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
 
     /// Seed that shuffles the order of each round [default: drawn from the clock]
     #[arg(long, value_name = "N", help_heading = "Advanced")]
@@ -36,12 +36,6 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Opens the file, with this name if it is new. That comes first: nothing should be built or measured that cannot be
-    /// kept.
-    pub(super) fn open(&self, name: &str) -> anyhow::Result<Store> {
-        Store::open(self.out.as_deref(), name)
-    }
-
     /// Measures the rows of a plan, and prints the answer, or all that was found.
     pub(super) fn measure(
         &self,
@@ -53,7 +47,7 @@ impl Kept {
     ) -> anyhow::Result<()> {
         let keep = Keep { store, seed: self.seed, options: self.options.clone() };
         let mut rounds = campaign.run(keep, plan, limit)?;
-        let path = rounds.store.path();
+        let path = &rounds.store.path;
         let printed = output::print_beside(&rounds.records, path, self.format, full);
         // Where the records are is said even if nothing could be printed.
         printed.and(rounds.conclude())

@@ -9,6 +9,7 @@ use record::{Cpus, Row, Side};
 use super::args::Selection;
 use super::kept::Kept;
 use crate::measure::campaign::Campaign;
+use crate::measure::store::Store;
 use crate::plan::Plan;
 use crate::plan::programs::{self, Programs};
 use crate::system::console::{self, shell_line};
@@ -66,7 +67,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if args.list {
         return list(&rows);
     }
-    let opened = args.keep.open("switchcost")?;
+    // Before anything is built that cannot be kept.
+    let opened = Store::open(args.keep.out.as_deref(), "switchcost")?;
     // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
     let names = rows.iter().map(|row| row.command.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;

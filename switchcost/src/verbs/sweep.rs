@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use clap::ArgGroup;
 use contract::units::{Bytes, Span, counted};
 use humantime::format_duration;
@@ -11,6 +11,7 @@ use record::{Also, Metric, Setting};
 use super::kept::Kept;
 use crate::measure::campaign::Campaign;
 use crate::measure::probe;
+use crate::measure::store::Store;
 use crate::plan::programs::Programs;
 use crate::plan::range::Range;
 use crate::plan::sweep::{self, placed};
@@ -108,13 +109,10 @@ fn named(text: &str) -> Result<Swept, String> {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let flags = [("tasks", args.tasks), ("tokens", args.tokens)];
-    let mut numbers =
-        flags.into_iter().filter_map(|(name, range)| Some((name.to_owned(), range?, "")));
-    // The command line has exactly one.
-    let swept = numbers.next().or_else(|| args.over.clone());
-    let (flag, range, unit) =
-        swept.ok_or_else(|| BadUsage::new("sweep: give a range to --tasks, --tokens or --over"))?;
+    let number = |name: &str, range: Option<Range>| Some((name.to_owned(), range?, ""));
+    let swept = number("tasks", args.tasks).or_else(|| number("tokens", args.tokens));
+    let swept = swept.or_else(|| args.over.clone());
+    let (flag, range, unit) = swept.context("a sweep has one of --tasks, --tokens and --over")?;
     let sweep = Section {
         over: Some(Over::of(&flag, range.points(args.points), unit)),
         also: args.also.clone(),
@@ -130,7 +128,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 /// Measures as much of a sweep as the limits allow, and names the rest.
 fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
     let sweep = sweep::checked(sweep).map_err(|e| BadUsage::new(format!("{e:#}")))?;
-    let store = args.keep.open("switchcost")?;
+    let store = Store::open(args.keep.out.as_deref(), "switchcost")?;
     let tables = built_in_tables()?;
     let names = sweep.rows.iter().filter_map(|row| row.variant.program.as_deref());
     let programs = Programs::up_to_date(names, &tables)?;

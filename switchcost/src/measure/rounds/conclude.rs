@@ -43,17 +43,13 @@ impl Rounds {
     /// The same, without failed rows: in a duel these are verdicts.
     pub fn conclude_any(&mut self) -> anyhow::Result<()> {
         if signals::received().is_some() {
-            let runs = counted(self.records.len(), "run");
-            let partial = self.records.iter().filter(|record| record.partial).count();
-            console::say(format_args!(
-                "interrupted after {runs}, of which {partial} are unfinished"
-            ));
+            console::say(format_args!("interrupted after {}", counted(self.records.len(), "run")));
         }
         let kept = self.store.ensure_kept();
         if kept.is_ok() {
-            console::say(format_args!("records: {}", self.store.path().display()));
+            console::say(format_args!("records: {}", self.store.path.display()));
             if io::stderr().is_terminal() {
-                let path = self.store.path().to_string_lossy();
+                let path = self.store.path.to_string_lossy();
                 let path = console::shell_word(&path);
                 console::say(format_args!(
                     "to see all tables: switchcost report {path} --full, or --html FILE for a page"
