@@ -26,8 +26,8 @@ pub(crate) struct Look {
 
 /// Observer of a group of sessions.
 pub(crate) struct Watch {
-    /// CPUs that the runner itself may use.
-    home: Option<Vec<u32>>,
+    /// CPUs that the runner itself may use; none if that is not known.
+    home: Vec<u32>,
     /// CPUs in use.
     cpus: BTreeSet<u32>,
     /// Start of the window that is open.
@@ -53,7 +53,7 @@ impl Watch {
     /// An observer of these CPUs.
     pub(crate) fn new(cpus: impl IntoIterator<Item = u32>) -> Self {
         Watch {
-            home: affinity::allowed().ok(),
+            home: affinity::allowed().unwrap_or_default(),
             cpus: cpus.into_iter().collect(),
             window: None,
             own: 0,
@@ -65,10 +65,8 @@ impl Watch {
     /// Looks at the machine, and probes these CPUs.
     pub(crate) fn look(&self, cpus: &[u32], interrupts: bool) -> Look {
         let probes = cpus.iter().filter_map(|&cpu| Some((cpu, probe_on(cpu)?))).collect();
-        if let Some(home) = &self.home {
-            // The runner itself may be anywhere: only the probes are bound.
-            let _ = affinity::restrict(home);
-        }
+        // The runner itself may be anywhere: only the probes are bound.
+        let _ = affinity::restrict(&self.home);
         Look {
             at: Instant::now(),
             times: interference::cpu_times(),
