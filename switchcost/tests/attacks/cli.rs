@@ -32,12 +32,10 @@ fn an_output_that_cannot_be_written_is_named() {
 /// Emacs' shell and the logs of some services obey no escape sequence.
 #[test]
 fn a_dumb_terminal_gets_no_escape_sequences() {
-    for flags in ["--help", "check /bin/true"] {
-        let mut script = Command::new("script");
-        script.args(["-qec", &format!("{RUNNER} {flags}"), "/dev/null"]).env("TERM", "dumb");
-        let Ok(output) = script.stdin(Stdio::null()).output() else {
-            return skip("no script(1)");
-        };
-        assert!(!output.stdout.is_empty() && !output.stdout.contains(&0x1b), "{flags}: {output:?}");
-    }
+    let mut script = Command::new("script");
+    script.args(["-qec", &format!("{RUNNER} --help"), "/dev/null"]).env("TERM", "dumb");
+    let Ok(output) = script.stdin(Stdio::null()).output() else {
+        return skip("no script(1)");
+    };
+    assert!(!output.stdout.is_empty() && !output.stdout.contains(&0x1b), "{output:?}");
 }

@@ -188,7 +188,8 @@ impl Running {
 
     /// How many processes of this run have this name.
     pub(crate) fn count(&self, name: &str) -> usize {
-        self.processes().filter(|&pid| is_called(pid, name)).count()
+        let called = |pid| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        self.processes().filter(|&pid| called(pid).trim() == name).count()
     }
 
     /// The processes of this run that are alive.
@@ -267,10 +268,6 @@ impl Drop for Running {
         }
         let _ = self.child.wait();
     }
-}
-
-fn is_called(pid: i32, name: &str) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
 }
 
 /// True if this process ignores a signal, as one started in the background of a shell may: a shell that it starts cannot
