@@ -85,6 +85,7 @@ impl Rounds {
         tell(&mut header);
         let privacy = Privacy::of_this_process();
         privacy.run(&mut header);
+        store.ensure_fits(&header)?;
         let mut rounds = Rounds {
             programs,
             store,

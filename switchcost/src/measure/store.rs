@@ -34,8 +34,7 @@ impl Store {
         if let Some(path) = path {
             return Store::append_to(path);
         }
-        // Two runs may begin in the same second.
-        let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         Store::append_to(Path::new(&format!("{name}-{}.jsonl", now.replace(':', "-"))))
     }
 
@@ -80,6 +79,18 @@ impl Store {
             is_kept,
             "{} was removed, replaced or cut during the run: records are lost",
             self.path.display()
+        );
+        Ok(())
+    }
+
+    /// Makes sure that a line is short enough to be read again, before anything is measured.
+    pub fn ensure_fits(&self, content: &impl Serialize) -> anyhow::Result<()> {
+        let size = serde_json::to_vec(content)?.len() as u64;
+        ensure!(
+            size < read::LONGEST_LINE,
+            "cannot append to {}: a record of {} MiB would be too long to be read again",
+            self.path.display(),
+            size >> 20
         );
         Ok(())
     }

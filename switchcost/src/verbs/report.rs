@@ -1,5 +1,6 @@
 //! `switchcost report`: prints results files as tables, as a page or as data.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, ensure};
@@ -41,10 +42,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let page = args.html.as_ref().filter(|page| *page != Path::new("-"));
-    if let Some(html) = page.filter(|page| args.files.contains(page)) {
-        let name = html.display();
-        return Err(BadUsage::new(format!("--html: {name} holds the records: name another file")));
+    let real = |path: &PathBuf| fs::canonicalize(path).ok().filter(|path| path.is_file());
+    let page = args.html.as_ref().and_then(real);
+    if page.is_some_and(|page| args.files.iter().filter_map(real).any(|file| file == page)) {
+        return Err(BadUsage::new("--html: this file holds the records: name another one"));
     }
     let mut files = Vec::new();
     for file in &args.files {

@@ -34,6 +34,8 @@ pub struct Contents {
     said: HashMap<(u64, u32), Arc<Description>>,
     /// Groups by their run and number.
     groups: HashMap<(u64, u32), Arc<Group>>,
+    /// True if a run of another schema was reported; its lines are skipped.
+    has_others: bool,
 }
 
 /// What a gzip file begins with (RFC 1952, 2.3.1).
@@ -117,6 +119,10 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
 fn take(line: &[u8], contents: &mut Contents) -> Result<(), String> {
     let head: Head = parsed(line)?;
     if let Some(other) = head.schema.filter(|&schema| schema != SCHEMA) {
+        if contents.has_others {
+            return Ok(());
+        }
+        contents.has_others = true;
         return Err(format!(
             "its run has schema {other}, but this version reads only schema {SCHEMA}: read it with the version that wrote it, or measure again"
         ));
@@ -147,6 +153,8 @@ fn take(line: &[u8], contents: &mut Contents) -> Result<(), String> {
             let header = run.clone();
             contents.records.push(Record { header, said, group: group.cloned(), trial });
         }
+        // Lines of other schemas need not have a header.
+        _ if contents.has_others => {}
         (Some("group" | "trial"), None) => {
             return Err("the header of its run is missing above it".to_owned());
         }
@@ -240,16 +248,8 @@ mod tests {
         let later = ["{\"schema\":5,\"kind\":\"run\",\"id\":8}", "{\"kind\":\"trial\",\"run\":8}"];
         let whole = [header, first];
         for (lines, records, faults) in [
-            (
-                [&old[..], &whole].concat(),
-                1,
-                &["line 1: its run has schema 2", "line 2: its run has schema 2"][..],
-            ),
-            (
-                [&later[..], &whole].concat(),
-                1,
-                &["line 1: its run has schema 5", "line 2: the header"],
-            ),
+            ([&old[..], &whole].concat(), 1, &["line 1: its run has schema 2"][..]),
+            ([&later[..], &whole].concat(), 1, &["line 1: its run has schema 5"]),
             (vec![header, &stray], 0, &["line 2: row 7: its run has none"]),
             (vec![first, second], 0, &["line 1: the header", "line 2: the header"]),
             (vec!["{\"name\":\"x\"}"], 0, &["line 1: it is not a record"]),
