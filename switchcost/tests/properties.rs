@@ -128,7 +128,6 @@ const FLAGS: &str = "0-3,7
 1..1000
 hop
 extra.to_end.p99
-samples.p99.9
 1.5ms
 MALLOC_ARENA_MAX=2
 cpus=0-1

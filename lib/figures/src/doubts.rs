@@ -114,8 +114,7 @@ pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
         let few = (reading.means.len() < MIN_ROUNDS).then(|| Doubt::new(Kind::FewRounds, 0.0, few));
         doubts.extend(few);
     }
-    let is_time =
-        matches!(runs.metric(), Metric::Samples(_) | Metric::User | Metric::System | Metric::Cpu);
+    let is_time = matches!(runs.metric(), Metric::User | Metric::System | Metric::Cpu);
     if runs.metric().follows_iteration() || is_time {
         doubts.extend(of_times(&runs.processes().map(|(_, timed)| timed).collect::<Vec<_>>()));
     }

@@ -53,8 +53,7 @@ pub struct Corrected {
     pub(crate) uncertainty: f64,
     /// Logarithms of its slices that count, by turn, as measured.
     pub turns: BTreeMap<u32, f64>,
-    /// True if less than half of its slices count, since the time of the others was not the program's; of percentiles, if
-    /// such time was in any.
+    /// True if less than half of its slices count, since the time of the others was not the program's.
     pub(crate) is_short: bool,
 }
 
@@ -219,8 +218,6 @@ fn process(
         let is_quiet = logs.iter().all(|log| *log <= LIKE_QUICK.ln());
         Look { turn: slice.turn, x, y: slice.mean().ln(), is_quiet }
     };
-    // A percentile contains the time that was taken from it: its slices count, and a doubt says so.
-    let is_tail = matches!(place.metric, Metric::Samples(_));
     let (mut all, mut looks) = (Vec::new(), Vec::new());
     let timed = record.slices.iter().map(|slice| (slice, look(slice)));
     for (slice, look) in timed.filter(|(_, look)| look.y.is_finite()) {
@@ -228,9 +225,9 @@ fn process(
         slices.all += 1;
         slowness.push(look.x);
         if slice.stolen.unwrap_or(0) as f64 > STOLEN * slice.window as f64 {
-            slices.stolen += usize::from(!is_tail);
+            slices.stolen += 1;
         } else if slice.others.is_some_and(|share| share > OTHERS) {
-            slices.others += usize::from(!is_tail);
+            slices.others += 1;
         } else {
             looks.push(look);
         }
@@ -244,7 +241,7 @@ fn process(
         side: place.side,
         round: round(record),
         cpus: record.slices[0].probes.len(),
-        is_short: if is_tail { looks.len() < all.len() } else { 2 * looks.len() < all.len() },
+        is_short: 2 * looks.len() < all.len(),
         all,
         looks,
     })

@@ -54,8 +54,7 @@ impl Metric {
             Metric::PeakPerTask => record.peak_resident()? as f64 / tasks()?,
             Metric::VirtualPerTask => record.held()?.peak_virtual? as f64 / tasks()?,
             Metric::SystemPerTask => (record.resident()? as f64 + record.kernel_gain()?) / tasks()?,
-            Metric::Samples(stat) => stat.of_samples(samples()?)?,
-            Metric::Extra { name, stat } => stat.of(record.extra.get(name)?)?,
+            Metric::Extra { name, stat } => stat.of(record.extra.get(name)?),
         };
         figure.is_finite().then_some(figure)
     }

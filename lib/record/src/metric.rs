@@ -7,8 +7,6 @@ use contract::message::Distribution;
 use contract::units::Quantity;
 use serde::{Deserialize, Serialize};
 
-use crate::samples::{MANY, Samples};
-
 /// The figure that a table shows of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -66,8 +64,6 @@ pub enum Metric {
     VirtualPerTask,
     /// Memory of the process, and of the kernel less that before, with every task at rest, per task.
     SystemPerTask,
-    /// A figure of all samples of a process as measured, such as `samples.p99`.
-    Samples(Stat),
     /// A distribution that the program measured: `extra.NAME.STAT`, such as `extra.echo.p99`.
     Extra {
         /// Name of the distribution. It ends in its unit if that is not ns.
@@ -90,8 +86,6 @@ pub enum Stat {
     P90,
     /// 99th percentile.
     P99,
-    /// 99.9th percentile, of samples alone.
-    P999,
     /// Greatest sample.
     Max,
 }
@@ -136,15 +130,14 @@ static NAMED: [(Metric, &str, &str, Quantity); 26] = [
     ),
 ];
 
-/// Each figure of a distribution with its name, its words in a label, and the fewest samples that have it.
-const STATS: [(Stat, &str, &str, u64); 7] = [
-    (Stat::Mean, "mean", "mean", 1),
-    (Stat::Min, "min", "minimum", 1),
-    (Stat::P50, "p50", "median", 20),
-    (Stat::P90, "p90", "90th percentile", 100),
-    (Stat::P99, "p99", "99th percentile", 1000),
-    (Stat::P999, "p99.9", "99.9th percentile", MANY),
-    (Stat::Max, "max", "maximum", 1),
+/// Each figure of a distribution with its name, and its words in a label.
+const STATS: [(Stat, &str, &str); 6] = [
+    (Stat::Mean, "mean", "mean"),
+    (Stat::Min, "min", "minimum"),
+    (Stat::P50, "p50", "median"),
+    (Stat::P90, "p90", "90th percentile"),
+    (Stat::P99, "p99", "99th percentile"),
+    (Stat::Max, "max", "maximum"),
 ];
 
 impl FromStr for Metric {
@@ -154,19 +147,15 @@ impl FromStr for Metric {
         if let Some((metric, ..)) = NAMED.iter().find(|(_, name, ..)| *name == text) {
             return Ok(metric.clone());
         }
-        if let Some(stat) = text.strip_prefix("samples.").and_then(Stat::named) {
-            return Ok(Metric::Samples(stat));
-        }
         let extra = text.strip_prefix("extra.").and_then(|rest| rest.rsplit_once('.'));
         if let Some((name, word)) = extra.filter(|(name, _)| !name.is_empty())
-            && let Some(stat) = Stat::named(word).filter(|stat| *stat != Stat::P999)
+            && let Some((stat, ..)) = STATS.iter().find(|(_, stat, _)| *stat == word)
         {
-            return Ok(Metric::Extra { name: name.to_owned(), stat });
+            return Ok(Metric::Extra { name: name.to_owned(), stat: *stat });
         }
         let names: Vec<&str> = NAMED.iter().map(|(_, name, ..)| *name).collect();
         Err(format!(
-            "'{text}' is not a metric: write one of {}, samples.STAT or extra.NAME.STAT, where STAT is mean, min, p50, \
-             p90, p99 or max; there is also samples.p99.9",
+            "'{text}' is not a metric: write one of {} or extra.NAME.STAT, where STAT is mean, min, p50, p90, p99 or max",
             names.join(", ")
         ))
     }
@@ -189,7 +178,6 @@ impl From<Metric> for String {
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Metric::Samples(stat) => write!(f, "samples.{}", stat.row().1),
             Metric::Extra { name, stat } => write!(f, "extra.{name}.{}", stat.row().1),
             named => f.write_str(named.row().map_or("", |row| row.1)),
         }
@@ -197,35 +185,21 @@ impl fmt::Display for Metric {
 }
 
 impl Stat {
-    fn named(word: &str) -> Option<Self> {
-        STATS.iter().find(|(_, name, ..)| *name == word).map(|row| row.0)
-    }
-
-    fn row(self) -> &'static (Stat, &'static str, &'static str, u64) {
+    fn row(self) -> &'static (Stat, &'static str, &'static str) {
         // In the order of the variants.
         &STATS[self as usize]
     }
 
-    /// The figure of a distribution, which has no 99.9th percentile.
-    pub fn of(self, distribution: &Distribution) -> Option<f64> {
-        Some(match self {
+    /// The figure of a distribution.
+    pub fn of(self, distribution: &Distribution) -> f64 {
+        match self {
             Stat::Mean => distribution.mean,
             Stat::Min => distribution.min as f64,
             Stat::P50 => distribution.p50 as f64,
             Stat::P90 => distribution.p90 as f64,
             Stat::P99 => distribution.p99 as f64,
-            Stat::P999 => return None,
             Stat::Max => distribution.max as f64,
-        })
-    }
-
-    /// The figure of samples, if there are enough of them.
-    pub(crate) fn of_samples(self, samples: &Samples) -> Option<f64> {
-        let figure = match self {
-            Stat::P999 => samples.p999.map(|ns| ns as f64),
-            stat => stat.of(samples),
-        };
-        figure.filter(|_| samples.count >= self.row().3)
+        }
     }
 }
 
@@ -238,7 +212,6 @@ impl Metric {
     /// Label for an axis or a heading.
     pub fn label(&self) -> String {
         match self {
-            Metric::Samples(stat) => format!("{} of the samples", stat.row().2),
             Metric::Extra { name, stat } => format!("{name}, {}", stat.row().2),
             named => named.row().map_or("", |row| row.2).to_owned(),
         }

@@ -6,7 +6,7 @@ use contract::message::{Distribution, Extra};
 use serde::{Deserialize, Serialize};
 
 /// Fewest samples that have a 99.9th percentile.
-pub(crate) const MANY: u64 = 10_000;
+const MANY: u64 = 10_000;
 
 /// Summary of the timed iterations, in ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -111,8 +111,7 @@ impl<'a> Table<'a> {
 impl<'a> Curve<'a> {
     fn of(over: String, figures: &[&'a Figure<'a>]) -> Self {
         let metric = figures[0].metric();
-        let is_time =
-            matches!(metric, Metric::Hop | Metric::Task | Metric::Iteration | Metric::Samples(_));
+        let is_time = matches!(metric, Metric::Hop | Metric::Task | Metric::Iteration);
         let series = grouped(figures.iter().map(|f| (f.place().name(), *f)));
         Curve {
             title: &figures[0].place().section,
@@ -132,7 +131,7 @@ fn overtakings(figures: &[&Figure<'_>]) -> Vec<Overtaking> {
         for (place, (name, own)) in rows.iter().enumerate() {
             for (other_name, other) in &rows[place + 1..] {
                 // What two kinds of threads cost is no news, nor what two placements do.
-                let is_whole = matches!(own[0].metric(), Metric::Iteration | Metric::Samples(_));
+                let is_whole = *own[0].metric() == Metric::Iteration;
                 let [one, two] = [own, other].map(|series| series.iter().find_map(|f| f.claim()));
                 if is_whole || one != two {
                     found.extend(Overtaking::of([name, other_name], &ratios(own, other)));

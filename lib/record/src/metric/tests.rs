@@ -56,7 +56,7 @@ fn figure(metric: &Metric, record: &Record) -> Option<f64> {
 }
 
 /// Every metric with its figure of four tasks and two tokens, worked out by hand.
-const FIGURES: [(&str, Option<f64>); 27] = [
+const FIGURES: [(&str, Option<f64>); 25] = [
     ("hop", Some(1_200.0)),
     ("task", Some(1_500.0)),
     ("memory", None),
@@ -89,9 +89,6 @@ const FIGURES: [(&str, Option<f64>); 27] = [
     ("virtual-per-task", Some(10e6)),
     // 7,000,000 of its own and 6 x 100,000 of the kernel's.
     ("system-per-task", Some(1.9e6)),
-    ("samples.p50", Some(11_900.0)),
-    // Of forty there is no such percentile.
-    ("samples.p90", None),
     ("extra.echo.mean", Some(99.5)),
 ];
 
@@ -116,7 +113,7 @@ fn each_metric_has_its_figure() {
         let nothing = of(None, Trial::default());
         assert_eq!(self::figure(&metric, &nothing), None, "{name}");
     }
-    for text in ["", "hops", "extra.echo", "extra..p99", "extra.echo.p99.9", "samples.p1"] {
+    for text in ["", "hops", "extra.echo", "extra..p99", "extra.echo.p99.9"] {
         assert!(text.parse::<Metric>().is_err(), "{text}");
     }
 }
@@ -154,21 +151,5 @@ fn iterations_of_no_length_have_no_rate_and_no_share_of_any_cpu() {
     record.trial.samples.as_mut().unwrap().distribution.mean = 0.0;
     for metric in [Metric::Rate, Metric::Throughput, Metric::CpuShare] {
         assert_eq!(figure(&metric, &record), None, "{metric}");
-    }
-}
-
-#[test]
-fn a_percentile_takes_samples_beyond_it() {
-    let mut record = record(1, 1);
-    for (metric, fewest) in [
-        ("samples.p50", 20),
-        ("samples.p90", 100),
-        ("samples.p99", 1000),
-        ("samples.p99.9", 10_000),
-    ] {
-        for (count, is_there) in [(fewest - 1, false), (fewest, true)] {
-            record.trial.samples = Samples::of(&vec![7; count]);
-            assert_eq!(figure(&metric.parse().unwrap(), &record).is_some(), is_there, "{metric}");
-        }
     }
 }
