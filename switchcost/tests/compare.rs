@@ -117,7 +117,7 @@ fn another_machine_build_or_flag_is_marked() {
     for record in &mut old {
         let run = header_of(record);
         run.machine.set("kernel_release", "6.1.0");
-        run.build.git_revision = Some("abc".to_owned());
+        run.build.insert("git_revision".to_owned(), "abc".into());
         row_of(record).command.setting.cpus = Some(Cpus::List(vec![0]));
     }
     assert!(!text(&pair(&old, &old)).contains("DIFFERENT"));
@@ -125,7 +125,7 @@ fn another_machine_build_or_flag_is_marked() {
     for record in &mut new {
         let run = header_of(record);
         run.machine.set("kernel_release", "6.12.0");
-        run.build.git_revision = Some("def".to_owned());
+        run.build.insert("git_revision".to_owned(), "def".into());
         let command = &mut row_of(record).command;
         command.flags = vec!["--bytes=25".to_owned()];
         command.setting.policy = Some(Policy::Fifo);

@@ -178,24 +178,21 @@ pub fn no_kernel_share(row: &str) -> Doubt {
 /// Doubts about records as a set.
 pub fn of_records(records: &[Record]) -> Vec<Doubt> {
     let runs = provenance::runs(records);
-    let mut builds = provenance::differing_builds(runs.first(), &runs);
-    // Uncommitted changes alone do not make another build; they are a doubt of their own.
-    builds.retain(|fact| fact.name != "dirty");
+    let builds = provenance::differing_builds(runs.first(), &runs);
     let machines = provenance::differing_machines(runs.first(), &runs);
     let pooled = |kind, what: &str, facts: &[Difference]| {
         let names: Vec<String> = facts.iter().map(ToString::to_string).collect();
         let text = format!("!! DIFFERENT {what} ARE POOLED HERE: {}", names.join(", "));
         (!facts.is_empty()).then(|| Doubt::new(kind, 0.0, text))
     };
-    let is_debug = runs.iter().any(|run| run.build.profile.as_deref() == Some("debug"));
-    let is_dirty = runs.iter().any(|run| run.build.dirty == Some(true));
+    let has = |name: &str, fact: Value| runs.iter().any(|run| run.build.get(name) == Some(&fact));
     let debug = "The programs were built without optimisation.";
     let dirty = "The sources had uncommitted changes.";
     let all = [
         pooled(Kind::OtherMachine, "MACHINES OR SETTINGS", &machines),
         pooled(Kind::OtherBuild, "BUILDS", &builds),
-        is_debug.then(|| Doubt::new(Kind::Unoptimised, 0.0, debug)),
-        is_dirty.then(|| Doubt::new(Kind::ChangedSources, 0.0, dirty)),
+        has("profile", "debug".into()).then(|| Doubt::new(Kind::Unoptimised, 0.0, debug)),
+        has("dirty", true.into()).then(|| Doubt::new(Kind::ChangedSources, 0.0, dirty)),
         loaded(&runs),
     ];
     let absent = records.iter().flat_map(|record| record.counters.iter().flat_map(|c| &c.absent));

@@ -108,31 +108,36 @@ pub fn runtimes(records: &[Record]) -> Vec<String> {
 /// Facts of their machines by which any new run differs from an old one.
 pub fn differing_machines(old: Option<&&Run>, new: &[&Run]) -> Vec<Difference> {
     let names = |a: &Run, b: &Run| a.machine.same_machine(&b.machine);
-    differing(old, new, names, |run| serde_json::to_value(&run.machine))
+    differing(old, new, names, |run, name| run.machine.get(name))
 }
 
-/// Facts of their builds by which any new run differs from an old one.
+/// Facts of their builds by which any new run differs from an old one, if both know them. Uncommitted changes do not make
+/// another build: they are a doubt.
 pub fn differing_builds(old: Option<&&Run>, new: &[&Run]) -> Vec<Difference> {
-    let names = |a: &Run, b: &Run| a.build.same_build(&b.build);
-    differing(old, new, names, |run| serde_json::to_value(&run.build))
+    let names = |a: &Run, b: &Run| {
+        let differs = |(name, fact): &(&String, &Value)| {
+            *name != "dirty" && b.build.get(*name).is_some_and(|other| other != *fact)
+        };
+        a.build.iter().filter(differs).map(|(name, _)| name.clone()).collect()
+    };
+    differing(old, new, names, |run, name| run.build.get(name))
 }
 
-fn differing(
-    old: Option<&&Run>,
-    new: &[&Run],
+fn differing<'a>(
+    old: Option<&&'a Run>,
+    new: &[&'a Run],
     names: impl Fn(&Run, &Run) -> Vec<String>,
-    facts: impl Fn(&Run) -> serde_json::Result<Value>,
+    fact: fn(&'a Run, &str) -> Option<&'a Value>,
 ) -> Vec<Difference> {
     let Some(old) = old else { return Vec::new() };
     let unlike =
         new.iter().flat_map(|new| names(old, new).into_iter().map(move |name| (name, new)));
-    let fact = |(name, new): (String, Vec<&&Run>)| {
-        // A header is read from JSON, so it can be written as JSON.
-        let value = |run| facts(run).map_or(Value::Null, |mut all| all[&name].take());
-        let (old, new) = unequal_parts(value(old), value(new[0]));
+    let difference = |(name, new): (String, Vec<&&'a Run>)| {
+        let [old, new] = [old, new[0]].map(|run| fact(run, &name).cloned().unwrap_or_default());
+        let (old, new) = unequal_parts(old, new);
         Difference { old: shown(&old), new: shown(&new), name }
     };
-    grouped(unlike).into_iter().map(fact).collect()
+    grouped(unlike).into_iter().map(difference).collect()
 }
 
 /// Of two lists of named facts those that differ; anything else as it is.

@@ -1,69 +1,30 @@
 //! The build that this runner is part of. The build script finds out; this hands it on.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// The build of the runner, which programs of the same workspace share.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Build {
-    /// `rustc -V` of the compiler.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rustc: Option<String>,
-    /// `debug` or `release`. A custom profile shows the one it inherits from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub profile: Option<String>,
-    /// Flags of the compiler by RUSTFLAGS or cargo's configuration, or `none`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rustflags: Option<String>,
-    /// Target triple.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
-    /// Version of the workspace's packages.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub package_version: Option<String>,
-    /// Full hash of the commit checked out; absent in a source archive.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub git_revision: Option<String>,
-    /// Uncommitted changes in sources, manifests or the lock file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dirty: Option<bool>,
-    /// Version of Tokio in `Cargo.lock`; several are joined by commas.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokio: Option<String>,
-}
+use serde_json::Value;
 
-impl Build {
-    /// Names of the facts that differ, if both builds know them; `dirty` if either tree is.
-    pub fn same_build(&self, other: &Self) -> Vec<String> {
-        let [one, other_facts] =
-            [self, other].map(|build| serde_json::to_value(build).unwrap_or_default());
-        let facts = one.as_object().into_iter().flatten();
-        let differing = facts.filter(|&(name, fact)| {
-            let other = &other_facts[name];
-            name != "dirty" && !fact.is_null() && !other.is_null() && fact != other
-        });
-        let mut names: Vec<String> = differing.map(|(name, _)| name.clone()).collect();
-        let is_dirty = self.dirty == Some(true) || other.dirty == Some(true);
-        names.extend(is_dirty.then(|| "dirty".to_owned()));
-        names
-    }
-}
+/// Facts of the runner's build, which programs of the same workspace share: `rustc`, `profile` (a custom one shows the one
+/// it inherits from), `rustflags`, `target`, `package_version`, `git_revision` (absent in a source archive), `dirty` (if the
+/// sources, manifests or the lock file had uncommitted changes) and `tokio`. A fact that is not known is absent.
+pub type Build = BTreeMap<String, Value>;
 
 /// Flags of the compiler as cargo takes them in CARGO_ENCODED_RUSTFLAGS.
 pub const ENCODED_RUSTFLAGS: Option<&str> = option_env!("RECORD_BUILD_RUSTFLAGS");
 
 /// Build of this workspace, as far as the build script could tell.
 pub fn current() -> Build {
-    let known = |value: Option<&str>| value.map(str::to_owned);
-    Build {
-        rustc: known(option_env!("RECORD_BUILD_RUSTC")),
-        profile: known(option_env!("RECORD_BUILD_PROFILE")),
-        rustflags: ENCODED_RUSTFLAGS.map(|flags| {
-            if flags.is_empty() { "none".to_owned() } else { flags.replace('\u{1f}', " ") }
-        }),
-        target: known(option_env!("RECORD_BUILD_TARGET")),
-        package_version: known(Some(env!("CARGO_PKG_VERSION"))),
-        tokio: known(option_env!("RECORD_BUILD_TOKIO")),
-        ..Build::default()
-    }
+    let flags = ENCODED_RUSTFLAGS.map(|flags| {
+        if flags.is_empty() { "none".to_owned() } else { flags.replace('\u{1f}', " ") }
+    });
+    let facts = [
+        ("rustc", option_env!("RECORD_BUILD_RUSTC")),
+        ("profile", option_env!("RECORD_BUILD_PROFILE")),
+        ("rustflags", flags.as_deref()),
+        ("target", option_env!("RECORD_BUILD_TARGET")),
+        ("package_version", Some(env!("CARGO_PKG_VERSION"))),
+        ("tokio", option_env!("RECORD_BUILD_TOKIO")),
+    ];
+    let known = facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?.into())));
+    known.collect()
 }

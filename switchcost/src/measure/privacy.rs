@@ -4,7 +4,8 @@ use std::env;
 use std::fs;
 
 use nix::unistd::getuid;
-use record::{Build, Command, Run, Trial};
+use record::{Command, Run, Trial};
+use serde_json::Value;
 
 /// Folders whose paths are the same on all machines.
 const PUBLIC: [&str; 10] = [
@@ -63,9 +64,11 @@ impl Privacy {
     pub(super) fn run(&self, run: &mut Run) {
         run.rows.iter_mut().for_each(|row| self.command(&mut row.command));
         let Run { command, sides, build, .. } = run;
-        let Build { rustflags, .. } = build;
-        let texts = [command].into_iter().chain(sides.iter_mut().flatten()).chain(rustflags);
+        let texts = [command].into_iter().chain(sides.iter_mut().flatten());
         texts.for_each(|text| *text = self.hidden(text));
+        if let Some(Value::String(flags)) = build.get_mut("rustflags") {
+            *flags = self.hidden(flags);
+        }
     }
 
     /// Hides what is private in a command. A name may be the word by which a program or a flag is known.

@@ -214,7 +214,9 @@ fn find(
         // The programs of the workspace, as `run` builds them, and its peers.
         let programs = Programs::up_to_date(names.iter().copied(), tables)?;
         let build = programs.build();
-        let name = format!(". ({})", tree::revision(build.git_revision.as_deref(), build.dirty));
+        let revision = build.get("git_revision").and_then(|revision| revision.as_str());
+        let dirty = build.get("dirty").and_then(|dirty| dirty.as_bool());
+        let name = format!(". ({})", tree::revision(revision, dirty));
         return Ok((programs, [name.clone(), name]));
     }
     let (peers, crates): (BTreeSet<&str>, BTreeSet<&str>) =

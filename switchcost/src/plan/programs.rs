@@ -78,7 +78,10 @@ impl Programs {
         // Away from its checkout an executable knows the commit, and nothing of changes.
         let built_from = || (option_env!("SWITCHCOST_COMMIT").map(str::to_owned), None);
         let (git_revision, dirty) = self.tree.as_ref().map_or_else(built_from, Tree::revision);
-        Build { git_revision, dirty, ..record::build::current() }
+        let mut build = record::build::current();
+        build.extend(git_revision.map(|revision| ("git_revision".to_owned(), revision.into())));
+        build.extend(dirty.map(|dirty| ("dirty".to_owned(), dirty.into())));
+        build
     }
 
     /// Program of a row.

@@ -38,7 +38,7 @@ pub(super) fn origin(figures: &Figures<'_>) -> [String; 2] {
         counted(rounds, "round"),
         runs.first().map_or(0, |run| run.seed),
         runs.iter()
-            .find_map(|run| run.build.rustc.as_deref())
+            .find_map(|run| run.build.get("rustc")?.as_str())
             .unwrap_or("unknown version of rustc"),
         runtimes.collect::<String>(),
     );

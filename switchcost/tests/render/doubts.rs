@@ -60,8 +60,11 @@ fn an_answer_names_the_schedulers_of_its_tasks() {
 fn what_should_not_have_been_measured_or_pooled_comes_first() {
     let quiet = committed(QUIET);
     let pooled = [quiet.clone(), committed(NOISY)].concat();
-    let debug = with_header(quiet.clone(), |run| run.build.profile = Some("debug".to_owned()));
-    let dirty = with_header(quiet.clone(), |run| run.build.dirty = Some(true));
+    let debug = with_header(quiet.clone(), |run| {
+        drop(run.build.insert("profile".to_owned(), "debug".into()))
+    });
+    let dirty =
+        with_header(quiet.clone(), |run| drop(run.build.insert("dirty".to_owned(), true.into())));
     let quiet = answer(&quiet);
     for (records, doubt) in [
         (pooled, "DIFFERENT MACHINES"),
