@@ -77,7 +77,7 @@ author = "Somebody"
 text = "creating a thread ÷ creating a task"
 theirs = "17 µs ÷ 0.3 µs"
 here = "example/answer: What creation costs / thread ÷ async task"
-rule = "ratio"
+rule = "near"
 
 [[claim]]
 headline = true
@@ -231,7 +231,7 @@ fn each_fault_is_named_with_its_file_and_line() {
         ),
         (
             claims,
-            "\"ratio\"",
+            "\"near\"",
             "\"counts\"",
             "docs/MORE.md:5: claims: docs/claims.toml: creating a thread",
         ),

@@ -25,14 +25,14 @@ fn judge(rule: Rule, quotation: &str, ends: &[[f64; 3]]) -> String {
 #[test]
 fn a_rule_says_what_its_figures_bear() {
     for (rule, quotation, ends, judgement) in [
-        (Rule::Ratio, "1.2", &[[2.3, 2.2, 2.6]][..], "holds"),
-        (Rule::Ratio, "1.2", &[[2.5, 2.3, 2.6]], "holds, barely"),
-        (Rule::Ratio, "1.2", &[[2.5, 2.45, 2.6]], "not here"),
-        (Rule::Ratio, "1.2", &[[1.0, 0.1, 30.0]], TOO_WIDE),
-        (Rule::Ratio, "1.5", &[[0.95, 0.9, 1.0]], "not here"),
-        (Rule::Ratio, "0.8", &[[1.05, 1.0, 1.1]], "not here"),
-        (Rule::Ratio, "0.4", &[[0.5, 0.45, 0.6]], "holds"),
-        (Rule::Ratio, "17 µs ÷ 0.3 µs", &[[40.0, 39.0, 41.0]], "holds"),
+        (Rule::Near, "1.2", &[[2.3, 2.2, 2.6]][..], "holds"),
+        (Rule::Near, "1.2", &[[2.5, 2.3, 2.6]], "holds, barely"),
+        (Rule::Near, "1.2", &[[2.5, 2.45, 2.6]], "not here"),
+        (Rule::Near, "1.2", &[[1.0, 0.1, 30.0]], TOO_WIDE),
+        (Rule::Near, "1.5", &[[0.95, 0.9, 1.0]], "not here"),
+        (Rule::Near, "0.8", &[[1.05, 1.0, 1.1]], "not here"),
+        (Rule::Near, "0.4", &[[0.5, 0.45, 0.6]], "holds"),
+        (Rule::Near, "17 µs ÷ 0.3 µs", &[[40.0, 39.0, 41.0]], "holds"),
         (Rule::Equal, "1", &[[1.05, 1.0, 1.09]], "holds"),
         (Rule::Equal, "1", &[[1.2, 1.15, 1.3]], "not here"),
         (Rule::Order, "2 µs", &[[6000.0, 5900.0, 6100.0]], "same order"),
@@ -46,8 +46,8 @@ fn a_rule_says_what_its_figures_bear() {
         (Rule::Over, "10 times", &[[8.0, 7.0, 9.0]], "not here"),
         (Rule::Under, "0.1", &[[0.05, 0.04, 0.06]], "holds"),
         (Rule::Under, "0.1", &[[0.2, 0.15, 0.3]], "not here"),
-        (Rule::Reached, "250,000", &[[250000.0; 3]], "holds"),
-        (Rule::Reached, "250,000", &[[249999.0; 3]], "not here"),
+        (Rule::Over, "250,000", &[[250000.0; 3]], "holds"),
+        (Rule::Over, "250,000", &[[249999.0; 3]], "not here"),
         (Rule::Side, "0.8", &[[0.7, 0.6, 0.9]], "holds"),
         (Rule::Side, "0.8", &[[1.01, 0.95, 1.05]], "not here: no difference"),
         (Rule::Side, "0.8", &[[1.3, 0.5, 43.0]], TOO_WIDE),
@@ -57,9 +57,9 @@ fn a_rule_says_what_its_figures_bear() {
         (Rule::Least, "1", &[[1.5, 1.2, 2.0], [1.0, 0.95, 1.05]], "holds"),
         (Rule::Least, "1", &[[1.5, 1.2, 2.0], [0.7, 0.5, 0.9]], "not here"),
         (Rule::Least, "1", &[[0.93, 0.84, 1.1]], TOO_WIDE),
-        (Rule::AllOver, "10", &[[110.0, 100.0, 120.0], [29.0, 28.0, 30.0]], "holds"),
-        (Rule::AllOver, "10", &[[110.0, 100.0, 120.0], [9.0, 8.0, 9.5]], "not here"),
-        (Rule::Size, "10 KiB", &[[23000.0, 22000.0, 24000.0]], "not here"),
+        (Rule::Over, "10", &[[110.0, 100.0, 120.0], [29.0, 28.0, 30.0]], "holds"),
+        (Rule::Over, "10", &[[110.0, 100.0, 120.0], [9.0, 8.0, 9.5]], "not here"),
+        (Rule::Near, "10 KiB", &[[23000.0, 22000.0, 24000.0]], "not here"),
         (Rule::NoLonger, "20", &[[6.0; 3], [26.0; 3]], "no longer"),
         (Rule::NoLonger, "20", &[[6.0; 3], [60.0; 3]], "not here"),
         (Rule::Asked, "open", &[[1.1, 0.6, 2.0]], TOO_WIDE),
@@ -90,19 +90,19 @@ fn a_figure_that_is_not_sure_decides_nothing() {
 }
 
 #[test]
-fn a_rule_that_can_say_nothing_else_is_refused() {
+fn a_rule_without_what_it_needs_is_refused() {
     let one = [ours([1.0; 3], Grade::Sure)];
     assert!(Rule::Counts.judge("none", &one).is_err());
-    assert!(Rule::Size.judge("open", &one).is_err());
-    assert!(Rule::Size.judge("10", &[]).is_err());
+    assert!(Rule::Near.judge("open", &one).is_err());
+    assert!(Rule::Near.judge("10", &[]).is_err());
     assert!(Rule::Side.judge("less", &one).is_err());
     assert!(Rule::Larger.judge("yes", &one).is_err());
     // A time is no ratio, and a size no time.
     let time = Value::exact(5.0, Some(Quantity::Time));
     for quotation in ["5", "5 KiB", "5 ns ÷ 1 ns"] {
-        assert!(Rule::Size.judge(quotation, std::slice::from_ref(&time)).is_err(), "{quotation}");
+        assert!(Rule::Near.judge(quotation, std::slice::from_ref(&time)).is_err(), "{quotation}");
     }
-    assert!(Rule::Size.judge("5 ns", &[time]).is_ok());
+    assert!(Rule::Near.judge("5 ns", &[time]).is_ok());
 }
 
 #[test]
