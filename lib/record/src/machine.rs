@@ -6,32 +6,19 @@ use contract::units::counted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Facts of which a comparison says that they differ; others belong to a run, or follow from these.
-const COMPARED: [&str; 24] = [
-    "affinity",
-    "boost",
-    "clock_source",
-    "cpu_model",
-    "cpu_quota",
-    "cpus_online",
-    "distribution",
-    "frequency_driver",
-    "governor",
-    "halt_poll_ns",
-    "hardware",
-    "idle_driver",
-    "kernel_release",
-    "kernel_version",
-    "mitigations",
-    "preemption",
-    "preemption_boot",
-    "preemption_mode",
-    "sched_autogroup",
-    "seccomp",
-    "thp_defrag",
-    "thp_enabled",
-    "timer_slack_ns",
-    "virtualisation",
+/// Facts that no comparison mentions: they belong to a run, follow from others, or are of earlier editions.
+const NOT_COMPARED: [&str; 11] = [
+    "caches",
+    "clock_read_ns",
+    "clock_step_ns",
+    "load_average",
+    "memory_limit",
+    "memory_total_bytes",
+    "perf_event_paranoid",
+    "pressure",
+    "rlimits",
+    "swap_total_bytes",
+    "topology",
 ];
 
 /// What is known of a machine: the facts that `observe::machine` lists. A fact that is not known is absent.
@@ -125,11 +112,11 @@ impl Machine {
 
     /// Names of the facts that differ in a way that voids a comparison, if both sides know them, in alphabetical order.
     pub fn same_machine(&self, other: &Self) -> Vec<String> {
-        let differs = |name: &&&str| {
-            let both = self.get(name).zip(other.get(name));
-            both.is_some_and(|(one, other)| one != other)
+        let differs = |(name, fact): &(&String, &Value)| {
+            !NOT_COMPARED.contains(&name.as_str())
+                && other.0.get(*name).is_some_and(|other| other != *fact)
         };
-        COMPARED.iter().filter(differs).map(|name| (*name).to_owned()).collect()
+        self.0.iter().filter(differs).map(|(name, _)| name.clone()).collect()
     }
 }
 
