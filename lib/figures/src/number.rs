@@ -14,7 +14,7 @@ pub struct Shown {
     /// The number, without its unit.
     pub number: String,
     /// Empty if it has none.
-    pub unit: &'static str,
+    pub unit: String,
 }
 
 impl fmt::Display for Shown {
@@ -27,7 +27,7 @@ impl fmt::Display for Shown {
 impl From<String> for Shown {
     /// A number without a unit.
     fn from(number: String) -> Self {
-        Shown { number, unit: "" }
+        Shown { number, unit: String::new() }
     }
 }
 
@@ -50,14 +50,7 @@ pub fn shown_like(quantity: Quantity, figure: f64, model: f64) -> Shown {
     };
     // What would be rounded up to the next unit is shown in it.
     let (size, unit) = scaled.unit(model, 0.995);
-    let unit = match unit {
-        _ if scaled == quantity => unit,
-        "TiB" => "TiB/s",
-        "GiB" => "GiB/s",
-        "MiB" => "MiB/s",
-        "KiB" => "KiB/s",
-        _ => "B/s",
-    };
+    let unit = if scaled == quantity { unit.to_owned() } else { format!("{unit}/s") };
     Shown { number: number(figure / size), unit }
 }
 

@@ -160,7 +160,7 @@ fn switching(watched: &Watched) -> Option<String> {
 }
 
 fn in_percent(share: f64) -> Shown {
-    Shown { number: number(share * 100.0), unit: "%" }
+    Shown { number: number(share * 100.0), unit: "%".to_owned() }
 }
 
 /// What a remark means for its reader.

@@ -147,7 +147,7 @@ fn label(quantity: Quantity, value: f64) -> String {
         digits
     };
     let (_, unit) = quantity.scale(value);
-    Shown { number: thousands(&number), unit }.to_string()
+    Shown { number: thousands(&number), unit: unit.to_owned() }.to_string()
 }
 
 #[cfg(test)]
