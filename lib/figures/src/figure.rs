@@ -180,9 +180,8 @@ impl<'a> Figure<'a> {
         })
     }
 
-    /// A part of a size (`user`, `kernel`, both `together`, `stacks` and others), or what the kernel counted per hop: `cpu` time;
-    /// switches that were `voluntary` or `preempted`, or all `switches`; interrupts between CPUs (`wakeups`);
-    /// `hops per wait` of an event loop. `None` if it is unknown.
+    /// A part of a size (`user`, `kernel`, both `together`, `stacks` and others), or what the kernel counted per hop: `cpu` time,
+    /// `switches`, interrupts between CPUs (`wakeups`), `hops per wait` of an event loop. `None` if it is unknown.
     ///
     /// # Errors
     /// The figure has no such part.

@@ -28,7 +28,7 @@ pub(crate) struct Session {
 /// What the estimate of a session is made of.
 #[derive(Clone, Debug)]
 pub(crate) enum Samples {
-    /// A figure of each round.
+    /// A figure of each round; without any, nothing can be paired with it.
     Rounds(BTreeMap<Round, f64>),
     /// A size, and the same without the kernel's share.
     Size {
@@ -36,8 +36,6 @@ pub(crate) enum Samples {
         /// True if the kernel's share cannot be told.
         lacks_kernel: bool,
     },
-    /// Nothing can be paired with it.
-    Gone,
 }
 
 impl Session {
@@ -82,7 +80,10 @@ impl Session {
                 let [own, other] = logs;
                 let ratio = own.zip(other).and_then(|(own, other)| own.less(other));
                 let ratio = ratio.and_then(|ratio| ratio.ratio(CONFIDENCE));
-                (Samples::Gone, ratio.ok_or("one of the two sizes may be zero")?.into())
+                (
+                    Samples::Rounds(BTreeMap::new()),
+                    ratio.ok_or("one of the two sizes may be zero")?.into(),
+                )
             }
             _ => return Err(NOTHING_IN_COMMON),
         };
@@ -133,7 +134,7 @@ impl Samples {
             Samples::Rounds(rounds) => {
                 Samples::Rounds(rounds.iter().map(|(round, value)| (*round, f(*value))).collect())
             }
-            Samples::Size { .. } | Samples::Gone => Samples::Gone,
+            Samples::Size { .. } => Samples::Rounds(BTreeMap::new()),
         }
     }
 }
