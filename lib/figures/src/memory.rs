@@ -34,16 +34,6 @@ pub struct Fit {
     pub halves: Option<[Interval; 2]>,
 }
 
-/// Why runs have no slopes.
-pub(crate) fn no_slope(runs: &[&Record]) -> &'static str {
-    let resident = |record: &&Record| record.memory?.held?.resident;
-    if runs.iter().any(|record| resident(record).is_some()) {
-        "too few task counts for a slope"
-    } else {
-        "its memory is unknown: /proc/PID/smaps_rollup could not be read"
-    }
-}
-
 /// Fits the memory of runs with different numbers of tasks.
 pub(crate) fn slopes(runs: &[&Record]) -> Option<Slopes> {
     let user = |record: &Record| Some(record.resident()? as f64);
