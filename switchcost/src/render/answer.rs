@@ -48,7 +48,7 @@ pub(super) fn cost(cost: &Value) -> String {
 pub(super) fn name(answer: &Answer, row: &AnswerRow) -> String {
     match answer.sides() {
         Some(_) => row.name.clone(),
-        None => format!("{}: {}", row.name, row.sides().join(" ÷ ")),
+        None => format!("{}: {}", row.name, row.sides.join(" ÷ ")),
     }
 }
 

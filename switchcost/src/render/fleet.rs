@@ -50,7 +50,7 @@ fn question(row: &AnswerRow) -> String {
     if row.is_of_threads() {
         row.name.clone()
     } else {
-        format!("{}: {}", row.name, row.sides().join(" ÷ "))
+        format!("{}: {}", row.name, row.sides.join(" ÷ "))
     }
 }
 
@@ -102,7 +102,8 @@ fn cost(fleet: &Fleet, rows: &[Option<AnswerRow>]) -> Section {
         [machine.name.clone()].into_iter().chain(costs).collect()
     });
     let first = rows.iter().flatten().next();
-    let [one, other] = first.map_or(THREAD_AND_TASK, AnswerRow::sides);
+    let [one, other] =
+        first.map_or(THREAD_AND_TASK, |row| row.sides.each_ref().map(String::as_str));
     Section {
         title: first.map_or(String::new(), |row| row.name.clone()),
         grid: Grid::new(["", one, other], lines.collect()),

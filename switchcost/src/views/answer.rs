@@ -76,9 +76,8 @@ pub struct AnswerRow {
     /// CPU time of both: while a CPU waits for a wake-up, time passes and nothing runs.
     #[serde(skip)]
     pub(crate) cpu: [Option<Value>; 2],
-    /// Rows of the plan that it divides by each other, if they are not threads and tasks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) sides: Option<[String; 2]>,
+    /// Names of what is divided and of what divides it: rows of the plan, if they are not threads and tasks.
+    pub(crate) sides: [String; 2],
     /// True if a size is that of the process alone, since the kernel's share is unknown.
     pub(crate) is_alone: bool,
 }
@@ -91,13 +90,7 @@ impl AnswerRow {
 
     /// True if a thread's figure is divided by a task's.
     pub(crate) fn is_of_threads(&self) -> bool {
-        self.sides.is_none()
-    }
-
-    /// Names of what is divided and of what divides it.
-    pub(crate) fn sides(&self) -> [&str; 2] {
-        let own = self.sides.as_ref();
-        own.map_or(THREAD_AND_TASK, |sides| sides.each_ref().map(String::as_str))
+        self.sides == THREAD_AND_TASK
     }
 }
 
@@ -120,8 +113,9 @@ impl Answer {
 
     /// Sides that all of its rows have; `None` if they differ.
     pub(crate) fn sides(&self) -> Option<[&str; 2]> {
-        let first = self.rows.first()?.sides();
-        self.rows.iter().all(|row| row.sides() == first).then_some(first)
+        let first = &self.rows.first()?.sides;
+        let is_one = self.rows.iter().all(|row| row.sides == *first);
+        is_one.then(|| first.each_ref().map(String::as_str))
     }
 
     /// Machine, kernel and runtimes; what a switch is; and what its async tasks ran on.
@@ -236,10 +230,11 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
 }
 
 /// Rows of the plan, unless the one claims the kernel's switches and the other a runtime's.
-fn sides(figure: &Figure<'_>, versus: &Figure<'_>) -> Option<[String; 2]> {
-    let usual = [Some(Claim::KernelSwitch), Some(Claim::UserSwitch)];
-    ([figure.claim(), versus.claim()] != usual)
-        .then(|| [figure, versus].map(|of| of.place().row.clone()))
+fn sides(figure: &Figure<'_>, versus: &Figure<'_>) -> [String; 2] {
+    match [figure.claim(), versus.claim()] {
+        [Some(Claim::KernelSwitch), Some(Claim::UserSwitch)] => THREAD_AND_TASK.map(str::to_owned),
+        _ => [figure, versus].map(|of| of.place().row.clone()),
+    }
 }
 
 fn is_switch(row: &&AnswerRow) -> bool {

@@ -63,7 +63,8 @@ pub(crate) fn of_machines(
     let named = machines.iter().zip(rows);
     let rows: Vec<_> =
         named.filter_map(|(machine, row)| Some((machine.name.clone(), row.as_ref()?))).collect();
-    Some(ratios(question, rows.first()?.1.sides(), &rows, "thread ÷ task"))
+    let sides = rows.first()?.1.sides.each_ref().map(String::as_str);
+    Some(ratios(question, sides, &rows, "thread ÷ task"))
 }
 
 /// Ratios of two sides, a row each, with what both cost.
