@@ -89,13 +89,10 @@ fn percentiles(record: &Record) -> Option<String> {
 
 fn cpu(record: &Record) -> Option<String> {
     let (usage, (all, unit)) = (record.usage?, record.timed()?);
-    let samples = record.samples.as_ref()?;
     let [user, kernel] = [usage.user_ns, usage.system_ns].map(|ns| Nanos(ns as f64 / all as f64));
     let mut line = format!("per {unit}: {user} user, {kernel} kernel");
-    // How long an iteration of an open loop took is not known.
-    if record.arrivals().is_none() {
-        let wall = samples.mean * samples.count as f64;
-        line += &format!("; {:.2} CPUs busy", (usage.user_ns + usage.system_ns) as f64 / wall);
+    if let Some(busy) = Metric::CpuShare.figure(record, None) {
+        line += &format!("; {busy:.2} CPUs busy");
     }
     Some(line)
 }
