@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use record::{Place, Quantity, Record, Side, Why};
-use stats::{Estimate, Interval};
+use stats::Estimate;
 
 use super::basis::unique;
 use super::between::Between;
@@ -123,17 +123,13 @@ impl<'a> Figures<'a> {
         let are_above = both.as_ref().is_none_or(|(own, other)| own.is_above() && other.is_above());
         let net_ratio = both.filter(|_| are_above).and_then(|(own, other)| own.over(&other).ok());
         let ratio = versus.and_then(|versus| own.over(versus).ok());
-        Related { ratio, net_ratio, no_net_left: !are_above, net }
+        let noise = self.twin_ratio(own).and_then(|ratio| ratio.estimate.interval);
+        Related { ratio, net_ratio, no_net_left: !are_above, net, noise }
     }
 
     /// A figure divided by its twin: nothing but noise.
     pub(crate) fn twin_ratio(&self, figure: &Figure<'_>) -> Option<Value> {
         figure.over(self.get(&figure.place().on(Side::Twin))?).ok()
-    }
-
-    /// The interval of a figure divided by its twin.
-    pub fn noise(&self, figure: &Figure<'_>) -> Option<Interval> {
-        self.twin_ratio(figure)?.estimate.interval
     }
 
     /// The row in which two equal runs differ most, and by what share: the bound of the A/A ratio's interval that lies
@@ -142,7 +138,7 @@ impl<'a> Figures<'a> {
         let own = self.iter().filter(|f| f.runs.ties().is_some() && f.place().x.is_none());
         let floors = own.filter_map(|figure| {
             // A half and a double are equally far.
-            let noise = self.noise(figure)?;
+            let noise = figure.related.noise?;
             let factor = noise.high.max(1.0 / noise.low) - 1.0;
             (noise.low > 0.0).then(|| (figure.place().name(), factor.max(0.0)))
         });

@@ -196,7 +196,7 @@ pub fn of_records(records: &[Record]) -> Vec<Doubt> {
         loaded(&runs),
     ];
     let absent = records.iter().flat_map(|record| record.counters.iter().flat_map(|c| &c.absent));
-    let absent = provenance::distinct(absent.map(ToString::to_string)).into_iter();
+    let absent = unique(absent.map(ToString::to_string)).into_iter();
     let not_counted =
         |what: String| Doubt::on(Kind::NotCounted, &what, 0.0, format!("Not counted: {what}."));
     all.into_iter().flatten().chain(absent.map(not_counted)).collect()

@@ -7,7 +7,7 @@ use contract::message::Claim;
 use record::{Metric, Place, Quantity, Why};
 use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
-use stats::{Estimate, Mode};
+use stats::{Estimate, Interval, Mode};
 
 use super::between::Between;
 use super::doubt::{self, Doubt};
@@ -45,6 +45,8 @@ pub struct Related {
     pub ratio: Option<Value>,
     /// The same, each less its own baseline.
     pub net_ratio: Option<Value>,
+    /// The interval of the figure divided by its twin: nothing but noise.
+    pub noise: Option<Interval>,
     /// True if that ratio is missing because one of the two is not above its baseline in every round: what is
     /// nothing or less cannot be divided by.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

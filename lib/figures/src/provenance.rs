@@ -1,6 +1,5 @@
 //! Where records come from: machines, builds and runtimes, and how two of them differ.
 
-use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -32,11 +31,6 @@ impl fmt::Display for Difference {
 pub fn runs(records: &[Record]) -> Vec<&Run> {
     let headers = records.iter().map(|record| (Arc::as_ptr(&record.header), &*record.header));
     grouped(headers).into_iter().map(|(_, same)| same[0]).collect()
-}
-
-/// Texts in ascending order, each once.
-pub(crate) fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
-    texts.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// The machines that records are from, in a line.
@@ -97,7 +91,7 @@ pub fn started(records: &[Record]) -> Option<String> {
 /// Runtimes of records with their versions.
 pub fn runtimes(records: &[Record]) -> Vec<String> {
     let runtimes = records.iter().filter_map(|record| record.said.as_ref()?.runtime.as_ref());
-    distinct(runtimes.map(|runtime| {
+    unique(runtimes.map(|runtime| {
         // Go's has its name in it.
         let version = runtime.version.as_deref().unwrap_or_default();
         let version = version.strip_prefix(&runtime.name).unwrap_or(version);

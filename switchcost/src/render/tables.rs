@@ -110,7 +110,7 @@ fn derived_lines(table: &Table<'_>, row: &TableRow<'_>) -> Vec<Vec<String>> {
 
 /// What is derived from a figure: counts, the difference from its baseline, and its ratios.
 fn derived(figure: &Figure<'_>, reading: &Reading) -> [Option<String>; 4] {
-    let Related { net: less, ratio: times, net_ratio, no_net_left } = &figure.related;
+    let Related { net: less, ratio: times, net_ratio, no_net_left, .. } = &figure.related;
     let no_net = no_net_left.then(|| NO_NET.to_owned());
     [
         reading.evidence.as_ref().map(counts),

@@ -7,7 +7,6 @@ use figures::{Figure, Figures};
 use serde_json::{Value, json};
 use stats::Estimate;
 
-use crate::render::formats::json::with_noise;
 use crate::render::found::Found;
 use crate::render::verdicts::fault;
 use crate::views::comparison::Comparison;
@@ -107,7 +106,7 @@ fn of_figures(figures: &Figures<'_>) -> Vec<(Vec<String>, Value)> {
     let mut lines = Vec::new();
     for figure in figures.iter() {
         let place = figure.place();
-        for (part, values) in values(figures, figure) {
+        for (part, values) in values(figure) {
             let names = [&place.section, &place.row, &place.column].map(String::clone).into_iter();
             let metric = format!("{}{part}", figure.metric());
             let x = place.x.map_or(String::new(), |x| x.to_string());
@@ -139,14 +138,14 @@ fn of_comparisons(all: &[Comparison]) -> Vec<(Vec<String>, Value)> {
 }
 
 /// Values of a figure as JSON has them, each with the end of its metric's name.
-fn values(figures: &Figures<'_>, figure: &Figure<'_>) -> Vec<(&'static str, Value)> {
+fn values(figure: &Figure<'_>) -> Vec<(&'static str, Value)> {
     if let Some(slopes) = figure.slopes() {
         return sizes(figure, slopes);
     }
     if figure.reading().is_none() {
         return vec![("", json!({"mean": {"n": 0}, "failed": figure.runs.failed}))];
     }
-    vec![("", with_noise(figures, figure))]
+    vec![("", json!(figure))]
 }
 
 /// Slopes in the form of means. The ratio is the ratio of all memory, if known, or else of user memory.

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use figures::Figures;
 use figures::conditions::all_doubts;
-use figures::{Figure, Figures};
 use serde_json::{Value, json};
 
 use crate::render::found::Found;
@@ -24,21 +24,11 @@ pub(super) fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
 
 /// Everything that records say.
 fn all(figures: &Figures<'_>, answer: Option<&Answer>) -> Value {
-    let each: Vec<Value> = figures.iter().map(|figure| with_noise(figures, figure)).collect();
     json!({
         "records": figures.records.len(),
         "doubts": all_doubts(figures),
-        "figures": each,
+        "figures": figures.iter().collect::<Vec<_>>(),
         "curves": Tables::of(figures).curves,
         "answer": answer,
     })
-}
-
-/// A figure, and how far it is from its twin.
-pub(super) fn with_noise(figures: &Figures<'_>, figure: &Figure<'_>) -> Value {
-    let mut value = json!(figure);
-    if figure.reading().is_some() {
-        value["noise"] = json!(figures.noise(figure));
-    }
-    value
 }
