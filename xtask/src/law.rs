@@ -8,7 +8,7 @@ use contract::units::Quantity;
 use figures::grade::Grade;
 use figures::value::Value;
 use stats::{Estimate, Interval};
-use switchcost::render::plot::{Scatter, Series};
+use switchcost::render::plot::{self, Plot, Series};
 
 use crate::others;
 use crate::query::{self, Found};
@@ -131,20 +131,14 @@ impl Law<'_> {
             let line = steps.map(|x| (x, fit.a + fit.b.estimate * x)).collect();
             series.push(Series { name: format!("{sleepers} sleepers"), points, line });
         }
-        let plot = Scatter {
-            title: "A hop on one CPU, by the sleepers per slot".to_owned(),
-            note: self
-                .records
-                .get(&format!("{}/futex", self.machine))?
-                .machine()
-                .unwrap_or_default(),
-            axes: ["sleepers ÷ slots", "time per hop"].map(str::to_owned),
-            caption:
-                "Points: ten sizes of the table. Lines: the law, fitted to every second point."
-                    .to_owned(),
-            series,
-        };
-        Ok(plot.file(Quantity::Time))
+        let mut plot = Plot::new(
+            "A hop on one CPU, by the sleepers per slot",
+            "Points: ten sizes of the table. Lines: the law, fitted to every second point.",
+        );
+        let file = self.records.get(&format!("{}/futex", self.machine))?;
+        plot.note = file.machine().unwrap_or_default();
+        let axes = ["sleepers ÷ slots", "time per hop"];
+        Ok(plot::scatter(plot, axes, &series, Quantity::Time).file())
     }
 
     fn value(&self, path: &str) -> anyhow::Result<Value> {

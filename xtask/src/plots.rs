@@ -7,7 +7,7 @@ use anyhow::{Context, bail, ensure};
 use contract::console;
 use contract::units::Quantity;
 use switchcost::render;
-use switchcost::render::plot;
+use switchcost::render::plot::{self, Plot};
 use switchcost::views::fleet::Fleet;
 
 use crate::Fault;
@@ -120,11 +120,10 @@ fn dots(
         }
         rows.push((name.clone(), figures));
     }
-    let note = query::shown(&format!("{file}: machine"), records)?.0;
-    let (title, axis, columns) =
-        (picture.title.clone(), picture.axis.clone(), picture.columns.clone());
-    Ok(plot::Dots { title, note, axis, columns, rows }
-        .file(quantity.context("the table has no rows")?))
+    let quantity = quantity.context("the table has no rows")?;
+    let mut plot = Plot::new(&picture.title, "");
+    plot.note = query::shown(&format!("{file}: machine"), records)?.0;
+    Ok(plot::dots(plot, &picture.axis, &picture.columns, &rows, quantity).file())
 }
 
 /// All answers side by side.

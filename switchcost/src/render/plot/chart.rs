@@ -21,7 +21,7 @@ struct Frame {
 
 impl Frame {
     /// A frame below the legend of a plot; `over` is the title of the horizontal axis, `label` of the vertical one.
-    fn new(mut plot: Plot, [x_axis, y_axis]: [Axis; 2], [over, label]: &[String; 2]) -> Self {
+    fn new(mut plot: Plot, [x_axis, y_axis]: [Axis; 2], [over, label]: [&str; 2]) -> Self {
         let title = format!("{label}{}", y_axis.remark());
         plot.text(&title, (0.0, 0), plot.height + 12, "start", "muted");
         let top = plot.height + 34;
@@ -80,32 +80,11 @@ pub(crate) fn curve(curve: &Curve<'_>) -> Option<Plot> {
         return None;
     }
     let x_axis = Axis::swept(series.iter().flat_map(|series| &series.points).map(|(x, _)| *x));
-    let scatter = Scatter {
-        title: curve.title.to_owned(),
-        note: String::new(),
-        axes: [curve.over.clone(), curve.metric.label()],
-        caption: String::new(),
-        series,
-    };
-    Some(scatter.plot(x_axis, curve.metric.quantity()))
+    let axes = [&*curve.over, &*curve.metric.label()];
+    Some(chart(Plot::new(curve.title, ""), axes, &series, x_axis, curve.metric.quantity()))
 }
 
-/// Points and lines over a horizontal axis, such as measured ones and what a law says of them.
-#[derive(Debug)]
-pub struct Scatter {
-    /// Title of the plot.
-    pub title: String,
-    /// Line below it.
-    pub note: String,
-    /// Titles of the horizontal and of the vertical axis.
-    pub axes: [String; 2],
-    /// How to read it; what bars and open marks are is added.
-    pub caption: String,
-    /// Series of points, each with a line.
-    pub series: Vec<Series>,
-}
-
-/// One series of a [`Scatter`].
+/// One series of points and lines.
 #[derive(Debug)]
 pub struct Series {
     /// Name in the legend.
@@ -135,26 +114,28 @@ impl Series {
     }
 }
 
-impl Scatter {
-    /// The plot as a file; `quantity` is that of the vertical axis.
-    pub fn file(&self, quantity: Quantity) -> String {
-        let xs = self.series.iter().flat_map(|series| &series.points).map(|(x, _)| *x);
-        self.plot(Axis::spanning(xs, Quantity::Count), quantity).file()
-    }
+/// Points and lines over a horizontal axis, such as measured ones and what a law says of them, on a new plot. `axes` are the
+/// titles of the horizontal and of the vertical axis, `quantity` is that of the vertical one.
+pub fn scatter(plot: Plot, axes: [&str; 2], series: &[Series], quantity: Quantity) -> Plot {
+    let xs = series.iter().flat_map(|series| &series.points).map(|(x, _)| *x);
+    chart(plot, axes, series, Axis::spanning(xs, Quantity::Count), quantity)
+}
 
-    fn plot(&self, x_axis: Axis, quantity: Quantity) -> Plot {
-        let points = self.series.iter().flat_map(|series| &series.points);
-        let y_axis = Axis::spanning(points.flat_map(|(_, figure)| figure.ends()), quantity);
-        let mut plot = Plot::new(&self.title, &self.caption);
-        plot.note.clone_from(&self.note);
-        plot.legend(self.series.iter().map(|series| series.name.as_str()));
-        let [over, label] = &self.axes;
-        let series: Vec<String> = self.series.iter().map(|series| series.range(quantity)).collect();
-        plot.description = format!("{label} by {over}: {}.", series.join("; "));
-        let mut frame = Frame::new(plot, [x_axis, y_axis], &self.axes);
-        for (index, series) in self.series.iter().enumerate() {
-            frame.draw(index, series);
-        }
-        frame.plot
+fn chart(
+    mut plot: Plot,
+    [over, label]: [&str; 2],
+    series: &[Series],
+    x_axis: Axis,
+    quantity: Quantity,
+) -> Plot {
+    let points = series.iter().flat_map(|series| &series.points);
+    let y_axis = Axis::spanning(points.flat_map(|(_, figure)| figure.ends()), quantity);
+    plot.legend(series.iter().map(|series| series.name.as_str()));
+    let ranges: Vec<String> = series.iter().map(|series| series.range(quantity)).collect();
+    plot.description = format!("{label} by {over}: {}.", ranges.join("; "));
+    let mut frame = Frame::new(plot, [x_axis, y_axis], [over, label]);
+    for (index, series) in series.iter().enumerate() {
+        frame.draw(index, series);
     }
+    frame.plot
 }

@@ -21,13 +21,13 @@ fn light_css() -> String {
 }
 
 /// A drawing, its height in pixels.
-#[derive(Default)]
-pub(crate) struct Plot {
+#[derive(Debug, Default)]
+pub struct Plot {
     pub(super) title: String,
     /// How to read it: only what is drawn is explained.
     pub(crate) caption: String,
     /// Line below the title of a file.
-    pub(super) note: String,
+    pub note: String,
     /// What it shows, for those who cannot see it.
     pub(super) description: String,
     pub(super) height: u32,
@@ -62,7 +62,8 @@ pub const MOST_SERIES: usize = SHAPES.len();
 const BARS: &str = "Bars: 95 % intervals.";
 
 impl Plot {
-    pub(super) fn new(title: &str, caption: &str) -> Self {
+    /// A plot with nothing in it, and how to read it; what bars and open marks are is added.
+    pub fn new(title: &str, caption: &str) -> Self {
         Plot { title: title.to_owned(), caption: caption.to_owned(), ..Plot::default() }
     }
 
@@ -185,7 +186,7 @@ impl Plot {
     }
 
     /// The drawing as a file that needs nothing else, with its title and how to read it.
-    pub(super) fn file(&self) -> String {
+    pub fn file(&self) -> String {
         let mut height = 8;
         let title = paragraph(&self.title, "title", &mut height);
         let note = paragraph(&self.note, "muted", &mut height);

@@ -11,10 +11,10 @@ mod drawing;
 mod rows;
 
 pub(super) use chart::curve;
-pub use chart::{Scatter, Series};
-pub use drawing::MOST_SERIES;
-pub(super) use drawing::{CSS, Plot, THEME};
-pub use rows::Dots;
+pub use chart::{Series, scatter};
+pub(super) use drawing::{CSS, THEME};
+pub use drawing::{MOST_SERIES, Plot};
+pub use rows::dots;
 pub(super) use rows::{answer, of_machines, strip};
 
 /// Each plot as a file: its name, made of its title, and its text.

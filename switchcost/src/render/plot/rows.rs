@@ -24,7 +24,7 @@ const TRACK: u32 = 34;
 /// Height that the points of a row's processes spread over.
 const SPREAD: u32 = 14;
 
-/// Height at which a row of [`Dots`] has its first mark, and the step to the next one: marks of equal figures stay apart.
+/// Height at which a row of [`dots`] has its first mark, and the step to the next one: marks of equal figures stay apart.
 const DOT_TRACK: u32 = 27;
 const DOT_STEP: u32 = 8;
 
@@ -108,48 +108,36 @@ fn multiple(grade: Grade, ratio: f64) -> String {
     grade.mark(&format!("{}x", thousands(&number(ratio))))
 }
 
-/// Figures of a table on one common axis: a row for each of its lines, a series for each of its columns.
-#[derive(Debug)]
-pub struct Dots {
-    /// Title of the plot.
-    pub title: String,
-    /// Line below it.
-    pub note: String,
-    /// Title of the axis.
-    pub axis: String,
-    /// Names in the legend.
-    pub columns: Vec<String>,
-    /// Names of the rows, each with a figure for each column.
-    pub rows: Vec<(String, Vec<Value>)>,
-}
-
-impl Dots {
-    /// The plot as a file.
-    pub fn file(&self, quantity: Quantity) -> String {
-        let mut plot = Plot::new(&self.title, "");
-        plot.note.clone_from(&self.note);
-        plot.legend(self.columns.iter().map(String::as_str));
-        let figures = self.rows.iter().flat_map(|(_, figures)| figures);
-        let axis = Axis::spanning(figures.flat_map(Value::ends), quantity);
-        let place = |value: f64| 0.015 + 0.97 * axis.place(value);
-        let top = plot.height;
-        for (name, figures) in &self.rows {
-            plot.text(name, (0.0, 0), plot.height + 10, "start", "bold");
-            let mut costs = Vec::new();
-            for (index, (figure, column)) in figures.iter().zip(&self.columns).enumerate() {
-                let y = plot.height + DOT_TRACK + index as u32 * DOT_STEP;
-                plot.mark((place(figure.estimate.value), y), index, figure.grade);
-                if let Some(interval) = figure.estimate.interval {
-                    plot.interval([interval.low, interval.high].map(place), y, 5);
-                }
-                costs.push(format!("{column} {}", short(quantity, figure.estimate.value)));
+/// Figures of a table on one common axis, on a new plot: a row for each of its lines, a series for each of its columns.
+/// `title` is that of the axis.
+pub fn dots(
+    mut plot: Plot,
+    title: &str,
+    columns: &[String],
+    rows: &[(String, Vec<Value>)],
+    quantity: Quantity,
+) -> Plot {
+    plot.legend(columns.iter().map(String::as_str));
+    let figures = rows.iter().flat_map(|(_, figures)| figures);
+    let axis = Axis::spanning(figures.flat_map(Value::ends), quantity);
+    let place = |value: f64| 0.015 + 0.97 * axis.place(value);
+    let top = plot.height;
+    for (name, figures) in rows {
+        plot.text(name, (0.0, 0), plot.height + 10, "start", "bold");
+        let mut costs = Vec::new();
+        for (index, (figure, column)) in figures.iter().zip(columns).enumerate() {
+            let y = plot.height + DOT_TRACK + index as u32 * DOT_STEP;
+            plot.mark((place(figure.estimate.value), y), index, figure.grade);
+            if let Some(interval) = figure.estimate.interval {
+                plot.interval([interval.low, interval.high].map(place), y, 5);
             }
-            plot.description += &format!("{name}: {}. ", costs.join("; "));
-            plot.height += DOT_TRACK + figures.len() as u32 * DOT_STEP + 4;
+            costs.push(format!("{column} {}", short(quantity, figure.estimate.value)));
         }
-        plot.foot(&axis, place, top, &self.axis);
-        plot.file()
+        plot.description += &format!("{name}: {}. ", costs.join("; "));
+        plot.height += DOT_TRACK + figures.len() as u32 * DOT_STEP + 4;
     }
+    plot.foot(&axis, place, top, title);
+    plot
 }
 
 /// Ends of the interval of a figure; `None` if no mean describes its trials.
