@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use figures::claims::{Rule, theirs};
 use figures::value::{Form, Value};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::query::{self, Found};
 use crate::records::Records;
@@ -28,8 +28,9 @@ struct Claim {
     text: String,
     /// Their figure as they quote it.
     theirs: String,
-    #[serde(default)]
-    here: Here,
+    /// Our figures: queries, each behind its label.
+    #[serde(default, deserialize_with = "queries")]
+    here: Vec<[String; 2]>,
     rule: Option<Rule>,
     /// What could judge it, if nothing here can.
     takes: Option<String>,
@@ -37,21 +38,21 @@ struct Claim {
     note: String,
 }
 
-/// Our figures: queries, each behind its label.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Here {
-    One(String),
-    Several(Vec<[String; 2]>),
-}
-
-impl Default for Here {
-    fn default() -> Self {
-        Here::Several(Vec::new())
-    }
-}
-
 pub(crate) const FILE: &str = "docs/claims.toml";
+
+/// One query, or several behind their labels.
+fn queries<'de, D: Deserializer<'de>>(toml: D) -> Result<Vec<[String; 2]>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Here {
+        One(String),
+        Several(Vec<[String; 2]>),
+    }
+    Ok(match Here::deserialize(toml)? {
+        Here::One(query) => vec![[String::new(), query]],
+        Here::Several(all) => all,
+    })
+}
 
 const HEAD: [&str; 5] = ["source", "claim", "theirs", "here", "verdict"];
 
@@ -95,12 +96,10 @@ impl Claim {
 
     /// Their figure, ours, and the verdict with its remark.
     fn judged(&self, records: &Records) -> anyhow::Result<[String; 3]> {
-        let (here, verdict) = match (&self.here, self.rule, &self.takes) {
-            (Here::Several(none), None, Some(takes)) if none.is_empty() => {
-                (String::new(), format!("cannot be judged here: {takes}"))
-            }
-            (here, Some(rule), None) => {
-                let (values, texts) = here.found(records)?;
+        let (here, verdict) = match (&self.here[..], self.rule, &self.takes) {
+            ([], None, Some(takes)) => (String::new(), format!("cannot be judged here: {takes}")),
+            (_, Some(rule), None) => {
+                let (values, texts) = self.found(records)?;
                 ensure!(!has_digits(&self.note), "a figure in the note");
                 (texts.join("; "), rule.judge(&self.theirs, &values)?)
             }
@@ -115,17 +114,11 @@ impl Claim {
         };
         Ok([quotation, here, format!("{verdict}{note}")])
     }
-}
 
-impl Here {
     /// Our values, and each as it is shown behind its label.
     fn found(&self, records: &Records) -> anyhow::Result<(Vec<Value>, Vec<String>)> {
-        let labelled: Vec<(&str, &str)> = match self {
-            Here::One(query) => vec![("", query)],
-            Here::Several(all) => all.iter().map(|[label, query]| (&**label, &**query)).collect(),
-        };
         let (mut values, mut texts) = (Vec::new(), Vec::new());
-        for (label, query) in labelled {
+        for [label, query] in &self.here {
             ensure!(!has_digits(label), "a figure in the label '{label}'");
             let Found::Value(value) = query::evaluate(query, records)? else {
                 bail!("{query} is a text")

@@ -7,31 +7,36 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::Fault;
 use crate::claims::Claims;
 
 const FILE: &str = "docs/figures.toml";
 
+/// What a name stands for.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Definition {
+    /// A query.
+    Figure(String),
+    Block(Block),
+    /// Names behind a dot.
+    Group(BTreeMap<String, Definition>),
+}
+
 /// A table or another block of lines.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Block {
-    /// Headlines of docs/claims.toml.
-    Claims(Headlines),
+    /// The headlines of docs/claims.toml, which docs/claims.csv has with all others.
+    Claims(IgnoredAny),
     /// Settings that a duel found to change something.
     Duel { file: String, without: Vec<String> },
     /// The answer of a file, as a terminal shows it.
     Answer(String),
     #[serde(untagged)]
     Table(Table),
-}
-
-/// The claims that a document shows; docs/claims.csv has all.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Headlines {
-    Headlines,
 }
 
 /// A table: a line for each row.
@@ -41,18 +46,9 @@ pub(crate) struct Table {
     pub(crate) head: Vec<String>,
     /// The name of each row, and texts for its cells or the cells themselves.
     pub(crate) rows: Vec<Vec<Cell>>,
-    /// What each row's cells are made of.
-    pub(crate) cells: Option<Cells>,
-}
-
-/// Cells in which `{0}` is the row's name, `{1}` its next text, and `{head}` the column's heading.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Cells {
-    /// One for all columns.
-    Alike(String),
-    /// One for each column after the first.
-    Each(Vec<Cell>),
+    /// What each row's cells are made of: `{0}` is the row's name, `{1}` its next text, and `{head}` the column's heading.
+    /// One serves for all columns.
+    pub(crate) cells: Option<Vec<Cell>>,
 }
 
 /// A definition, nothing if it is empty, or a text.
@@ -83,16 +79,10 @@ pub(crate) struct TablePlot {
     pub(crate) axis: String,
 }
 
-/// What a page's names stand for.
-#[derive(Debug, Default)]
-struct PageNames {
-    figures: BTreeMap<String, String>,
-    blocks: BTreeMap<String, Block>,
-}
-
 /// All definitions.
 pub(crate) struct Definitions {
-    pages: BTreeMap<String, PageNames>,
+    /// By page and name.
+    names: BTreeMap<(String, String), Definition>,
     /// Plots by their paths, and what they show.
     pub(crate) plots: BTreeMap<String, Picture>,
     pub(crate) claims: Claims,
@@ -110,7 +100,7 @@ impl Definitions {
         let mut all: BTreeMap<String, toml::Table> = toml::from_str(&text).context(FILE)?;
         let plots = all.remove("plots").unwrap_or_default();
         let mut definitions = Definitions {
-            pages: BTreeMap::new(),
+            names: BTreeMap::new(),
             plots: plots.try_into().context("docs/figures.toml: [plots]")?,
             claims: Claims::read(root)?,
             text,
@@ -118,37 +108,45 @@ impl Definitions {
         };
         let mut faults = Vec::new();
         for (page, table) in all {
-            let mut names = PageNames::default();
-            for (name, what) in names.add("", table) {
-                faults.push(definitions.fault(&page, &name, what));
+            for (name, value) in table {
+                match value.try_into() {
+                    Ok(definition) => definitions.add(&page, name, definition),
+                    Err(_) => {
+                        let what = "neither a query nor a table, which has head, rows and cells";
+                        faults.push(definitions.fault(&page, &name, what.to_owned()));
+                    }
+                }
             }
-            definitions.pages.insert(page, names);
         }
         Ok((definitions, faults))
     }
 
-    /// The definition of a figure.
-    pub(crate) fn figure(&self, page: &str, name: &str) -> Option<&str> {
-        self.used.borrow_mut().insert((page.to_owned(), name.to_owned()));
-        self.pages.get(page)?.figures.get(name).map(String::as_str)
+    fn add(&mut self, page: &str, name: String, definition: Definition) {
+        if let Definition::Group(group) = definition {
+            for (key, definition) in group {
+                self.add(page, format!("{name}.{key}"), definition);
+            }
+        } else {
+            self.names.insert((page.to_owned(), name), definition);
+        }
     }
 
-    pub(crate) fn block(&self, page: &str, name: &str) -> Option<&Block> {
-        self.used.borrow_mut().insert((page.to_owned(), name.to_owned()));
-        self.pages.get(page)?.blocks.get(name)
+    /// What a name of a page stands for.
+    pub(crate) fn get(&self, page: &str, name: &str) -> Option<&Definition> {
+        let key = (page.to_owned(), name.to_owned());
+        let definition = self.names.get(&key);
+        self.used.borrow_mut().insert(key);
+        definition
     }
 
     /// Definitions that no document uses.
     pub(crate) fn unused(&self) -> Vec<Fault> {
         let used = self.used.borrow();
-        let all = self.pages.iter().flat_map(|(page, names)| {
-            let names = names.figures.keys().chain(names.blocks.keys());
-            names.map(move |name| (page.clone(), name.clone()))
-        });
-        let unused = all.filter(|key| !used.contains(key));
-        let unused =
-            unused.map(|(page, name)| self.fault(&page, &name, "no document uses it".to_owned()));
-        unused.collect()
+        let unused = self.names.keys().filter(|key| !used.contains(key));
+        let fault = |(page, name): &(String, String)| {
+            self.fault(page, name, "no document uses it".to_owned())
+        };
+        unused.map(fault).collect()
     }
 
     /// A fault of a definition, on its line as far as it can be found.
@@ -163,38 +161,5 @@ impl Definitions {
         let line = line.or_else(|| lines.clone().find(|(_, line)| line.trim() == heading[0]));
         let line = line.map_or(1, |(number, _)| number + 1);
         Fault { file: FILE.to_owned(), line, what: format!("{name}: {what}") }
-    }
-}
-
-impl PageNames {
-    /// Adds a table's names; dotted keys are tables in tables. What is wrong with which.
-    fn add(&mut self, before: &str, table: toml::Table) -> Vec<(String, String)> {
-        let mut faults = Vec::new();
-        for (name, value) in table {
-            let name = format!("{before}{name}");
-            match value {
-                toml::Value::String(definition) => {
-                    self.figures.insert(name, definition);
-                }
-                toml::Value::Table(inner)
-                    if ["head", "claims", "duel", "answer"]
-                        .iter()
-                        .any(|key| inner.contains_key(*key)) =>
-                {
-                    match inner.try_into() {
-                        Ok(block) => {
-                            self.blocks.insert(name, block);
-                        }
-                        Err(_) => {
-                            let what = "a table has head, rows and cells, and no other keys";
-                            faults.push((name, what.to_owned()));
-                        }
-                    }
-                }
-                toml::Value::Table(inner) => faults.extend(self.add(&format!("{name}."), inner)),
-                _ => faults.push((name, "neither a definition nor a table".to_owned())),
-            }
-        }
-        faults
     }
 }

@@ -14,14 +14,15 @@ use regex::Regex;
 use switchcost::render::answer;
 use switchcost::views::comparison::Comparison;
 
-use crate::definitions::{Block, Cell, Cells, Definitions, Table};
+use crate::check;
+use crate::definitions::{Block, Cell, Definition, Definitions, Table};
 use crate::query::{self, signed};
 use crate::records::{File, Records};
 use crate::{Fault, Page};
 
 const FIGURE: &str = "<!--= ";
 const TABLE: &str = "<!--table: ";
-const END_OF_NAME: &str = " -->";
+const END: &str = " -->";
 const END_OF_TABLE: &str = "<!--/table-->";
 
 /// A number at the end of a text, with its mark, its unit and its interval, behind a space or a sign.
@@ -32,115 +33,90 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?:^|[\s(\[*|÷×])({number}{interval})$")).unwrap()
 });
 
-/// A document with its figures and tables in place.
-pub(crate) struct Filled {
-    pub(crate) text: String,
-    /// What is wrong with it.
-    pub(crate) faults: Vec<Fault>,
-    /// The comments that were taken for names.
-    pub(crate) comments: Vec<String>,
-}
-
-/// Fills a document.
-pub(crate) fn fill(page: &Page, definitions: &Definitions, records: &Records) -> Filled {
-    let mut filled = Filled { text: String::new(), faults: Vec::new(), comments: Vec::new() };
-    let mut is_code = false;
-    let mut rest = page.text.split_inclusive('\n').enumerate();
-    while let Some((number, line)) = rest.next() {
-        is_code ^= line.trim_start().starts_with("```");
-        let mut fault = |what: String| filled.faults.push(page.fault(number + 1, what));
-        let table = line.trim_end().strip_prefix(TABLE).filter(|_| !is_code);
-        let Some(name) = table.and_then(|name| name.strip_suffix(END_OF_NAME)) else {
-            let figures = Figures { page: page.name(), definitions, records };
-            let line = if is_code {
-                line.to_owned()
-            } else {
-                figures.fill(line, &mut filled.comments, fault)
-            };
-            filled.text += &line;
+/// A document with its figures and tables in place, and what is wrong with it.
+pub(crate) fn fill(
+    page: &Page,
+    definitions: &Definitions,
+    records: &Records,
+) -> (String, Vec<Fault>) {
+    let (mut filled, mut faults) = (String::new(), Vec::new());
+    // The text before this place is in `filled`.
+    let mut done = 0;
+    for (line, comment) in check::comments(page) {
+        let begin = page.text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let rest = &page.text[done.max(begin)..];
+        // A block that was replaced may have held it.
+        let Some(place) = rest.find(&comment).map(|place| place + done.max(begin)) else {
             continue;
         };
-        filled.text += line;
-        filled.comments.extend([line.trim_end().to_owned(), END_OF_TABLE.to_owned()]);
-        let is_end = |line: &str| line.trim_end() == END_OF_TABLE;
-        if !rest.clone().any(|(_, line)| is_end(line)) {
-            fault(format!("no {END_OF_TABLE} ends this table"));
-            continue;
-        }
-        let old = rest.by_ref().map(|(_, line)| line).take_while(|line| !is_end(line));
-        let old: String = old.collect();
-        let block = definitions.block(page.name(), name);
-        let block = block.context("docs/figures.toml has no such table of this page");
-        let lines = block.and_then(|block| block.lines(definitions, records));
-        filled.text += &lines.unwrap_or_else(|error| {
-            fault(format!("{name}: {error:#}"));
-            old
-        });
-        filled.text += END_OF_TABLE;
-        filled.text.push('\n');
-    }
-    filled
-}
-
-/// What the names of a page stand for.
-struct Figures<'a> {
-    page: &'a str,
-    definitions: &'a Definitions,
-    records: &'a Records,
-}
-
-impl Figures<'_> {
-    /// A line with its figures in place.
-    fn fill(
-        &self,
-        line: &str,
-        comments: &mut Vec<String>,
-        mut fault: impl FnMut(String),
-    ) -> String {
-        let mut filled = String::new();
-        let mut rest = line;
-        while let Some((before, after)) = rest.split_once(FIGURE) {
-            filled += before;
-            let Some((name, behind)) = after.split_once(END_OF_NAME) else { break };
-            rest = behind;
-            let comment = format!("{FIGURE}{name}{END_OF_NAME}");
-            // Behind an odd number of backticks it is code.
-            if filled.matches('`').count().is_multiple_of(2) {
-                if filled.trim().is_empty() {
-                    fault(format!("{name}: a name begins a line: put it behind its figure"));
-                }
-                if name.contains('|') {
-                    fault(format!("{name}: a | in a name ends a table's cell"));
-                }
-                if let Err(error) = self.put(name, &mut filled) {
-                    fault(format!("{name}: {error:#}"));
-                }
-                comments.push(comment.clone());
-            }
+        let name = |begin| comment.strip_prefix(begin)?.strip_suffix(END);
+        if let Some(name) = name(FIGURE) {
+            filled += &page.text[done..place];
+            let figure = put(page.name(), name, definitions, records, &mut filled);
+            faults.extend(figure.err().map(|why| page.fault(line, format!("{name}: {why:#}"))));
             filled += &comment;
+            done = place + comment.len();
+        } else if let Some(name) = name(TABLE) {
+            let begin = place + comment.len();
+            filled += &page.text[done..begin];
+            done = begin;
+            match lines(page.name(), name, definitions, records) {
+                Ok(lines) => match page.text[begin..].find(END_OF_TABLE) {
+                    Some(length) => {
+                        filled.push('\n');
+                        filled += &lines;
+                        done = begin + length;
+                    }
+                    None => {
+                        faults.push(page.fault(line, format!("no {END_OF_TABLE} ends this table")))
+                    }
+                },
+                Err(why) => faults.push(page.fault(line, format!("{name}: {why:#}"))),
+            }
         }
-        filled + rest
     }
+    filled += &page.text[done..];
+    (filled, faults)
+}
 
-    /// Puts a figure in the place of the one at the end of a text.
-    fn put(&self, name: &str, text: &mut String) -> anyhow::Result<()> {
-        let definition = self.definitions.figure(self.page, name);
-        let definition = definition.context("docs/figures.toml has no such figure of this page")?;
-        let (shown, is_number) = query::shown(definition, self.records)?;
-        // The next time only its end would be taken for it.
-        ensure!(!shown.contains(" or "), "two modes need a table: {shown}");
-        let start = if is_number {
-            NUMBER.captures(text).and_then(|found| Some(found.get(1)?.start()))
-        } else {
-            ensure!(!shown.contains('`'), "a text with a backtick: {shown}");
-            text.strip_suffix('`').and_then(|text| Some(text.rfind('`')? + 1))
-        };
-        let what = if is_number { "a number" } else { "a text in backticks" };
-        let start = start.with_context(|| format!("{what} has to stand before it: {shown}"))?;
-        text.truncate(start);
-        *text += &shown;
-        *text += if is_number { "" } else { "`" };
-        Ok(())
+/// Puts a figure of a page in the place of the one at the end of a text.
+fn put(
+    page: &str,
+    name: &str,
+    definitions: &Definitions,
+    records: &Records,
+    text: &mut String,
+) -> anyhow::Result<()> {
+    let Some(Definition::Figure(definition)) = definitions.get(page, name) else {
+        bail!("docs/figures.toml has no such figure of this page")
+    };
+    let (shown, is_number) = query::shown(definition, records)?;
+    // The next time only its end would be taken for it.
+    ensure!(!shown.contains(" or "), "two modes need a table: {shown}");
+    let start = if is_number {
+        NUMBER.captures(text).and_then(|found| Some(found.get(1)?.start()))
+    } else {
+        ensure!(!shown.contains('`'), "a text with a backtick: {shown}");
+        text.strip_suffix('`').and_then(|text| Some(text.rfind('`')? + 1))
+    };
+    let what = if is_number { "a number" } else { "a text in backticks" };
+    let start = start.with_context(|| format!("{what} has to stand before it: {shown}"))?;
+    text.truncate(start);
+    *text += &shown;
+    *text += if is_number { "" } else { "`" };
+    Ok(())
+}
+
+/// Lines of a block of a page.
+fn lines(
+    page: &str,
+    name: &str,
+    definitions: &Definitions,
+    records: &Records,
+) -> anyhow::Result<String> {
+    match definitions.get(page, name) {
+        Some(Definition::Block(block)) => block.lines(definitions, records),
+        _ => bail!("docs/figures.toml has no such table of this page"),
     }
 }
 
@@ -193,10 +169,10 @@ impl Table {
             let Some((Cell::Figure(name), others)) = texts.split_first() else {
                 bail!("a row has no name")
             };
-            let mut cells: Vec<Cell> = match &self.cells {
+            let mut cells = match self.cells.as_deref() {
                 None => others.to_vec(),
-                Some(Cells::Each(cells)) => cells.clone(),
-                Some(Cells::Alike(cell)) => vec![Cell::Figure(cell.clone()); heads.len()],
+                Some([cell]) => vec![cell.clone(); heads.len()],
+                Some(cells) => cells.to_vec(),
             };
             let (own, all) = (cells.len(), heads.len());
             ensure!(own == all, "{name}: {own} cells for {all} columns");
@@ -239,9 +215,6 @@ fn settings(comparison: &Comparison, without: &[String]) -> anyhow::Result<Strin
     let programs = unique(named.iter().map(|((program, _), _)| *program));
     let mut rows = Vec::new();
     let all = unique(named.iter().map(|((_, setting), _)| *setting));
-    for name in without {
-        ensure!(all.contains(&&**name), "the duel has no setting {name}");
-    }
     for setting in all.into_iter().filter(|setting| !without.iter().any(|name| name == setting)) {
         let row = |program: &str| {
             named.iter().find(|(name, _)| *name == (program, setting)).map(|(_, row)| row)
@@ -271,20 +244,9 @@ fn change(quotient: &Quotient) -> String {
     }
 }
 
-/// Lines that differ from what their records say.
-pub(crate) fn differences(page: &Page, filled: &str) -> Vec<Fault> {
-    let (old, new): (Vec<&str>, Vec<&str>) =
-        (page.text.lines().collect(), filled.lines().collect());
-    let unlike: Vec<usize> =
-        (0..old.len().max(new.len())).filter(|&k| old.get(k) != new.get(k)).collect();
-    let Some(first) = unlike.first() else {
-        return vec![page.fault(1, "its lines end otherwise: run cargo run -p xtask -- documents")];
-    };
-    let says = |k: &usize| {
-        let new = new.get(*k).unwrap_or(&"nothing more");
-        page.fault(k + 1, format!("its records say: {new}"))
-    };
-    // Behind a line that is new or gone all others differ.
-    let all = if old.len() == new.len() { &unlike[..] } else { std::slice::from_ref(first) };
-    all.iter().map(says).collect()
+/// The first line that differs from what its records say.
+pub(crate) fn difference(page: &Page, filled: &str) -> Option<Fault> {
+    let mut lines = page.text.lines().zip(filled.lines()).enumerate();
+    let (number, (_, new)) = lines.find(|(_, (old, new))| old != new)?;
+    Some(page.fault(number + 1, format!("its records say: {new}")))
 }

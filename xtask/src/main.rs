@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::Parser;
 use contract::console;
 
@@ -94,11 +94,7 @@ fn pages(root: &Path) -> anyhow::Result<Vec<Page>> {
         for name in names.into_iter().filter(|name| name.ends_with(".md")) {
             let path = Path::new(folder).join(name).display().to_string();
             let text = fs::read_to_string(root.join(&path));
-            let is_known =
-                |page: &Page| Path::new(&page.path).file_name() == Path::new(&path).file_name();
-            ensure!(!pages.iter().any(is_known), "{path}: another document has its name");
             let text = text.with_context(|| format!("cannot read {path}"))?;
-            ensure!(!text.contains('\r'), "{path}: its lines end in CR and LF: use LF alone");
             pages.push(Page { path, text });
         }
     }
@@ -114,19 +110,19 @@ fn documents(args: &Documents) -> anyhow::Result<Vec<Fault>> {
     faults.extend(plots::draw(&root, &definitions, &records, args.check)?);
     let mut pages = pages(&root)?;
     for page in &mut pages {
-        let filled = fill::fill(page, &definitions, &records);
-        faults.extend(filled.faults);
-        if filled.text != page.text {
+        let (filled, own) = fill::fill(page, &definitions, &records);
+        faults.extend(own);
+        if filled != page.text {
             if args.check {
-                faults.extend(fill::differences(page, &filled.text));
+                faults.extend(fill::difference(page, &filled));
             } else {
-                let written = fs::write(root.join(&page.path), &filled.text);
+                let written = fs::write(root.join(&page.path), &filled);
                 written.with_context(|| format!("cannot write {}", page.path))?;
                 console::say(&format!("wrote {}", page.path));
             }
-            page.text = filled.text;
+            page.text = filled;
         }
-        faults.extend(check::rendered(page, filled.comments));
+        faults.extend(check::rendered(page));
         faults.extend(check::plans(page));
     }
     faults.extend(definitions.unused());

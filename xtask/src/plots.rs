@@ -12,7 +12,7 @@ use switchcost::views::fleet::Fleet;
 
 use crate::Fault;
 use crate::claims;
-use crate::definitions::{Block, Cell, Definitions, Picture, TablePlot};
+use crate::definitions::{Block, Cell, Definition, Definitions, Picture, TablePlot};
 use crate::law::Law;
 use crate::query;
 use crate::records::{File, Records};
@@ -96,7 +96,7 @@ fn dots(
     records: &Records,
 ) -> anyhow::Result<String> {
     let (page, name) = picture.table.split_once('.').context("write table = \"PAGE.NAME\"")?;
-    let Some(Block::Table(table)) = definitions.block(page, name) else {
+    let Some(Definition::Block(Block::Table(table))) = definitions.get(page, name) else {
         bail!("there is no table {}", picture.table)
     };
     let place = |column: &String| table.head[1..].iter().position(|head| head == column);

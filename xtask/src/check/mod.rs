@@ -77,31 +77,27 @@ static COMMENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new("(?s)<!--.*?-->").unwrap()
 });
 
-/// Markup that a page shows, and names that were not taken for such: `known` are the comments that were.
-pub(crate) fn rendered(page: &Page, mut known: Vec<String>) -> Vec<Fault> {
+/// Comments of a page, each with the line on which its HTML begins.
+pub(crate) fn comments(page: &Page) -> Vec<(usize, String)> {
+    let mut comments = Vec::new();
+    for (line, part) in parts(page) {
+        if let Part::Html(html) = part {
+            let found = COMMENT.find_iter(&html);
+            comments.extend(found.map(|comment| (line, comment.as_str().to_owned())));
+        }
+    }
+    comments
+}
+
+/// Markup that a page shows.
+pub(crate) fn rendered(page: &Page) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (line, part) in parts(page) {
-        let shown =
-            match part {
-                Part::Text(text) => text,
-                Part::Html(html) => {
-                    for comment in COMMENT.find_iter(&html).map(|comment| comment.as_str()) {
-                        let is_name = ["<!--=", "<!--table", "<!--/table"];
-                        match known.iter().position(|known| known == comment) {
-                            Some(place) => drop(known.swap_remove(place)),
-                            None if is_name.iter().any(|begin| comment.starts_with(begin)) => {
-                                faults.push(page.fault(
-                                    line,
-                                    format!("no name of a figure or table: {comment}"),
-                                ));
-                            }
-                            None => {}
-                        }
-                    }
-                    without_tags(&html)
-                }
-                _ => continue,
-            };
+        let shown = match part {
+            Part::Text(text) => text,
+            Part::Html(html) => without_tags(&html),
+            _ => continue,
+        };
         let markup = MARKUP.iter().filter(|markup| shown.contains(**markup));
         faults.extend(markup.map(|markup| {
             let place = shown.find(markup).unwrap_or(0);
@@ -114,8 +110,6 @@ pub(crate) fn rendered(page: &Page, mut known: Vec<String>) -> Vec<Fault> {
             faults.push(page.fault(number + 1, "a | in a comment ends the table's cell"));
         }
     }
-    let is_code = |comment: &String| page.fault(1, format!("{comment} is in code for GitHub"));
-    faults.extend(known.iter().map(is_code));
     faults
 }
 
