@@ -21,7 +21,7 @@ use crate::cgroup::ControlGroups;
 use crate::limit::Asker;
 use crate::source::Source;
 
-pub use limit::{LimitState, LimitStatus, Remedy, Resource};
+pub use limit::{LimitStatus, Resource};
 pub use needs::{Need, Needs};
 pub use rights::{CapabilityState, Rights};
 
@@ -59,7 +59,7 @@ impl Limits {
 
     /// True if at least one limit could be read: without /proc none can.
     pub fn are_known(&self) -> bool {
-        self.statuses.iter().any(|limit| limit.state != LimitState::Unknown)
+        self.statuses.iter().any(|limit| limit.value.is_some())
     }
 
     /// Most tasks that one limit allows; `None` if it bounds none.
@@ -93,7 +93,7 @@ impl Limits {
     }
 
     /// What raises a limit to the needed value.
-    pub fn remedy(&self, limit: &LimitStatus, needed: u64) -> Remedy {
+    pub fn remedy(&self, limit: &LimitStatus, needed: u64) -> String {
         limit.remedy(needed, self.rights.root)
     }
 }

@@ -8,7 +8,7 @@ use crate::needs::{Need, Needs};
 
 /// A value from here on is no limit: version 1 of control groups and fs.file-max show LONG_MAX or
 /// little less.
-const NO_LIMIT: u64 = 1 << 62;
+pub(crate) const NO_LIMIT: u64 = 1 << 62;
 
 /// Process whose needs are compared with the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,18 +56,6 @@ impl Resource {
     }
 }
 
-/// Effect of a limit on this process and on those that it starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LimitState {
-    /// No more than its value may be in use.
-    Binds,
-    /// None is set, or this process may pass it.
-    Free,
-    /// It cannot be read.
-    Unknown,
-}
-
 /// Method of raising a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RaiseMethod {
@@ -91,29 +79,16 @@ pub struct LimitStatus {
     pub source: String,
     /// Resource that it bounds.
     pub resource: Resource,
-    /// Effect.
-    pub state: LimitState,
     /// Value, as a count or in bytes.
     pub value: Option<u64>,
     /// Amount in use; absent if the kernel does not show it, or it does not matter.
     pub in_use: Option<u64>,
-    /// Amount that is left; absent if the limit does not bind.
+    /// Amount that is left; absent if none is set, this process may pass it, or it cannot be read.
     pub room: Option<u64>,
     /// Reason why it does not bind or is not known.
     pub remark: Option<String>,
     #[serde(skip)]
     pub(crate) raise: RaiseMethod,
-}
-
-/// Command that raises a limit, or what else helps. Displays as one line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Remedy {
-    /// Command for a shell; absent if none helps. It raises limits of a process for the shell that runs it.
-    pub command: Option<String>,
-    /// Advice, if no command helps.
-    pub advice: Option<String>,
-    /// The command needs root.
-    pub needs_root: bool,
 }
 
 impl LimitStatus {
@@ -125,20 +100,19 @@ impl LimitStatus {
         (value, in_use): (Result<u64, String>, Result<Option<u64>, String>),
         raise: RaiseMethod,
     ) -> Self {
-        let (state, value, in_use, remark) = match (value, in_use) {
-            (Err(why), _) | (_, Err(why)) => (LimitState::Unknown, None, None, Some(why)),
-            (Ok(NO_LIMIT..), _) => (LimitState::Free, None, None, Some("not set".to_owned())),
-            (Ok(value), Ok(in_use)) => (LimitState::Binds, Some(value), in_use, None),
+        let (value, in_use, remark) = match (value, in_use) {
+            (Err(why), _) | (_, Err(why)) => (None, None, Some(why)),
+            (Ok(NO_LIMIT..), _) => (None, None, Some("not set".to_owned())),
+            (Ok(value), Ok(in_use)) => (Some(value), in_use, None),
         };
         let room = value.map(|value| value.saturating_sub(in_use.unwrap_or(0)));
         let (name, source) = (name.to_owned(), source.to_owned());
-        LimitStatus { name, source, resource, state, value, in_use, room, remark, raise }
+        LimitStatus { name, source, resource, value, in_use, room, remark, raise }
     }
 
     /// The same limit, which a privileged process may exceed.
     pub(crate) fn passed_if(mut self, passes: bool) -> Self {
-        if passes && self.state == LimitState::Binds {
-            (self.state, self.room) = (LimitState::Free, None);
+        if passes && self.room.take().is_some() {
             self.remark = Some("this process may exceed it".to_owned());
         }
         self
@@ -149,24 +123,23 @@ impl LimitStatus {
         self.raise == RaiseMethod::Group
     }
 
-    /// How to raise it to the needed value, as root or as another user.
-    pub(crate) fn remedy(&self, needed: u64, is_root: bool) -> Remedy {
-        let advice = |advice| Remedy { command: None, advice: Some(advice), needs_root: false };
+    /// Command for a shell that raises it to the needed value, as root or as another user, or what else helps. Limits of
+    /// a process are raised for the shell that runs it.
+    pub(crate) fn remedy(&self, needed: u64, is_root: bool) -> String {
         // A container often has no sudo, and root needs none.
         let sudo = if is_root { "" } else { "sudo " };
         let name = &self.name;
-        let command = match self.raise {
-            RaiseMethod::Nothing(help) => return advice(help.to_owned()),
+        match self.raise {
+            RaiseMethod::Nothing(help) => help.to_owned(),
             RaiseMethod::Sysctl(most) if needed > most => {
-                return advice(format!("{name} cannot be more than {most}"));
+                format!("{name} cannot be more than {most}")
             }
             RaiseMethod::Sysctl(most) => {
                 format!("{sudo}sysctl -w {name}={}", rounded(needed).min(most))
             }
             RaiseMethod::Rlimit { flag, unit, hard, .. } if needed <= hard => {
                 let target = rounded(needed).min(hard);
-                let command = format!("ulimit -S -{flag} {}", target.div_ceil(unit));
-                return Remedy { command: Some(command), advice: None, needs_root: false };
+                format!("ulimit -S -{flag} {}", target.div_ceil(unit))
             }
             RaiseMethod::Rlimit { option, .. } => {
                 // Nobody else uses its descriptors, and fs.nr_open may allow no more than these.
@@ -178,8 +151,7 @@ impl LimitStatus {
                 let file = self.source.replace('\'', r"'\''");
                 format!("echo {} | {sudo}tee '{file}'", rounded(needed))
             }
-        };
-        Remedy { command: Some(command), advice: None, needs_root: true }
+        }
     }
 }
 
@@ -187,12 +159,6 @@ impl LimitStatus {
 impl fmt::Display for LimitStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_of_group() { &self.source } else { &self.name })
-    }
-}
-
-impl fmt::Display for Remedy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.command.as_ref().or(self.advice.as_ref()).map_or("", String::as_str))
     }
 }
 

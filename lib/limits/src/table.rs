@@ -1,7 +1,7 @@
 //! Every limit: where it is read, how much of it is in use, and what raises it.
 
 use crate::cgroup::ControlGroups;
-use crate::limit::{Asker, LimitState, LimitStatus, RaiseMethod, Resource};
+use crate::limit::{Asker, LimitStatus, NO_LIMIT, RaiseMethod, Resource};
 use crate::rights::Rights;
 use crate::source::{Source, rlimit, word_after};
 
@@ -132,9 +132,9 @@ fn in_group(
     });
     let in_use = source.number::<u64>(&format!("{folder}/{current}"));
     let in_use = in_use.map(|bytes| Some(bytes.saturating_sub(reclaimable.unwrap_or(0))));
-    let amounts = (source.number(&file), in_use);
-    let status = LimitStatus::new(max, &file, resource, amounts, RaiseMethod::Group);
-    (status.state != LimitState::Free).then_some(status)
+    let value = source.number(&file);
+    let is_set = !matches!(value, Ok(NO_LIMIT..));
+    is_set.then(|| LimitStatus::new(max, &file, resource, (value, in_use), RaiseMethod::Group))
 }
 
 /// Files of the system, and who asks.

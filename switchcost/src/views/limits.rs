@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Needs;
-use limits::{LimitState, LimitStatus, Limits, Remedy, Rights};
+use limits::{LimitStatus, Limits, Rights};
 use serde::Serialize;
 
 /// Limits, programs and remedies.
@@ -51,7 +51,7 @@ pub struct Raise {
     pub limit: LimitStatus,
     /// Largest value that a program needs, what is in use included.
     pub(crate) needed: u64,
-    pub(crate) remedy: Remedy,
+    pub(crate) remedy: String,
     /// The programs that need it.
     pub programs: Vec<String>,
 }
@@ -76,7 +76,7 @@ pub fn check(
             LimitRow { most: most.collect(), status: status.clone() }
         })
         .collect();
-    rows.sort_by_key(|row| (row.most.is_empty(), row.status.state != LimitState::Binds));
+    rows.sort_by_key(|row| (row.most.is_empty(), row.status.room.is_none()));
     LimitsReport { tasks, rights: limits.rights, limits: rows, programs, raises }
 }
 
