@@ -28,12 +28,12 @@ pub struct CpuMap {
     pub sockets: Groups,
     /// Cores. CPUs of one are SMT siblings.
     pub cores: Groups,
-    /// Caches, those nearest to a core first.
-    pub caches: Vec<Cache>,
+    /// CPUs that share a cache, by its kind, those nearest to a core first.
+    pub caches: BTreeMap<Cache, Groups>,
 }
 
 /// Caches of one kind and size.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cache {
     /// 1 is nearest to the core.
     pub level: u8,
@@ -41,8 +41,6 @@ pub struct Cache {
     pub kind: String,
     /// Size of one in bytes.
     pub size_bytes: Option<u64>,
-    /// CPUs that share one.
-    pub groups: Groups,
 }
 
 impl CpuMap {
@@ -58,7 +56,7 @@ impl CpuMap {
         let online = list(&format!("{CPUS}/online")).unwrap_or_default();
         let mut cores = Groups::new();
         let mut packages: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
-        let mut caches: BTreeMap<_, Groups> = BTreeMap::new();
+        let mut caches: BTreeMap<Cache, Groups> = BTreeMap::new();
         for &cpu in &online {
             let topology = format!("{CPUS}/cpu{cpu}/topology");
             let siblings = list(&format!("{topology}/thread_siblings_list"));
@@ -69,10 +67,11 @@ impl CpuMap {
             for folder in folders.take_while(|folder| source.exists(folder)) {
                 let level = source.number::<u8>(&format!("{folder}/level"));
                 let kind = source.text(&format!("{folder}/type"));
-                let size = source.number(&format!("{folder}/size")).ok().map(|Bytes(size)| size);
+                let size = source.number(&format!("{folder}/size")).ok();
+                let size_bytes = size.map(|Bytes(size)| size);
                 let group = list(&format!("{folder}/shared_cpu_list"));
                 if let (Ok(level), Some(kind), Some(group)) = (level, kind, group) {
-                    add(caches.entry((level, kind, size)).or_default(), group);
+                    add(caches.entry(Cache { level, kind, size_bytes }).or_default(), group);
                 }
             }
         }
@@ -84,24 +83,13 @@ impl CpuMap {
         if packages.keys().any(|id| *id < 0) {
             packages.clear();
         }
-        let caches = caches.into_iter().map(|((level, kind, size_bytes), groups)| Cache {
-            level,
-            kind,
-            size_bytes,
-            groups,
-        });
-        CpuMap {
-            sockets: packages.into_values().collect(),
-            cores,
-            caches: caches.collect(),
-            online,
-        }
+        CpuMap { sockets: packages.into_values().collect(), cores, caches, online }
     }
 
     /// Caches of a CPU as records hold them, those nearest to its core first.
     pub(crate) fn caches_of(&self, cpu: u32) -> Value {
-        let caches = self.caches.iter().filter_map(|cache| {
-            let group = cache.groups.iter().find(|group| group.contains(&cpu))?;
+        let caches = self.caches.iter().filter_map(|(cache, groups)| {
+            let group = groups.iter().find(|group| group.contains(&cpu))?;
             let mut facts = json!({
                 "level": cache.level, "type": cache.kind, "shared_cpu_list": cpu_ranges(group),
             });
@@ -128,8 +116,8 @@ impl CpuMap {
     /// Last cache of a CPU: its kind, and its number among those.
     fn last_cache(&self, cpu: u32) -> Option<(usize, usize)> {
         let caches = self.caches.iter().enumerate().rev();
-        let mut caches = caches.filter(|(_, cache)| cache.kind != "Instruction");
-        caches.find_map(|(kind, cache)| Some((kind, group_of(&cache.groups, cpu)?)))
+        let mut caches = caches.filter(|(_, (cache, _))| cache.kind != "Instruction");
+        caches.find_map(|(kind, (_, groups))| Some((kind, group_of(groups, cpu)?)))
     }
 
     /// Relation of two CPUs; `None` if the kernel does not tell enough.
@@ -225,7 +213,10 @@ mod tests {
     fn each_pair_has_its_relation() {
         let map = CpuMap::read_under(two_sockets().path());
         assert_eq!((map.online.len(), map.sockets.len()), (16, 2));
-        assert_eq!((map.cores.len(), &*map.caches[1].groups[3]), (8, &[6, 7, 14, 15][..]));
+        assert_eq!(
+            (map.cores.len(), &*map.caches.last_key_value().unwrap().1[3]),
+            (8, &[6, 7, 14, 15][..])
+        );
         for (one, other, relation) in [
             (0, 8, Relation::SmtSibling),
             (0, 1, Relation::SameCache),
