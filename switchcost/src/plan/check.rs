@@ -57,6 +57,14 @@ pub(super) fn section(section: &Section) -> anyhow::Result<()> {
         check_over(over)?;
         ensure!(!is_slope, "over: a slope already varies the task counts of its rows: drop it");
     }
+    for pass in &section.passes {
+        // It becomes a word of a request.
+        let is_word = pass.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+        ensure!(
+            is_word && !pass.is_empty(),
+            "passes: '{pass}' is not the name of a pass: use letters, digits, - and _"
+        );
+    }
     check_columns(section)?;
     let mut names = HashSet::new();
     for row in &section.rows {
@@ -113,14 +121,6 @@ fn check_row(section: &Section, row: &RowTable, names: &HashSet<&str>) -> anyhow
         "known: it needs pin and the metric \"hop\" or \"task\""
     );
     ensure!(row.iters.is_some_and(|iters| iters > 0), "iters: write 1 or more");
-    for pass in &row.passes {
-        // It becomes a word of a request.
-        let is_word = pass.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-        ensure!(
-            is_word && !pass.is_empty(),
-            "passes: '{pass}' is not the name of a pass: use letters, digits, - and _"
-        );
-    }
     if section.metric != Metric::Memory {
         ensure!(
             row.tasks.is_empty(),

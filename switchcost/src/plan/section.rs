@@ -28,7 +28,7 @@ pub struct Section {
     pub iters: Option<u64>,
     /// Untimed iterations before them.
     pub warmup: Option<u64>,
-    /// Further passes of the rows that name none.
+    /// Further passes of its programs, which are run once, each a distribution of that name.
     #[serde(default)]
     pub passes: Vec<String>,
     /// Variants of every row.
@@ -79,9 +79,6 @@ pub struct RowTable {
     pub iters: Option<u64>,
     /// Untimed iterations before them; the section's, or a tenth of the timed ones.
     pub warmup: Option<u64>,
-    /// Further passes of the program that are run once, each a distribution of that name.
-    #[serde(default)]
-    pub passes: Vec<String>,
     /// Task counts, for a slope over them; each is run three times.
     #[serde(default)]
     pub tasks: Vec<u32>,
@@ -108,9 +105,6 @@ impl Section {
         for row in &mut self.rows {
             let program = &mut row.variant.program;
             *program = program.take().or_else(|| self.program.clone());
-            if row.passes.is_empty() {
-                row.passes.clone_from(&self.passes);
-            }
             row.iters = row.iters.or(self.iters);
             row.warmup = row.warmup.or(self.warmup);
         }
@@ -121,13 +115,6 @@ impl Section {
         let cells =
             self.rows.iter().flat_map(|row| self.columns.iter().map(move |column| (row, column)));
         cells.flat_map(|(row, column)| self.points(row, self.row(row, column, rounds))).collect()
-    }
-
-    /// Number of its rows.
-    pub(super) fn count(&self) -> usize {
-        let points = self.over.as_ref().map_or(1, |over| over.values.len());
-        let rows = self.rows.iter().map(|row| row.tasks.len().max(points) << u8::from(row.twin));
-        rows.sum::<usize>().saturating_mul(self.columns.len())
     }
 
     /// A row in a column.
@@ -166,7 +153,7 @@ impl Section {
                 iters,
                 warmup: row.warmup.unwrap_or(iters.div_ceil(10)),
                 hops: self.hops,
-                passes: row.passes.clone(),
+                passes: self.passes.clone(),
                 rounds: self.rounds.or(rounds),
                 skip_hold: own.skip_hold || column.skip_hold,
                 alone: self.alone,

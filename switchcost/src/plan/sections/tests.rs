@@ -157,6 +157,10 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         (format!("budget='soon'\n{plain}"), "not a time"),
         ("rounds=1\nsection=[]".to_owned(), "no [[section]]"),
         (format!("rounds=0\n{plain}"), "1 or more"),
+        (
+            format!("rounds=1\n{plain}").replace("title", "passes=['main\\nend']\ntitle"),
+            "not the name of a pass",
+        ),
         (format!("rounds=1\n{plain}\n{plain}"), "two sections"),
         (format!("rounds=1\n{plain}").replace("program='p'", ""), "one in each row"),
         (format!("rounds=1\n{plain}").replace("iters=4", ""), "iters: write 1 or more"),
@@ -171,7 +175,6 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         ("baseline='r'", "refers to 'r'"),
         ("answer='a'", "also write versus"),
         ("known='getpid'", "needs pin"),
-        ("passes=['main\\nend']", "not the name of a pass"),
         ("speed=3", "unknown field"),
         ("cpus='nearby'", "unknown variant `nearby`"),
         ("pin=true\ncpus='same-cache'", "drop one of them"),
@@ -200,13 +203,4 @@ fn a_name_of_the_answer_is_found() {
     let rows = BUILT_IN[0].plan().unwrap().rows();
     let found = |text: &str| rows.iter().filter(|row| row.matches(text)).count();
     assert_eq!((found("switch through pipes"), found("Switch through pipes, one CPU")), (2, 1));
-}
-
-#[test]
-fn a_plan_has_an_end() {
-    let named = |rest: &str| (0..500).map(|n| format!("{{name='{n}'{rest}}},")).collect::<String>();
-    let (columns, rows) = (named(""), named(",program='p',iters=1,warmup=0"));
-    let text =
-        format!("rounds=1\n{}", section("hop", &format!("column=[{columns}]\nrow=[{rows}]")));
-    assert_refused(&text, "the plan has 250000 cases, but at most 20000 are allowed");
 }
