@@ -86,8 +86,6 @@ pub(crate) struct Definitions {
     /// Plots by their paths, and what they show.
     pub(crate) plots: BTreeMap<String, Picture>,
     pub(crate) claims: Claims,
-    /// Text of docs/figures.toml, by which lines are told.
-    text: String,
     /// Page and name of what was asked for.
     used: RefCell<BTreeSet<(String, String)>>,
 }
@@ -103,7 +101,6 @@ impl Definitions {
             names: BTreeMap::new(),
             plots: plots.try_into().context("docs/figures.toml: [plots]")?,
             claims: Claims::read(root)?,
-            text,
             used: RefCell::default(),
         };
         let mut faults = Vec::new();
@@ -113,7 +110,7 @@ impl Definitions {
                     Ok(definition) => definitions.add(&page, name, definition),
                     Err(_) => {
                         let what = "neither a query nor a table, which has head, rows and cells";
-                        faults.push(definitions.fault(&page, &name, what.to_owned()));
+                        faults.push(Self::fault(&page, &name, what));
                     }
                 }
             }
@@ -143,23 +140,11 @@ impl Definitions {
     pub(crate) fn unused(&self) -> Vec<Fault> {
         let used = self.used.borrow();
         let unused = self.names.keys().filter(|key| !used.contains(key));
-        let fault = |(page, name): &(String, String)| {
-            self.fault(page, name, "no document uses it".to_owned())
-        };
-        unused.map(fault).collect()
+        unused.map(|(page, name)| Self::fault(page, name, "no document uses it")).collect()
     }
 
-    /// A fault of a definition, on its line as far as it can be found.
-    pub(crate) fn fault(&self, page: &str, name: &str, what: String) -> Fault {
-        let lines = self.text.lines().enumerate();
-        let heading = [format!("[{page}]"), format!("[{page}.{name}]")];
-        let mut from = lines.clone().skip_while(|(_, line)| !line.starts_with(&format!("[{page}")));
-        let line = from.find(|(_, line)| {
-            let key = line.split_once('=').map_or("", |(key, _)| key.trim());
-            key == name || line.trim() == heading[1]
-        });
-        let line = line.or_else(|| lines.clone().find(|(_, line)| line.trim() == heading[0]));
-        let line = line.map_or(1, |(number, _)| number + 1);
-        Fault { file: FILE.to_owned(), line, what: format!("{name}: {what}") }
+    /// A fault of a definition.
+    pub(crate) fn fault(page: &str, name: &str, what: &str) -> Fault {
+        Fault { file: FILE.to_owned(), line: 1, what: format!("[{page}] {name}: {what}") }
     }
 }

@@ -39,8 +39,7 @@ pub(crate) fn draw(
         match drawn {
             Ok(text) => files.push((path.clone(), text)),
             Err(error) => {
-                let name = format!("\"{path}\"");
-                faults.push(definitions.fault("plots", &name, format!("{error:#}")));
+                faults.push(Definitions::fault("plots", path, &format!("{error:#}")));
             }
         }
     }

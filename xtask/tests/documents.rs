@@ -220,14 +220,14 @@ fn each_fault_is_named_with_its_file_and_line() {
             figures,
             "[README.hops]",
             "no = \"1\"\n[README.hops]",
-            "docs/figures.toml:9: no: no document uses it",
+            "docs/figures.toml:1: [README] no: no document uses it",
         ),
-        (figures, "rows =", "row =", "docs/figures.toml:9: hops: "),
+        (figures, "rows =", "row =", "docs/figures.toml:1: [README] hops: "),
         (
             figures,
             "[\"one CPU\"]",
             "[\"two CPUs\"]",
-            "docs/figures.toml:17: \"docs/hops.svg\": the table lacks",
+            "docs/figures.toml:1: [plots] docs/hops.svg: the table lacks",
         ),
         (
             claims,
