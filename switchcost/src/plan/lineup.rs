@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use record::{Effort, Place, Row, Side};
+use record::{Effort, Row, Side};
 
 use super::change::{Change, together};
 use super::placement::{self, Absent};
@@ -83,39 +83,54 @@ impl Sides<'_> {
     /// A row on both sides, with a twin of the first, as often as the budget allows.
     ///
     /// # Errors
-    /// The reason why it cannot have a change.
-    fn copies(&self, row: &Row, each: Option<&Change>) -> Result<[Row; 3], String> {
+    /// The reason why it cannot have a change, or why a program would not run so.
+    fn copies(
+        &self,
+        row: &Row,
+        each: Option<&Change>,
+        refusal: impl Fn(&Row) -> Option<String>,
+    ) -> Result<[Row; 3], String> {
         for change in self.changes.into_iter().flatten().chain(each) {
             change.obstacle(&row.command).map_or(Ok(()), Err)?;
         }
-        Ok([Side::A, Side::B, Side::Twin].map(|side| {
+        let copies = [Side::A, Side::B, Side::Twin].map(|side| {
             let effort = Effort { rounds: None, ..row.effort.clone() };
             let mut copy = Row { place: row.place.on(side), effort, ..row.clone() };
             let changes = self.changes[usize::from(side == Side::B)].iter();
             let each = each.filter(|_| side == Side::B);
             changes.chain(each).for_each(|change| change.put_into(&mut copy.command));
             copy
-        }))
+        });
+        let asked = if self.have_settings() { &copies[..2] } else { &[] };
+        asked.iter().find_map(refusal).map_or(Ok(copies), Err)
     }
 
-    /// Each row on both sides and as a twin, once, or once per change of `each`. A row in `absent` stays as it is; a row that
-    /// cannot have a change is added to `absent`.
-    fn rows(&self, rows: &[Row], absent: &mut Absent) -> Vec<Row> {
+    /// Each row on both sides and as a twin, once, or once per change of `each`. A row in `absent` stays as it is; a row
+    /// with a point that cannot have a change is added to `absent`.
+    fn rows(
+        &self,
+        rows: &[Row],
+        absent: &mut Absent,
+        refusal: impl Fn(&Row) -> Option<String>,
+    ) -> Vec<Row> {
         let mut all = Vec::new();
         let each: Vec<Option<&Change>> =
             if self.each.is_empty() { vec![None] } else { self.each.iter().map(Some).collect() };
+        let cells = || rows.chunk_by(|row, next| row.place.cell() == next.place.cell());
         for (k, &change) in each.iter().enumerate() {
-            for row in rows {
-                if absent.contains_key(&row.place) {
-                    all.extend((k == 0).then(|| row.clone()));
+            for points in cells() {
+                if absent.contains_key(&points[0].place) {
+                    all.extend(points.iter().filter(|_| k == 0).cloned());
                     continue;
                 }
-                let row = self.named(row, change);
-                match self.copies(&row, change) {
-                    Ok(copies) => all.extend(copies),
+                let points: Vec<Row> = points.iter().map(|row| self.named(row, change)).collect();
+                let copies = points.iter().map(|row| self.copies(row, change, &refusal));
+                match copies.collect::<Result<Vec<_>, _>>() {
+                    Ok(copies) => all.extend(copies.into_iter().flatten()),
                     Err(why) => {
-                        absent.insert(row.place.clone(), why);
-                        all.push(row);
+                        let places = points.iter().map(|row| (row.place.clone(), why.clone()));
+                        absent.extend(places);
+                        all.extend(points);
                     }
                 }
             }
@@ -167,10 +182,7 @@ impl Lineup {
                 absent.entry(row.place.clone()).or_insert_with(|| why.clone());
             }
         }
-        let mut rows = sides.rows(&rows, &mut absent);
-        if sides.have_settings() {
-            leave_out_refused(&mut rows, &mut absent, |row| refusal(row, &programs));
-        }
+        let mut rows = sides.rows(&rows, &mut absent, |row| refusal(row, &programs));
         // Of a curve, one point tells why it is left out.
         let mut told = HashSet::new();
         rows.retain(|row| !absent.contains_key(&row.place) || told.insert(row.place.cell()));
@@ -179,28 +191,6 @@ impl Lineup {
             bail!("no row can be measured: {}", why.map_or("the plan is empty", |why| why));
         }
         Ok(Lineup { rows, absent, programs, names: sides.names(built) })
-    }
-}
-
-/// Leaves out the rows that a program would not run on either side.
-fn leave_out_refused(
-    rows: &mut Vec<Row>,
-    absent: &mut Absent,
-    refusal: impl Fn(&Row) -> Option<String>,
-) {
-    let asked =
-        rows.iter().filter(|row| row.place.side != Side::Twin && !absent.contains_key(&row.place));
-    let mut refused: BTreeMap<Place, String> = BTreeMap::new();
-    for row in asked {
-        if let Some(why) = refusal(row) {
-            refused.entry(row.place.cell()).or_insert(why);
-        }
-    }
-    rows.retain(|row| row.place.side == Side::A || !refused.contains_key(&row.place.cell()));
-    for row in rows.iter() {
-        if let Some(why) = refused.get(&row.place.cell()) {
-            absent.insert(row.place.clone(), why.clone());
-        }
     }
 }
 
