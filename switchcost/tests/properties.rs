@@ -175,7 +175,7 @@ proptest! {
         let machine = machine::read_under(root.path());
         reads_as_it_prints(&machine);
         assert!(!machine.summary().is_empty() && machine.same_machine(&machine).is_empty());
-        let map = CpuMap::read_under(root.path());
+        let map = CpuMap::of(&::limits::source::Source::new(root.path()));
         for &cpu in map.online.iter().take(16) {
             assert_eq!(map.relation(cpu, map.online[0]), map.relation(map.online[0], cpu));
         }

@@ -2,7 +2,6 @@
 //! a topology that is not the real one.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use contract::units::Bytes;
 use record::Relation;
@@ -46,12 +45,11 @@ pub struct Cache {
 impl CpuMap {
     /// Reads the arrangement of the running system.
     pub fn read() -> Self {
-        Self::read_under(Path::new("/"))
+        Self::of(&Source::system())
     }
 
-    /// Reads the arrangement found in `/sys` below a root folder.
-    pub fn read_under(root: &Path) -> Self {
-        let source = &Source::new(root);
+    /// Reads the arrangement found in `/sys` of a source.
+    pub fn of(source: &Source) -> Self {
         let list = |file: &str| source.text(file).and_then(|list| cpu_list(&list));
         let online = list(&format!("{CPUS}/online")).unwrap_or_default();
         let mut cores = Groups::new();
@@ -211,7 +209,7 @@ mod tests {
 
     #[test]
     fn each_pair_has_its_relation() {
-        let map = CpuMap::read_under(two_sockets().path());
+        let map = CpuMap::of(&two_sockets().source());
         assert_eq!((map.online.len(), map.sockets.len()), (16, 2));
         assert_eq!(
             (map.cores.len(), &*map.caches.last_key_value().unwrap().1[3]),
@@ -230,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_pair_is_of_the_cpus_allowed_or_has_a_reason() {
-        let mut map = CpuMap::read_under(two_sockets().path());
+        let mut map = CpuMap::of(&two_sockets().source());
         assert_eq!(map.pairs(Relation::SmtSibling, &[0, 1, 8, 9, 10]), Ok(vec![[0, 8], [1, 9]]));
         assert_eq!(map.pairs(Relation::OtherSocket, &[2, 3, 5]), Ok(vec![[2, 5]]));
         let reason = |map: &CpuMap, relation, cpus: &[u32]| map.pairs(relation, cpus).unwrap_err();

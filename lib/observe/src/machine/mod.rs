@@ -49,7 +49,7 @@ type Fact = (&'static str, Option<Value>);
 /// control groups are not among them: results are published.
 pub fn read_under(root: &Path) -> Machine {
     let source = &Source::new(root);
-    let facts = software(source).into_iter().chain(hardware(source, root)).chain(grants(source));
+    let facts = software(source).into_iter().chain(hardware(source)).chain(grants(source));
     let is_empty = |value: &Value| {
         value.as_object().is_some_and(Map::is_empty)
             || value.as_array().is_some_and(Vec::is_empty)
@@ -83,10 +83,10 @@ fn software(source: &Source) -> [Fact; 11] {
 }
 
 /// The CPUs, how they idle and how quick they are, and the memory.
-fn hardware(source: &Source, root: &Path) -> [Fact; 13] {
+fn hardware(source: &Source) -> [Fact; 13] {
     let text = |file: &str| source.text(file).map(Value::from);
     let info = source.text("/proc/cpuinfo").unwrap_or_default();
-    let map = CpuMap::read_under(root);
+    let map = CpuMap::of(source);
     // By the firmware (DMI).
     let [vendor, product] = ["sys_vendor", "product_name"]
         .map(|name| source.text(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default());
