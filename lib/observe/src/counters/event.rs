@@ -89,15 +89,16 @@ pub(super) fn reason(error: &io::Error, by_cpu: bool) -> Absent {
             Some("sudo sysctl -w kernel.perf_event_paranoid=0, run it as root, or raise ulimit -n"),
         ),
         Some(libc::EACCES) => {
-            no_right(Source::system().number("/proc/sys/kernel/perf_event_paranoid").ok())
+            let level = Source::system().text("/proc/sys/kernel/perf_event_paranoid");
+            let level = level.unwrap_or_else(|| "unknown".to_owned());
+            Absent::because(
+                format!("this user may not count: kernel.perf_event_paranoid is {level}"),
+                Some("sudo sysctl -w kernel.perf_event_paranoid=1, or run it as root"),
+            )
         }
-        Some(libc::EPERM) => Absent::because(
-            "perf_event_open(2) is forbidden, perhaps by the system-call filter of a container",
+        Some(libc::EPERM | libc::ENOSYS) => Absent::because(
+            "perf_event_open(2) is forbidden, perhaps by a container's filter, or the kernel lacks CONFIG_PERF_EVENTS",
             Some("run it outside the container"),
-        ),
-        Some(libc::ENOSYS) => Absent::because(
-            "there is no perf_event_open(2): the kernel lacks CONFIG_PERF_EVENTS, or a filter hides the call",
-            None,
         ),
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) => Absent::because(
             "this machine or its kernel has no such event; most virtual machines lack hardware counters",
@@ -107,18 +108,5 @@ pub(super) fn reason(error: &io::Error, by_cpu: bool) -> Absent {
             Absent::because("no descriptors are left", Some("raise ulimit -n"))
         }
         _ => Absent::because(format!("perf_event_open(2): {error}"), None),
-    }
-}
-
-fn no_right(paranoid: Option<i32>) -> Absent {
-    match paranoid {
-        Some(level @ 2..) => Absent::because(
-            format!("kernel.perf_event_paranoid is {level}"),
-            Some("sudo sysctl -w kernel.perf_event_paranoid=1, or CAP_PERFMON"),
-        ),
-        _ => Absent::because(
-            "CAP_PERFMON is missing, or a security module forbids counting",
-            Some("run it as root"),
-        ),
     }
 }
