@@ -138,16 +138,11 @@ fn check_row(section: &Section, row: &RowTable, names: &HashSet<&str>) -> anyhow
 
 /// Checks that further columns are figures of the same runs, and that headings differ.
 fn check_columns(section: &Section) -> anyhow::Result<()> {
-    ensure!(
-        section.also.is_empty() || !section.metric.is_slope(),
-        "also: a slope over task counts has no further columns: add a section, for example with the metric \
-         \"system-per-task\""
-    );
     let mut metrics = HashSet::from([&section.metric]);
     for also in &section.also {
         ensure!(!also.name.is_empty(), "also: name the further column");
         ensure!(
-            !also.metric.is_slope(),
+            !also.metric.is_slope() && !section.metric.is_slope(),
             "also '{}': \"memory\" is a figure over many runs: give it a section of its own",
             also.name
         );

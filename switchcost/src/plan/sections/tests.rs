@@ -192,7 +192,7 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         ("name='rate'", "name=\"a\\u0007\"", "control character"),
         ("name='rate'", "name='late, p99'", "two columns are named 'free: late, p99'"),
         ("name='one CPU'", "name='free'", "two columns are named 'free'"),
-        ("metric='round-trip'", "metric='memory'", "no further columns"),
+        ("metric='round-trip'", "metric='memory'", "a section of its own"),
     ] {
         assert_refused(&wide().replacen(from, to, 1), reason);
     }
