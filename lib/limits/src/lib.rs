@@ -91,9 +91,4 @@ impl Limits {
     pub fn allow(&self, needs: &Needs, tasks: u64) -> bool {
         self.too_low(needs, tasks).is_empty()
     }
-
-    /// What raises a limit to the needed value.
-    pub fn remedy(&self, limit: &LimitStatus, needed: u64) -> String {
-        limit.remedy(needed, self.rights.root)
-    }
 }

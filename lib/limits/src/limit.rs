@@ -125,7 +125,7 @@ impl LimitStatus {
 
     /// Command for a shell that raises it to the needed value, as root or as another user, or what else helps. Limits of
     /// a process are raised for the shell that runs it.
-    pub(crate) fn remedy(&self, needed: u64, is_root: bool) -> String {
+    pub fn remedy(&self, needed: u64, is_root: bool) -> String {
         // A container often has no sudo, and root needs none.
         let sudo = if is_root { "" } else { "sudo " };
         let name = &self.name;

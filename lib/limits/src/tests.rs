@@ -60,7 +60,7 @@ fn threads() -> Needs {
 
 fn remedies(limits: &Limits, needs: &Needs, tasks: u64) -> Vec<String> {
     let short = limits.too_low(needs, tasks).into_iter();
-    short.map(|(limit, needed)| limits.remedy(limit, needed)).collect()
+    short.map(|(limit, needed)| limit.remedy(needed, limits.rights.root)).collect()
 }
 
 #[test]

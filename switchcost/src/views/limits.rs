@@ -114,7 +114,7 @@ fn raise(
     Some(Raise {
         limit: limit.clone(),
         needed,
-        remedy: limits.remedy(limit, needed),
+        remedy: limit.remedy(needed, limits.rights.root),
         programs: short.into_iter().map(|(_, row)| row.program.clone()).collect(),
     })
 }
