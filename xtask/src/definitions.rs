@@ -45,18 +45,10 @@ pub(crate) enum Block {
 pub(crate) struct Table {
     pub(crate) head: Vec<String>,
     /// The name of each row, and texts for its cells or the cells themselves.
-    pub(crate) rows: Vec<Vec<Cell>>,
+    pub(crate) rows: Vec<Vec<String>>,
     /// What each row's cells are made of: `{0}` is the row's name, `{1}` its next text, and `{head}` the column's heading.
     /// One serves for all columns.
-    pub(crate) cells: Option<Vec<Cell>>,
-}
-
-/// A definition, nothing if it is empty, or a text.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Cell {
-    Figure(String),
-    Text { text: String },
+    pub(crate) cells: Option<Vec<String>>,
 }
 
 /// What a plot shows.

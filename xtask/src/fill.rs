@@ -15,7 +15,7 @@ use switchcost::render::answer;
 use switchcost::views::comparison::Comparison;
 
 use crate::check;
-use crate::definitions::{Block, Cell, Definition, Definitions, Table};
+use crate::definitions::{Block, Definition, Definitions, Table};
 use crate::query::{self, signed};
 use crate::records::{File, Records};
 use crate::{Fault, Page};
@@ -148,12 +148,10 @@ impl Table {
         for (name, cells) in self.cells()? {
             let mut shown = vec![name.clone()];
             for cell in cells {
-                shown.push(match cell {
-                    Cell::Text { text } => text,
-                    Cell::Figure(text) if text.is_empty() => text,
-                    Cell::Figure(text) => {
-                        query::shown(&text, records).with_context(|| name.clone())?.0
-                    }
+                shown.push(if cell.is_empty() {
+                    cell
+                } else {
+                    query::shown(&cell, records).with_context(|| name.clone())?.0
                 });
             }
             lines.push(shown);
@@ -162,13 +160,11 @@ impl Table {
     }
 
     /// Name of each row, and its cells with their texts in place.
-    pub(crate) fn cells(&self) -> anyhow::Result<Vec<(String, Vec<Cell>)>> {
+    pub(crate) fn cells(&self) -> anyhow::Result<Vec<(String, Vec<String>)>> {
         let [_, heads @ ..] = &self.head[..] else { bail!("a table has headings") };
         let mut rows = Vec::new();
         for texts in &self.rows {
-            let Some((Cell::Figure(name), others)) = texts.split_first() else {
-                bail!("a row has no name")
-            };
+            let (name, others) = texts.split_first().context("a row has no name")?;
             let mut cells = match self.cells.as_deref() {
                 None => others.to_vec(),
                 Some([cell]) => vec![cell.clone(); heads.len()],
@@ -177,9 +173,8 @@ impl Table {
             let (own, all) = (cells.len(), heads.len());
             ensure!(own == all, "{name}: {own} cells for {all} columns");
             for (cell, head) in cells.iter_mut().zip(heads) {
-                let (Cell::Figure(text) | Cell::Text { text }) = cell;
-                *text = with_texts(text, texts).replace("{head}", head);
-                ensure!(!text.contains('{'), "{name}: the row has no text for {text}");
+                *cell = with_texts(cell, texts).replace("{head}", head);
+                ensure!(!cell.contains('{'), "{name}: the row has no text for {cell}");
             }
             rows.push((name.clone(), cells));
         }
@@ -200,10 +195,9 @@ fn table(head: &[String], rows: &[Vec<String>]) -> anyhow::Result<String> {
 }
 
 /// A template with a row's texts: the last ones first, since they may name the row.
-fn with_texts(template: &str, texts: &[Cell]) -> String {
+fn with_texts(template: &str, texts: &[String]) -> String {
     let texts = texts.iter().enumerate().rev();
     texts.fold(template.to_owned(), |template, (place, text)| {
-        let (Cell::Figure(text) | Cell::Text { text }) = text;
         template.replace(&format!("{{{place}}}"), text)
     })
 }

@@ -12,7 +12,7 @@ use switchcost::views::fleet::Fleet;
 
 use crate::Fault;
 use crate::claims;
-use crate::definitions::{Block, Cell, Definition, Definitions, Picture, TablePlot};
+use crate::definitions::{Block, Definition, Definitions, Picture, TablePlot};
 use crate::law::Law;
 use crate::query;
 use crate::records::{File, Records};
@@ -107,7 +107,7 @@ fn dots(
     for (name, cells) in &lines {
         let mut figures = Vec::new();
         for place in &places {
-            let Cell::Figure(definition) = &cells[*place] else { bail!("{name}: no figure") };
+            let definition = &cells[*place];
             let value = query::plotted(definition, records)?;
             let unit = value.quantity.unwrap_or(Quantity::Count);
             ensure!(

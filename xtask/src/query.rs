@@ -20,11 +20,14 @@ pub(crate) enum Found {
     Text(String),
 }
 
-/// A definition as it is shown in a document, and whether it is a number: a text stands in backticks.
+/// A definition as it is shown in a document, or a text in quotes as it is, and whether it is a number: a text stands in backticks.
 ///
 /// # Errors
 /// It cannot be read, or there is no such figure.
 pub(crate) fn shown(definition: &str, records: &Records) -> anyhow::Result<(String, bool)> {
+    if let Some(text) = definition.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        return Ok((text.to_owned(), false));
+    }
     let (expression, form) = expression_and_form(definition)?;
     Ok(match evaluate(expression, records)? {
         Found::Value(value) => {
