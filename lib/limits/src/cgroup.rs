@@ -1,6 +1,8 @@
 //! Control groups of this process, of version 1 and 2. A limit of any ancestor holds for all groups below it;
 //! what lies above the mount point, as in a container, cannot be seen.
 
+use std::path::Path;
+
 use crate::source::Source;
 
 /// Groups that a controller counts this process in.
@@ -120,14 +122,9 @@ impl Mount {
 
     /// The folder `rest` below the mount point and each folder above it.
     fn ancestors(&self, rest: &str) -> Vec<String> {
-        let mut folders = Vec::new();
-        let mut rest = rest;
-        while !rest.is_empty() {
-            folders.push(format!("{}/{rest}", self.point));
-            rest = rest.rsplit_once('/').map_or("", |(parent, _)| parent);
-        }
-        folders.push(self.point.clone());
-        folders
+        let folders = Path::new(rest).ancestors();
+        let folders = folders.map(|folder| format!("{}/{}", self.point, folder.display()));
+        folders.map(|folder| folder.trim_end_matches('/').to_owned()).collect()
     }
 }
 
@@ -141,8 +138,7 @@ fn below<'a>(root: &str, path: &'a str) -> Option<&'a str> {
     if path.split('/').any(|part| part == "..") {
         return None;
     }
-    let rest = path.strip_prefix(root.trim_end_matches('/'))?;
-    (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_matches('/'))
+    Path::new(path).strip_prefix(root).ok()?.to_str()
 }
 
 /// Undoes the kernel's octal escapes of blanks and backslashes in mountinfo.

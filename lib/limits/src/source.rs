@@ -1,12 +1,8 @@
 //! Small files of the kernel, below a root folder.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-
-/// More than any file read here holds.
-const LARGEST_FILE: u64 = 1 << 20;
 
 /// Folder below which `/proc`, `/sys` and `/etc` are looked for: `/`, or a test's.
 #[derive(Clone, Debug)]
@@ -32,10 +28,7 @@ impl Source {
 
     /// A file's text, or why it cannot be read.
     pub fn read(&self, path: &str) -> Result<String, String> {
-        let mut bytes = Vec::new();
-        File::open(self.path(path))
-            .and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes))
-            .map_err(|e| format!("cannot read {path}: {e}"))?;
+        let bytes = fs::read(self.path(path)).map_err(|e| format!("cannot read {path}: {e}"))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
