@@ -12,9 +12,6 @@ use crate::source::Source;
 
 pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
 
-/// No CPU describes more caches.
-const MOST_CACHES: u32 = 16;
-
 /// Sets of CPUs that share something; none if that is unknown.
 pub type Groups = Vec<Vec<u32>>;
 
@@ -61,7 +58,7 @@ impl CpuMap {
             add(&mut cores, siblings.unwrap_or_default());
             let package = source.number(&format!("{topology}/physical_package_id"));
             packages.entry(package.unwrap_or(-1)).or_default().push(cpu);
-            let folders = (0..MOST_CACHES).map(|k| format!("{CPUS}/cpu{cpu}/cache/index{k}"));
+            let folders = (0..).map(|k: u32| format!("{CPUS}/cpu{cpu}/cache/index{k}"));
             for folder in folders.take_while(|folder| source.exists(folder)) {
                 let level = source.number::<u8>(&format!("{folder}/level"));
                 let kind = source.text(&format!("{folder}/type"));

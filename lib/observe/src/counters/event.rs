@@ -1,6 +1,6 @@
 //! Events that are counted, what is opened for each, and the reasons why one cannot be counted.
 
-use std::{fs, io};
+use std::io;
 
 use perf_event::Builder;
 use perf_event::events::{Hardware, Software, Tracepoint};
@@ -36,9 +36,6 @@ const CALLS: [(&str, &[&str]); 3] = [
     ("system_calls", &["raw_syscalls/sys_enter"]),
 ];
 
-/// Mount points of tracefs, today's and the former one.
-const TRACING: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-
 /// Counters to open for an event, or why there are none.
 type Parts = Result<Vec<Builder<'static>>, Absent>;
 
@@ -65,14 +62,11 @@ fn with_kernel(mut builder: Builder<'static>) -> Builder<'static> {
 
 /// The tracepoints that the kernel has, at least one.
 fn tracepoints(names: &[&str]) -> Parts {
-    for folder in TRACING {
-        let files = names.iter().map(|name| format!("{folder}/events/{name}/id"));
-        let ids = files.filter_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok());
-        let parts = ids.map(|id| with_kernel(Builder::new(Tracepoint::with_id(id))));
-        let parts: Vec<_> = parts.collect();
-        if !parts.is_empty() {
-            return Ok(parts);
-        }
+    let files = names.iter().map(|name| format!("/sys/kernel/tracing/events/{name}/id"));
+    let ids = files.filter_map(|file| Source::system().number(&file).ok());
+    let parts: Vec<_> = ids.map(|id| with_kernel(Builder::new(Tracepoint::with_id(id)))).collect();
+    if !parts.is_empty() {
+        return Ok(parts);
     }
     Err(Absent::because(
         "tracefs (/sys/kernel/tracing) shows no system calls: it is not mounted, or only root may read it",
