@@ -84,7 +84,7 @@ fn open_all(parts: &[Builder<'static>], targets: &[Target]) -> Result<Vec<Counte
                 Ok(counter) => counters.push(counter),
                 // It has ended since it was listed.
                 Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
-                Err(e) => return Err(event::reason(&e, matches!(target, Target::Cpu(_)))),
+                Err(e) => return Err(event::reason(&e)),
             }
         }
     }
@@ -101,7 +101,7 @@ impl Counting {
         let Counting { open, absent, .. } = self;
         open.retain_mut(|(name, counters)| {
             let done = counters.iter_mut().try_for_each(&mut call);
-            done.map_err(|e| event::reason(&e, false).add(name, absent)).is_ok()
+            done.map_err(|e| event::reason(&e).add(name, absent)).is_ok()
         });
     }
 
@@ -170,7 +170,7 @@ fn calls(pids: &[i32]) -> Option<[u64; 2]> {
 fn sum(counters: Vec<Counter>) -> Result<u64, Absent> {
     let (mut count, mut enabled, mut running) = (0, 0, 0);
     for mut counter in counters {
-        let data = counter.read_full().map_err(|e| event::reason(&e, false))?;
+        let data = counter.read_full().map_err(|e| event::reason(&e))?;
         let ns = |time: Option<Duration>| time.unwrap_or_default().as_nanos() as u64;
         count += data.count();
         enabled += ns(data.time_enabled());

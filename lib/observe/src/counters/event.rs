@@ -74,20 +74,16 @@ fn tracepoints(names: &[&str]) -> Parts {
     ))
 }
 
-/// Reason for an error of perf_event_open(2), of a thread or of a whole CPU, or of a later call on its descriptor.
-pub(super) fn reason(error: &io::Error, by_cpu: bool) -> Absent {
+/// Reason for an error of perf_event_open(2), or of a later call on its descriptor.
+pub(super) fn reason(error: &io::Error) -> Absent {
     // perf_allow_kernel and perf_allow_cpu in include/linux/perf_event.h.
     match error.raw_os_error() {
-        Some(libc::EACCES) if by_cpu => Absent::because(
-            "this user may not count per CPU, which so many threads, or threads that start meanwhile, make necessary",
-            Some("sudo sysctl -w kernel.perf_event_paranoid=0, run it as root, or raise ulimit -n"),
-        ),
         Some(libc::EACCES) => {
             let level = Source::system().text("/proc/sys/kernel/perf_event_paranoid");
             let level = level.unwrap_or_else(|| "unknown".to_owned());
             Absent::because(
                 format!("this user may not count: kernel.perf_event_paranoid is {level}"),
-                Some("sudo sysctl -w kernel.perf_event_paranoid=1, or run it as root"),
+                Some("sudo sysctl -w kernel.perf_event_paranoid=0, or run it as root"),
             )
         }
         Some(libc::EPERM | libc::ENOSYS) => Absent::because(
