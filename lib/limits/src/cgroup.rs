@@ -107,10 +107,6 @@ impl Mount {
         let (mount, system) = line.split_once(" - ")?;
         let (mut mount, mut system) = (mount.split(' ').skip(3), system.split(' '));
         let (root, point) = (unescaped(mount.next()?), unescaped(mount.next()?));
-        // A path with a line break could end a comment in a shell.
-        if !point.starts_with('/') || point.contains(char::is_control) {
-            return None;
-        }
         Some(Mount {
             root,
             point: point.trim_end_matches('/').to_owned(),

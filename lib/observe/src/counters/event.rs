@@ -94,9 +94,6 @@ pub(super) fn reason(error: &io::Error) -> Absent {
             "this machine or its kernel has no such event; most virtual machines lack hardware counters",
             None,
         ),
-        Some(libc::EMFILE | libc::ENFILE) => {
-            Absent::because("no descriptors are left", Some("raise ulimit -n"))
-        }
         _ => Absent::because(format!("perf_event_open(2): {error}"), None),
     }
 }
