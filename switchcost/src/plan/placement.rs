@@ -16,15 +16,11 @@ pub fn place_rows(rows: &mut [Row]) -> anyhow::Result<Absent> {
     let allowed = affinity::allowed().context("cannot read the CPU affinity")?;
     let are_related = |row: &Row| matches!(row.command.setting.cpus, Some(Cpus::Related(_)));
     let map = if rows.iter().any(are_related) { CpuMap::read() } else { CpuMap::default() };
-    Ok(placed(rows, &map, &allowed))
-}
-
-fn placed(rows: &mut [Row], map: &CpuMap, allowed: &[u32]) -> Absent {
     let absent = rows.iter_mut().filter_map(|row| {
-        let why = place(row, map, allowed).err()?;
+        let why = place(row, &map, &allowed).err()?;
         Some((row.place.clone(), why))
     });
-    absent.collect()
+    Ok(absent.collect())
 }
 
 /// Places a row, or says why it cannot run.
@@ -85,7 +81,7 @@ mod tests {
             cores: vec![vec![0, 2], vec![1, 3]],
             ..CpuMap::default()
         };
-        assert!(placed(&mut rows, &map, &[0, 1, 2, 3]).is_empty());
+        rows.iter_mut().for_each(|row| place(row, &map, &[0, 1, 2, 3]).unwrap());
         let found = rows.map(|row| {
             let cpus = row.command.setting.cpus.as_ref().unwrap().to_string();
             (cpus, row.command.flags[1].clone())

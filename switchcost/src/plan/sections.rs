@@ -76,13 +76,12 @@ impl Plan {
     /// # Errors
     /// When others may have put it there.
     pub fn with_paths_from(mut self, folder: &Path) -> Result<Self, String> {
-        let mut found = HashSet::new();
         for section in &mut self.sections {
             let rows = section.rows.iter_mut().map(|row| &mut row.variant);
             let programs = rows.chain(&mut section.columns).filter_map(|it| it.program.as_mut());
             for program in programs.filter(|program| program.contains('/')) {
                 let path = folder.join(&*program);
-                if Path::new(program).is_relative() && path.exists() && found.insert(path.clone()) {
+                if Path::new(program).is_relative() && path.exists() {
                     trust::ensure_own(&path)?;
                 }
                 *program = path.to_string_lossy().into_owned();
