@@ -204,7 +204,7 @@ fn enough_is_the_tightest(root: &Path) {
     };
     for tasks in [1, 2, u64::from(u32::MAX), u64::MAX] {
         let most = limits.tightest(&needs).map_or(u64::MAX, |(_, most)| most);
-        assert_eq!(limits.allow(&needs, tasks), tasks <= most, "{tasks} of {most}");
+        assert_eq!(limits.too_low(&needs, tasks).is_empty(), tasks <= most, "{tasks} of {most}");
     }
 }
 

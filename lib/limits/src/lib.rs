@@ -86,9 +86,4 @@ impl Limits {
         let limits = self.statuses.iter();
         limits.filter_map(|limit| Some((limit, self.needed(limit, needs, tasks)?))).collect()
     }
-
-    /// True if so many tasks fit within every limit.
-    pub fn allow(&self, needs: &Needs, tasks: u64) -> bool {
-        self.too_low(needs, tasks).is_empty()
-    }
 }

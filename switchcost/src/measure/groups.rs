@@ -82,7 +82,7 @@ fn fitting(
         let own = block.iter().map(|&k| needs(k)).fold(Needs::default(), together);
         let room = groups.iter_mut().find(|(all, blocks)| {
             let programs: usize = blocks.iter().map(Vec::len).sum();
-            programs + block.len() <= most && limits.allow(&together(*all, own), 0)
+            programs + block.len() <= most && limits.too_low(&together(*all, own), 0).is_empty()
         });
         match room {
             Some((all, blocks)) => {

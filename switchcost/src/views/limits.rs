@@ -92,7 +92,7 @@ fn program_row(
         needs: known.copied(),
         most: tightest.map(|(_, most)| most),
         binding: tightest.map(|(limit, _)| limit.to_string()),
-        fits: known.zip(tasks).map(|(needs, tasks)| limits.allow(needs, tasks)),
+        fits: known.zip(tasks).map(|(needs, tasks)| limits.too_low(needs, tasks).is_empty()),
         error: needs.as_ref().err().cloned(),
     }
 }
