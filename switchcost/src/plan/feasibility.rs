@@ -38,13 +38,8 @@ impl Feasibility {
             Feasibility::Fits(_) => None,
             Feasibility::TooMuch { largest, limits, .. } => {
                 let limits = limits.join("; ");
-                Some(match largest {
-                    0 => format!("this system does not allow that ({limits})"),
-                    _ => {
-                        let largest = counted(*largest, "task");
-                        format!("this system allows at most {largest} ({limits})")
-                    }
-                })
+                let largest = counted(*largest, "task");
+                Some(format!("this system allows at most {largest} ({limits})"))
             }
             Feasibility::NoFlag(flag) => Some(format!("it has no flag {flag}")),
             Feasibility::Refused(reason) => Some(reason.clone()),
