@@ -84,20 +84,18 @@ const FOLDERS: [&str; 3] = ["", "docs", "docs/findings"];
 fn pages(root: &Path) -> anyhow::Result<Vec<Page>> {
     let mut pages = Vec::new();
     for folder in FOLDERS {
-        let mut names: Vec<String> = Vec::new();
-        for entry in
-            root.join(folder).read_dir().with_context(|| format!("cannot read {folder}"))?
-        {
-            names.extend(entry?.file_name().into_string().ok());
-        }
-        names.sort_unstable();
-        for name in names.into_iter().filter(|name| name.ends_with(".md")) {
-            let path = Path::new(folder).join(name).display().to_string();
-            let text = fs::read_to_string(root.join(&path));
-            let text = text.with_context(|| format!("cannot read {path}"))?;
-            pages.push(Page { path, text });
+        let entries = root.join(folder).read_dir();
+        for entry in entries.with_context(|| format!("cannot read {folder}"))? {
+            let file = entry?.path();
+            if file.extension().is_some_and(|ending| ending == "md") {
+                let path = file.strip_prefix(root)?.display().to_string();
+                let text = fs::read_to_string(&file);
+                let text = text.with_context(|| format!("cannot read {path}"))?;
+                pages.push(Page { path, text });
+            }
         }
     }
+    pages.sort_unstable_by(|one, other| one.path.cmp(&other.path));
     Ok(pages)
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::LazyLock;
 
-use comrak::nodes::{Node, NodeValue};
+use comrak::nodes::NodeValue;
 use comrak::{Anchorizer, Arena, Options, parse_document};
 use regex::Regex;
 
@@ -50,7 +50,7 @@ fn parts(page: &Page) -> Vec<(usize, Part)> {
             NodeValue::HtmlBlock(block) => Part::Html(block.literal.clone()),
             NodeValue::HtmlInline(html) => Part::Html(html.clone()),
             NodeValue::Link(link) | NodeValue::Image(link) => Part::Link(link.url.clone()),
-            NodeValue::Heading(_) => Part::Heading(text_of(node)),
+            NodeValue::Heading(_) => Part::Heading(node.collect_text()),
             NodeValue::Code(code) => Part::Code(code.literal.clone()),
             NodeValue::CodeBlock(block) => Part::Block(block.info.clone(), block.literal.clone()),
             _ => continue,
@@ -60,21 +60,17 @@ fn parts(page: &Page) -> Vec<(usize, Part)> {
     parts
 }
 
-fn text_of(node: Node<'_>) -> String {
-    let texts = node.descendants().filter_map(|node| match &node.data().value {
-        NodeValue::Text(text) => Some(text.to_string()),
-        NodeValue::Code(code) => Some(code.literal.clone()),
-        _ => None,
-    });
-    texts.collect()
-}
-
 /// Markup that a reader would see.
 const MARKUP: [&str; 3] = ["**", "`", "<!--"];
 
 static COMMENT: LazyLock<Regex> = LazyLock::new(|| {
     #[expect(clippy::unwrap_used, reason = "a constant")]
     Regex::new("(?s)<!--.*?-->").unwrap()
+});
+
+static TAG: LazyLock<Regex> = LazyLock::new(|| {
+    #[expect(clippy::unwrap_used, reason = "a constant")]
+    Regex::new("(?s)<!--.*?-->|<[^>]*>").unwrap()
 });
 
 /// Comments of a page, each with the line on which its HTML begins.
@@ -95,7 +91,7 @@ pub(crate) fn rendered(page: &Page) -> Vec<Fault> {
     for (line, part) in parts(page) {
         let shown = match part {
             Part::Text(text) => text,
-            Part::Html(html) => without_tags(&html),
+            Part::Html(html) => TAG.replace_all(&html, "").into_owned(),
             _ => continue,
         };
         let markup = MARKUP.iter().filter(|markup| shown.contains(**markup));
@@ -111,18 +107,6 @@ pub(crate) fn rendered(page: &Page) -> Vec<Fault> {
         }
     }
     faults
-}
-
-/// What a reader sees of raw HTML.
-fn without_tags(html: &str) -> String {
-    let mut shown = String::new();
-    let mut rest = html;
-    while let Some((before, tag)) = rest.split_once('<') {
-        shown += before;
-        let end = if tag.starts_with("!--") { "-->" } else { ">" };
-        rest = tag.split_once(end).map_or("", |(_, after)| after);
-    }
-    shown + rest
 }
 
 /// Links that lead nowhere, and pages that no link leads to.
