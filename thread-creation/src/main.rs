@@ -9,7 +9,7 @@
 //! To be held, N threads sleep at a gate.
 //!
 //! Not to be taken for the cost of N threads that are alive at once: some end while others are created (`sleepers` keeps
-//! all alive). `floors --of clone` creates threads by the system call alone.
+//! all alive).
 
 use std::{process::ExitCode, time::Instant};
 

@@ -40,7 +40,6 @@ programs! {
     async_creation: "async-creation", "";
     thread_creation: "thread-creation", "";
     async_mem_brigade: "async-mem-brigade", "";
-    floors_of_clone: "floors", "--of clone";
     floors_of_boxed_futures: "floors", "--of boxed-future";
     floors_of_an_executor: "floors", "--of executor";
     pairs_of_threads: "pairs", "--chains 3 --trips 2 --placement chain";
