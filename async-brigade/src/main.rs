@@ -17,7 +17,7 @@ use std::{io, mem, process::ExitCode, time::Instant};
 use anyhow::{Context, Result};
 use brigade::{LinkFlags, StartGuard, StartLatch, Tokens, conclude};
 use contract::message::{Claim, Description};
-use contract::{Flags, Pass, Program, Run};
+use contract::{Pass, Program, Run};
 use runtime::{AsyncReader, AsyncWriter, RuntimeFlags, io_needs, join, link, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinHandle;
@@ -36,10 +36,6 @@ struct Cli {
 }
 
 impl Program for Cli {
-    fn flags(&self) -> &Flags {
-        &self.links.chain.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         let needs = io_needs(self.read_buffer as usize);
         self.runtime.describe(self.links.describe("async-brigade", Claim::UserSwitch, needs)?)

@@ -34,10 +34,6 @@ struct Cli {
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 10_000, iters: 100, warmup: 10 };
 
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         // 4 MiB for the process, and at most 512 bytes per task, with its handle in the driver's list.
         let needs = Needs { bytes: Need::new(4 << 20, 512), ..Needs::default() };

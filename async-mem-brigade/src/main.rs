@@ -17,7 +17,7 @@ use std::{mem, process::ExitCode, time::Instant};
 use anyhow::{Context, Result};
 use brigade::{ChainFlags, StartGuard, StartLatch, Tokens, conclude};
 use contract::message::{Claim, Description, Need, Needs};
-use contract::{Flags, Pass, Program, Run};
+use contract::{Pass, Program, Run};
 use runtime::{RuntimeFlags, join, wait_for};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
@@ -37,10 +37,6 @@ struct Cli {
 const TASK_BYTES: u64 = 2048;
 
 impl Program for Cli {
-    fn flags(&self) -> &Flags {
-        &self.chain.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         self.chain.ensure_room(u64::from(self.chain.tasks()) + 1)?;
         let needs = Needs { bytes: Need::new(TASK_BYTES, TASK_BYTES), ..Needs::default() };

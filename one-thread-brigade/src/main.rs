@@ -20,7 +20,7 @@ use std::{fs::File, mem, process::ExitCode, time::Instant};
 use anyhow::{Context, Result, bail, ensure};
 use brigade::{LinkFlags, Tokens};
 use contract::message::{Claim, Description, Needs};
-use contract::{Flags, Pass, Program};
+use contract::{Pass, Program};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::unistd::{read, write};
@@ -37,10 +37,6 @@ struct Cli {
 }
 
 impl Program for Cli {
-    fn flags(&self) -> &Flags {
-        &self.links.chain.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         self.links.describe("one-thread-brigade", Claim::NoSwitch, Needs::default())
     }

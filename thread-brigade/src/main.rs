@@ -16,7 +16,7 @@ use std::{fs::File, mem, process::ExitCode, time::Instant};
 use anyhow::{Context, Result};
 use brigade::{LinkFlags, StartLatch, ThreadFlags, Tokens, conclude, join, pin};
 use contract::message::{Claim, Description};
-use contract::{Flags, Program, Run};
+use contract::{Program, Run};
 
 /// Time switching between OS threads: pass a byte along a chain of threads joined by pipes
 #[derive(clap::Parser)]
@@ -29,10 +29,6 @@ struct Cli {
 }
 
 impl Program for Cli {
-    fn flags(&self) -> &Flags {
-        &self.links.chain.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         self.links.describe("thread-brigade", Claim::KernelSwitch, self.threads.stack.needs())
     }

@@ -31,10 +31,6 @@ struct Cli {
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 1000, iters: 100, warmup: 10 };
 
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         // The gate's pipe, a few descriptors to spare, and the list of threads.
         let descriptors = Need::new(10, 0);

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use brigade::{ChainFlags, StackFlags, StartLatch, Tokens, Transport, conclude, join};
 use clap::ValueEnum;
 use contract::message::{Claim, Description};
-use contract::{Flags, Program, Run};
+use contract::{Program, Run};
 
 /// Pass a byte along a chain of threads; one of them fails after three bytes
 #[derive(clap::Parser)]
@@ -45,10 +45,6 @@ enum Fault {
 }
 
 impl Program for Cli {
-    fn flags(&self) -> &Flags {
-        &self.chain.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         let needs = Transport::Pipe.needs(&self.chain, Claim::KernelSwitch)? + self.stack.needs();
         Ok(self.chain.describe("faulty-brigade", Claim::KernelSwitch, needs))

@@ -17,10 +17,6 @@ struct Cli {
 }
 
 impl Program for Cli {
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
     fn describe(&self) -> anyhow::Result<Description> {
         Ok(Description {
             hops: Some(u64::from(self.flags.tasks) + 1),

@@ -23,7 +23,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{ArgMatches, Parser};
+use clap::{ArgMatches, FromArgMatches, Parser};
 
 pub use flags::{Defaults, Flags};
 pub use pass::Pass;
@@ -40,13 +40,10 @@ const BAD_USAGE: u8 = 2;
 /// Longest line of a message about the command line, in characters.
 const LONGEST_COMPLAINT: usize = 300;
 
-/// A measured program: its flags.
+/// A measured program: its flags, among them [`Flags`].
 pub trait Program: Parser {
     /// Usual size of a run.
     const DEFAULTS: Defaults = Defaults::BRIGADE;
-
-    /// The flags that every program has.
-    fn flags(&self) -> &Flags;
 
     /// Description of what these flags would build. Builds nothing.
     fn describe(&self) -> anyhow::Result<Description>;
@@ -90,7 +87,7 @@ pub fn main<P: Program + 'static>(measure: fn(&P, &mut Run) -> anyhow::Result<()
     follow(P::DEFAULTS.apply(P::command()), &|matches| {
         let program = P::from_arg_matches(matches)?;
         Ok(Parsed {
-            flags: program.flags().clone(),
+            flags: Flags::from_arg_matches(matches)?,
             description: program.describe(),
             measure: Box::new(move |run| measure(&program, run)),
         })

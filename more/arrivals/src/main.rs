@@ -71,10 +71,6 @@ fn size(text: &str) -> Result<Bytes, String> {
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 200, iters: 60, warmup: 5 };
 
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
     fn describe(&self) -> anyhow::Result<Description> {
         if self.workers.is_some() && !self.on.is_tokio() {
             return Err(BadUsage::new(

@@ -55,10 +55,6 @@ struct Cli {
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 100, iters: 1000, warmup: 100 };
 
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
     fn describe(&self) -> anyhow::Result<Description> {
         self.work.check()?;
         let mut passes = vec![PassKind::main()];

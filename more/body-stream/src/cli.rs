@@ -46,10 +46,6 @@ const CHUNK_BYTES: u64 = 128;
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 16, iters: 20, warmup: 2 };
 
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
     fn describe(&self) -> anyhow::Result<Description> {
         if self.tmpfs.is_some() && !self.store.has_files() {
             return Err(BadUsage::new(

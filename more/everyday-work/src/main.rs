@@ -84,10 +84,6 @@ const FILE_PAGES: usize = 256;
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 100, iters: 1000, warmup: 100 };
 
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
     fn describe(&self) -> anyhow::Result<Description> {
         // The values of a parsed document take some times its length; a page has 64 KiB on some systems.
         let each = page_fault::page_size().max(16 << 10);

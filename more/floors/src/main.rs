@@ -34,10 +34,6 @@ enum Floor {
 }
 
 impl Program for Cli {
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
     fn describe(&self) -> anyhow::Result<Description> {
         // A task or a future, with its places in lists.
         let needs = Needs { bytes: Need::new(4 << 20, 512), ..Needs::default() };

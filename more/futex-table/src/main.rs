@@ -67,10 +67,6 @@ enum On {
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 100, iters: 1000, warmup: 10 };
 
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
     fn describe(&self) -> anyhow::Result<Description> {
         let (hops, claim) = match self.on {
             On::Wake => (None, Claim::NoSwitch),

@@ -73,10 +73,6 @@ const LINK_BYTES: u64 = 2048;
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 1, iters: 1000, warmup: 10 };
 
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         self.ensure_layout()?;
         self.on.check(self.runtime, self.stack)?;

@@ -20,7 +20,7 @@ use std::{fs::File, mem, process::ExitCode, time::Instant};
 use anyhow::{Context, Result};
 use brigade::{LinkFlags, Placement, Tokens, conclude, pin};
 use contract::message::{Claim, Description, Need, Needs};
-use contract::{Flags, Program, Run, limits};
+use contract::{Program, Run, limits};
 
 use children::Children;
 
@@ -40,10 +40,6 @@ struct Cli {
 const PROCESS_BYTES: u64 = 160 << 10;
 
 impl Program for Cli {
-    fn flags(&self) -> &Flags {
-        &self.links.chain.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         let links = self.links.transport.needs(&self.links.chain, Claim::KernelSwitch)?;
         let needs = Needs {

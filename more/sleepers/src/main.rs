@@ -67,10 +67,6 @@ fn sleep_time(text: &str) -> Result<Span, String> {
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 10_000, iters: 1, warmup: 0 };
 
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         self.on.check(self.runtime, self.stack)?;
         let sleepers = Description {

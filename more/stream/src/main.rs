@@ -63,10 +63,6 @@ enum Consumer {
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 1, iters: 100, warmup: 10 };
 
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         self.check()?;
         self.on.check(self.runtime, self.stack)?;

@@ -22,7 +22,7 @@ use brigade::{ChainFlags, FutexReceiver, FutexSender, StartLatch, ThreadFlags, T
 use brigade::{conclude, futex_link, join, pin};
 use clap::ValueEnum;
 use contract::message::{Claim, Description, Need, Needs};
-use contract::{Flags, Program, Run};
+use contract::{Program, Run};
 
 /// Time switching between OS threads without I/O: pass a number along a chain of threads joined in memory
 #[derive(clap::Parser)]
@@ -52,10 +52,6 @@ enum Transport {
 const LINK_BYTES: u64 = 1024;
 
 impl Program for Cli {
-    fn flags(&self) -> &Flags {
-        &self.chain.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         self.chain.ensure_room(u64::from(self.chain.tasks()) + 1)?;
         let bytes = Need::new(LINK_BYTES, LINK_BYTES);

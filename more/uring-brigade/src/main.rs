@@ -19,7 +19,7 @@ use std::{mem, process::ExitCode, time::Instant};
 use anyhow::{Context, Result};
 use brigade::{LinkFlags, Tokens, conclude};
 use contract::message::{Claim, Description, Runtime};
-use contract::{Flags, Pass, Program, Run};
+use contract::{Pass, Program, Run};
 
 use ring::{End, Ring};
 use setup::{Setup, entries};
@@ -36,10 +36,6 @@ struct Cli {
 }
 
 impl Program for Cli {
-    fn flags(&self) -> &Flags {
-        &self.links.chain.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         let needs = self.setup.needs(entries(&self.links.chain));
         Ok(Description {

@@ -169,10 +169,6 @@ impl On {
 impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 100, iters: 1000, warmup: 100 };
 
-    fn flags(&self) -> &Flags {
-        &self.flags
-    }
-
     fn describe(&self) -> anyhow::Result<Description> {
         self.check()?;
         let is_handed_over = matches!(self.on.family(), Family::Signal | Family::Wake);

@@ -17,7 +17,7 @@ use async_channel::{Receiver, Sender, bounded};
 use async_executor::LocalExecutor;
 use brigade::{ChainFlags, StartGuard, StartLatch, Tokens, conclude};
 use contract::message::{Claim, Description, Need, Needs, Runtime};
-use contract::{Flags, Pass, Program, Run};
+use contract::{Pass, Program, Run};
 use futures_lite::future::{block_on, yield_now};
 
 /// Time switching between smol's async tasks without I/O: pass a number along a chain of tasks joined by channels
@@ -32,10 +32,6 @@ struct Cli {
 const TASK_BYTES: u64 = 2048;
 
 impl Program for Cli {
-    fn flags(&self) -> &Flags {
-        &self.chain.flags
-    }
-
     fn describe(&self) -> Result<Description> {
         self.chain.ensure_room(u64::from(self.chain.tasks()) + 1)?;
         let needs = Needs { bytes: Need::new(TASK_BYTES, TASK_BYTES), ..Needs::default() };
