@@ -4,15 +4,14 @@
 //             the last hands it to the driver: N + 1 hops. A coroutine leaves it in a slot and tells the
 //             executor that the receiver can run; a thread wakes the receiver by a condition variable
 //   creation  N tasks are created, one after the other
-//   sleepers  N tasks are created, each sleeps for --sleep, and all of them are awaited
 //
-// Timed: the whole trip; the N creations; all that sleepers do. Left out: the creation of a chain, the check
-// of the numbers, and for `creation` what the coroutines do, and the end of the tasks.
-// For `hold` threads wait at a gate, coroutines of `creation` have begun and are suspended, sleeping ones sleep.
+// Timed: the whole trip; the N creations. Left out: the creation of a chain, the check of the numbers, and for
+// `creation` what the coroutines do, and the end of the tasks.
+// For `hold` threads of `creation` wait at a gate, and its coroutines have begun and are suspended.
 //
 // Not to be taken for the coroutines of a library: C++ has no executor, and this one is a ring of those that
-// can run and a heap of timers, for one thread. Threads do not wait for a std::atomic, since with GCC's library they
-// would yield (sched_yield) some times before they sleep.
+// can run, for one thread. Threads do not wait for a std::atomic, since with GCC's library they would yield
+// (sched_yield) some times before they sleep.
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,7 +22,6 @@
 #include <iostream>
 #include <map>
 #include <mutex>
-#include <queue>
 #include <regex>
 #include <thread>
 #include <utility>
@@ -36,7 +34,6 @@ constexpr u64 kEnd = ~u64{0};  // The end, which runs along a chain.
 // The flags, docs/CONTRACT.md.
 u64 tasks, warmup;
 bool are_coroutines, is_chain;
-Clock::duration sleep_time{0};  // Of sleepers alone.
 // One run.
 u64 begun = 0, left = 0;               // Number of iterations so far, and to come.
 Clock::time_point started, until;      // Beginning of building; no iteration begins later than `until`.
@@ -73,22 +70,14 @@ struct Task {
 };
 
 struct Executor {
-  using Timer = std::pair<Clock::time_point, Handle>;
   vector<Handle> ring;  // Those that can run: room for all tasks, the driver, and a gap between the ends.
   u64 head = 0, tail = 0;
-  std::priority_queue<Timer, vector<Timer>, std::greater<>> timers;
   u64 after(u64 place) const { return place + 1 == ring.size() ? 0 : place + 1; }
   void ready(Handle task) { ring[std::exchange(tail, after(tail))] = task; }
   void spawn(Task task) { ready(task.handle); }
   void step() { ring[std::exchange(head, after(head))].resume(); }
-  void run() {  // Until none can run and none sleeps.
-    while (true) {
-      while (head != tail) step();
-      if (timers.empty()) return;
-      std::this_thread::sleep_until(timers.top().first);
-      const auto now = Clock::now();
-      for (; !timers.empty() && timers.top().first <= now; timers.pop()) ready(timers.top().second);
-    }
+  void run() {  // Until none can run.
+    while (head != tail) step();
   }
 } executor;
 
@@ -133,11 +122,8 @@ void chain_of_coroutines() {
   executor.run();
 }
 
-struct Pause : std::suspend_always {  // A sleep, or else a turn of the others.
-  void await_suspend(Handle task) const {
-    if (sleep_time > 0s) executor.timers.emplace(Clock::now() + sleep_time, task);
-    else executor.ready(task);
-  }
+struct Pause : std::suspend_always {  // A turn of the others.
+  void await_suspend(Handle task) const { executor.ready(task); }
 };
 
 Task body(u64& place, u64 k) {
@@ -153,7 +139,6 @@ void creation_of_coroutines() {
       for (u64 k = 0; k < tasks; ++k) executor.spawn(body(numbers[k], k));
       for (u64 k = 0; gate == 0 && k < tasks; ++k) executor.step();  // Each comes to its pause.
       if (gate == 0) held();
-      if (sleep_time > 0s) executor.run();
       record(Clock::now() - clock);
       executor.run();
       check(numbers);
@@ -214,7 +199,6 @@ void chain_of_threads() {
 
 void thread_body(u64& place, u64 k) {
   gate.wait(0);
-  if (sleep_time > 0s) std::this_thread::sleep_for(sleep_time);
   place = k + 1;
 }
 
@@ -226,7 +210,6 @@ void creation_of_threads() {
       const auto clock = Clock::now();
       for (u64 k = 0; k < tasks; ++k) threads.emplace_back(thread_body, std::ref(numbers[k]), k);
       if (gate == 0) held();
-      if (sleep_time > 0s) join_all(threads);
       record(Clock::now() - clock);
       join_all(threads);
       check(numbers);
@@ -249,15 +232,15 @@ void fail(const string& error) {
 }
 string field(const string& name, u64 value) { return ",\"" + name + "\":" + to_string(value); }
 string pids() { return ",\"pids\":[" + to_string(getpid()) + "]"; }
-int settle() { return sleep_time > 0s ? 0 : 3; }
+constexpr u64 kSettle = 3;
 string description() {  // Threads have the C library's usual stacks of 8 MiB, and its arenas.
   const string own = are_coroutines
       ? R"(coroutines"},"claim":"user-switch","needs":{"bytes":{"fixed":5242880,"each":192})"
       : R"(threads"},"claim":"kernel-switch","needs":{"bytes":{"fixed":5242880,"each":47104},)"
         R"("threads":{"fixed":0,"each":1},"maps":{"fixed":64,"each":2},"space":{"fixed":1073741824,"each":8388608})";
   return R"("contract":1,"program":"cpp-brigade","version":"0.2.0")" + field("tasks", tasks) +
-         (is_chain ? field("hops", tasks + 1) : "") + R"(,"passes":[{"name":"main")" + field("settle", settle()) +
-         R"(}],"alone":)" + (settle() == 0 ? "true" : "false") + R"(,"runtime":{"name":"C++")" + field("workers", are_coroutines ? 1 : std::thread::hardware_concurrency()) +
+         (is_chain ? field("hops", tasks + 1) : "") + R"(,"passes":[{"name":"main")" + field("settle", kSettle) +
+         R"(}],"runtime":{"name":"C++")" + field("workers", are_coroutines ? 1 : std::thread::hardware_concurrency()) +
          R"(,"version":")" __VERSION__ R"(","flavor":")" + own + R"(,"descriptors":{"fixed":3,"each":0}})";
 }
 
@@ -294,7 +277,7 @@ void serve(const std::function<void()>& iterate) {
   while (!std::cin.getline(line, sizeof line).eof() && !received && line != string("end")) {
     if (std::regex_match(line, parts, std::regex("run ([1-9][0-9]{0,3}|10000)( main)?"))) {
       rusage before, after;
-      pass(settle(), Clock::now() + 5ms);
+      pass(kSettle, Clock::now() + 5ms);
       getrusage(RUSAGE_SELF, &before);  // It cannot fail.
       pass(std::stoul(parts[1]));
       getrusage(RUSAGE_SELF, &after);
@@ -311,8 +294,8 @@ void serve(const std::function<void()>& iterate) {
 bool read_flags(char** words) {  // True for --describe.
   std::map<string, std::pair<string, string>> flags{  // What may follow each, and its default.
       {"--tasks", {"[1-9][0-9]{0,8}", "500"}}, {"--warmup", {"[0-9]{1,18}", "100"}},
-      {"--kind", {"hop|creation|sleepers", "hop"}}, {"--tasks-are", {"coroutines|threads", "coroutines"}},
-      {"--sleep", {"[1-9][0-9]{0,4}(us|ms|s)", "1s"}}, {"--describe", {"", "no"}}, {"--controlled", {"", "no"}}};
+      {"--kind", {"hop|creation", "hop"}}, {"--tasks-are", {"coroutines|threads", "coroutines"}},
+      {"--describe", {"", "no"}}, {"--controlled", {"", "no"}}};
   for (; *words; ++words) {
     const string flag = *words;
     if (!flags.contains(flag))
@@ -327,9 +310,6 @@ bool read_flags(char** words) {  // True for --describe.
   warmup = std::stoul(value("--warmup"));
   are_coroutines = value("--tasks-are") == "coroutines";
   is_chain = value("--kind") == "hop";
-  const string time = value("--sleep");
-  const Clock::duration unit = time.ends_with("us") ? 1us : time.ends_with("ms") ? 1000us : 1000000us;
-  if (value("--kind") == "sleepers") sleep_time = std::stoul(time) * unit;
   return value("--describe").empty();
 }
 

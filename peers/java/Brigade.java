@@ -3,16 +3,14 @@
 //             taker, which parks until it is full (LockSupport). One iteration: the driver puts the number in, each
 //             thread adds one, the driver takes it out: N + 1 hops.
 //   creation  One iteration: N threads are created and started in a row; each writes its number down.
-//   sleepers  One iteration: N threads are created, each sleeps (--sleep 1s), all are joined.
 //
-// Timed: the hops; N constructions and starts; all of the sleepers; and garbage collection that falls into them.
+// Timed: the hops; N constructions and starts; and garbage collection that falls into them.
 // Left out: creating and joining a chain, joins after a creation, all checks. The driver is a thread of the same
 // kind, since a wake-up from outside would cost more.
 //
 // Not to be taken for what a program pays at its start: a hop grows cheaper while the JIT compiler works. That is
 // the warm-up; `--warmup 0` and some `run 1000` show it. The loop of a task, which never returns, is compiled last:
 // with JDK 25 a ping-pong of virtual threads takes 60,000 iterations to come to its figure, a chain of 500 some 4000.
-// Nor are sleepers alive at once where N creations take longer than the sleep.
 
 import java.util.*;
 import java.util.concurrent.*;
@@ -21,10 +19,9 @@ import java.util.concurrent.locks.LockSupport;
 
 public final class Brigade {
     static final Map<String, String> flags = new HashMap<>(Map.of(
-        "--kind", "hop", "--tasks-are", "virtual", "--tasks", "500", "--warmup", "5000", "--sleep", "1s"));
+        "--kind", "hop", "--tasks-are", "virtual", "--tasks", "500", "--warmup", "5000"));
     static boolean isVirtual, isChain;
-    static int tasks, warmup, settle;
-    static long sleep;
+    static int tasks, warmup;
     static ThreadFactory factory = Thread::new;
     static Thread[] threads;
 
@@ -100,7 +97,7 @@ public final class Brigade {
         if (passed.sum() != due) throw new Failure("the tasks passed on " + passed + " tokens, expected " + due);
     }
 
-    // Threads that are created by the iteration, and that sleep if they are sleepers.
+    // Threads that are created by the iteration.
 
     static Runnable[] bodies;
     static int[] written;
@@ -109,18 +106,7 @@ public final class Brigade {
     static void buildBodies() {
         written = new int[tasks];
         bodies = new Runnable[tasks];
-        Arrays.setAll(bodies, k -> () -> {
-            if (sleep > 0) doze();
-            written[k] = k + 1;
-        });
-    }
-
-    static void doze() {
-        try {
-            TimeUnit.NANOSECONDS.sleep(sleep);
-        } catch (InterruptedException e) {
-            throw new Failure("a sleep was interrupted");
-        }
+        Arrays.setAll(bodies, k -> () -> written[k] = k + 1);
     }
 
     static void create() throws Exception {
@@ -129,7 +115,6 @@ public final class Brigade {
 
             long clock = System.nanoTime();
             for (int k = 0; k < tasks; k++) (threads[k] = factory.newThread(bodies[k])).start();
-            if (sleep > 0) joinAll();
             record(System.nanoTime() - clock);
 
             joinAll();
@@ -160,6 +145,7 @@ public final class Brigade {
 
     // The iterations of one request, or of the warm-up.
 
+    static final int SETTLE = 3;
     static final long[] samples = new long[10_000];
     static long begun, firstTime, untimed, until;
     static int timed, wanted;
@@ -214,14 +200,10 @@ public final class Brigade {
             else flags.put(words[i], i + 1 < words.length ? words[++i] : "");
         }
         if (forms.size() != 1) throw new BadUsage("write --describe or --controlled: see docs/CONTRACT.md");
-        String kind = flag("--kind", "hop|creation|sleepers"), time = flag("--sleep", "[1-9]\\d{0,4}(ms|s)");
-        isChain = kind.equals("hop");
+        isChain = flag("--kind", "hop|creation").equals("hop");
         isVirtual = flag("--tasks-are", "virtual|platform").equals("virtual");
         tasks = Integer.parseInt(flag("--tasks", "0*[1-9]\\d{0,8}"));
         warmup = Integer.parseInt(flag("--warmup", "\\d{1,9}"));
-        long unit = time.endsWith("ms") ? 1_000_000 : 1_000_000_000;
-        sleep = kind.equals("sleepers") ? Long.parseLong(time.replaceAll("\\D", "")) * unit : 0;
-        settle = sleep > 0 ? 0 : 3;
         int jdk = Runtime.version().feature();
         if (isVirtual && jdk < 21) throw new BadUsage("--tasks-are virtual needs JDK 21 or later; this is " + jdk);
         if (isVirtual) {
@@ -244,11 +226,11 @@ public final class Brigade {
         int cpus = jvm.availableProcessors(), each = isVirtual ? 0 : 1;
         return """
             "contract":1,"program":"java-brigade","version":"0.2.0","tasks":%d%s,"claim":"%s-switch",\
-            "passes":[{"name":"main","settle":%d}],"alone":%b,\
+            "passes":[{"name":"main","settle":%d}],\
             "runtime":{"name":"Java","version":"%s","flavor":"%s threads","workers":%d},\
             "needs":{"descriptors":{"fixed":16},"threads":{"fixed":%d,"each":%d},"maps":{"fixed":300,"each":%d},\
             "space":{"fixed":%d,"each":%d},"bytes":{"fixed":%d,"each":%d}}""".formatted(
-            tasks, isChain ? ",\"hops\":" + (tasks + 1) : "", isVirtual ? "user" : "kernel", settle, settle == 0,
+            tasks, isChain ? ",\"hops\":" + (tasks + 1) : "", isVirtual ? "user" : "kernel", SETTLE,
             System.getProperty("java.version"), flags.get("--tasks-are"), isVirtual ? cpus : tasks,
             24 + 3 * cpus, each, 2 * each, jvm.maxMemory() + (3L << 30), each * (1032 << 10),
             jvm.totalMemory() + (64 << 20), isVirtual ? 5 << 10 : 64 << 10);
@@ -318,7 +300,7 @@ public final class Brigade {
                 if (isChain) held();
                 else hold();
             } else if (line.matches("run ([1-9]\\d{0,3}|10000)( main)?")) {
-                iterate(settle, 5_000_000, Integer.parseInt(line.split(" ")[1]));
+                iterate(SETTLE, 5_000_000, Integer.parseInt(line.split(" ")[1]));
                 answer("\"at\":\"ran\",\"samples_ns\":%s", Arrays.toString(Arrays.copyOf(samples, timed)));
             } else {
                 throw new Failure("cannot follow '" + line + "': write run N [main] with N from 1 to 10000, hold or end");

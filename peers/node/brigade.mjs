@@ -5,22 +5,19 @@
 //             one, the driver awaits the last one: N + 1 hops. A hop makes a promise, and runs as a microtask.
 //   creation  One iteration: N async functions are called in a row, each awaits a gate. Then the gate opens, and
 //             each writes its number down.
-//   sleepers  One iteration: N async functions are called, each sleeps (--sleep 1s, setTimeout of timers/promises),
-//             all are awaited. A timer is due at a whole millisecond of the event loop's clock, and may come
-//             up to one early.
 //
-// Timed: the hops; the N calls; all of the sleepers; and garbage collection that falls into them. Left out:
+// Timed: the hops; the N calls; and garbage collection that falls into them. Left out:
 // building a chain and its end, the opening of the gate, all checks.
 //
 // Not to be taken for what a program pays at its start: the JIT compiler takes some hundred iterations, which are
 // the warm-up. `--warmup 0` and some `run 100` show them. Nor for I/O: the event loop does not turn within an
-// iteration but for sleepers. Between iterations it turns once in 10 ms, so that signals are heard.
+// iteration. Between iterations it turns once in 10 ms, so that signals are heard.
 
 // Not `node:process`, whose import reads all that it exports: process.stdout makes a pipe non-blocking.
 import fs from 'node:fs';
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 
-const MOST_SAMPLES = 10000, SETTLE_MS = 5, TURN_MS = 10;
+const MOST_SAMPLES = 10000, SETTLE = 3, SETTLE_MS = 5, TURN_MS = 10;
 /** Comes out of a link that no more tokens come out of. */
 const CLOSED = -1;
 const now = () => performance.now();
@@ -85,12 +82,11 @@ class Chain {
   release() {}
 }
 
-/** Async functions that are called by the iteration, and that sleep if they are sleepers. */
+/** Async functions that are called by the iteration. */
 class Creation {
-  constructor(flags) {
-    this.flags = flags;
-    this.bodies = new Array(flags.tasks).fill(null);
-    this.written = new Float64Array(flags.tasks);
+  constructor({ tasks }) {
+    this.bodies = new Array(tasks).fill(null);
+    this.written = new Float64Array(tasks);
   }
 
   async body(k, gate) {
@@ -98,20 +94,14 @@ class Creation {
     this.written[k] = k + 1;
   }
 
-  async sleep(k) {
-    await setTimeout(this.flags.sleep);
-    this.written[k] = k + 1;
-  }
-
   async iterate(run) {
-    const { flags, bodies, written } = this;
+    const { bodies, written } = this;
     while (await run.next()) {
       const gate = new Promise((open) => { this.open = open; });
       written.fill(0);
 
       const clock = now();
-      for (let k = 0; k < flags.tasks; k++) bodies[k] = flags.sleep > 0 ? this.sleep(k) : this.body(k, gate);
-      if (flags.sleep > 0) await Promise.all(bodies);
+      for (let k = 0; k < bodies.length; k++) bodies[k] = this.body(k, gate);
       run.record(now() - clock);
 
       await this.release();
@@ -122,7 +112,7 @@ class Creation {
 
   hold() {
     const gate = new Promise((open) => { this.open = open; });
-    for (let k = 0; k < this.flags.tasks; k++) this.bodies[k] = this.body(k, gate);
+    for (let k = 0; k < this.bodies.length; k++) this.bodies[k] = this.body(k, gate);
   }
 
   async release() {
@@ -179,10 +169,9 @@ class BadUsage extends Error {}
 
 /** What may follow each flag, and what stands for it. */
 const FLAGS = {
-  '--kind': [/^(hop|creation|sleepers)$/, 'hop'],
+  '--kind': [/^(hop|creation)$/, 'hop'],
   '--tasks': [/^0*[1-9]\d{0,8}$/, '500'],
   '--warmup': [/^\d{1,9}$/, '500'],
-  '--sleep': [/^[1-9]\d{0,4}(ms|s)$/, '1s'],
 };
 
 function parse(words) {
@@ -197,16 +186,14 @@ function parse(words) {
   for (const [name, [pattern]] of Object.entries(FLAGS)) {
     if (!pattern.test(given[name])) throw new BadUsage(`${name} ${given[name]}: write ${pattern.source}`);
   }
-  const kind = given['--kind'], time = given['--sleep'];
-  const sleep = kind === 'sleepers' ? parseInt(time, 10) * (time.endsWith('ms') ? 1 : 1000) : 0;
   const [tasks, warmup] = [Number(given['--tasks']), Number(given['--warmup'])];
-  return { isChain: kind === 'hop', tasks, warmup, sleep, describes: forms.has('--describe') };
+  return { isChain: given['--kind'] === 'hop', tasks, warmup, describes: forms.has('--describe') };
 }
 
-function describe({ isChain, tasks, sleep }) {
+function describe({ isChain, tasks }) {
   return {
     contract: 1, program: 'node-brigade', version: '0.2.0', tasks, ...(isChain && { hops: tasks + 1 }),
-    claim: 'user-switch', passes: [{ name: 'main', settle: sleep > 0 ? 0 : 3 }], alone: sleep > 0,
+    claim: 'user-switch', passes: [{ name: 'main', settle: SETTLE }],
     needs: {
       descriptors: { fixed: 32 }, threads: { fixed: 12 }, bytes: { fixed: 128 << 20, each: isChain ? 4096 : 2048 },
     },
@@ -244,7 +231,7 @@ async function serve(flags) {
   const clock = now();
   const work = flags.isChain ? new Chain(flags) : new Creation(flags);
   const setup_ns = Math.round((now() - clock) * 1e6);
-  const run = new Run(), pids = [process.pid], { passes: [{ settle }] } = describe(flags);
+  const run = new Run(), pids = [process.pid];
   await work.iterate(run.begin(flags.warmup, Infinity, 0));
   if (!signal) print({ at: 'ready', pids, setup_ns, first_ns: run.first, ...describe(flags) });
   for (let line = await request(); line !== 'end'; line = await request()) {
@@ -257,7 +244,7 @@ async function serve(flags) {
       await work.release();
       received = `${next}\n${received}`;
     } else if (count >= 1 && count <= MOST_SAMPLES) {
-      await work.iterate(run.begin(settle, now() + SETTLE_MS, count));
+      await work.iterate(run.begin(SETTLE, now() + SETTLE_MS, count));
       print(run.answer());
     } else {
       throw new Error(`cannot follow '${line.slice(0, 80)}': write run N [main] with N from 1 to 10000, hold or end`);

@@ -6,16 +6,15 @@ One iteration, by --kind:
             the last hands it to the driver: N + 1 hops, by asyncio's future or by queue.SimpleQueue, whose
             receiver waits for a lock
   creation  N tasks are created, one after the other
-  sleepers  N tasks are created, each sleeps for --sleep, and all of them are awaited
 
-Timed: the whole trip; the N creations; all that sleepers do. Left out: the creation of a chain, the check
-of the numbers, and for `creation` the end of the tasks. The garbage collector runs as it always does.
+Timed: the whole trip; the N creations. Left out: the creation of a chain, the check of the numbers, and the
+end of created tasks. The garbage collector runs as it always does.
 
 Not to be taken for a switch alone. asyncio asks the kernel for events (epoll_wait) before each batch of
 tasks that can run, and with one number under way a batch is one task. A thread that wakes another one also
 hands over the global interpreter lock, where there is one. Thread.start waits until the new thread runs.
 
-For `hold` the tasks of `creation`, and threads that are to sleep, wait at a gate; sleepers of asyncio sleep.
+For `hold` the tasks of `creation` wait at a gate.
 """
 import array, asyncio, gc, os, platform, queue, re, resource, sys, threading, time
 
@@ -70,7 +69,7 @@ def creation_of_tasks(run):
     for is_hold in run.passes():
         if is_hold:
             gate = loop.create_future()
-            tasks = [loop.create_task(body(k, A_DAY) if run.sleep else at_gate(gate)) for k in range(run.n)]
+            tasks = [loop.create_task(at_gate(gate)) for _ in range(run.n)]
             loop.run_until_complete(asyncio.sleep(0))
             run.held()
             cancel_all(loop, tasks)
@@ -83,16 +82,12 @@ async def create_tasks(run):
     for _ in run.iterations():
         clock = now()
         for k in range(run.n):
-            tasks.append(asyncio.create_task(body(k, run.sleep)))
-        if run.sleep:
-            await asyncio.wait(tasks)
+            tasks.append(asyncio.create_task(body(k)))
         run.record(now() - clock)
         run.check(await asyncio.gather(*tasks), [*range(run.n)])
         tasks.clear()
 
-async def body(k, sleep):
-    if sleep:
-        await asyncio.sleep(sleep)
+async def body(k):
     return k
 
 async def at_gate(gate):
@@ -144,17 +139,13 @@ def create_threads(run):
     for _ in run.iterations():
         clock = now()
         for k in range(run.n):
-            threads.append(started(thread_body, numbers, k, run.sleep))
-        if run.sleep:
-            join_all(threads)
+            threads.append(started(thread_body, numbers, k))
         run.record(now() - clock)
         join_all(threads)
         run.check(sorted(numbers), [*range(run.n)])
         threads, numbers = [], []
 
-def thread_body(numbers, k, sleep):
-    if sleep:
-        time.sleep(sleep)
+def thread_body(numbers, k):
     numbers.append(k)
 
 def started(body, *args):
@@ -167,11 +158,11 @@ def join_all(threads):
 
 # Passes and samples. None of this is in a timed span.
 USAGE = ("user_ns", "system_ns", "voluntary_switches", "involuntary_switches", "minor_faults", "major_faults")
-SETTLE_NS, A_DAY = 5_000_000, 86_400
+SETTLE, SETTLE_NS = 3, 5_000_000
 
 class Run:
     def __init__(self, flags, description):
-        self.n, self.warmup, self.sleep = int(flags["--tasks"]), int(flags["--warmup"]), sleep_of(flags)
+        self.n, self.warmup = int(flags["--tasks"]), int(flags["--warmup"])
         self.is_chain, self.description = flags["--kind"] == "hop", description
         self.samples, self.requests, self.ahead = array.array("Q", bytes(80_000)), requests(), None
         self.begun = self.first = self.passed = 0
@@ -185,7 +176,7 @@ class Run:
         answer(at="ready", pids=[os.getpid()], setup_ns=setup, **first, **self.description)
         while (line := self.request()) != "end":
             if asked := re.fullmatch("run ([1-9][0-9]{0,3}|10000)( main)?", line):
-                self.plan = self.description["passes"][0]["settle"], int(asked[1]), now() + SETTLE_NS
+                self.plan = SETTLE, int(asked[1]), now() + SETTLE_NS
                 yield False
                 answer(at="ran", samples_ns=self.samples[:self.count].tolist(), usage=dict(zip(USAGE, self.usage)))
             elif line != "hold":
@@ -235,16 +226,11 @@ def used():
 # Flags: what may follow each, and its default.
 FLAGS = {
     "--tasks": ("[1-9][0-9]{0,8}", "500"), "--warmup": ("[0-9]{1,18}", "100"),
-    "--kind": ("hop|creation|sleepers", "hop"), "--tasks-are": ("asyncio|threads", "asyncio"),
-    "--sleep": ("[1-9][0-9]{0,4}(ms|s)", "1s"),
+    "--kind": ("hop|creation", "hop"), "--tasks-are": ("asyncio|threads", "asyncio"),
 }
 
-def sleep_of(flags):
-    """Seconds that each task sleeps."""
-    return float(flags["--sleep"].replace("ms", "e-3").rstrip("s")) if flags["--kind"] == "sleepers" else 0
-
 def describe(flags):
-    n, kind, is_async = int(flags["--tasks"]), flags["--kind"], flags["--tasks-are"] == "asyncio"
+    n, is_async = int(flags["--tasks"]), flags["--tasks-are"] == "asyncio"
     is_free = not getattr(sys, "_is_gil_enabled", lambda: True)()
     needs = {"descriptors": (10, 0), "bytes": (26 << 20, (3 if is_async else 56) << 10), "maps": (192, 0)}
     if not is_async:  # The C library's usual stacks, 8 MiB each, and its arenas.
@@ -252,9 +238,9 @@ def describe(flags):
     return {
         "contract": 1, "program": NAME, "version": "0.2.0", "tasks": n,
         "needs": {name: {"fixed": fixed, "each": each} for name, (fixed, each) in needs.items()},
-        **({"hops": n + 1} if kind == "hop" else {}),
+        **({"hops": n + 1} if flags["--kind"] == "hop" else {}),
         "claim": "user-switch" if is_async else "kernel-switch",
-        "passes": [{"name": "main", "settle": 0 if kind == "sleepers" else 3}], "alone": kind == "sleepers",
+        "passes": [{"name": "main", "settle": SETTLE}],
         "runtime": {
             "name": "Python", "version": platform.python_version(),
             "flavor": flags["--tasks-are"] + ", free-threaded" * is_free,

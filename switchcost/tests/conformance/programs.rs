@@ -122,7 +122,7 @@ fn python() {
         ("{peers}/python/skeleton.py", ""),
         (brigade, ""),
         (brigade, "--tasks-are threads"),
-        (brigade, "--kind sleepers --sleep 1ms"),
+        (brigade, "--kind creation"),
     ];
     peers(&["python3"], "true", &kinds);
 }
