@@ -7,6 +7,6 @@ mod serve;
 mod strategy;
 
 pub use neighbours::Progress;
-pub use pool::{Bound, Pool, Queue};
+pub use pool::{Pool, Queue};
 pub use serve::{Driven, DriverKind, serve};
 pub use strategy::{BlockingFlags, Offload, Strategy};

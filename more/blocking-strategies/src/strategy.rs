@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::{block_in_place, spawn_blocking};
 
-use crate::pool::{Bound, Pool, Queue};
+use crate::pool::{Pool, Queue};
 
 /// Strategy of a run.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -22,10 +22,6 @@ pub struct BlockingFlags {
     /// Where each operation is done
     #[arg(long, value_enum, default_value = "direct")]
     strategy: Strategy,
-
-    /// How many operations may wait for a thread, with --strategy dispatch [default: unbounded]
-    #[arg(long, value_enum, help_heading = "Advanced")]
-    queue: Option<Bound>,
 
     /// Number of threads without the main one: workers and threads that may block
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "8", value_parser = clap::value_parser!(u32).range(2..=32768))]
@@ -66,11 +62,6 @@ impl BlockingFlags {
     fn check(&self) -> anyhow::Result<()> {
         let (all, workers) = (self.pool, self.workers());
         let is_direct = self.strategy == Strategy::Direct;
-        if self.queue.is_some() && self.strategy != Strategy::Dispatch {
-            return Err(BadUsage::new(
-                "--queue: only --strategy dispatch has a queue: drop it, or use that strategy",
-            ));
-        }
         if self.permits.is_some() && self.strategy != Strategy::Permit {
             return Err(BadUsage::new(
                 "--permits: only --strategy permit has permits: drop it, or use that strategy",
@@ -134,8 +125,7 @@ impl BlockingFlags {
                 (Offload::Permit(Arc::new(Semaphore::new(permits as usize))), None)
             }
             Strategy::Dispatch => {
-                let bound = self.queue.unwrap_or(Bound::Unbounded);
-                let pool = Pool::start(self.others(), bound)?;
+                let pool = Pool::start(self.others())?;
                 (Offload::Dispatch(pool.queue.clone()), Some(pool))
             }
             Strategy::SpawnBlocking => (Offload::SpawnBlocking, None),
@@ -212,7 +202,7 @@ mod tests {
 
     #[test]
     fn an_operation_is_done_where_its_strategy_says() {
-        let pool = Pool::start(1, Bound::Unbounded).unwrap();
+        let pool = Pool::start(1).unwrap();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         check(&runtime, Offload::Direct, true);
