@@ -17,20 +17,21 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{self, ForkResult, Pid, getpid, getppid};
 
-/// Forks a child that runs `life` and ends with the status that it returns. `life` is told whether the
-/// child could be detached from its parent's signals; if not, `life` should end at once.
+/// Forks a child that runs `life` and ends with the status that it returns.
 ///
 /// # Safety
 /// The process has one thread: another could be in the middle of a change, or hold a lock that nobody in
 /// the child would ever release.
-pub unsafe fn fork(life: impl FnOnce(nix::Result<()>) -> i32) -> io::Result<Pid> {
+pub unsafe fn fork(life: impl FnOnce() -> i32) -> io::Result<Pid> {
     let parent = getpid();
     // No signal may run the parent's handlers in the child.
     let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
     // SAFETY: the caller promises that there is one thread, so the child may do all that its parent may.
     match unsafe { unistd::fork() } {
         Ok(ForkResult::Child) => {
-            let status = panic::catch_unwind(AssertUnwindSafe(|| life(detach(parent, mask))));
+            let is_detached = detach(parent, mask).is_ok();
+            let live = AssertUnwindSafe(|| if is_detached { life() } else { 1 });
+            let status = panic::catch_unwind(live);
             // SAFETY: it ends the process, and runs nothing of the parent's on the way.
             unsafe { libc::_exit(status.unwrap_or(1)) }
         }

@@ -88,7 +88,7 @@ impl Server {
     pub(crate) fn fork(cli: &Cli, listener: TcpListener) -> anyhow::Result<Self> {
         let (says, tell) = pipe2(OFlag::O_CLOEXEC).context("cannot make a pipe")?;
         // SAFETY: this process has one thread.
-        let child = unsafe { process::fork(|detached| live(detached, cli, listener, tell)) };
+        let child = unsafe { process::fork(|| live(cli, listener, tell)) };
         let process = Forked(child.context("cannot fork the server: see ulimit -u and pids.max")?);
         Ok(Server { process, says: says.into() })
     }
@@ -141,7 +141,7 @@ impl Server {
 }
 
 /// The whole life of the server's process.
-fn live(detached: nix::Result<()>, cli: &Cli, listener: TcpListener, tell: OwnedFd) -> i32 {
+fn live(cli: &Cli, listener: TcpListener, tell: OwnedFd) -> i32 {
     let (size, work) = (cli.size.0 as usize, cli.work);
     let serve = || match &cli.on {
         On::Thread => thread_per_connection(&listener, size, work),
@@ -156,7 +156,7 @@ fn live(detached: nix::Result<()>, cli: &Cli, listener: TcpListener, tell: Owned
             Err(program.exec()).with_context(|| format!("--on {}", path.display()))
         }
     };
-    let Err(error) = detached.map_err(anyhow::Error::from).and_then(|()| serve());
+    let Err(error) = serve();
     console::say(&format!("arrivals: the server: {error:#}"));
     1
 }

@@ -5,7 +5,6 @@
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::panic;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -40,35 +39,23 @@ impl Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context(NO_LOOPBACK)?;
         let address = listener.local_addr()?;
         // SAFETY: this process has one thread.
-        let child = unsafe { process::fork(|detached| live(detached, listener, content)) };
+        let child = unsafe { process::fork(|| live(listener, content)) };
         let child = child.context("cannot fork the server: see ulimit -u and pids.max")?;
         Ok(Server { address, process: Forked(child) })
     }
 }
 
 /// The whole life of the server's process.
-fn live(detached: nix::Result<()>, listener: TcpListener, content: Content) -> i32 {
-    panic::set_hook(Box::new(|info| {
-        complain(&console::panic_error(info.payload()));
-        // SAFETY: it ends the process, and runs nothing of the parent's.
-        unsafe { libc::_exit(1) }
-    }));
-    let flags = RuntimeFlags::multi_thread(None);
-    let served = detached.map_err(anyhow::Error::from).and_then(|()| {
-        listener.set_nonblocking(true)?;
-        flags.build(|builder| builder.enable_io())?.block_on(serve(listener, content))
-    });
-    let Err(error) = served;
-    complain(&error);
-    1
-}
-
-fn complain(error: &anyhow::Error) {
+fn live(listener: TcpListener, content: Content) -> i32 {
+    let runtime = RuntimeFlags::multi_thread(None).build(|builder| builder.enable_io());
+    let Err(error) = runtime.and_then(|runtime| runtime.block_on(serve(listener, content)));
     console::say(&format!("body-stream: the server: {error:#}"));
+    1
 }
 
 /// Serves each connection in a task of its own.
 async fn serve(listener: TcpListener, content: Content) -> anyhow::Result<Infallible> {
+    listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let content = Arc::new(content);
     loop {

@@ -7,20 +7,14 @@
 
 use std::collections::HashMap;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::AsFd;
 use std::panic::{self, AssertUnwindSafe};
 
 use anyhow::{Context, anyhow};
-use brigade::{StartGuard, StartLatch, process};
+use brigade::process;
 use contract::console;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
-
-/// Time between two looks for a signal, in ms.
-const LOOK_MS: u16 = 50;
 
 /// Longest text of a report, in bytes: a line that is written at once and stays whole (PIPE_BUF).
 const LONGEST: usize = 4000;
@@ -29,7 +23,6 @@ const LONGEST: usize = 4000;
 pub(crate) struct Children {
     /// In the order of the chain.
     forked: Vec<Pid>,
-    latch: StartLatch,
     starts: PipeReader,
     reports: PipeReader,
     /// The ends that children inherit; closed when all are forked.
@@ -38,15 +31,11 @@ pub(crate) struct Children {
 
 /// A child's way to tell that it runs. If it ends before it has, the kernel closes the pipe.
 #[derive(Debug)]
-pub(crate) struct ChildGuard {
-    guard: StartGuard,
-    starts: PipeWriter,
-}
+pub(crate) struct ChildGuard(PipeWriter);
 
 impl ChildGuard {
     pub(crate) fn started(mut self) -> io::Result<()> {
-        self.guard.started();
-        self.starts.write_all(&[1])
+        self.0.write_all(&[1])
     }
 }
 
@@ -56,7 +45,6 @@ impl Children {
         let (reports, to_reports) = io::pipe().context("cannot make the pipe of reports")?;
         Ok(Children {
             forked: Vec::with_capacity(tasks as usize),
-            latch: StartLatch::new(tasks),
             starts,
             reports,
             inherited: Some((to_starts, to_reports)),
@@ -69,12 +57,9 @@ impl Children {
         task: impl FnOnce(ChildGuard) -> io::Result<u64>,
     ) -> io::Result<()> {
         let place = self.forked.len();
-        let life = |detached: nix::Result<()>| {
+        let life = || {
             let Some((starts, mut reports)) = self.inherited.take() else { return 1 };
-            let result = panic::catch_unwind(AssertUnwindSafe(|| {
-                detached?;
-                task(ChildGuard { guard: self.latch.guard().map_err(io::Error::other)?, starts })
-            }));
+            let result = panic::catch_unwind(AssertUnwindSafe(|| task(ChildGuard(starts))));
             i32::from(reports.write_all(report(place, result).as_bytes()).is_err())
         };
         // SAFETY: this process has one thread.
@@ -90,21 +75,8 @@ impl Children {
     pub(crate) fn wait_for_start(&mut self) -> anyhow::Result<()> {
         // Now only children that have not started hold it: when they are gone, the pipe ends.
         self.inherited = None;
-        let mut started = [0; 4096];
-        while !self.latch.is_open()? {
-            let mut fds = [PollFd::new(self.starts.as_fd(), PollFlags::POLLIN)];
-            match poll(&mut fds, PollTimeout::from(LOOK_MS)) {
-                Ok(0) | Err(Errno::EINTR) => continue,
-                other => other.context("cannot wait for the tasks")?,
-            };
-            match self.starts.read(&mut started)? {
-                0 => drop(self.latch.guard()?),
-                count => {
-                    (0..count).try_for_each(|_| self.latch.guard().map(StartGuard::started))?
-                }
-            }
-        }
-        Ok(())
+        let mut started = vec![0; self.forked.len()];
+        self.starts.read_exact(&mut started).context("a task ended before it had started")
     }
 
     /// Awaits every process. Returns how many tokens each passed on, or why it failed.

@@ -2,19 +2,18 @@
 
 #![expect(unsafe_code, reason = "processes are forked")]
 
-use std::cell::RefCell;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, bail};
-use brigade::{allowed_cpus, process, restrict};
+use anyhow::{Context, ensure};
+use brigade::process::{self, Forked};
+use brigade::{allowed_cpus, restrict};
 use clap::ValueEnum;
 use contract::{BadUsage, Pass, Run, Step};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, raise};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use runtime::join;
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
@@ -69,7 +68,7 @@ pub(crate) struct Place {
     /// CPU of the other side's thread, if it is a different one.
     pub(crate) there: Option<usize>,
     /// Processes that compute while a pass is timed.
-    busy: RefCell<Vec<Pid>>,
+    busy: Vec<Forked>,
 }
 
 impl Place {
@@ -77,17 +76,17 @@ impl Place {
     pub(crate) fn new(cli: &Cli) -> anyhow::Result<Self> {
         let (cpus, other) = (allowed_cpus()?, cli.other_side());
         let is_placed = other == OtherSide::SameCpu || other.is_apart();
-        let place = Place {
+        let mut place = Place {
             here: is_placed.then(|| cpus[0]),
             there: other.is_apart().then(|| cpus[1]),
-            busy: RefCell::default(),
+            busy: Vec::new(),
         };
         let all: &[usize] = if cli.oversubscribe { &cpus } else { &[] };
         let busy = place.there.iter().filter(|_| other == OtherSide::BusyCpu);
         for &cpu in busy.chain(all) {
-            let pid = compute_on(cpu).context("cannot start a process that keeps a CPU busy")?;
-            place.busy.borrow_mut().push(pid);
-            place.await_stop(pid)?;
+            let busy = compute_on(cpu).context("cannot start a process that keeps a CPU busy")?;
+            await_stop(&busy)?;
+            place.busy.push(busy);
         }
         place.back()?;
         Ok(place)
@@ -159,41 +158,31 @@ impl Place {
 
     /// Lets the processes go on, or stops them and waits until they are.
     fn tell(&self, signal: Signal) -> anyhow::Result<()> {
-        let busy = self.busy.borrow().clone();
-        for pid in busy {
-            kill(pid, signal).context("cannot signal a process that keeps a CPU busy")?;
+        for busy in &self.busy {
+            kill(busy.0, signal).context("cannot signal a process that keeps a CPU busy")?;
             if signal == Signal::SIGSTOP {
-                self.await_stop(pid)?;
+                await_stop(busy)?;
             }
         }
         Ok(())
     }
-
-    /// Waits until such a process has stopped; one that has ended is no longer to be reached.
-    fn await_stop(&self, pid: Pid) -> anyhow::Result<()> {
-        let status = waitpid(pid, Some(WaitPidFlag::WUNTRACED));
-        if !matches!(status, Ok(WaitStatus::Stopped(..))) {
-            self.busy.borrow_mut().retain(|&one| one != pid);
-            bail!("a process that keeps a CPU busy has ended: {status:?}");
-        }
-        Ok(())
-    }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        for &pid in &*self.busy.borrow() {
-            // It may have been killed already.
-            let _ = kill(pid, Signal::SIGKILL);
-            let _ = waitpid(pid, None);
-        }
-    }
+/// Waits until such a process has stopped, and leaves one that has ended to be awaited.
+fn await_stop(busy: &Forked) -> anyhow::Result<()> {
+    let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+    let status = waitid(Id::Pid(busy.0), flags).context("waitid")?;
+    ensure!(
+        matches!(status, WaitStatus::Stopped(..)),
+        "a process that keeps a CPU busy has ended: {status:?}"
+    );
+    Ok(())
 }
 
 /// Forks a process that computes on a CPU whenever it is not stopped, as it is at first.
-fn compute_on(cpu: usize) -> anyhow::Result<Pid> {
-    let life = |detached: nix::Result<()>| {
-        let ready = detached.and_then(|()| restrict(&[cpu])).and_then(|()| share());
+fn compute_on(cpu: usize) -> anyhow::Result<Forked> {
+    let life = || {
+        let ready = restrict(&[cpu]).and_then(|()| share());
         let ready = ready.and_then(|()| raise(Signal::SIGSTOP));
         let mut number = u64::from(ready.is_ok());
         while number > 0 {
@@ -202,7 +191,7 @@ fn compute_on(cpu: usize) -> anyhow::Result<Pid> {
         1
     };
     // SAFETY: no thread was started so far.
-    Ok(unsafe { process::fork(life) }?)
+    Ok(Forked(unsafe { process::fork(life) }?))
 }
 
 /// Has the calling process share its CPU: under a real-time policy nobody else would get it.
