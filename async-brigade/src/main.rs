@@ -59,7 +59,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
         Ok(())
     });
     // The driver's ends are closed now, and the end of file runs along the chain.
-    conclude(driven, tasks.into_iter().map(|task| runtime.block_on(join(task))), run.sent())
+    conclude(driven, tasks.into_iter().map(|task| runtime.block_on(join(task))), run.visits())
 }
 
 /// Builds the chain, and waits until each task runs. Returns its driver.

@@ -61,7 +61,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
         Ok(())
     });
     // The driver is gone and with it the first channel's sender: the tasks end one after the other.
-    conclude(driven, tasks.into_iter().map(|task| runtime.block_on(join(task))), run.sent())
+    conclude(driven, tasks.into_iter().map(|task| runtime.block_on(join(task))), run.visits())
 }
 
 /// Builds the chain, and waits until each task runs. Returns its driver.

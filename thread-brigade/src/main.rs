@@ -57,7 +57,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     pin(cpus[0]).context("cannot pin the driver")?;
     // The driver's ends are closed when it returns, and the end of file runs along the chain.
     let driven = latch.wait().and_then(|()| drive(run, first, last, Tokens::new(&cli.links.chain)));
-    conclude(driven, threads.into_iter().map(|thread| Ok(join(thread)??)), run.sent())
+    conclude(driven, threads.into_iter().map(|thread| Ok(join(thread)??)), run.visits())
 }
 
 /// A thread of the chain: takes a byte, adds one, and hands it on, until the end of file.

@@ -32,8 +32,6 @@ enum Fault {
     Fail,
     /// a read panics
     Panic,
-    /// a read finds the end of file
-    Close,
     /// the thread ends before it has started
     Absent,
     /// a read never returns
@@ -75,7 +73,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let fault = cli.fault.filter(|_| n <= cli.at);
     let driven =
         latch.wait().and_then(|()| drive(run, first, last, Tokens::new(&cli.chain), fault));
-    conclude(driven, threads.into_iter().map(|thread| Ok(join(thread)??)), run.sent())
+    conclude(driven, threads.into_iter().map(|thread| Ok(join(thread)??)), run.visits())
 }
 
 fn pass_on(mut from: File, mut to: File, fault: Option<Fault>) -> io::Result<u64> {
@@ -85,7 +83,6 @@ fn pass_on(mut from: File, mut to: File, fault: Option<Fault>) -> io::Result<u64
         match fault.filter(|_| passed == 3) {
             Some(Fault::Fail) => return Err(io::Error::other("fails")),
             Some(Fault::Panic) => panic!("panics"),
-            Some(Fault::Close) => return Ok(passed),
             Some(Fault::Corrupt) => byte[0] = !byte[0],
             Some(Fault::Miscount) => passed -= 1,
             Some(Fault::Hang) => loop {

@@ -106,6 +106,11 @@ impl Run {
         self.iterations.load(Ordering::Relaxed) * tokens * trips
     }
 
+    /// Visits of tokens to tasks so far: each token visits each task.
+    pub fn visits(&self) -> u64 {
+        self.sent() * self.description.tasks
+    }
+
     /// Next pass of a program whose tasks are always there; `None` if it is to take them down.
     /// The first call says that all tasks run.
     pub fn next_pass(&mut self) -> anyhow::Result<Option<Pass>> {

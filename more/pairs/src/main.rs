@@ -167,7 +167,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let drivers = drivers.into_iter().zip(cpus.iter().map(|cpus| cpus[0])).collect();
     // The drivers' ends are gone when it returns, and the end runs along each pair.
     for (k, (driven, partners)) in drive(run, drivers)?.into_iter().zip(partners).enumerate() {
-        conclude(driven, partners(), run.sent()).with_context(|| format!("pair {k}"))?;
+        conclude(driven, partners(), run.visits()).with_context(|| format!("pair {k}"))?;
     }
     Ok(())
 }

@@ -65,7 +65,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let driven =
         built.and_then(|(first, last)| drive(run, first, last, Tokens::new(&cli.links.chain)));
     // The driver's ends are closed now, and the end of file runs along the chain.
-    conclude(driven, children.join()?, run.sent())
+    conclude(driven, children.join()?, run.visits())
 }
 
 /// Builds the chain, and waits until each process runs. Returns the driver's ends.

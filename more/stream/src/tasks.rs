@@ -5,13 +5,13 @@ use std::ops::Range;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use brigade::{StartGuard, StartLatch};
+use brigade::{StartGuard, StartLatch, conclude};
 use contract::{Pass, Run};
 use runtime::{join, wait_for};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 
-use crate::{Cli, Consumer, conclude, verify};
+use crate::{Cli, Consumer, verify};
 
 /// Builds the stream, drives it by its consumer, and takes it down.
 pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {

@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use brigade::{StartGuard, StartLatch, join};
+use brigade::{StartGuard, StartLatch, conclude, join};
 use contract::Run;
 
-use crate::{Cli, conclude, verify};
+use crate::{Cli, verify};
 
 /// Builds the stream, drives it from this thread, which consumes, and takes it down.
 pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {

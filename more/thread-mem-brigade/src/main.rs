@@ -140,7 +140,7 @@ fn measure<L: Take>(cli: &Cli, run: &mut Run) -> Result<()> {
     pin(cpus[0]).context("cannot pin the driver")?;
     // The driver's ends are gone when it returns, and the end runs along the chain.
     let driven = latch.wait().and_then(|()| drive(run, first, last, Tokens::new(&cli.chain)));
-    conclude(driven, threads.into_iter().map(|thread| Ok(join(thread)??)), run.sent())
+    conclude(driven, threads.into_iter().map(|thread| Ok(join(thread)??)), run.visits())
 }
 
 /// A thread of the chain: takes a number, adds one, and hands it on, until the end.

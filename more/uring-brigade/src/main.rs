@@ -60,7 +60,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
         Ok(())
     });
     // The driver's ends are closed now, and the end of file runs along the chain.
-    conclude(driven, ring.join()?, run.sent())
+    conclude(driven, ring.join()?, run.visits())
 }
 
 /// Builds the chain: each task runs until its first read. Returns its driver.

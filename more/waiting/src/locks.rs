@@ -51,8 +51,8 @@ fn count(number: &mut u64, held: Duration) {
 }
 
 /// Checks what a lock guards: one for each operation.
-fn check(number: u64, cli: &Cli, run: &Run) -> anyhow::Result<()> {
-    let expected = cli.operations(run);
+fn check(number: u64, run: &Run) -> anyhow::Result<()> {
+    let expected = run.visits();
     ensure!(
         number == expected,
         "the lock guards {number}, expected {expected}: it did not exclude others"
@@ -92,7 +92,7 @@ pub(crate) fn among_threads<L: Lock>(cli: &Cli, run: &mut Run) -> anyhow::Result
     ended.store(true, Relaxed);
     start.wait();
     all.into_iter().try_for_each(brigade::join)?;
-    check(lock.with(|number| *number), cli, run)
+    check(lock.with(|number| *number), run)
 }
 
 pub(crate) fn among_tasks(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
@@ -110,5 +110,5 @@ pub(crate) fn among_tasks(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         }
     });
     place.serve_task(run, &runtime, Run::held, &team)?;
-    check(*lock.blocking_lock(), cli, run)
+    check(*lock.blocking_lock(), run)
 }

@@ -233,11 +233,6 @@ impl Cli {
         self.other_side.unwrap_or(usual)
     }
 
-    /// Operations of all iterations so far.
-    fn operations(&self, run: &Run) -> u64 {
-        run.sent() * u64::from(self.flags.tasks)
-    }
-
     /// Each of its runtimes.
     pub(crate) fn runtime_flags(&self) -> RuntimeFlags {
         match (self.on.family(), self.other_side(), self.flavor) {

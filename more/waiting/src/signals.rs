@@ -169,7 +169,7 @@ pub(crate) fn measure<S: Side>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     if let Some(other) = other {
         ended.store(true, Relaxed);
         driver.blocking_lock().ours.signal()?;
-        let (answered, expected) = (here.block_on(join(other))?, cli.operations(run));
+        let (answered, expected) = (here.block_on(join(other))?, run.visits());
         ensure!(answered == expected, "{answered} signals were answered, expected {expected}");
     }
     there.map_or(Ok(()), Elsewhere::end)

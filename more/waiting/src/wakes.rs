@@ -69,7 +69,7 @@ pub(crate) fn measure<W: Wake>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     })?;
     ended.store(true, Ordering::Relaxed);
     W::signal(&mut to)?;
-    let (answered, expected) = (brigade::join(other)??, cli.operations(run));
+    let (answered, expected) = (brigade::join(other)??, run.visits());
     ensure!(answered == expected, "{answered} signals were answered, expected {expected}");
     Ok(())
 }

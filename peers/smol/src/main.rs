@@ -72,7 +72,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
         Ok(())
     });
     // The driver's ends are gone now, and the end runs along the chain.
-    conclude(driven, tasks.into_iter().map(|task| Ok(block_on(executor.run(task))?)), run.sent())
+    conclude(driven, tasks.into_iter().map(|task| Ok(block_on(executor.run(task))?)), run.visits())
 }
 
 /// A task of the chain: takes a number, adds one, and hands it on, until the end.

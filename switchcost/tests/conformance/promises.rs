@@ -191,7 +191,6 @@ fn a_fault_is_named() {
         ("fail", "task 1: fails"),
         ("panic", "task 1: panics (a panic"),
         ("absent", "task 1: is absent"),
-        ("close", "task 1 ended after it had passed on 3 tokens"),
         // The token says what came out, and not which task changed it.
         ("corrupt", "token 0 came out as"),
         ("miscount", "tokens, expected"),
