@@ -37,7 +37,7 @@ struct Cli {
 
 impl Program for Cli {
     fn describe(&self) -> Result<Description> {
-        let needs = self.setup.needs(entries(&self.links.chain));
+        let needs = Setup::needs(entries(&self.links.chain));
         Ok(Description {
             runtime: Some(Runtime::one_thread("io_uring", None)),
             ..self.links.describe("uring-brigade", Claim::UserSwitch, needs)?

@@ -140,15 +140,7 @@ impl Queue {
     /// If it is to wait for none, it makes room for further submissions. A signal ends the wait early.
     fn enter(&self, want: usize) -> io::Result<()> {
         let mut io = self.io.borrow_mut();
-        let is_polled = io.params().is_setup_sqpoll();
-        let mut entered = Ok(0);
-        // Else the kernel's thread was quicker.
-        if want == 0 || !is_polled || io.completion().is_empty() {
-            entered = io.submit_and_wait(want);
-        }
-        if want == 0 && is_polled {
-            entered = entered.and_then(|_| io.submitter().squeue_wait());
-        }
+        let entered = io.submit_and_wait(want);
         let mut taken = 0;
         for completion in io.completion() {
             let address = completion.user_data() as usize;
@@ -227,30 +219,17 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::poller;
     use brigade::Transport;
 
-    /// Runs a test on each kind of ring that this system has, with a submission queue of two entries
-    /// and a completion queue of four.
-    fn on_small_rings(test: impl Fn(Ring, Transport)) {
-        for transport in [Transport::Pipe, Transport::Socketpair] {
-            for is_polled in [false, true] {
-                let mut builder = IoUring::builder();
-                if is_polled {
-                    builder.setup_sqpoll(10).setup_sqpoll_cpu(poller().unwrap().0);
-                } else {
-                    builder.setup_single_issuer().setup_defer_taskrun();
-                }
-                if let Ok(io) = builder.setup_cqsize(4).build(2) {
-                    test(Ring::new(io), transport);
-                }
-            }
-        }
-    }
-
+    /// The submission queue has two entries, and the completion queue four.
     #[test]
     fn no_completion_is_lost_if_many_find_no_room() {
-        on_small_rings(|mut ring, transport| {
+        for transport in [Transport::Pipe, Transport::Socketpair] {
+            let mut builder = IoUring::builder();
+            builder.setup_single_issuer().setup_defer_taskrun().setup_cqsize(4);
+            // This system may have no such rings.
+            let Ok(io) = builder.build(2) else { return };
+            let mut ring = Ring::new(io);
             for _ in 0..100 {
                 let (reader, writer) = transport.link(100).unwrap();
                 let (mut from, mut to) = (ring.end(reader), ring.end(writer));
@@ -269,6 +248,6 @@ mod tests {
                 });
             }
             assert!(ring.join().unwrap().into_iter().all(|sum| sum.unwrap() == 50 * 51 / 2));
-        });
+        }
     }
 }
