@@ -31,7 +31,6 @@ use brigade::futex::{self, FutexFlags};
 use brigade::rest;
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
-use contract::samples::Recorder;
 use contract::units::Bytes;
 use contract::{Defaults, Flags, Program, Run};
 use words::Words;
@@ -97,22 +96,21 @@ fn main() -> ExitCode {
         let grown = kernel_memory().zip(before).and_then(|(now, before)| now.checked_sub(before));
         let words = Words::new(cli.idle)?;
         words.start_sleepers(cli.idle)?;
-        let slots = futex::table_slots().map(|slots| ("slot_count", slots));
+        run.add_extra("slot_count", &futex::table_slots().into_iter().collect());
         let table = grown.filter(|_| cli.futex.futex_slots.is_some());
-        let table = table.map(|grown| ("table_bytes", grown));
-        let found: Vec<Found> = slots.into_iter().chain(table).collect();
+        run.add_extra("table_bytes", &table.into_iter().collect());
         let operate = |run: &mut Run| match cli.on {
-            On::Wake => wakes(cli, run, words, &found),
-            On::HandOver => hand_overs(cli, run, words, &found),
+            On::Wake => wakes(cli, run, words),
+            On::HandOver => hand_overs(cli, run, words),
         };
         if cli.idle == 0 { operate(run) } else { rest::beside(|| operate(run)) }
     })
 }
 
 /// Wake-ups on words without waiters.
-fn wakes(cli: &Cli, run: &mut Run, words: Words, found: &[Found]) -> anyhow::Result<()> {
+fn wakes(cli: &Cli, run: &mut Run, words: Words) -> anyhow::Result<()> {
     let (mut place, mut woken) = (0, 0);
-    serve(cli, run, found, || {
+    serve(cli, run, || {
         let begun = Instant::now();
         for _ in 0..cli.flags.tasks {
             woken += words.wake(place);
@@ -125,7 +123,7 @@ fn wakes(cli: &Cli, run: &mut Run, words: Words, found: &[Found]) -> anyhow::Res
 }
 
 /// Hand-overs: this thread wakes the other one on each second word, and sleeps on those between.
-fn hand_overs(cli: &Cli, run: &mut Run, words: Words, found: &[Found]) -> anyhow::Result<()> {
+fn hand_overs(cli: &Cli, run: &mut Run, words: Words) -> anyhow::Result<()> {
     static IS_OVER: AtomicBool = AtomicBool::new(false);
     let other = thread::Builder::new().spawn(move || {
         let mut answered = 0;
@@ -140,7 +138,7 @@ fn hand_overs(cli: &Cli, run: &mut Run, words: Words, found: &[Found]) -> anyhow
     });
     let other = other.context("cannot create a thread")?;
     let mut made = 0;
-    serve(cli, run, found, || {
+    serve(cli, run, || {
         let begun = Instant::now();
         for _ in 0..cli.flags.tasks {
             words.signal(2 * made);
@@ -156,23 +154,10 @@ fn hand_overs(cli: &Cli, run: &mut Run, words: Words, found: &[Found]) -> anyhow
     Ok(())
 }
 
-/// A figure beside the times, with its name.
-type Found = (&'static str, u64);
-
 /// Times each iteration, before which other memory is written.
-fn serve(
-    cli: &Cli,
-    run: &mut Run,
-    found: &[Found],
-    mut iterate: impl FnMut() -> Duration,
-) -> anyhow::Result<()> {
+fn serve(cli: &Cli, run: &mut Run, mut iterate: impl FnMut() -> Duration) -> anyhow::Result<()> {
     let mut other = vec![0_u8; cli.evict.0 as usize];
     while let Some(mut pass) = run.next_pass()? {
-        for &(name, value) in found {
-            let mut one = Recorder::default();
-            one.record(value);
-            pass.add_extra(name, &one);
-        }
         while pass.next_iteration().is_some() {
             for byte in other.iter_mut().step_by(64) {
                 *byte = black_box(*byte).wrapping_add(1);
