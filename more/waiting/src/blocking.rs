@@ -1,5 +1,5 @@
 //! Blocking work that returns at once, from tasks of a runtime with a worker for each CPU. Those of `--spawners` share
-//! the N operations.
+//! the N operations. Nobody waits at rest.
 //!
 //! Threads of a cold pool have ended before the next iteration, by a keep-alive of 1 ms. Right before it a closure has
 //! run: a pool that takes the thread of that for idle, and starts one too few, hangs (tokio#8056).
@@ -36,38 +36,34 @@ pub(crate) fn warm(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         }
         Ok((begun, Instant::now()))
     });
-    place.serve_task(run, &runtime, |run| rest(cli, run), &team)
+    place.serve_task(run, &runtime, Run::held, &team)
 }
 
 pub(crate) fn cold(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (n, place) = (cli.flags.tasks as usize, Place::new(cli)?);
     let runtime = with_threads(cli)?;
     let before = thread_count()?;
-    place.serve_thread(
-        run,
-        |run| rest(cli, run),
-        || {
-            let times = runtime.block_on(join(runtime.spawn(async move {
-                let (all, mut running) = (Arc::new(Barrier::new(n)), Vec::with_capacity(n));
-                spawn_blocking(|| ()).await?;
-                let begun = Instant::now();
-                for _ in 0..n {
-                    let all = Arc::clone(&all);
-                    running.push(spawn_blocking(move || _ = all.wait()));
-                }
-                for one in running {
-                    one.await?;
-                }
-                anyhow::Ok((begun, Instant::now()))
-            })))?;
+    place.serve_thread(run, || {
+        let times = runtime.block_on(join(runtime.spawn(async move {
+            let (all, mut running) = (Arc::new(Barrier::new(n)), Vec::with_capacity(n));
+            spawn_blocking(|| ()).await?;
             let begun = Instant::now();
-            while thread_count()? > before {
-                ensure!(begun.elapsed() < PATIENCE, "the threads for blocking work did not end");
-                thread::sleep(Duration::from_millis(1));
+            for _ in 0..n {
+                let all = Arc::clone(&all);
+                running.push(spawn_blocking(move || _ = all.wait()));
             }
-            Ok(times)
-        },
-    )
+            for one in running {
+                one.await?;
+            }
+            anyhow::Ok((begun, Instant::now()))
+        })))?;
+        let begun = Instant::now();
+        while thread_count()? > before {
+            ensure!(begun.elapsed() < PATIENCE, "the threads for blocking work did not end");
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(times)
+    })
 }
 
 /// A runtime with so many threads for blocking work.
@@ -80,22 +76,4 @@ fn with_threads(cli: &Cli) -> anyhow::Result<Runtime> {
 
 fn thread_count() -> anyhow::Result<usize> {
     Ok(fs::read_dir("/proc/self/task").context("/proc/self/task")?.count())
-}
-
-/// Rests with N closures that block, each on a thread of its own.
-fn rest(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let n = cli.flags.tasks as usize;
-    let runtime = with_threads(cli)?;
-    let (begun, end) = (Arc::new(Barrier::new(n + 1)), Arc::new(Barrier::new(n + 1)));
-    for _ in 0..n {
-        let (begun, end) = (Arc::clone(&begun), Arc::clone(&end));
-        runtime.spawn_blocking(move || {
-            begun.wait();
-            end.wait();
-        });
-    }
-    begun.wait();
-    let held = run.held();
-    end.wait();
-    held
 }

@@ -12,7 +12,6 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::place::{Place, TaskDriver, Times};
-use crate::signals::{Received, rest};
 use crate::{Cli, On};
 
 /// Channels, of which a select! takes two or all.
@@ -23,7 +22,7 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (_senders, from): (Vec<Sender<usize>>, _) = (0..CHANNELS).map(|_| channel(1)).unzip();
     let driver = Select { on: cli.on, n: cli.flags.tasks, from };
     let driver = Arc::new(Mutex::new(driver));
-    place.serve_task(run, &runtime, |run| rest::<Received>(cli, run), &driver)
+    place.serve_task(run, &runtime, Run::held, &driver)
 }
 
 struct Select {

@@ -4,7 +4,7 @@
 //!
 //! A sample is the time from the first contender's start to the last one's end. They start together, as far as
 //! the kernel or the runtime lets them: take operations enough. With `--oversubscribe` a process computes on each
-//! CPU, and may take it from who holds the lock. Nobody waits at rest: a thread at a lock sleeps as in `futex`.
+//! CPU, and may take it from who holds the lock.
 
 use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use contract::Run;
 
-use crate::Cli;
 use crate::place::{Place, Times};
 use crate::team::{Team, shares, span};
+use crate::{Cli, STACK};
 
 /// A lock that guards a number.
 pub(crate) trait Lock: Default + Send + Sync + 'static {
@@ -68,7 +68,7 @@ pub(crate) fn among_threads<L: Lock>(cli: &Cli, run: &mut Run) -> anyhow::Result
     let contend = |share| {
         let (lock, start, ended) = (Arc::clone(&lock), Arc::clone(&start), Arc::clone(&ended));
         let (held, done) = (cli.held.into(), done.clone());
-        cli.stack.spawn(cli.contenders, move || {
+        STACK.spawn(cli.contenders, move || {
             loop {
                 start.wait();
                 if ended.load(Relaxed) {
@@ -85,7 +85,7 @@ pub(crate) fn among_threads<L: Lock>(cli: &Cli, run: &mut Run) -> anyhow::Result
     };
     let all: Vec<_> = shares(cli.flags.tasks, cli.contenders).map(contend).collect();
     let all = all.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
-    place.serve_thread(run, Run::held, || {
+    place.serve_thread(run, || {
         start.wait();
         span(&times.iter().take(contenders).collect::<Vec<Times>>())
     })?;

@@ -15,8 +15,8 @@
 //! Timed: those operations. Left out: whatever is built, and the proof: signals that the other side answered are
 //! counted, and what a lock guards. A JoinHandle ends when its task has.
 //!
-//! At rest N waiters exist, except for locks: the slope of memory over `--tasks` is the size of a waiter and of what it
-//! waits for.
+//! At rest N tasks wait for Tokio's timers or signals: the slope of memory over `--tasks` is the size of a waiter and of
+//! what it waits for. Of the other families nobody waits at rest.
 //!
 //! Not to be taken for a latency under load: one side always waits for the other. Tokio has its drivers of I/O and
 //! time, as `#[tokio::main]` has, so that a runtime with nothing to do sleeps in epoll_wait(2). Every 128 events at
@@ -74,9 +74,10 @@ struct Cli {
     /// Number of async tasks that spawn blocking work, each of which awaits its own
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     spawners: u32,
-    #[command(flatten)]
-    stack: StackFlags,
 }
+
+/// Stacks of threads that contend, or that are the other side.
+const STACK: StackFlags = StackFlags { stack_size: Bytes(1 << 20) };
 
 fn held(text: &str) -> Result<Span, String> {
     let span: Span = text.parse()?;
@@ -195,15 +196,12 @@ impl Cli {
         let (family, other) = (self.on.family(), self.other_side);
         let (is_signal, is_lock) = (family == Family::Signal, family == Family::Lock);
         let is_timer = family == Family::Timer || self.on == On::TimeoutHandOver;
-        let has_threads = family == Family::Wake || is_lock && !self.on.is_of_tokio();
-        let usual_stack = Bytes(1 << 20);
         let is_shared = matches!(self.on, On::SpawnBlocking | On::BlockInPlace);
         for (flag, is_given, is_of_use) in [
             ("--other-side", other.is_some(), is_signal || family == Family::Wake),
             ("--other-side two-workers", other == Some(OtherSide::TwoWorkers), is_signal),
             ("--other-side none", other == Some(OtherSide::None), self.on != On::Spawn),
             ("--flavor", self.flavor.is_some(), is_signal && other != Some(OtherSide::TwoWorkers)),
-            ("--stack-size", self.stack.stack_size != usual_stack, has_threads),
             ("--armed", self.armed > 0, is_timer),
             ("--contenders", self.contenders > 1, is_lock),
             ("--held", self.held.0 > 0, is_lock),
@@ -250,27 +248,20 @@ impl Cli {
 
     /// Upper bounds: more than was seen.
     fn needs(&self) -> Needs {
-        let (descriptors, maps) = match self.on {
-            On::Timerfd => (1, 0),
-            On::Pipe => (3, 4),
-            On::UringMsgRing => (3, 8),
-            _ => (0, 0),
-        };
-        let armed = u64::from(self.armed);
+        let timers = if self.on == On::Timerfd { self.armed } else { 0 };
         let cpus = allowed_cpus().map_or(1, |cpus| cpus.len() as u64);
         // Two runtimes, and processes that compute.
         let threads = u64::from(self.contenders.max(self.spawners)) + 3 * cpus + 16;
-        let is_of_threads = matches!(self.on.family(), Family::Wake | Family::Blocking);
+        // A thread for each operation, which is Tokio's and has a stack of 2 MiB.
+        let each = u64::from(self.on == On::SpawnBlockingCold);
         let needs = Needs {
-            descriptors: Need::new(24 + descriptors * armed, descriptors),
-            maps: Need::new(4 * threads, maps),
-            threads: Need::new(threads, 0),
-            bytes: Need::new((16 << 20) + threads * (100 << 10), 24 << 10),
-            // Tokio's threads have stacks of 2 MiB.
-            space: Need::new(threads << 26, if is_of_threads { 1 << 20 } else { 0 }),
+            descriptors: Need::new(24 + u64::from(timers), 0),
+            maps: Need::new(4 * threads, 4 * each),
+            threads: Need::new(threads, each),
+            bytes: Need::new((16 << 20) + threads * (100 << 10), (24 << 10) + each * (40 << 10)),
+            space: Need::new(threads << 26, each * (2 << 20)),
         };
-        let needs = needs + timer_needs(self.armed);
-        if is_of_threads { needs + self.stack.needs() } else { needs }
+        needs + timer_needs(self.armed)
     }
 }
 

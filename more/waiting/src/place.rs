@@ -119,14 +119,13 @@ impl Place {
         Ok(())
     }
 
-    /// The same by a thread: times each iteration of this thread's.
+    /// The same by a thread, which nobody waits for at rest: times each iteration of this thread's.
     pub(crate) fn serve_thread(
         &self,
         run: &mut Run,
-        rest: impl Fn(&mut Run) -> anyhow::Result<()>,
         mut iterate: impl FnMut() -> anyhow::Result<Times>,
     ) -> anyhow::Result<()> {
-        self.serve(run, rest, |mut pass| {
+        self.serve(run, Run::held, |mut pass| {
             while pass.next_iteration().is_some() {
                 let (begun, ended) = iterate()?;
                 pass.record(ended - begun);

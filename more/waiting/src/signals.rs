@@ -16,9 +16,9 @@ use tokio::sync::{Mutex, Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::Cli;
 use crate::beside_timers::beside_timers;
 use crate::place::{OtherSide, Place, TaskDriver, Times, shared};
+use crate::{Cli, STACK};
 
 /// Time that no timer waits for: later than those of a day that are armed.
 pub(crate) const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -193,7 +193,7 @@ impl Elsewhere {
         let (runtime, (stop, stopped)) = (runtime?, oneshot::channel::<()>());
         let (driven, mut latch) = (Arc::clone(&runtime), StartLatch::new(1));
         let guard = latch.guard()?;
-        let thread = cli.stack.spawn(1, move || {
+        let thread = STACK.spawn(1, move || {
             restrict(&[cpu]).context("cannot pin a thread to its CPU")?;
             guard.started();
             // It ends when the other end is dropped.

@@ -75,8 +75,7 @@ pub(crate) fn by_timerfd(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         timers.with_context(|| format!("cannot make {count} timers: {more}"))
     };
     let (timer, _armed) = (make().context("cannot make a timer")?, arm(cli.armed)?);
-    let rest = |run: &mut Run| arm(n).and_then(|_waiters| run.held());
-    place.serve_thread(run, rest, || {
+    place.serve_thread(run, || {
         let begun = Instant::now();
         for _ in 0..n {
             set(&timer, WEEK)?;

@@ -12,14 +12,14 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use brigade::StartLatch;
 use brigade::futex;
-use brigade::{rest, restrict};
+use brigade::restrict;
 use contract::Run;
 use io_uring::{IoUring, Probe, opcode, types};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-use crate::Cli;
 use crate::place::{OtherSide, Place, shared};
+use crate::{Cli, STACK};
 
 /// A way to wake a thread: both ends of it.
 pub(crate) trait Wake: 'static {
@@ -38,9 +38,8 @@ pub(crate) trait Wake: 'static {
 pub(crate) fn measure<W: Wake>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (n, place, ended) = (cli.flags.tasks, Place::new(cli)?, Arc::new(AtomicBool::new(false)));
     let ((mut to, mut theirs), (mut back, mut from)) = (W::new()?, W::new()?);
-    let rest = |run: &mut Run| beside_waiters::<W>(cli, run);
     if cli.other_side() == OtherSide::None {
-        return place.serve_thread(run, rest, || {
+        return place.serve_thread(run, || {
             let begun = Instant::now();
             for _ in 0..n {
                 W::signal(&mut to)?;
@@ -53,13 +52,13 @@ pub(crate) fn measure<W: Wake>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     }
     let (is_over, there, mut latch) = (Arc::clone(&ended), place.there, StartLatch::new(1));
     let guard = latch.guard()?;
-    let other = cli.stack.spawn(1, move || {
+    let other = STACK.spawn(1, move || {
         there.map_or(Ok(()), |cpu| restrict(&[cpu])).context("cannot pin a thread")?;
         guard.started();
         answer::<W>(back, theirs, &is_over)
     })?;
     latch.wait()?;
-    place.serve_thread(run, rest, || {
+    place.serve_thread(run, || {
         let begun = Instant::now();
         for _ in 0..n {
             W::signal(&mut to)?;
@@ -85,20 +84,6 @@ fn answer<W: Wake>(mut to: W::To, mut from: W::From, ended: &AtomicBool) -> anyh
         W::signal(&mut to)?;
         answered += 1;
     }
-}
-
-/// Rests with N threads, each of which sleeps until its own signal.
-fn beside_waiters<W: Wake>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let (mut ends, mut waiters) = (Vec::new(), Vec::new());
-    for _ in 0..cli.flags.tasks {
-        let (to, mut from) = W::new()?;
-        ends.push(to);
-        waiters.push(cli.stack.spawn(cli.flags.tasks, move || W::wait(&mut from))?);
-    }
-    let rested = rest::beside(|| run.held());
-    ends.iter_mut().try_for_each(W::signal)?;
-    waiters.into_iter().try_for_each(|waiter| anyhow::Ok(brigade::join(waiter)??))?;
-    rested
 }
 
 /// What makes both ends, their types, a signal, and a wait.

@@ -106,6 +106,5 @@ fn each_way_to_wait_is_done() {
     for on in ["spawn-blocking", "block-in-place"] {
         run("waiting", &format!("--on {on} --spawners 3"), some).expect(0);
     }
-    run("waiting", "--on notify --stack-size 64KiB", some).expect_refusal(2, &["--stack-size"]);
     run("waiting", "--on tokio-mutex --contenders 21", some).expect_refusal(2, &["21", "--tasks"]);
 }
