@@ -18,9 +18,6 @@ pub const VERSION: u32 = 1;
 /// Most processes that a program may name: the runner looks at each of them.
 pub const MOST_PROCESSES: usize = 10_000;
 
-/// Longest name of a program, and of its version, in bytes.
-const LONGEST_NAME: usize = 1000;
-
 /// Upper bound of the time that untimed iterations after a wait take, in ms.
 pub const SETTLE_MS: u64 = 5;
 
@@ -30,10 +27,8 @@ pub struct Description {
     /// [`VERSION`] that the program follows.
     pub contract: u32,
     /// Name of the program.
-    #[serde(deserialize_with = "name")]
     pub program: String,
     /// Version of the program.
-    #[serde(deserialize_with = "name")]
     pub version: String,
     /// Number of tasks.
     #[serde(deserialize_with = "positive")]
@@ -102,15 +97,6 @@ impl Description {
             alone: false,
         }
     }
-}
-
-/// Reads a name that can be printed.
-fn name<'de, D: Deserializer<'de>>(line: D) -> Result<String, D::Error> {
-    let name = String::deserialize(line)?;
-    if name.len() > LONGEST_NAME {
-        return Err(D::Error::custom(format!("program, version: a text of {} bytes", name.len())));
-    }
-    Ok(name)
 }
 
 /// Reads a number that something is divided by; 0 is an error.
