@@ -68,7 +68,7 @@ impl Cli {
         match self.tmpfs {
             _ if !self.store.has_files() => Ok(None),
             Some(huge) => Folder::tmpfs(huge).map(Some),
-            None => Folder::temporary().map(Some),
+            None => Ok(Some(Folder::temporary())),
         }
     }
 

@@ -4,14 +4,13 @@
 //! with it.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
-use contract::BadUsage;
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
@@ -33,15 +32,8 @@ pub(crate) enum Huge {
 
 impl Folder {
     /// The system's folder for temporary files.
-    pub(crate) fn temporary() -> anyhow::Result<Self> {
-        let path = std::env::temp_dir();
-        if path.is_dir() {
-            return Ok(Folder(path, None));
-        }
-        Err(BadUsage::new(format!(
-            "TMPDIR {}: there is no such folder: make it, or set TMPDIR to another one",
-            path.display()
-        )))
+    pub(crate) fn temporary() -> Self {
+        Folder(std::env::temp_dir(), None)
     }
 
     /// The root of a new tmpfs, which nobody else sees.
@@ -69,12 +61,7 @@ impl Folder {
 
     /// An error of a file in this folder, with the remedy.
     pub(crate) fn explain(&self, what: &str, error: io::Error) -> anyhow::Error {
-        let remedy = match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                "free some space, lower --tasks or --size, or set TMPDIR to another folder"
-            }
-            _ => "set TMPDIR to another folder",
-        };
+        let remedy = "lower --tasks or --size, or set TMPDIR to another folder";
         anyhow!("{}: {what}: {error}: {remedy}", self.0.display())
     }
 }
