@@ -12,14 +12,12 @@
 //! Not to be taken for the cost of a task's whole life: the time leaves out its join and the release of its memory.
 //! `floors --of boxed-future` creates futures without a runtime.
 
-use std::{future::pending, process::ExitCode, time::Instant};
+use std::{process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result, ensure};
-use brigade::StartLatch;
 use contract::message::{Claim, Description, Need, Needs};
 use contract::{Defaults, Flags, Pass, Program, Step};
-use runtime::{RuntimeFlags, abort, join, wait_for};
-use tokio::task::JoinHandle;
+use runtime::{RuntimeFlags, hold, join};
 
 /// Time how long it takes to create async (Tokio) tasks
 #[derive(clap::Parser)]
@@ -47,11 +45,7 @@ fn main() -> ExitCode {
         let (n, runtime) = (cli.flags.tasks, cli.runtime.build(|builder| builder)?);
         while let Some(step) = run.next_step()? {
             match step {
-                Step::Hold => {
-                    let held = runtime.block_on(hold(n))?;
-                    run.held()?;
-                    runtime.block_on(abort(held))?;
-                }
+                Step::Hold => hold(&runtime, n, || (), || run.held())?,
                 // Between passes this thread waits for a request outside the runtime, so that it blocks no worker.
                 Step::Pass(pass) => {
                     run.finish(runtime.block_on(join(runtime.spawn(create(n, *pass))))?)?
@@ -78,19 +72,4 @@ async fn create(n: u32, mut pass: Pass) -> Result<Pass> {
         }
     }
     Ok(pass)
-}
-
-/// N tasks, all alive, that wait for ever.
-async fn hold(n: u32) -> Result<Vec<JoinHandle<()>>> {
-    let mut latch = StartLatch::new(n);
-    let mut tasks = Vec::with_capacity(n as usize);
-    for _ in 0..n {
-        let guard = latch.guard()?;
-        tasks.push(tokio::spawn(async {
-            guard.started();
-            pending().await
-        }));
-    }
-    wait_for(&mut latch).await?;
-    Ok(tasks)
 }

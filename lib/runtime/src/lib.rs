@@ -4,6 +4,7 @@
 mod link;
 
 use std::env;
+use std::future::pending;
 use std::panic;
 use std::process;
 
@@ -184,11 +185,30 @@ pub async fn join<T, E: Into<anyhow::Error>>(task: JoinHandle<Result<T, E>>) -> 
     }
 }
 
-/// Aborts tasks that wait, and awaits them.
-pub async fn abort(tasks: Vec<JoinHandle<()>>) -> anyhow::Result<()> {
-    tasks.iter().for_each(JoinHandle::abort);
-    for task in tasks {
-        let is_cancelled = task.await.is_err_and(|error| error.is_cancelled());
+/// Keeps so many tasks alive and waiting while `rest` runs. Each calls `prepare` before it waits.
+pub fn hold(
+    runtime: &Runtime,
+    tasks: u32,
+    prepare: impl FnOnce() + Copy + Send + 'static,
+    rest: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut latch = StartLatch::new(tasks);
+    let mut held = Vec::with_capacity(tasks as usize);
+    runtime.block_on(async {
+        for _ in 0..tasks {
+            let guard = latch.guard()?;
+            held.push(tokio::spawn(async move {
+                prepare();
+                guard.started();
+                pending::<()>().await
+            }));
+        }
+        wait_for(&mut latch).await
+    })?;
+    rest()?;
+    held.iter().for_each(JoinHandle::abort);
+    for task in held {
+        let is_cancelled = runtime.block_on(task).is_err_and(|error| error.is_cancelled());
         ensure!(is_cancelled, "a task ended that should have waited");
     }
     Ok(())

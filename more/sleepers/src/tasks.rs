@@ -1,6 +1,5 @@
 //! Async tasks that sleep.
 
-use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use brigade::{StartGuard, StartLatch};
 use contract::{Pass, Run, Step};
-use runtime::{abort, join, wait_for};
+use runtime::{hold, join};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time;
@@ -32,11 +31,7 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
                 run.finish(*pass)?;
                 driven?;
             }
-            Step::Hold => {
-                let held = runtime.block_on(hold(n))?;
-                run.held()?;
-                runtime.block_on(abort(held))?;
-            }
+            Step::Hold => hold(&runtime, n, use_stack, || run.held())?,
         }
     }
     Ok(())
@@ -156,20 +151,4 @@ impl Gate {
     fn new(sleep: Duration) -> Arc<Self> {
         Arc::new(Gate { opened: Notify::new(), sleep })
     }
-}
-
-/// N tasks, all alive, that wait for ever, after using their stack.
-async fn hold(n: u32) -> Result<Vec<JoinHandle<()>>> {
-    let mut latch = StartLatch::new(n);
-    let mut tasks = Vec::with_capacity(n as usize);
-    for _ in 0..n {
-        let guard = latch.guard()?;
-        tasks.push(tokio::spawn(async {
-            use_stack();
-            guard.started();
-            pending().await
-        }));
-    }
-    wait_for(&mut latch).await?;
-    Ok(tasks)
 }
