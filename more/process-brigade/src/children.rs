@@ -7,17 +7,12 @@
 
 use std::collections::HashMap;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::panic::{self, AssertUnwindSafe};
 
 use anyhow::{Context, anyhow};
 use brigade::process;
-use contract::console;
-use nix::sys::signal::Signal;
+use nix::errno::Errno;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
-
-/// Longest text of a report, in bytes: a line that is written at once and stays whole (PIPE_BUF).
-const LONGEST: usize = 4000;
 
 #[derive(Debug)]
 pub(crate) struct Children {
@@ -59,8 +54,13 @@ impl Children {
         let place = self.forked.len();
         let life = || {
             let Some((starts, mut reports)) = self.inherited.take() else { return 1 };
-            let result = panic::catch_unwind(AssertUnwindSafe(|| task(ChildGuard(starts))));
-            i32::from(reports.write_all(report(place, result).as_bytes()).is_err())
+            let (passed, errno) = match task(ChildGuard(starts)) {
+                Ok(passed) => (passed, 0),
+                Err(error) => (0, error.raw_os_error().unwrap_or(Errno::EIO as i32)),
+            };
+            // At once, so that the line stays whole.
+            let report = format!("{place} {passed} {errno}\n");
+            i32::from(reports.write_all(report.as_bytes()).is_err())
         };
         // SAFETY: this process has one thread.
         let child = unsafe { process::fork(life) }?;
@@ -92,35 +92,18 @@ impl Children {
 /// How a process ended, with the report that it left.
 fn end(pid: Pid, report: Option<anyhow::Result<u64>>) -> anyhow::Result<u64> {
     match waitpid(pid, None).context("cannot wait for a child")? {
-        WaitStatus::Signaled(_, Signal::SIGKILL, _) => {
-            Err(anyhow!("killed by SIGKILL: by hand, or by the kernel when memory ran out"))
-        }
         WaitStatus::Signaled(_, signal, _) => Err(anyhow!("killed by {signal}")),
         status => report.unwrap_or_else(|| Err(anyhow!("ended without a report: {status:?}"))),
     }
 }
 
-/// Line that a process leaves behind: its place, and the tokens that it passed on, an errno, or a text.
-fn report(place: usize, result: std::thread::Result<io::Result<u64>>) -> String {
-    let error = match result {
-        Ok(Ok(passed)) => return format!("{place} passed {passed}\n"),
-        Ok(Err(e)) => match e.raw_os_error() {
-            Some(errno) => return format!("{place} errno {errno}\n"),
-            None => e.to_string(),
-        },
-        Err(panic) => console::panic_error(&*panic).to_string(),
-    };
-    let error = &error[..error.floor_char_boundary(LONGEST)];
-    format!("{place} failed {}\n", error.replace('\n', " "))
-}
-
+/// Reads the line that a process leaves behind: its place, the tokens that it passed on, and an errno or 0.
 fn parse(line: &str) -> Option<(usize, anyhow::Result<u64>)> {
-    let mut parts = line.splitn(3, ' ');
-    let place = parts.next()?.parse().ok()?;
-    let result = match (parts.next()?, parts.next()?) {
-        ("passed", count) => Ok(count.parse().ok()?),
-        ("errno", errno) => Err(io::Error::from_raw_os_error(errno.parse().ok()?).into()),
-        (_, text) => Err(anyhow!("{text}")),
+    let mut words = line.split(' ');
+    let (place, passed) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let result = match words.next()?.parse().ok()? {
+        0 => Ok(passed),
+        errno => Err(io::Error::from_raw_os_error(errno).into()),
     };
     Some((place, result))
 }
