@@ -39,10 +39,12 @@ pub fn futex_link() -> (FutexReceiver, FutexSender) {
     (FutexReceiver(Arc::clone(&slot)), FutexSender(slot))
 }
 
-impl FutexReceiver {
-    /// Takes a token out; sleeps while there is none. `None` if the sender is gone.
+/// The tokens that come out; it sleeps while there is none. `None` if the sender is gone.
+impl Iterator for FutexReceiver {
+    type Item = usize;
+
     #[inline]
-    pub fn take(&mut self) -> Option<usize> {
+    fn next(&mut self) -> Option<usize> {
         let slot = &*self.0;
         let mut state = slot.word.load(Ordering::Acquire);
         while state & FULL == 0 {
@@ -140,7 +142,7 @@ mod tests {
     fn an_end_at_any_moment_is_seen() {
         for round in 0..300 {
             let (mut receiver, sender) = futex_link();
-            let taker = thread::spawn(move || receiver.take());
+            let taker = thread::spawn(move || receiver.next());
             let (dropped, mut full) = futex_link();
             let putter = thread::spawn(move || (0..2).try_for_each(|n| full.put(n)));
             (0..round * 20).for_each(|_| std::hint::spin_loop());

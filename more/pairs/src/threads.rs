@@ -68,9 +68,9 @@ fn pass_bytes(mut from: File, mut to: File) -> io::Result<u64> {
 }
 
 /// The same with a number in memory.
-fn pass_numbers(mut from: FutexReceiver, mut to: FutexSender) -> io::Result<u64> {
+fn pass_numbers(from: FutexReceiver, mut to: FutexSender) -> io::Result<u64> {
     let mut passed = 0;
-    while let Some(number) = from.take() {
+    for number in from {
         to.put(number + 1)?;
         passed += 1;
     }
@@ -106,7 +106,7 @@ fn over_futexes(
         let begun = Instant::now();
         for number in numbers {
             first.put(*number).context("the chain ended early")?;
-            *number = last.take().context("the chain ended early")?;
+            *number = last.next().context("the chain ended early")?;
         }
         let ended = Instant::now();
 

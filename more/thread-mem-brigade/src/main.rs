@@ -13,13 +13,12 @@
 //! sleeps (`--transport mpsc`) may hand over without a switch.
 
 use std::io::{self, ErrorKind::BrokenPipe};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::{mem, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result};
 use brigade::futex::FutexFlags;
-use brigade::{ChainFlags, FutexReceiver, FutexSender, StartLatch, ThreadFlags, Tokens};
-use brigade::{conclude, futex_link, join, pin};
+use brigade::{ChainFlags, StartLatch, ThreadFlags, Tokens, conclude, futex_link, join, pin};
 use clap::ValueEnum;
 use contract::message::{Claim, Description, Need, Needs};
 use contract::{Program, Run};
@@ -62,74 +61,32 @@ impl Program for Cli {
 
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run| match cli.transport {
-        Transport::Futex => measure::<FutexReceiver>(cli, run),
-        Transport::Mpsc => measure::<Receiver<usize>>(cli, run),
+        Transport::Futex => measure(cli, run, || {
+            let (from, mut to) = futex_link();
+            (from, move |number| to.put(number))
+        }),
+        Transport::Mpsc => measure(cli, run, || {
+            let (to, from) = sync_channel(1);
+            (from.into_iter(), move |number| to.send(number).map_err(|_| BrokenPipe.into()))
+        }),
     })
 }
 
-/// End of a link to take numbers from; the loop is compiled for each kind.
-trait Take: Send + Sized + 'static {
-    type Sender: Put;
-
-    fn link() -> (Self, Self::Sender);
-
-    /// Takes a number; sleeps while there is none. `None` if the sender is gone.
-    fn take(&mut self) -> Option<usize>;
-}
-
-/// End of a link to put numbers into.
-trait Put: Send + 'static {
-    /// Puts a number in; sleeps while there is no room. `BrokenPipe` if the receiver is gone.
-    fn put(&mut self, number: usize) -> io::Result<()>;
-}
-
-impl Take for FutexReceiver {
-    type Sender = FutexSender;
-
-    fn link() -> (Self, FutexSender) {
-        futex_link()
-    }
-
-    fn take(&mut self) -> Option<usize> {
-        self.take()
-    }
-}
-
-impl Put for FutexSender {
-    fn put(&mut self, number: usize) -> io::Result<()> {
-        self.put(number)
-    }
-}
-
-impl Take for Receiver<usize> {
-    type Sender = SyncSender<usize>;
-
-    fn link() -> (Self, SyncSender<usize>) {
-        let (sender, receiver) = sync_channel(1);
-        (receiver, sender)
-    }
-
-    fn take(&mut self) -> Option<usize> {
-        self.recv().ok()
-    }
-}
-
-impl Put for SyncSender<usize> {
-    fn put(&mut self, number: usize) -> io::Result<()> {
-        self.send(number).map_err(|_| BrokenPipe.into())
-    }
-}
-
-/// Builds the chain, drives it, and takes it down.
-fn measure<L: Take>(cli: &Cli, run: &mut Run) -> Result<()> {
+/// Builds the chain, drives it, and takes it down. `link` makes what numbers are taken from and what puts them into it,
+/// for which the loops are compiled.
+fn measure<R, W>(cli: &Cli, run: &mut Run, link: impl Fn() -> (R, W)) -> Result<()>
+where
+    R: Iterator<Item = usize> + Send + 'static,
+    W: FnMut(usize) -> io::Result<()> + Send + 'static,
+{
     cli.futex.set()?;
     let n = cli.chain.tasks();
     let cpus = cli.threads.placement.cpus(n + 1)?;
     let mut latch = StartLatch::new(n);
     let mut threads = Vec::new();
-    let (mut last, first) = L::link();
+    let (mut last, first) = link();
     for &cpu in &cpus[1..] {
-        let (receiver, to) = L::link();
+        let (receiver, to) = link();
         let (from, guard) = (mem::replace(&mut last, receiver), latch.guard()?);
         threads.push(cli.threads.stack.spawn(n, move || {
             pin(cpu)?;
@@ -144,20 +101,23 @@ fn measure<L: Take>(cli: &Cli, run: &mut Run) -> Result<()> {
 }
 
 /// A thread of the chain: takes a number, adds one, and hands it on, until the end.
-fn pass_on<L: Take>(mut from: L, mut to: L::Sender) -> io::Result<u64> {
+fn pass_on(
+    from: impl Iterator<Item = usize>,
+    mut to: impl FnMut(usize) -> io::Result<()>,
+) -> io::Result<u64> {
     let mut passed = 0;
-    while let Some(number) = from.take() {
-        to.put(number + 1)?;
+    for number in from {
+        to(number + 1)?;
         passed += 1;
     }
     Ok(passed)
 }
 
 /// The driver: sends the numbers in, takes them out, and times that.
-fn drive<L: Take>(
+fn drive(
     run: &mut Run,
-    mut first: L::Sender,
-    mut last: L,
+    mut first: impl FnMut(usize) -> io::Result<()>,
+    mut last: impl Iterator<Item = usize>,
     mut tokens: Tokens<usize>,
 ) -> Result<()> {
     while let Some(mut pass) = run.next_pass()? {
@@ -165,9 +125,9 @@ fn drive<L: Take>(
             let numbers = tokens.set_out(iteration);
 
             let clock = Instant::now();
-            numbers.iter().try_for_each(|&number| first.put(number))?;
+            numbers.iter().try_for_each(|&number| first(number))?;
             for number in numbers {
-                *number = last.take().context("the chain ended early")?;
+                *number = last.next().context("the chain ended early")?;
             }
             pass.record(clock.elapsed());
 
