@@ -9,7 +9,6 @@ use brigade::{StartGuard, StartLatch};
 use contract::{Pass, Run, Step};
 use runtime::{hold, join};
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use tokio::time;
 
 use crate::Cli;
@@ -37,27 +36,38 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-/// Lets N tasks sleep in each iteration, and times that.
+/// Lets N tasks sleep in each iteration, and times that. Those that are not joined end with their runtime.
 async fn drive(n: u32, sleep: Duration, is_gated: bool, pass: &mut Pass) -> Result<()> {
-    let mut crowd = Crowd::new(n);
+    let (mut sleepers, mut tasks) = (Sleepers::new(n), Vec::with_capacity(n as usize));
     while pass.next_iteration().is_some() {
-        let gate = is_gated.then(|| Gate::new(sleep));
+        let gate = is_gated.then(|| Arc::new(Gate { opened: Notify::new(), sleep }));
+        let mut latch = StartLatch::new(n);
         let clock = Instant::now();
-        if let Some(gate) = gate {
-            crowd.wait_at(&gate).await?;
-            gate.opened.notify_waiters();
-        } else {
-            crowd.spawn(sleep)?;
+        for _ in 0..n {
+            let alive = sleepers.spawning()?;
+            tasks.push(match &gate {
+                None => tokio::spawn(body(alive, sleep)),
+                Some(gate) => tokio::spawn(body_at_gate(alive, latch.guard()?, Arc::clone(gate))),
+            });
         }
-        crowd.sleep_on(sleep).await?;
-        for task in crowd.tasks.drain(..) {
-            crowd.sleepers.joined(task.await.context("a task died")?);
+        if let Some(gate) = gate {
+            while !latch.is_open()? {
+                time::sleep(Duration::from_millis(1)).await;
+            }
+            gate.opened.notify_waiters();
+        }
+        let since = Instant::now();
+        while Sleepers::wakes_late(since, sleep)? && Sleepers::alive() >= u64::from(n) {
+            time::sleep(Sleepers::LOOK).await;
+        }
+        for task in tasks.drain(..) {
+            sleepers.joined(task.await.context("a task died")?);
         }
         pass.record(clock.elapsed());
 
-        crowd.sleepers.end(pass);
+        sleepers.end(pass);
     }
-    crowd.sleepers.add_to(pass);
+    sleepers.add_to(pass);
     Ok(())
 }
 
@@ -94,61 +104,10 @@ fn body_at_gate(alive: Alive, guard: StartGuard, gate: Arc<Gate>) -> impl Future
     }
 }
 
-/// The sleepers of a pass. Those that are not joined end with their runtime.
-struct Crowd {
-    count: u32,
-    sleepers: Sleepers,
-    tasks: Vec<JoinHandle<u64>>,
-}
-
-impl Crowd {
-    fn new(count: u32) -> Self {
-        let tasks = Vec::with_capacity(count as usize);
-        Crowd { count, sleepers: Sleepers::new(count), tasks }
-    }
-
-    /// Spawns all tasks.
-    fn spawn(&mut self, sleep: Duration) -> Result<()> {
-        for _ in 0..self.count {
-            self.tasks.push(tokio::spawn(body(self.sleepers.spawning()?, sleep)));
-        }
-        Ok(())
-    }
-
-    /// Spawns all tasks, and waits until each stands at the gate.
-    async fn wait_at(&mut self, gate: &Arc<Gate>) -> Result<()> {
-        let mut latch = StartLatch::new(self.count);
-        for _ in 0..self.count {
-            let (alive, guard) = (self.sleepers.spawning()?, latch.guard()?);
-            self.tasks.push(tokio::spawn(body_at_gate(alive, guard, Arc::clone(gate))));
-        }
-        while !latch.is_open()? {
-            time::sleep(Duration::from_millis(1)).await;
-        }
-        Ok(())
-    }
-
-    /// Waits until the last task is about to wake, or one has ended.
-    async fn sleep_on(&self, sleep: Duration) -> Result<()> {
-        let since = Instant::now();
-        let all = self.tasks.len() as u64;
-        while Sleepers::wakes_late(since, sleep)? && Sleepers::alive() >= all {
-            time::sleep(Sleepers::LOOK).await;
-        }
-        Ok(())
-    }
-}
-
 /// A gate: a `Notify`, which keeps nothing for a task that waits but its waker and its place in a list,
 /// both of them in the task, and wakes all by one call. A semaphore would count permits, and a watch
 /// channel make a receiver for each.
 struct Gate {
     opened: Notify,
     sleep: Duration,
-}
-
-impl Gate {
-    fn new(sleep: Duration) -> Arc<Self> {
-        Arc::new(Gate { opened: Notify::new(), sleep })
-    }
 }
