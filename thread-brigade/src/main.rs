@@ -14,7 +14,7 @@ use std::io::{self, Read, Write};
 use std::{fs::File, mem, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result};
-use brigade::{LinkFlags, StartLatch, ThreadFlags, Tokens, conclude, join, pin};
+use brigade::{LinkFlags, Placement, StackFlags, StartLatch, Tokens, conclude, join, pin};
 use contract::message::{Claim, Description};
 use contract::{Program, Run};
 
@@ -24,13 +24,16 @@ use contract::{Program, Run};
 struct Cli {
     #[command(flatten)]
     links: LinkFlags,
+    /// CPUs of the threads
+    #[arg(long, value_enum, default_value = "free")]
+    placement: Placement,
     #[command(flatten)]
-    threads: ThreadFlags,
+    stack: StackFlags,
 }
 
 impl Program for Cli {
     fn describe(&self) -> Result<Description> {
-        self.links.describe("thread-brigade", Claim::KernelSwitch, self.threads.stack.needs())
+        self.links.describe("thread-brigade", Claim::KernelSwitch, self.stack.needs())
     }
 }
 
@@ -41,14 +44,14 @@ fn main() -> ExitCode {
 /// Builds the chain, has it driven, and takes it down.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let n = cli.links.tasks();
-    let cpus = cli.threads.placement.cpus(n + 1)?;
+    let cpus = cli.placement.cpus(n + 1)?;
     let mut latch = StartLatch::new(n);
     let mut threads = Vec::new();
     let (mut last, first) = cli.links.link()?;
     for &cpu in &cpus[1..] {
         let (reader, to) = cli.links.link()?;
         let (from, guard) = (mem::replace(&mut last, reader), latch.guard()?);
-        threads.push(cli.threads.stack.spawn(n, move || {
+        threads.push(cli.stack.spawn(n, move || {
             pin(cpu)?;
             guard.started();
             pass_on(from, to)

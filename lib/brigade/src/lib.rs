@@ -21,5 +21,5 @@ pub use link::{LinkFlags, Transport};
 pub use placement::{Placement, allowed_cpus, pin, restrict};
 pub use proof::conclude;
 pub use slot::{FutexReceiver, FutexSender, futex_link};
-pub use stack::{StackFlags, ThreadFlags, join, worker_needs};
+pub use stack::{StackFlags, join, worker_needs};
 pub use token::{Number, Tokens};

@@ -7,8 +7,6 @@ use contract::message::{Need, Needs};
 use contract::units::Bytes;
 use contract::{console, limits};
 
-use crate::Placement;
-
 /// Stacks of threads.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct StackFlags {
@@ -97,18 +95,6 @@ impl StackFlags {
         let thread = thread::Builder::new().stack_size(self.stack_size.0 as usize).spawn(body);
         thread.with_context(|| limits::refused("create a thread", tasks))
     }
-}
-
-/// Stacks of the threads of a chain, and the CPUs that they run on.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub struct ThreadFlags {
-    /// CPUs of the threads
-    #[arg(long, value_enum, default_value_t = Placement::Free)]
-    pub placement: Placement,
-
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "a flag with docs of its own")]
-    pub stack: StackFlags,
 }
 
 /// Awaits a thread, and returns what its body returned; one that panicked is an error.

@@ -18,7 +18,9 @@ use std::{mem, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result};
 use brigade::futex::FutexFlags;
-use brigade::{ChainFlags, StartLatch, ThreadFlags, Tokens, conclude, futex_link, join, pin};
+use brigade::{
+    ChainFlags, Placement, StackFlags, StartLatch, Tokens, conclude, futex_link, join, pin,
+};
 use clap::ValueEnum;
 use contract::message::{Claim, Description, Need, Needs};
 use contract::{Program, Run};
@@ -32,8 +34,11 @@ struct Cli {
     /// Kind of link between threads
     #[arg(long, value_enum, default_value_t = Transport::Futex)]
     transport: Transport,
+    /// CPUs of the threads
+    #[arg(long, value_enum, default_value = "free")]
+    placement: Placement,
     #[command(flatten)]
-    threads: ThreadFlags,
+    stack: StackFlags,
     #[command(flatten)]
     futex: FutexFlags,
 }
@@ -54,7 +59,7 @@ impl Program for Cli {
     fn describe(&self) -> Result<Description> {
         self.chain.ensure_room(u64::from(self.chain.tasks()) + 1)?;
         let bytes = Need::new(LINK_BYTES, LINK_BYTES);
-        let needs = Needs { bytes, ..Needs::default() } + self.threads.stack.needs();
+        let needs = Needs { bytes, ..Needs::default() } + self.stack.needs();
         Ok(self.chain.describe("thread-mem-brigade", Claim::KernelSwitch, needs))
     }
 }
@@ -81,14 +86,14 @@ where
 {
     cli.futex.set()?;
     let n = cli.chain.tasks();
-    let cpus = cli.threads.placement.cpus(n + 1)?;
+    let cpus = cli.placement.cpus(n + 1)?;
     let mut latch = StartLatch::new(n);
     let mut threads = Vec::new();
     let (mut last, first) = link();
     for &cpu in &cpus[1..] {
         let (receiver, to) = link();
         let (from, guard) = (mem::replace(&mut last, receiver), latch.guard()?);
-        threads.push(cli.threads.stack.spawn(n, move || {
+        threads.push(cli.stack.spawn(n, move || {
             pin(cpu)?;
             guard.started();
             pass_on(from, to)
