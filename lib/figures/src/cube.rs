@@ -277,6 +277,18 @@ mod tests {
     }
 
     #[test]
+    fn a_row_counts_what_failed_of_its_twin() {
+        let mut records = of(Metric::Iteration, [100, 300, 200]);
+        let twin = &mut records[4];
+        let rows = &mut Arc::make_mut(&mut twin.header).rows;
+        rows[1].place.side = Side::Twin;
+        twin.trial.error = Some("it crashed".to_owned());
+        own(&records, |figure| {
+            assert_eq!((figure.runs.whole.len(), figure.runs.failed), (1, 1));
+        });
+    }
+
+    #[test]
     fn a_metric_that_no_trial_has_says_so() {
         own(&of(Metric::Peak, [1; 3]), |figure| {
             let Outcome::Missing(why) = &figure.outcome else { panic!("{:?}", figure.outcome) };

@@ -212,5 +212,8 @@ mod tests {
         let texts: Vec<String> =
             merged(all.into_iter().chain(more)).iter().map(Doubt::to_string).collect();
         assert_eq!(texts, ["0", "4.1 (a; b)", "0.72", "0"]);
+        // A doubt about all figures names none.
+        let all = Doubt { about: Vec::new(), ..named(0.1, "") };
+        assert_eq!(merged([named(0.2, "a"), all])[0].to_string(), "0.2");
     }
 }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use record::{Machine, Metric, Quantity, Yardstick};
+use record::{Machine, Quantity, Yardstick};
 use serde::Serialize;
 
 use super::cube::Figures;
@@ -94,16 +94,11 @@ pub fn outside(figures: &Figures<'_>) -> Option<Beside> {
     slower.max_by(|a, b| times(a).total_cmp(&times(b)))
 }
 
-/// A figure as a yardstick: the time of a hop or a task on one CPU, at one value of each flag.
+/// A figure as a yardstick. A plan names the time of a hop or a task on one CPU so.
 fn beside(figure: &Figure<'_>) -> Option<Beside> {
     let runs = &figure.runs;
-    let is_time = matches!(runs.metric(), Metric::Hop | Metric::Task);
-    let record = *runs.whole.first()?;
-    let is_on_one = runs.is_pinned() && record.cpu_count() == Some(1);
-    if !is_time || !is_on_one || runs.place.x.is_some() {
-        return None;
-    }
     let what = runs.ties()?.known?;
+    let record = *runs.whole.first()?;
     let (_, _, range) = reference(what);
     let value = figure.reading()?.mean.value;
     Some(Beside { what, value, range, cause: cause(what, record.machine()) })

@@ -186,6 +186,7 @@ mod tests {
         assert_eq!(bytes, [100.0, 30.0, 20.0, 10.0, 160.0]);
         let slopes = Slopes { machine: Some(165_000), ..slopes };
         assert!((slopes.most().unwrap() - 1000.0).abs() < 1e-6);
+        assert_eq!(Slopes { void: true, ..slopes.clone() }.most(), None);
         assert_eq!(slopes.user().bends(), None);
         assert!((fit(true).user().bends().unwrap() - 1.0).abs() < 1e-9);
     }

@@ -338,4 +338,15 @@ mod tests {
             assert_eq!(quotient.is_worse_than(0.0), is_worse, "{verdict:?}");
         }
     }
+
+    /// Four switches and four and a thousandth are the same, one and a thousandth more than one are not.
+    #[test]
+    fn what_is_nothing_depends_on_how_many_there_are() {
+        for (count, is_nothing) in [(4.0, true), (1.0, false)] {
+            let mut quotient = Quotient::new(Kind::Switches, Quantity::Count);
+            (quotient.figures, quotient.is_share) = (Some([count; 2]), false);
+            let change = stats::t_interval(&[0.001; 8], 0.99).unwrap();
+            assert_eq!(quotient.is_nothing(&change), is_nothing, "{count}");
+        }
+    }
 }

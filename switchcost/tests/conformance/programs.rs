@@ -66,9 +66,9 @@ programs! {
     body_stream: "body-stream", "--size 1KiB";
     body_stream_in_a_tmpfs: "body-stream", "--size 1KiB --store mmap-copy --tmpfs always";
     the_example_of_contributing: "examples/rendezvous-brigade", "";
-    arrivals: "arrivals", "--rate 1000";
-    arrivals_at_threads: "arrivals", "--rate 1000 --on thread";
-    arrivals_at_a_task_each: "arrivals", "--rate 1000 --on tokio-spawn";
+    arrivals: "arrivals", "--rate 200";
+    arrivals_at_threads: "arrivals", "--rate 200 --on thread";
+    arrivals_at_a_task_each: "arrivals", "--rate 200 --on tokio-spawn";
     futex_table: "futex-table", "--idle 5 --futex-slots 4";
     futex_table_of_the_system: "futex-table", "--on wake --idle 5 --futex-slots 0 --evict 64KiB";
     waiting_for_a_task: "waiting", "--other-side same-cpu";
@@ -143,7 +143,7 @@ fn cpp() {
 fn go() {
     let kinds = [
         ("$bin/goroutine-pairs", "--chains 3 --trips 2"),
-        ("{programs}/arrivals --on $bin/goroutine-server", "--rate 1000"),
+        ("{programs}/arrivals --on $bin/goroutine-server", "--rate 200"),
         ("$bin/goroutine-mem-brigade", "--tokens 2"),
         ("$bin/goroutine-pairs", "--chains 2 --over-memory"),
         ("$bin/goroutine-stream", "--tokens 10"),
