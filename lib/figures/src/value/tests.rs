@@ -137,6 +137,8 @@ fn numbers_scale_a_figure_and_its_interval() {
     let [value, low, high] = hop.ends();
     let thousand = Value::exact(1000.0, None);
     assert_eq!(hop.times(&thousand).unwrap().ends(), [value, low, high].map(|end| end * 1000.0));
+    let doubted = Value { grade: Grade::Disturbed, ..thousand };
+    assert_eq!(hop.over(&doubted).unwrap().grade, Grade::Disturbed);
     let each_second = Value::exact(1e9, Some(Quantity::Time)).over(&hop).unwrap();
     assert_eq!(each_second.ends(), [1e9 / value, 1e9 / high, 1e9 / low]);
     assert!(Value::exact(1.0, None).over(&Value::exact(0.0, None)).is_err());
