@@ -94,11 +94,14 @@ pub fn outside(figures: &Figures<'_>) -> Option<Beside> {
     slower.max_by(|a, b| times(a).total_cmp(&times(b)))
 }
 
-/// A figure as a yardstick. A plan names the time of a hop or a task on one CPU so.
+/// A figure as a yardstick: a row's own, a time, on one CPU.
 fn beside(figure: &Figure<'_>) -> Option<Beside> {
     let runs = &figure.runs;
     let what = runs.ties()?.known?;
     let record = *runs.whole.first()?;
+    if !runs.is_pinned() || record.cpu_count() != Some(1) {
+        return None;
+    }
     let (_, _, range) = reference(what);
     let value = figure.reading()?.mean.value;
     Some(Beside { what, value, range, cause: cause(what, record.machine()) })
