@@ -61,7 +61,7 @@ impl FromStr for Change {
 }
 
 const USAGE: &str = "write NAME=VALUE (an environment variable, in capitals), flags=\"--FLAG VALUE\", cpus=LIST, \
-                     policy=NAME, slack=TIME or wrap=\"COMMAND ARG\"; a build needs no flag: \
+                     policy=NAME, slack=TIME or wrap=\"COMMAND ARG\"; the build of a duel needs no flag: \
                      `switchcost duel tokio@1.50.0 .`";
 
 /// Checks that a name is meant as a variable: a name in small letters may be a misspelt setting.
