@@ -266,7 +266,7 @@ pub fn names(figures: &[&Figure<'_>]) -> Vec<String> {
 mod tests {
     use std::sync::Arc;
 
-    use record::{Group, Waits};
+    use record::{Group, Memory, MemoryChange, Waits};
 
     use super::*;
     use crate::testing;
@@ -292,6 +292,28 @@ mod tests {
             let group = Group { run: 1, group: 0, ended: 1, account: None, waits };
             record.group = Some(Arc::new(group));
             assert_eq!(kinds(&record), doubts);
+        }
+    }
+
+    #[test]
+    fn huge_pages_are_a_doubt_of_a_size() {
+        let mut record = testing::record("p", 1, &[10_000; 9]);
+        for (huge, is_doubt) in [(0, false), (2 << 20, true)] {
+            let held = Some(Memory { huge: Some(huge), ..Memory::default() });
+            record.trial.memory = Some(MemoryChange { before: Memory::default(), held });
+            assert_eq!(kinds(&record).contains(&Kind::HugePages), is_doubt);
+        }
+    }
+
+    #[test]
+    fn a_machine_is_loaded_by_its_load_or_by_what_waits() {
+        for (load, pressure, is_loaded) in [(3.9, 40.0, false), (4.1, 0.0, true), (0.0, 51.0, true)]
+        {
+            let mut run = Run::default();
+            run.machine.set("cpus_online", "0-1");
+            run.machine.set("load_average", vec![load, 0.0, 0.0]);
+            run.machine.set("pressure", serde_json::json!({ "cpu": pressure }));
+            assert_eq!(loaded(&[&run]).is_some(), is_loaded, "{load} {pressure}");
         }
     }
 

@@ -57,6 +57,9 @@ fn quotients_and_differences_are_formed_round_by_round() {
     let quarter = own.over(&Value::exact(4.0, None)).unwrap();
     let deviation = quarter.sessions.unwrap()[0].between.deviation();
     assert!((deviation - between.deviation() / 4.0).abs() < 1e-12);
+    let inverse = Value::exact(4.0, Some(Quantity::Time)).over(&own).unwrap();
+    let (deviation, mean) = (inverse.sessions.unwrap()[0].between.deviation(), own.estimate.value);
+    assert!((deviation - between.deviation() * 4.0 / (mean * mean)).abs() < 1e-12);
     let size = Value::exact(1.0, Some(Quantity::Bytes));
     assert!(one.over(&size).is_err() && one.less(&size).is_err() && one.times(&other).is_err());
 }
