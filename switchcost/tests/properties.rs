@@ -12,7 +12,7 @@ use std::path::Path;
 use ::limits::Limits;
 use clap::ValueEnum;
 use contract::message::{Answer, Description, Need, Needs, Request};
-use contract::units::{Bytes, Span};
+use contract::units::{Bytes, Quantity, Span};
 use figures::Figures;
 use observe::cpu_map::CpuMap;
 use observe::machine;
@@ -250,5 +250,11 @@ proptest! {
         if let Ok(request) = Request::parse(&line) {
             assert_eq!(Request::parse(&request.to_string()), Ok(request));
         }
+    }
+
+    #[test]
+    fn quantities_print_whatever_they_are(value in any::<f64>(), other in any::<f64>()) {
+        let texts = [Quantity::Time.show(value), Quantity::Bytes.like(value, other)];
+        prop_assert!(texts.iter().all(|text| !text.is_empty()));
     }
 }

@@ -1,7 +1,8 @@
 //! Data shared by the unit tests, and coverage of the intervals by simulation.
 
 use crate::describe::mean;
-use crate::t_interval;
+use crate::interval::{Contrast, Interval};
+use crate::{Estimate, t_interval};
 
 /// Ten rounds of one case, nanoseconds; 'A' in the comments that name a reference.
 pub(crate) const ROUNDS_A: [f64; 10] =
@@ -75,4 +76,46 @@ fn process_means_cover_the_truth_and_pooled_iterations_do_not() {
     let pooled = f64::from(pooled) / f64::from(TRIALS);
     assert!((0.93..=0.97).contains(&by_process), "process means cover {by_process}");
     assert!(pooled < 0.30, "pooled iterations cover {pooled}");
+}
+
+fn logs(values: &[f64]) -> Contrast {
+    Contrast::mean(&values.iter().map(|value| value.ln()).collect::<Vec<f64>>()).unwrap()
+}
+
+fn welch(a: &[f64], b: &[f64]) -> Interval {
+    logs(a).less(logs(b)).unwrap().ratio(0.95).unwrap()
+}
+
+/// Coverage of ratio intervals of two cases at 3 : 2. Paired rounds share a drift of ± 25 % over
+/// ten rounds, which cancels in the ratio of each round. Unpaired runs of ten and eight rounds with
+/// different spread have no drift, as in a comparison of two files.
+#[test]
+fn ratios_cover_the_truth() {
+    const TRIALS: u32 = 2000;
+    const TRUTH: f64 = 1.5;
+    let mut rng = fastrand::Rng::with_seed(77);
+    let (mut paired, mut drifting, mut apart) = (0, 0, 0);
+    for _ in 0..TRIALS {
+        let mut case = |centre: f64, sd: f64, n: u32, drift: f64| -> Vec<f64> {
+            (0..n)
+                .map(|round| {
+                    let phase = std::f64::consts::TAU * f64::from(round) / 10.0;
+                    centre * (sd * normal(&mut rng)).exp() * (1.0 + drift * phase.sin())
+                })
+                .collect()
+        };
+        let (a, b) = (case(1500.0, 0.03, 10, 0.25), case(1000.0, 0.01, 10, 0.25));
+        let ratios: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a / b).collect();
+        let ratio = Estimate::geometric_mean(&ratios).and_then(|ratio| ratio.interval);
+        paired += u32::from(ratio.unwrap().contains(TRUTH));
+        drifting += u32::from(welch(&a, &b).contains(TRUTH));
+        let (a, b) = (case(1500.0, 0.03, 10, 0.0), case(1000.0, 0.01, 8, 0.0));
+        apart += u32::from(welch(&a, &b).contains(TRUTH));
+    }
+    let [paired, drifting, apart] =
+        [paired, drifting, apart].map(|n| f64::from(n) / f64::from(TRIALS));
+    assert!((0.93..=0.97).contains(&paired), "pairs cover {paired}");
+    assert!((0.93..=0.97).contains(&apart), "sets apart cover {apart}");
+    // Shared drift makes the interval far too wide unless it cancels round by round.
+    assert!(drifting > 0.999, "pairs taken as two sets cover {drifting}");
 }

@@ -73,6 +73,20 @@ fn a_delay_is_found_and_equal_builds_are_not_called_different() {
     assert!(found >= 190 && alarms <= 6 && voided <= 6, "{found} {alarms} {voided}");
 }
 
+#[test]
+fn many_rows_are_corrected_together() {
+    let mut machine = machine();
+    let mut alarms = 0;
+    for _ in 0..100 {
+        let mut rows: Vec<Compared> = (0..20).map(|_| machine.row(0.0, 8)).collect();
+        rows.push(machine.row(0.5, 8));
+        judge(&mut rows, MARGIN);
+        assert_eq!(rows[20].quotients[0].verdict, Verdict::More);
+        alarms += usize::from(rows[..20].iter().any(|row| row.quotients[0].verdict.has_changed()));
+    }
+    assert!(alarms <= 4, "{alarms}");
+}
+
 /// Every interval is shown and decides: in 99.4 % of duels all of them hold the truth, and of a change just
 /// outside the margin none says *unchanged*.
 #[test]
