@@ -87,9 +87,16 @@ impl Child {
             stdout.as_ref().map(AsFd::as_fd),
             stderr.as_ref().map(AsFd::as_fd),
         ];
-        // Without its pipes, it ends.
-        let pidfd = watch(&child, pipes)
-            .context("cannot watch a child: that needs Linux 5.3 or later (pidfd_open(2))")?;
+        let pidfd = match watch(&child, pipes) {
+            Ok(pidfd) => pidfd,
+            Err(e) => {
+                child.kill()?;
+                child.wait()?;
+                return Err(e).context(
+                    "cannot watch a child: that needs Linux 5.3 or later (pidfd_open(2))",
+                );
+            }
+        };
         left::note_start(child.id() as i32);
         Ok(Child {
             child,
