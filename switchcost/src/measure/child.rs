@@ -38,6 +38,9 @@ const MOST_QUOTED: usize = 40;
 /// Bytes of standard error that are kept.
 const KEPT: usize = 64 << 10;
 
+/// Reads that empty any pipe which nobody writes to any more; one that somebody fills again is left.
+const MOST_READS: usize = 1024;
+
 /// A program that is alive, with whatever it starts. What it writes while others have their turns stays in its
 /// pipes, so that the runner sleeps.
 #[derive(Debug)]
@@ -288,8 +291,11 @@ impl Child {
             }
         }
         let (status, left) = self.reap()?;
-        // Nobody who could fill it again is left.
-        while self.read_words()? {}
+        for _ in 0..MOST_READS {
+            if !self.read_words()? {
+                break;
+            }
+        }
         Ok(Ended {
             is_overdue: self.is_overdue(),
             is_interrupted: is_interrupted(status),
