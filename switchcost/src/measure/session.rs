@@ -21,10 +21,13 @@ use crate::system::signals;
 /// Samples must not take longer than their answer did; clocks differ, but by less than this.
 const IMPOSSIBLE: Duration = Duration::from_secs(1);
 
+const CANNOT_BE: &str = "its answer cannot be true";
+
 /// A program that follows the contract, and is alive.
 #[derive(Debug)]
 pub struct Session {
     pub(crate) child: Child,
+    begun: Instant,
     /// CPUs that its processes might use when it was ready.
     cpus: Vec<(i32, Vec<u32>)>,
 }
@@ -80,8 +83,9 @@ impl Session {
         setting: &Setting,
         limit: Duration,
     ) -> anyhow::Result<Self> {
+        let begun = Instant::now();
         let child = launch::start(program, args, setting, limit)?;
-        Ok(Session { child, cpus: Vec::new() })
+        Ok(Session { child, begun, cpus: Vec::new() })
     }
 
     /// Does a part of the session. A fault ends the program, and then the error is its end.
@@ -120,6 +124,9 @@ impl Session {
             if let Some(what) = described.and_then(|before| difference(&before, &description)) {
                 bail!("it differs from its own --describe: {what}");
             }
+            let took = session.begun.elapsed();
+            ensure_within("setup_ns", setup_ns, took)?;
+            ensure_within("first_ns", first_ns, took)?;
             session.ensure_own(&pids)?;
             let cpus = |&pid: &i32| Some((pid, affinity::allowed_to(pid).ok()?));
             session.cpus = pids.iter().filter_map(cpus).collect();
@@ -160,10 +167,12 @@ impl Session {
     /// Has it take its tasks down and verify their work: time of teardown in ns, and what else it measured.
     pub fn take_down(&mut self) -> anyhow::Result<(Option<u64>, Extra)> {
         self.attempt(|session| {
+            let begun = Instant::now();
             let answer = session.ask(&Request::End)?;
             let Answer::Ended { teardown_ns, extra } = answer else {
                 return Err(session.unexpected("ended", &answer));
             };
+            ensure_within("teardown_ns", teardown_ns, begun.elapsed())?;
             Ok((teardown_ns, extra))
         })
     }
@@ -258,10 +267,7 @@ impl Ran {
     pub(crate) fn ensure_possible(&self, slack: Duration) -> anyhow::Result<()> {
         let (took, wanted) = (self.took + slack, self.wanted);
         let cannot_be = |what: String| {
-            anyhow!(
-                "its answer cannot be true: it answered `run {wanted}` within {:.0?} with {what}",
-                self.took
-            )
+            anyhow!("{CANNOT_BE}: it answered `run {wanted}` within {:.0?} with {what}", self.took)
         };
         let all = self.samples.iter().copied().fold(0, u64::saturating_add);
         if Duration::from_nanos(all) > took || all == 0 && !self.samples.is_empty() {
@@ -285,4 +291,12 @@ pub(crate) fn difference(before: &Description, now: &Description) -> Option<Stri
     let (name, value) = fields.find(|(name, value)| before.get(name) != Some(*value))?;
     let then = before.get(name).unwrap_or_default();
     Some(shortened(&format!("{name} {value}, not {then}")))
+}
+
+/// Makes sure that nothing took longer than its answer.
+fn ensure_within(name: &str, ns: Option<u64>, took: Duration) -> anyhow::Result<()> {
+    match ns.filter(|&ns| Duration::from_nanos(ns) > took + IMPOSSIBLE) {
+        Some(ns) => bail!("{CANNOT_BE}: {name} of {ns} within {took:.0?}"),
+        None => Ok(()),
+    }
 }

@@ -53,9 +53,13 @@ fn a_program_names_processes_of_its_own_each_once() {
 #[test]
 fn what_cannot_be_true_is_refused() {
     let long = ("ns=1000", "ns=900000000");
+    let set_up = ("setup_ns\\\":1", "setup_ns\\\":90000000000");
+    let teardown = ("teardown_ns\":1", "teardown_ns\":90000000000");
     for (house, words) in [
         (replaced(&[long]), "samples of 3600000000 ns"),
         (replaced(&[("ns=1000", "ns=0")]), "samples of 0 ns"),
+        (replaced(&[set_up]), "setup_ns of 90000000000"),
+        (replaced(&[teardown]), "teardown_ns of 90000000000"),
         // The second answer to a request would be taken for that to the next.
         (
             house(r#"[ $what = run ] && echo "{\"at\":\"ran\",\"samples_ns\":[7]}""#),
