@@ -20,8 +20,9 @@ pub(crate) struct Look {
     /// CPU time of the runner, in ns.
     own: u64,
     probes: BTreeMap<u32, u32>,
-    /// Interrupts between CPUs so far, if they are wanted; and if they are known.
-    interrupts: Option<Option<u64>>,
+    /// Interrupts between CPUs so far, if they are wanted and known.
+    interrupts: Option<u64>,
+    counts_interrupts: bool,
 }
 
 /// Observer of a group of sessions.
@@ -45,7 +46,7 @@ impl Look {
     /// True if these CPUs were probed, and the interrupts between CPUs counted if they are wanted.
     pub(crate) fn covers(&self, cpus: &[u32], interrupts: bool) -> bool {
         cpus.iter().all(|cpu| self.probes.contains_key(cpu))
-            && (self.interrupts.is_some() || !interrupts)
+            && (self.counts_interrupts || !interrupts)
     }
 }
 
@@ -72,7 +73,8 @@ impl Watch {
             times: interference::cpu_times(),
             own: usage::cpu_time(0).unwrap_or(0),
             probes,
-            interrupts: interrupts.then(interference::interrupts),
+            interrupts: interrupts.then(interference::interrupts).flatten(),
+            counts_interrupts: interrupts,
         }
     }
 
@@ -110,7 +112,7 @@ impl Watch {
         let rest = all.saturating_sub(own) * 1000 / all.max(1);
         self.open.push((place, if used.is_some() { rest as u32 } else { 1000 }));
         self.window.get_or_insert_with(|| before.clone());
-        let both = before.interrupts.flatten().zip(after.interrupts.flatten());
+        let both = before.interrupts.zip(after.interrupts);
         (slice, both.and_then(|(then, now)| now.checked_sub(then)))
     }
 

@@ -90,6 +90,9 @@ pub(super) fn reason(error: &io::Error) -> Absent {
             "perf_event_open(2) is forbidden, perhaps by a container's filter, or the kernel lacks CONFIG_PERF_EVENTS",
             Some("run it outside the container"),
         ),
+        Some(libc::EMFILE | libc::ENFILE) => {
+            Absent::because("no descriptors are left", Some("raise ulimit -n"))
+        }
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) => Absent::because(
             "this machine or its kernel has no such event; most virtual machines lack hardware counters",
             None,
