@@ -1,5 +1,5 @@
-//! Blocking work that returns at once, from tasks of a runtime with a worker for each CPU. Those of `--spawners` share
-//! the N operations. Nobody waits at rest.
+//! Work that returns at once, from tasks of a multi-thread runtime to its blocking pool, to its workers, or to those of
+//! another runtime. Nobody waits at rest.
 //!
 //! Threads of a cold pool have ended before the next iteration, by a keep-alive of 1 ms. Right before it a closure has
 //! run: a pool that takes the thread of that for idle, and starts one too few, hangs (tokio#8056).
@@ -16,8 +16,7 @@ use tokio::runtime::Runtime;
 use tokio::task::{block_in_place, spawn_blocking};
 
 use crate::place::Place;
-use crate::team::Team;
-use crate::{Cli, On};
+use crate::{Cli, On, team};
 
 /// Longest time until threads have ended.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,8 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) fn warm(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (place, runtime, is_in_place) =
         (Place::new(cli)?, cli.runtime()?, cli.on == On::BlockInPlace);
-    let team = Team::new(cli.flags.tasks, cli.spawners, move |share| async move {
-        let begun = Instant::now();
+    team::measure(cli, run, (&place, &runtime), Run::held, move |share| async move {
         for _ in 0..share {
             if is_in_place {
                 block_in_place(|| ());
@@ -34,9 +32,23 @@ pub(crate) fn warm(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
                 spawn_blocking(|| ()).await?;
             }
         }
-        Ok((begun, Instant::now()))
-    });
-    place.serve_task(run, &runtime, Run::held, &team)
+        Ok(())
+    })
+}
+
+pub(crate) fn spawned(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
+    let (place, runtime) = (Place::new(cli)?, cli.runtime()?);
+    let other = (cli.on == On::Inject).then(|| cli.runtime()).transpose()?;
+    let there = other.as_ref().unwrap_or(&runtime).handle().clone();
+    team::measure(cli, run, (&place, &runtime), Run::held, move |share| {
+        let there = there.clone();
+        async move {
+            for _ in 0..share {
+                there.spawn(async {}).await?;
+            }
+            Ok(())
+        }
+    })
 }
 
 pub(crate) fn cold(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {

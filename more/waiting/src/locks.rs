@@ -2,20 +2,23 @@
 //! for `--held`, and lets it go. Those of std and parking_lot spin for a while before they sleep: the switches tell
 //! how often one slept.
 //!
-//! A sample is the time from the first contender's start to the last one's end. They start together, as far as
-//! the kernel or the runtime lets them: take operations enough. With `--oversubscribe` a process computes on each
-//! CPU, and may take it from who holds the lock.
+//! A sample is the time from the first contender's first operation to the last one's last, and all of them run before
+//! it begins ([`crate::team`]). With `--oversubscribe` a process computes on each CPU, and may take it from who holds
+//! the lock.
 
 use std::hint;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+};
 use std::sync::{Arc, Barrier, PoisonError, mpsc};
+use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use contract::Run;
 
 use crate::place::{Place, Times};
-use crate::team::{Team, shares, span};
+use crate::team::{self, shares, span};
 use crate::{Cli, STACK};
 
 /// A lock that guards a number.
@@ -64,15 +67,20 @@ pub(crate) fn among_threads<L: Lock>(cli: &Cli, run: &mut Run) -> anyhow::Result
     let (place, lock, contenders) =
         (Place::new(cli)?, Arc::new(L::default()), cli.contenders as usize);
     let (start, ended) = (Arc::new(Barrier::new(contenders + 1)), Arc::new(AtomicBool::new(false)));
+    let (running, size) = (Arc::new(AtomicU32::new(0)), cli.contenders);
     let (done, times) = mpsc::channel();
     let contend = |share| {
         let (lock, start, ended) = (Arc::clone(&lock), Arc::clone(&start), Arc::clone(&ended));
-        let (held, done) = (cli.held.into(), done.clone());
-        STACK.spawn(cli.contenders, move || {
+        let (held, done, running) = (cli.held.into(), done.clone(), Arc::clone(&running));
+        STACK.spawn(size, move || {
             loop {
                 start.wait();
                 if ended.load(Relaxed) {
                     return;
+                }
+                running.fetch_add(1, AcqRel);
+                while running.load(Acquire) < size {
+                    yield_now();
                 }
                 let begun = Instant::now();
                 for _ in 0..share {
@@ -83,9 +91,10 @@ pub(crate) fn among_threads<L: Lock>(cli: &Cli, run: &mut Run) -> anyhow::Result
             }
         })
     };
-    let all: Vec<_> = shares(cli.flags.tasks, cli.contenders).map(contend).collect();
+    let all: Vec<_> = shares(cli.flags.tasks, size).map(contend).collect();
     let all = all.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
     place.serve_thread(run, || {
+        running.store(0, Relaxed);
         start.wait();
         span(&times.iter().take(contenders).collect::<Vec<Times>>())
     })?;
@@ -99,16 +108,14 @@ pub(crate) fn among_tasks(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (place, runtime, held) = (Place::new(cli)?, cli.runtime()?, cli.held.into());
     let lock = Arc::new(tokio::sync::Mutex::new(0));
     let contended = Arc::clone(&lock);
-    let team = Team::new(cli.flags.tasks, cli.contenders, move |share| {
+    team::measure(cli, run, (&place, &runtime), Run::held, move |share| {
         let lock = Arc::clone(&contended);
         async move {
-            let begun = Instant::now();
             for _ in 0..share {
                 count(&mut *lock.lock().await, held);
             }
-            Ok((begun, Instant::now()))
+            Ok(())
         }
-    });
-    place.serve_task(run, &runtime, Run::held, &team)?;
+    })?;
     check(*lock.blocking_lock(), run)
 }

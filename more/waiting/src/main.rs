@@ -5,12 +5,12 @@
 //! them is a file. `--other-side` says where the side is that a signal wakes:
 //! - `none`: here, in the same task or thread, which does both: nobody sleeps;
 //! - `same-cpu`: a task of the same runtime, or a thread on the same CPU;
-//! - `two-workers`: a task of the same runtime, which has two workers and places both sides as it likes;
 //! - `idle-cpu`: a thread on a CPU of its own that sleeps there, or a task on a runtime of its own there;
 //! - `busy-cpu`: the same, while another process computes on that CPU.
 //!
 //! An operation is then a round trip, two hops: a signal, a wait for the answer, and between them the same by the
-//! other side.
+//! other side. The other families, except for choices, cold pools and timerfd, share the N operations among
+//! `--contenders`.
 //!
 //! Timed: those operations. Left out: whatever is built, and the proof: signals that the other side answered are
 //! counted, and what a lock guards. A JoinHandle ends when its task has.
@@ -53,16 +53,17 @@ struct Cli {
     /// Operation to time
     #[arg(long, value_enum, default_value_t = On::Notify)]
     on: On,
-    /// Where the side that is woken runs, for signal and wake [default: none, or same-cpu with --on spawn]
-    #[arg(long, value_enum)]
-    other_side: Option<OtherSide>,
-    /// Tokio's scheduler for signal, with one worker per side [default: current-thread]
-    #[arg(long, value_enum)]
-    flavor: Option<Flavor>,
+    /// Where the side that is woken runs, for signal and wake
+    #[arg(long, value_enum, default_value_t = OtherSide::None)]
+    other_side: OtherSide,
+    /// Workers of Tokio's multi-thread scheduler (per side) [default: one per CPU; for signal, choice and one timer the
+    /// current-thread scheduler]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    workers: Option<u32>,
     /// Number of timers that are set to a day meanwhile, for timer
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     armed: u32,
-    /// Number of threads (async tasks with tokio-mutex) that contend for the lock
+    /// Number of async tasks (threads for std-mutex and parking-lot) that share the operations, and run at once
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     contenders: u32,
     /// How long the lock is held, while its holder computes
@@ -71,9 +72,6 @@ struct Cli {
     /// Keep every CPU busy with another process, so that lock holders are preempted
     #[arg(long)]
     oversubscribe: bool,
-    /// Number of async tasks that spawn blocking work, each of which awaits its own
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    spawners: u32,
 }
 
 /// Stacks of threads that contend, or that are the other side.
@@ -113,8 +111,6 @@ enum On {
     Mpsc,
     /// signal: send_modify on a tokio::sync::watch, then changed().await
     Watch,
-    /// signal: Handle::spawn on the other side's runtime, then await the JoinHandle
-    Spawn,
     /// lock: std::sync::Mutex, among threads
     StdMutex,
     /// lock: parking_lot::Mutex, among threads
@@ -129,6 +125,10 @@ enum On {
     Pipe,
     /// wake: IORING_OP_MSG_RING from one side's io_uring to the other's (Linux 5.18)
     UringMsgRing,
+    /// spawn: await one empty tokio::spawn after the other
+    Spawn,
+    /// spawn: the same on another runtime, into whose injection queue the tasks go
+    Inject,
     /// blocking: await one empty spawn_blocking after the other: the thread exists already
     SpawnBlocking,
     /// blocking: N spawn_blocking at once; none returns before all run, so all threads but one are new
@@ -145,6 +145,7 @@ enum Family {
     Signal,
     Lock,
     Wake,
+    Spawn,
     Blocking,
 }
 
@@ -154,7 +155,8 @@ impl On {
             On::TokioTimer | On::Timerfd | On::TimeoutReady => Family::Timer,
             On::Select2Pending | On::Select8Pending => Family::Choice,
             On::Notify | On::Oneshot | On::Mpsc | On::Watch => Family::Signal,
-            On::TimeoutHandOver | On::Spawn => Family::Signal,
+            On::TimeoutHandOver => Family::Signal,
+            On::Spawn | On::Inject => Family::Spawn,
             On::StdMutex | On::ParkingLot | On::TokioMutex => Family::Lock,
             On::SpawnBlocking | On::SpawnBlockingCold | On::BlockInPlace => Family::Blocking,
             _ => Family::Wake,
@@ -173,11 +175,11 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         self.check()?;
         let is_handed_over = matches!(self.on.family(), Family::Signal | Family::Wake);
-        let claim = match (self.on.family(), self.other_side()) {
+        let claim = match (self.on.family(), self.other_side) {
             (Family::Lock, _) if !self.on.is_of_tokio() => Claim::KernelSwitch,
-            (Family::Lock | Family::Blocking, _) => Claim::UserSwitch,
+            (Family::Lock | Family::Spawn | Family::Blocking, _) => Claim::UserSwitch,
             (_, OtherSide::None) => Claim::NoSwitch,
-            (Family::Signal, OtherSide::SameCpu | OtherSide::TwoWorkers) => Claim::UserSwitch,
+            (Family::Signal, OtherSide::SameCpu) => Claim::UserSwitch,
             _ => Claim::KernelSwitch,
         };
         let description = Description {
@@ -193,20 +195,23 @@ impl Program for Cli {
 impl Cli {
     /// Refuses flags that change nothing, and combinations that cannot exist.
     fn check(&self) -> anyhow::Result<()> {
-        let (family, other) = (self.on.family(), self.other_side);
+        let (family, is_of_tokio) = (self.on.family(), self.on.is_of_tokio());
+        let is_cold = self.on == On::SpawnBlockingCold;
         let (is_signal, is_lock) = (family == Family::Signal, family == Family::Lock);
         let is_timer = family == Family::Timer || self.on == On::TimeoutHandOver;
-        let is_shared = matches!(self.on, On::SpawnBlocking | On::BlockInPlace);
+        let is_shared = match family {
+            Family::Signal | Family::Choice | Family::Wake => false,
+            Family::Timer => is_of_tokio,
+            Family::Lock | Family::Spawn | Family::Blocking => !is_cold,
+        };
+        let is_elsewhere = self.other_side != OtherSide::None;
         for (flag, is_given, is_of_use) in [
-            ("--other-side", other.is_some(), is_signal || family == Family::Wake),
-            ("--other-side two-workers", other == Some(OtherSide::TwoWorkers), is_signal),
-            ("--other-side none", other == Some(OtherSide::None), self.on != On::Spawn),
-            ("--flavor", self.flavor.is_some(), is_signal && other != Some(OtherSide::TwoWorkers)),
+            ("--other-side", is_elsewhere, is_signal || family == Family::Wake),
+            ("--workers", self.workers.is_some(), is_of_tokio && !is_cold),
             ("--armed", self.armed > 0, is_timer),
-            ("--contenders", self.contenders > 1, is_lock),
+            ("--contenders", self.contenders > 1, is_shared),
             ("--held", self.held.0 > 0, is_lock),
             ("--oversubscribe", self.oversubscribe, is_lock),
-            ("--spawners", self.spawners > 1, is_shared),
         ] {
             if is_given && !is_of_use {
                 let row = self.on.to_possible_value().map(|row| row.get_name().to_owned());
@@ -216,28 +221,37 @@ impl Cli {
                 )));
             }
         }
-        let (most, n) = (self.contenders.max(self.spawners), self.flags.tasks);
-        if most > n {
+        let (n, each) = (self.flags.tasks, self.least());
+        let (contenders, least) = (self.contenders, each * self.contenders);
+        if n < least {
             return Err(BadUsage::new(format!(
-                "--tasks {n}: there are {most} contenders or spawners, and each needs an operation: raise --tasks to {most}"
+                "--tasks {n}: each of {contenders} contenders needs at least {each} operations: raise --tasks to {least}"
             )));
         }
-        self.other_side().check()
+        self.other_side.check()
     }
 
-    /// Place of the other side.
-    fn other_side(&self) -> OtherSide {
-        let usual = if self.on == On::Spawn { OtherSide::SameCpu } else { OtherSide::None };
-        self.other_side.unwrap_or(usual)
+    /// Least number of operations of each contender: threads take turns meanwhile, and a turn takes microseconds.
+    fn least(&self) -> u32 {
+        let is_of_threads = matches!(self.on, On::StdMutex | On::ParkingLot);
+        match (is_of_threads && self.contenders > 1, self.held.0) {
+            (false, _) => 1,
+            (true, 0) => 10_000,
+            (true, _) => 50,
+        }
     }
 
     /// Each of its runtimes.
     pub(crate) fn runtime_flags(&self) -> RuntimeFlags {
-        match (self.on.family(), self.other_side(), self.flavor) {
-            (Family::Lock | Family::Blocking, ..) => RuntimeFlags::multi_thread(None),
-            (_, OtherSide::TwoWorkers, _) => RuntimeFlags::multi_thread(Some(2)),
-            (_, _, Some(Flavor::MultiThread)) => RuntimeFlags::multi_thread(Some(1)),
-            _ => RuntimeFlags { flavor: Flavor::CurrentThread, ..RuntimeFlags::default() },
+        let is_alone = match self.on.family() {
+            Family::Signal | Family::Choice => true,
+            Family::Timer => self.contenders == 1,
+            _ => false,
+        };
+        if is_alone && self.workers.is_none() {
+            RuntimeFlags { flavor: Flavor::CurrentThread, ..RuntimeFlags::default() }
+        } else {
+            RuntimeFlags::multi_thread(self.workers)
         }
     }
 
@@ -250,15 +264,19 @@ impl Cli {
     fn needs(&self) -> Needs {
         let timers = if self.on == On::Timerfd { self.armed } else { 0 };
         let cpus = allowed_cpus().map_or(1, |cpus| cpus.len() as u64);
-        // Two runtimes, and processes that compute.
-        let threads = u64::from(self.contenders.max(self.spawners)) + 3 * cpus + 16;
+        // Two runtimes, the threads for blocking work, and processes that compute.
+        let workers = u64::from(self.workers.unwrap_or(0));
+        let threads = u64::from(self.contenders) + workers + 3 * cpus + 16;
         // A thread for each operation, which is Tokio's and has a stack of 2 MiB.
         let each = u64::from(self.on == On::SpawnBlockingCold);
+        // At rest N tasks wait.
+        let is_held = matches!(self.on.family(), Family::Timer | Family::Signal);
+        let waiter = if is_held && self.on.is_of_tokio() { 4 << 10 } else { 0 };
         let needs = Needs {
             descriptors: Need::new(24 + u64::from(timers), 0),
             maps: Need::new(4 * threads, 4 * each),
             threads: Need::new(threads, each),
-            bytes: Need::new((16 << 20) + threads * (100 << 10), (24 << 10) + each * (40 << 10)),
+            bytes: Need::new((16 << 20) + threads * (100 << 10), waiter + each * (64 << 10)),
             space: Need::new(threads << 26, each * (2 << 20)),
         };
         needs + timer_needs(self.armed)
@@ -274,7 +292,6 @@ fn main() -> ExitCode {
         On::Oneshot => signals::measure::<signals::Once>(cli, run),
         On::Mpsc => signals::measure::<signals::Received>(cli, run),
         On::Watch => signals::measure::<signals::Watched>(cli, run),
-        On::Spawn => signals::measure::<signals::Spawned>(cli, run),
         On::StdMutex => locks::among_threads::<std::sync::Mutex<u64>>(cli, run),
         On::ParkingLot => locks::among_threads::<parking_lot::Mutex<u64>>(cli, run),
         On::TokioMutex => locks::among_tasks(cli, run),
@@ -282,6 +299,7 @@ fn main() -> ExitCode {
         On::Condvar => wakes::measure::<wakes::Condvar>(cli, run),
         On::Pipe => wakes::measure::<wakes::Pipe>(cli, run),
         On::UringMsgRing => wakes::measure::<wakes::UringMsgRing>(cli, run),
+        On::Spawn | On::Inject => blocking::spawned(cli, run),
         On::SpawnBlocking | On::BlockInPlace => blocking::warm(cli, run),
         On::SpawnBlockingCold => blocking::cold(cli, run),
         On::Select2Pending | On::Select8Pending => choice::measure(cli, run),

@@ -27,8 +27,6 @@ pub(crate) enum OtherSide {
     None,
     /// in a task of the same runtime, or in a thread on the same CPU
     SameCpu,
-    /// in a task of the same runtime, which has two workers
-    TwoWorkers,
     /// on another CPU that is idle
     IdleCpu,
     /// on another CPU that a process keeps busy
@@ -74,7 +72,7 @@ pub(crate) struct Place {
 impl Place {
     /// Places this thread. Call it before there are others.
     pub(crate) fn new(cli: &Cli) -> anyhow::Result<Self> {
-        let (cpus, other) = (allowed_cpus()?, cli.other_side());
+        let (cpus, other) = (allowed_cpus()?, cli.other_side);
         let is_placed = other == OtherSide::SameCpu || other.is_apart();
         let mut place = Place {
             here: is_placed.then(|| cpus[0]),

@@ -1,7 +1,6 @@
 //! Signals between tasks, by Tokio's primitives. Both sides are spawned tasks: the future of block_on would be polled
 //! by other rules.
 
-use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -11,9 +10,8 @@ use anyhow::{Context, ensure};
 use brigade::{StartLatch, restrict};
 use contract::Run;
 use runtime::{join, wait_for};
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, Notify, mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::beside_timers::beside_timers;
@@ -25,8 +23,8 @@ pub(crate) const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// A side: it signals the other one, and waits for its signal.
 pub(crate) trait Side: Sized + Send + 'static {
-    /// Both sides, the second one on this runtime; one alone if nobody has to answer.
-    fn pair(there: &Handle) -> (Self, Option<Self>);
+    /// Both sides.
+    fn pair() -> (Self, Self);
 
     fn signal(&mut self) -> anyhow::Result<()>;
 
@@ -40,9 +38,9 @@ macro_rules! side {
         pub(crate) struct $name($to, $from);
 
         impl Side for $name {
-            fn pair(_: &Handle) -> (Self, Option<Self>) {
+            fn pair() -> (Self, Self) {
                 let ((to, theirs), (back, from)) = ($make, $make);
-                ($name(to, from), Some($name(back, theirs)))
+                ($name(to, from), $name(back, theirs))
             }
 
             fn signal(&mut self) -> anyhow::Result<()> {
@@ -76,9 +74,9 @@ pub(crate) struct Message(oneshot::Sender<Message>);
 pub(crate) struct Once(Option<oneshot::Sender<Message>>, Option<oneshot::Receiver<Message>>);
 
 impl Side for Once {
-    fn pair(_: &Handle) -> (Self, Option<Self>) {
+    fn pair() -> (Self, Self) {
         let (to, from) = oneshot::channel();
-        (Once(Some(to), None), Some(Once(None, Some(from))))
+        (Once(Some(to), None), Once(None, Some(from)))
     }
 
     fn signal(&mut self) -> anyhow::Result<()> {
@@ -92,24 +90,6 @@ impl Side for Once {
         let message = self.1.as_mut().context("a wait before the signal")?.await?;
         self.0 = Some(message.0);
         Ok(())
-    }
-}
-
-/// Tasks on the other side's runtime, one at a time.
-pub(crate) struct Spawned(Handle, Option<JoinHandle<()>>);
-
-impl Side for Spawned {
-    fn pair(there: &Handle) -> (Self, Option<Self>) {
-        (Spawned(there.clone(), None), None)
-    }
-
-    fn signal(&mut self) -> anyhow::Result<()> {
-        self.1 = Some(self.0.spawn(async {}));
-        Ok(())
-    }
-
-    async fn wait(&mut self) -> anyhow::Result<()> {
-        self.1.as_mut().context("nothing was spawned")?.await.map_err(Into::into)
     }
 }
 
@@ -158,10 +138,12 @@ pub(crate) fn measure<S: Side>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (n, place, here) = (cli.flags.tasks, Place::new(cli)?, cli.runtime()?);
     let (there, ended) = (Elsewhere::new(cli, &place)?, Arc::new(AtomicBool::new(false)));
     let target = there.as_ref().map_or(&here, |there| &there.runtime).handle();
-    let (ours, mut theirs) = S::pair(target);
-    let is_apart = cli.other_side() != OtherSide::None;
-    let other = if is_apart { theirs.take() } else { None };
-    let other = other.map(|side| target.spawn(answer(side, Arc::clone(&ended))));
+    let (ours, theirs) = S::pair();
+    let (theirs, other) = if cli.other_side == OtherSide::None {
+        (Some(theirs), None)
+    } else {
+        (None, Some(target.spawn(answer(theirs, Arc::clone(&ended)))))
+    };
     let driver = Arc::new(Mutex::new(Driver { ours, theirs, n }));
     beside_timers(&here, cli.armed, || {
         place.serve_task(run, &here, |run| rest::<S>(cli, run), &driver)
@@ -215,14 +197,11 @@ pub(crate) fn rest<S: Side>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (runtime, mut latch) = (cli.runtime()?, StartLatch::new(cli.flags.tasks));
     let mut kept = Vec::with_capacity(cli.flags.tasks as usize);
     for _ in 0..cli.flags.tasks {
-        let (guard, (ours, theirs)) = (latch.guard()?, S::pair(runtime.handle()));
+        let (guard, (ours, mut theirs)) = (latch.guard()?, S::pair());
         kept.push(ours);
-        runtime.spawn(async {
+        runtime.spawn(async move {
             guard.started();
-            match theirs {
-                Some(mut side) => side.wait().await,
-                None => pending().await,
-            }
+            theirs.wait().await
         });
     }
     runtime.block_on(wait_for(&mut latch))?;

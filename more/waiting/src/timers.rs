@@ -7,20 +7,18 @@
 use std::future::{poll_fn, ready};
 use std::hint::black_box;
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use contract::Run;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
 use crate::beside_timers::{DAY, beside_timers};
-use crate::place::{Place, TaskDriver, Times};
+use crate::place::Place;
 use crate::signals::WEEK;
-use crate::{Cli, On};
+use crate::{Cli, On, team};
 
 /// Polls once; true if it is pending.
 async fn is_pending(future: impl Future) -> bool {
@@ -33,32 +31,21 @@ pub(crate) fn in_tokio(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (n, place, runtime) = (cli.flags.tasks, Place::new(cli)?, cli.runtime()?);
     let rest = |run: &mut Run| beside_timers(&cli.runtime()?, n, || run.held());
     let is_timeout = cli.on == On::TimeoutReady;
-    let driver = Arc::new(Mutex::new(Timers { n, is_timeout }));
-    beside_timers(&runtime, cli.armed, || place.serve_task(run, &runtime, rest, &driver))
-}
-
-struct Timers {
-    n: u32,
-    is_timeout: bool,
-}
-
-impl TaskDriver for Timers {
-    async fn iterate(&mut self) -> anyhow::Result<Times> {
+    let work = move |share| async move {
         let mut count = 0;
-        let begun = Instant::now();
-        if self.is_timeout {
-            for _ in 0..self.n {
+        if is_timeout {
+            for _ in 0..share {
                 count += timeout(WEEK, ready(black_box(1))).await.unwrap_or(0);
             }
         } else {
-            for _ in 0..self.n {
+            for _ in 0..share {
                 count += u32::from(is_pending(sleep(WEEK)).await);
             }
         }
-        let ended = Instant::now();
-        ensure!(count == self.n, "a timer of a week has fired");
-        Ok((begun, ended))
-    }
+        ensure!(count == share, "a timer of a week has fired");
+        Ok(())
+    };
+    beside_timers(&runtime, cli.armed, || team::measure(cli, run, (&place, &runtime), rest, work))
 }
 
 /// `timerfd`: a time of zero clears the timer.

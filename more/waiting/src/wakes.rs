@@ -38,7 +38,7 @@ pub(crate) trait Wake: 'static {
 pub(crate) fn measure<W: Wake>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (n, place, ended) = (cli.flags.tasks, Place::new(cli)?, Arc::new(AtomicBool::new(false)));
     let ((mut to, mut theirs), (mut back, mut from)) = (W::new()?, W::new()?);
-    if cli.other_side() == OtherSide::None {
+    if cli.other_side == OtherSide::None {
         return place.serve_thread(run, || {
             let begun = Instant::now();
             for _ in 0..n {

@@ -95,16 +95,20 @@ fn each_way_to_wait_is_done() {
         run("waiting", &format!("--on {on} --other-side same-cpu"), some)
             .expect_refusal(2, &["--other-side", on]);
     }
-    for on in ["notify", "oneshot", "mpsc", "watch", "timeout-hand-over", "spawn"] {
-        for other in ["same-cpu", "two-workers", "idle-cpu --flavor multi-thread", "busy-cpu"] {
+    for on in ["notify", "oneshot", "mpsc", "watch", "timeout-hand-over"] {
+        for other in ["same-cpu", "idle-cpu --workers 1", "busy-cpu"] {
             run("waiting", &format!("--on {on} --other-side {other}"), some).expect(0);
         }
     }
+    let shared = "--tasks 150 --iters 5 --warmup 1 --contenders 3";
     for on in ["std-mutex", "parking-lot", "tokio-mutex"] {
-        run("waiting", &format!("--on {on} --contenders 3 --held 1us"), some).expect(0);
+        run("waiting", &format!("--on {on} --held 1us"), shared).expect(0);
     }
-    for on in ["spawn-blocking", "block-in-place"] {
-        run("waiting", &format!("--on {on} --spawners 3"), some).expect(0);
+    for on in
+        ["tokio-timer", "timeout-ready", "spawn", "inject", "spawn-blocking", "block-in-place"]
+    {
+        run("waiting", &format!("--on {on} --workers 2"), shared).expect(0);
     }
-    run("waiting", "--on tokio-mutex --contenders 21", some).expect_refusal(2, &["21", "--tasks"]);
+    run("waiting", "--on timerfd", shared).expect_refusal(2, &["--contenders", "timerfd"]);
+    run("waiting", "--on std-mutex", shared).expect_refusal(2, &["--tasks to 30000"]);
 }
