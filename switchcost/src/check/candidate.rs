@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{anyhow, bail, ensure};
 use contract::message::Description;
 use contract::strays::{self, Process};
 use nix::sys::signal::{Signal, kill};
@@ -67,7 +67,7 @@ impl Candidate {
         let [line] = &ended.lines[..] else {
             bail!("--describe must print one line: {ended}");
         };
-        serde_json::from_str(line).with_context(|| format!("this is not a description: {line}"))
+        serde_json::from_str(line).map_err(|e| anyhow!("this is not a description: {e}: {line}"))
     }
 }
 

@@ -48,6 +48,11 @@ fn the_point_that_a_program_violates_is_named() {
     for word in ["Ran {", "Ready {", "Description {", "\\n  "] {
         assert!(!run.stdout.contains(word), "'{word}': {run}");
     }
+
+    executable(&path, &House::fake_text("x", ":").replace("\"no-switch\"", "\"none\""));
+    let run = switchcost("check").arg(&path).finish().expect(1);
+    let reason = "failed   describes itself: this is not a description: unknown variant `none`";
+    assert!(run.stdout.starts_with(reason), "{run}");
 }
 
 /// What it waits for is named, and what there was of it; and it waits once.
