@@ -124,8 +124,8 @@ impl Store {
         synced.with_context(|| format!("cannot write {} to the disk", self.path.display()))
     }
 
-    /// What the system says of it, if it is a plain file.
-    fn plain_file(&self) -> Option<Metadata> {
+    /// What the system says of it, if it is a plain file: others cannot be read again.
+    pub(super) fn plain_file(&self) -> Option<Metadata> {
         self.file.metadata().ok().filter(Metadata::is_file)
     }
 }

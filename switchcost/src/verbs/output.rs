@@ -56,7 +56,7 @@ pub(crate) fn print_beside(
 
 /// The command that prints all of some files; `None` if one of them cannot be read again.
 pub(crate) fn in_full(files: &[impl AsRef<Path>]) -> Option<String> {
-    let names = files.iter().map(|file| file.as_ref().to_str().filter(|name| *name != "-"));
+    let names = files.iter().map(|file| file.as_ref().to_str().filter(|_| file.as_ref().is_file()));
     let names: Vec<Cow<'_, str>> =
         names.map(|name| name.map(console::shell_word)).collect::<Option<_>>()?;
     Some(format!("switchcost report {} --full", names.join(" ")))

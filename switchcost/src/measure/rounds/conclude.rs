@@ -46,9 +46,9 @@ impl Rounds {
             console::say(format_args!("interrupted after {}", counted(self.records.len(), "run")));
         }
         let kept = self.store.ensure_kept();
-        if kept.is_ok() {
+        if kept.is_ok() && self.store.plain_file().is_some() {
             console::say(format_args!("records: {}", self.store.path.display()));
-            if io::stderr().is_terminal() {
+            if io::stderr().is_terminal() && self.header.sides.is_none() {
                 let path = self.store.path.to_string_lossy();
                 let path = console::shell_word(&path);
                 console::say(format_args!(
