@@ -140,7 +140,15 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let most = args.pairs.unwrap_or(u32::MAX);
     say_what_fits(&measured, budget, most, count);
     rounds.run(Some(budget), Some(&pacing::DUEL), |round, rows, records| {
-        if round < most { decider.choose(round, rows, records) } else { Vec::new() }
+        if round >= most {
+            return Vec::new();
+        }
+        let chosen = decider.choose(round, rows, records);
+        if round > 0 && !chosen.contains(&true) {
+            let rounds = counted(round, "round");
+            console::say(format_args!("every row is decided or has failed after {rounds}"));
+        }
+        chosen
     })?;
     let duel = Comparison::of_duel(&rounds.records);
     let found = Found::Comparisons(slice::from_ref(&duel));
