@@ -113,6 +113,9 @@ pub fn ensure_known<'a>(
     let is_crate = |name| here.tree.as_ref().is_some_and(|tree| tree.has_program(name));
     let (mut is_one_known, mut missing) = (false, None);
     for name in names {
+        if let Some(why) = tables.get(name).and_then(ProgramTable::fault) {
+            return Err(BadUsage::new(format!("[program.{name}]: {why}")));
+        }
         match here.of_name(name) {
             _ if tables.contains_key(name) || is_crate(name) => is_one_known = true,
             Ok(_) => is_one_known = true,
@@ -187,7 +190,7 @@ impl Executables {
     fn of_table(&self, table: &ProgramTable) -> Result<Program, Why> {
         let lacking = table.needs.iter().find(|tool| tools::find(tool).is_none());
         if let (None, Some(checkout)) = (lacking, &self.tree) {
-            checkout.build_by(&table.build).map_err(Why::Failed)?;
+            checkout.build_by(table).map_err(Why::Failed)?;
         }
         // What is built already needs no tool that builds it, but may be out of date in a checkout.
         let found = self.executable(table)?;
@@ -199,13 +202,12 @@ impl Executables {
             None => {
                 let program = table.run.first().map_or("", String::as_str);
                 let folder = self.folder.display();
-                let why = format!(
-                    "there is no {program} in {folder}: install it there, or use a build in a checkout"
-                );
                 if self.tree.is_some() {
-                    Why::Failed(why)
+                    Why::Failed(format!("there is no {program}, built or in PATH"))
                 } else {
-                    Why::LeftOut(why)
+                    Why::LeftOut(format!(
+                        "there is no {program} in {folder}: install it there, or use a build in a checkout"
+                    ))
                 }
             }
         })
@@ -215,7 +217,8 @@ impl Executables {
     /// is named. Away from a checkout the files must be there.
     fn executable(&self, table: &ProgramTable) -> Result<Option<Program>, Why> {
         let Some((program, args)) = table.run.split_first() else { return Ok(None) };
-        let folder = self.tree.as_ref().map(|tree| tree.sources.clone());
+        let sources = self.tree.as_ref().map(|tree| &tree.sources);
+        let folder = table.folder.as_ref().or(sources).cloned();
         let built = self.tree.as_ref().map_or(self.folder.clone(), Tree::release_folder);
         let here = |word: &str| folder.clone().unwrap_or_default().join(word);
         let args = args.iter().map(|word| word.replace(BIN, &built.to_string_lossy()));
@@ -261,7 +264,8 @@ mod tests {
 
     fn table(run: &[&str], needs: &[&str]) -> ProgramTable {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-        ProgramTable { run: words(run), build: words(&["false"]), needs: words(needs) }
+        let (build, folder) = (words(&["false"]), None);
+        ProgramTable { run: words(run), build, needs: words(needs), folder }
     }
 
     #[test]

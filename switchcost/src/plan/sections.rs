@@ -76,6 +76,10 @@ impl Plan {
     /// # Errors
     /// When others may have put it there.
     pub fn with_paths_from(mut self, folder: &Path) -> Result<Self, String> {
+        let known = built_in_tables().map_err(|e| e.to_string())?;
+        let own = self.programs.iter_mut().filter(|(name, table)| known.get(*name) != Some(table));
+        let home = std::path::absolute(Path::new(".").join(folder)).map_err(|e| e.to_string())?;
+        own.for_each(|(_, table)| table.folder = Some(home.clone()));
         for section in &mut self.sections {
             let rows = section.rows.iter_mut().map(|row| &mut row.variant);
             let programs = rows.chain(&mut section.columns).filter_map(|it| it.program.as_mut());

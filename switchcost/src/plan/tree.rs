@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::Value;
 
+use crate::plan::ProgramTable;
 use crate::system::console::{self, shell_line};
 use crate::system::{tools, trust};
 
@@ -237,17 +238,21 @@ impl Tree {
     }
 
     /// Builds a table's program; messages go to standard error.
-    pub(crate) fn build_by(&self, words: &[String]) -> Result<(), String> {
+    pub(super) fn build_by(&self, table: &ProgramTable) -> Result<(), String> {
         let executables = self.release_folder();
         let bin = executables.to_string_lossy();
-        let words: Vec<String> = words.iter().map(|w| w.replace(BIN, &bin)).collect();
+        let words: Vec<String> = table.build.iter().map(|w| w.replace(BIN, &bin)).collect();
         let Some((name, args)) = words.split_first() else {
             return Ok(());
         };
-        ensure_own(&[&self.sources, &executables]).map_err(|why| why.to_string())?;
-        let mut command =
-            if name == "cargo" { self.cargo() } else { tools::command(name, &self.home) };
-        command.args(args).env("CARGO_TARGET_DIR", &self.target).stdout(io::stderr());
+        let folder = table.folder.as_ref().unwrap_or(&self.home);
+        ensure_own(&[&self.sources, &executables, folder]).map_err(|why| why.to_string())?;
+        let mut command = if name == "cargo" { self.cargo() } else { tools::command(name, folder) };
+        command
+            .current_dir(folder)
+            .args(args)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .stdout(io::stderr());
         run(&mut command, &format!("a program by {name}"))
             .map(drop)
             .map_err(|why| format!("it cannot be built: {}: {why}", shell_line(&words)))

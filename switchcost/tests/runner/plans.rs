@@ -142,6 +142,17 @@ fn a_relative_path_of_a_program_starts_in_the_folder_of_the_plan() {
     assert_eq!(house.processes().len(), 1);
     fs::remove_file(house.path(TWO[0])).unwrap();
     run("--list").expect_refusal(2, &["there is no program plans/../one-thread-brigade"]);
+
+    // The same of a program that the plan defines.
+    let own = "\n[program.own]\nrun = ['sub/../own', 'argument']\n";
+    let plan = house.plan().replace(TWO[0], "own") + own;
+    fs::write(house.path("plans/plan.toml"), &plan).unwrap();
+    for flags in ["--list", ""] {
+        run(flags).expect_refusal(2, &["[program.own]: there is no program", "/plans/sub/../own"]);
+    }
+    fs::create_dir(house.path("plans/sub")).unwrap();
+    house.fake("plans/own", "[ -d sub ] || exit 1");
+    run("--out own.jsonl").expect(0);
 }
 
 #[test]
