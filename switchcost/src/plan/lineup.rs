@@ -201,12 +201,20 @@ fn find(
     builds: [&SideArg; 2],
 ) -> anyhow::Result<(Programs, [String; 2])> {
     if builds.iter().all(|build| **build == SideArg::Sources) {
-        // The programs of the workspace, as `run` builds them, and its peers.
+        // The programs of the workspace, as `run` builds them, its peers, and the plan's own.
         let programs = Programs::up_to_date(names.iter().copied(), tables)?;
         let build = programs.build();
         let revision = build.get("git_revision").and_then(|revision| revision.as_str());
         let dirty = build.get("dirty").and_then(|dirty| dirty.as_bool());
-        let name = format!(". ({})", tree::revision(revision, dirty));
+        let is_own = |name: &str| {
+            name.contains('/') || tables.get(name).is_some_and(|table| table.folder.is_some())
+        };
+        let (own, others): (Vec<&str>, Vec<&str>) =
+            names.iter().copied().partition(|name| is_own(name));
+        let others =
+            (!others.is_empty()).then(|| format!(". ({})", tree::revision(revision, dirty)));
+        let own = own.into_iter().map(str::to_owned);
+        let name = own.chain(others).collect::<Vec<_>>().join(", ");
         return Ok((programs, [name.clone(), name]));
     }
     let (peers, crates): (BTreeSet<&str>, BTreeSet<&str>) =
