@@ -54,8 +54,11 @@ pub fn machine(records: &[Record]) -> String {
     let idling = machine.idling().map_or(String::new(), |words| format!(", {words}"));
     let kernel = kernel(machine).unwrap_or("of unknown release");
     let runtimes = runtimes(records);
-    let tokio = runtimes.iter().filter_map(|name| name.strip_prefix("tokio "));
-    let tokio = tokio.map(|version| format!(", Tokio {version}")).collect::<String>();
+    let mut versions: Vec<&str> =
+        runtimes.iter().filter_map(|name| name.strip_prefix("tokio ")).collect();
+    versions.sort_unstable();
+    let tokio = if versions.is_empty() { "" } else { ", Tokio " };
+    let tokio = tokio.to_owned() + &versions.join(" and ");
     format!("{cpu}{cpus}{host}{idling}, Linux {kernel}{tokio}")
 }
 

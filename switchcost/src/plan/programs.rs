@@ -79,6 +79,10 @@ impl Programs {
         let built_from = || (option_env!("SWITCHCOST_COMMIT").map(str::to_owned), None);
         let (git_revision, dirty) = self.tree.as_ref().map_or_else(built_from, Tree::revision);
         let mut build = record::build::current();
+        if self.found.keys().any(|(side, _)| *side == Side::B) {
+            build.remove("tokio");
+            return build;
+        }
         build.extend(git_revision.map(|revision| ("git_revision".to_owned(), revision.into())));
         build.extend(dirty.map(|dirty| ("dirty".to_owned(), dirty.into())));
         build
