@@ -204,6 +204,8 @@ fn a_side_that_is_not_there_or_cannot_be_built_is_one_clear_line() {
         let run = run.expect_refusal(code, &[words]);
         assert!(code == 2 || run.stderr.lines().count() == 1, "{run}");
     }
+    let other = sides.duel(". .").folder(&sides.path("crate")).finish();
+    other.expect_refusal(2, &["this folder is in another cargo package: write other@path:."]);
     // The other row goes on.
     let run = of_counts(sides.duel("a a --pairs 8"));
     assert!(run.stdout.contains("1 not run") && run.stdout.contains("no program"), "{run}");

@@ -11,6 +11,7 @@ use crate::plan::tree::Tree;
 mod arg;
 
 pub use arg::SideArg;
+pub(super) use arg::crate_in;
 
 /// Programs of both sides, built unless a side is a folder, and what each side is called. Both are looked for before
 /// either is built, which takes minutes.
@@ -55,7 +56,8 @@ pub(super) fn programs(
 
 /// What a side is called, and what it resolved to, in a line.
 fn called(side: &str, resolved: &str) -> String {
-    if resolved.ends_with(side) { resolved.to_owned() } else { format!("{side} ({resolved})") }
+    let is_in_it = resolved.starts_with(side) || resolved.ends_with(side);
+    if is_in_it { resolved.to_owned() } else { format!("{side} ({resolved})") }
 }
 
 /// Finds the folder or the sources of a side; nothing is built.

@@ -262,8 +262,8 @@ impl Tree {
 /// Commit of sources, and whether they were changed since.
 pub(super) fn revision(commit: Option<&str>, dirty: Option<bool>) -> String {
     let since = if dirty == Some(true) { ", changed since" } else { "" };
-    commit.map_or("sources of an unknown revision".to_owned(), |commit| {
-        format!("commit {}{since}", commit.get(..12).unwrap_or(commit))
+    commit.map_or("switchcost of an unknown revision".to_owned(), |commit| {
+        format!("switchcost at commit {}{since}", commit.get(..12).unwrap_or(commit))
     })
 }
 

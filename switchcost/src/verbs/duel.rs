@@ -36,13 +36,13 @@ use crate::views::comparison::Comparison;
     "Append the records to this file [default: duel-DATE.jsonl in this folder]"
 )))]
 pub(crate) struct Args {
-    /// Old side; it is also measured against itself, which shows the noise
-    #[arg(value_name = "A", default_value = ".")]
-    first: SideArg,
+    /// Old side; it is also measured against itself, which shows the noise [default: .]
+    #[arg(value_name = "A")]
+    first: Option<SideArg>,
 
-    /// New side
-    #[arg(value_name = "B", default_value = ".")]
-    second: SideArg,
+    /// New side [default: .]
+    #[arg(value_name = "B")]
+    second: Option<SideArg>,
 
     /// Maximum number of pairs per row, one per round [default: as many as the budget allows]; 8 are enough for counts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
@@ -117,7 +117,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     args.selection.retain(&mut rows, false)?;
     let Args { a, b, each, before_b, after_b, .. } = args;
     let around = Around { before: before_b.clone(), after: after_b.clone() };
-    let builds = [&args.first, &args.second];
+    let builds = [&args.first, &args.second].map(|side| side.as_ref().unwrap_or(&SideArg::Sources));
     let sides = Sides { builds, changes: [a, b], each, around: &around };
     let Lineup { rows, absent, programs, names } =
         Lineup::of(rows, &plan.programs, &sides, refusal)?;

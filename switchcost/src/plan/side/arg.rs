@@ -1,6 +1,8 @@
 //! A side of a duel as it is written on a command line.
 
+use std::env;
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -50,7 +52,14 @@ impl FromStr for SideArg {
             return Err("a side must not have control characters".to_owned());
         }
         if text == "." {
-            return Ok(SideArg::Sources);
+            return match crate_around() {
+                None => Ok(SideArg::Sources),
+                Some(name) => Err(format!(
+                    "it stands for the sources of this switchcost ({}), and this folder is in another cargo package: write \
+                     {name}@path:.",
+                    own_sources().display()
+                )),
+            };
         }
         if let Some(revision) = text.strip_prefix("git:") {
             if revision.is_empty() || revision.starts_with('-') {
@@ -123,6 +132,28 @@ impl fmt::Display for SideArg {
             SideArg::Git { name, url, revision } => write!(f, "{name}@git:{url}#{revision}"),
         }
     }
+}
+
+/// Name of the package of a folder; CRATE if its Cargo.toml has none, as that of a workspace. `None` if there is no such
+/// file.
+pub(in crate::plan) fn crate_in(folder: &Path) -> Option<String> {
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).ok()?;
+    let manifest: toml::Table = manifest.parse().unwrap_or_default();
+    let name = manifest.get("package").and_then(|package| package.get("name")?.as_str());
+    Some(name.unwrap_or("CRATE").to_owned())
+}
+
+/// Folder of the workspace that this executable was built from.
+fn own_sources() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package)
+}
+
+/// The package that the current folder is in, if it is not one of switchcost's.
+fn crate_around() -> Option<String> {
+    let here = env::current_dir().ok()?;
+    let is_own = fs::canonicalize(own_sources()).is_ok_and(|own| here.starts_with(own));
+    here.ancestors().filter(|_| !is_own).find_map(crate_in)
 }
 
 /// True for ASCII letters, digits and the characters of `more`, the first one no other.

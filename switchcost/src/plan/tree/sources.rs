@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 
 use super::{Tree, ensure_own, output, revision};
-use crate::plan::side::SideArg;
+use crate::plan::side::{SideArg, crate_in};
 use crate::system::console;
 
 /// Prefix of a crate from the usual registry, as cargo prints it.
@@ -183,14 +183,8 @@ impl Tree {
 
 /// Folder of the package `name`: this folder or, in a workspace, its folder of that name.
 fn package_in(folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
-    let is_of = |folder: &PathBuf| {
-        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
-        let manifest: toml::Table = manifest.parse().unwrap_or_default();
-        let found = manifest.get("package").and_then(|package| package.get("name")?.as_str());
-        found == Some(name)
-    };
     let places = [folder.to_owned(), folder.join(name)];
-    places.into_iter().find(is_of).with_context(|| {
+    places.into_iter().find(|place| crate_in(place).as_deref() == Some(name)).with_context(|| {
         format!("{} has no package '{name}': name the folder of its Cargo.toml", folder.display())
     })
 }
