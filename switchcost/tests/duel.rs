@@ -189,11 +189,22 @@ fn an_interrupt_prints_what_there_is_and_leaves_nothing() {
 fn a_side_that_is_not_there_or_cannot_be_built_is_one_clear_line() {
     let sides = Sides::of_two();
     sides.fake("a", PROGRAM, 1, ":");
-    fs::create_dir(sides.path("empty")).unwrap();
+    for folder in ["empty", "crate"] {
+        fs::create_dir(sides.path(folder)).unwrap();
+    }
+    fs::write(sides.path("crate/Cargo.toml"), "[package]\nname = 'other'").unwrap();
     let beside = Path::new(RUNNER).parent().unwrap().to_str().unwrap();
     for (first, second, code, words) in [
         ("a", "git:a\nb", 2, "control characters"),
         ("empty", "empty", 125, "no program"),
+        // Nothing is built before.
+        (
+            "crate",
+            ".",
+            125,
+            "crate has no program of these rows: name a folder with built programs, or write other@path:crate",
+        ),
+        (".", "tokio@1.50.0", 2, "use --plan default or "),
         ("a", "git:no-such-revision", 125, "name another commit"),
         ("a", "git:^HEAD", 125, "name another commit"),
         ("a", "tokio@0.0.99", 125, "0.0.99"),

@@ -142,9 +142,11 @@ impl Executables {
         Ok(Executables { folder: folder.to_owned(), tree: Tree::of(folder)? })
     }
 
-    /// False if the sources have no such program. An executable may have been built before its crate was removed.
+    /// False if there is no such program, or the sources have none. An executable may have been built before its crate
+    /// was removed.
     pub(super) fn may_have(&self, name: &str) -> bool {
-        self.tree.as_ref().is_none_or(|tree| tree.has_program(name))
+        let is_there = || !name.contains('/') && self.folder.join(name).is_file();
+        self.tree.as_ref().map_or_else(is_there, |tree| tree.has_program(name))
     }
 
     /// A program of a side of a duel.
@@ -153,7 +155,7 @@ impl Executables {
     /// When `side` has none of that name, or another user may have put it there.
     pub(super) fn of_side(&self, name: &str, side: &str) -> Result<Program, String> {
         let path = self.folder.join(name);
-        if path.is_file() && !name.contains('/') && self.may_have(name) {
+        if path.is_file() && self.may_have(name) {
             trust::ensure_own(&path).map(|()| path.into())
         } else {
             Err(format!("{side} has no program '{name}'"))

@@ -23,6 +23,16 @@ pub(super) fn programs(
     let find = |side: &SideArg| find(side, &here).with_context(|| side.to_string());
     let both = [find(sides[0])?, find(sides[1])?];
     refuse_mixed_features(sides, &both, &here)?;
+    for (side, programs) in sides.into_iter().zip(&both) {
+        let has_any = wanted.is_empty() || wanted.iter().any(|name| programs.may_have(name));
+        let hint = crate_in(&programs.folder).map_or(String::new(), |name| {
+            format!(", or write {name}@path:{side} for a crate that they use")
+        });
+        ensure!(
+            has_any,
+            "{side} has no program of these rows: name a folder with built programs{hint}"
+        );
+    }
     // The features of a dependency are those that the programs of one build ask for. So both sides build
     // the same programs.
     let is_in_both = |name: &&str| both.iter().all(|programs| programs.may_have(name));
