@@ -25,7 +25,9 @@ impl Sides {
     /// A plan of these rows.
     fn new(rows: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let plan = format!("rounds = 1\n[[section]]\ntitle = 'All'\nmetric = 'hop'\n{rows}");
+        let plan = format!(
+            "rounds = 1\nexcludes = 'the rest'\n[[section]]\ntitle = 'All'\nmetric = 'hop'\n{rows}"
+        );
         fs::write(folder.path().join("plan.toml"), plan).unwrap();
         Sides(folder)
     }
@@ -139,6 +141,7 @@ fn report_judges_by_the_margin_of_the_duel() {
     let sides = Sides::of_equals();
     let run = of_counts(sides.duel("a b --pairs 8 --fail-above 50% --out out.jsonl"));
     assert!(run.stdout.contains("within ± 50 %"), "{run}");
+    assert!(run.stdout.contains("\nNot in here: the rest.\n"), "{run}");
     let report =
         |flags: &str| switchcost("report out.jsonl").folder(sides.0.path()).flags(flags).finish();
     for flags in ["", "--full"] {
@@ -219,5 +222,7 @@ fn a_side_that_is_not_there_or_cannot_be_built_is_one_clear_line() {
     other.expect_refusal(2, &["this folder is in another cargo package: write other@path:."]);
     // The other row goes on.
     let run = of_counts(sides.duel("a a --pairs 8"));
-    assert!(run.stdout.contains("1 not run") && run.stdout.contains("no program"), "{run}");
+    for words in ["1 not run", "no program", "\nThe programs are the same on both sides: "] {
+        assert!(run.stdout.contains(words), "{words}: {run}");
+    }
 }

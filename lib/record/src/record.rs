@@ -71,6 +71,9 @@ pub struct Run {
     /// Question that its plan answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
+    /// What its figures do not show, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Its rows in the plan's order, on the CPUs that they had; a trial names its own by its place here.
     pub rows: Vec<Row>,
     /// Both sides, if it is a duel: what each is called and what it was built from, in a line.

@@ -147,6 +147,7 @@ impl Campaign {
     pub fn run(self, keep: Keep, plan: &Plan, limit: Option<Duration>) -> anyhow::Result<Rounds> {
         let mut rounds = Rounds::new(self.programs, keep, self.rows, &self.absent, |header| {
             header.question.clone_from(&plan.question);
+            header.notes.extend(plan.note());
         })?;
         let aim = limit.is_none().then_some(&pacing::PLAN);
         rounds.run(limit.or(plan.budget), aim, |_, rows, _| vec![true; rows.len()])?;

@@ -47,10 +47,11 @@ impl BuiltIn {
         BUILT_IN.iter().find(|plan| plan.name == name)
     }
 
-    /// Question that it answers, for the help.
-    pub fn question(&self) -> &'static str {
-        let question = self.text.lines().find_map(|line| line.strip_prefix("question = "));
-        question.unwrap_or_default().trim_matches('"')
+    /// Question that it answers, and what it does not show, for the help.
+    pub fn help(&self) -> String {
+        let plan = self.plan().unwrap_or_default();
+        let note = plan.note().map(|note| format!(" {note}"));
+        plan.question.unwrap_or_default() + &note.unwrap_or_default()
     }
 
     /// Reads it.

@@ -150,6 +150,8 @@ pub struct Lineup {
     pub programs: Programs,
     /// What each side is called and what it was built from, in a line.
     pub names: [String; 2],
+    /// What its rows do not tell of the sides.
+    pub note: Option<String>,
 }
 
 impl Lineup {
@@ -169,7 +171,11 @@ impl Lineup {
         let names: BTreeSet<String> = rows.iter().map(|row| row.command.program.clone()).collect();
         let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
         let (programs, built) = find(&names, tables, sides.builds)?;
-        let reasons = reasons(&names, &programs, sides.have_settings())?;
+        let mut reasons = reasons(&names, &programs, sides.have_settings())?;
+        let note = note(&names, &reasons, sides.builds);
+        if reasons.len() == names.len() {
+            reasons.retain(|_, why| why != SAME);
+        }
         let reason = |row: &Row| reasons.get(&*row.command.program);
         // One of the rows that cannot differ shows the noise.
         let is_control = |row: &&Row| {
@@ -190,7 +196,7 @@ impl Lineup {
             let why = rows.first().and_then(|row| absent.get(&row.place));
             bail!("no row can be measured: {}", why.map_or("the plan is empty", |why| why));
         }
-        Ok(Lineup { rows, absent, programs, names: sides.names(built) })
+        Ok(Lineup { rows, absent, programs, names: sides.names(built), note })
     }
 }
 
@@ -249,11 +255,29 @@ fn reasons<'a>(
             _ => {}
         }
     }
-    if reasons.len() == names.len() {
-        // Nothing differs: it is a duel of the machine with itself.
-        reasons.retain(|_, why| why != SAME);
-    }
     Ok(reasons)
+}
+
+/// What is not known of the rows, or that nothing differs.
+fn note(
+    names: &BTreeSet<&str>,
+    reasons: &BTreeMap<&str, String>,
+    builds: [&SideArg; 2],
+) -> Option<String> {
+    let unlike: Vec<&str> =
+        names.iter().copied().filter(|name| !reasons.contains_key(name)).collect();
+    if unlike.is_empty() {
+        let are_same = reasons.values().any(|why| why == SAME);
+        return are_same.then(|| {
+            "The programs are the same on both sides: only the machine can differ.".into()
+        });
+    }
+    let crates: BTreeSet<&str> = builds.into_iter().filter_map(SideArg::replaced).collect();
+    let crates: Vec<&str> = crates.into_iter().collect();
+    (!crates.is_empty()).then(|| {
+        let (crates, programs) = (crates.join(" and "), unlike.join(", "));
+        format!("{crates} is in {programs}; which rows use it is not known.")
+    })
 }
 
 /// True if two files have equal bytes.

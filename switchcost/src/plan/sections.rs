@@ -20,6 +20,8 @@ use crate::system::trust;
 pub struct Plan {
     /// Question that it answers: the title of its page.
     pub question: Option<String>,
+    /// What its figures are easily taken for, and do not show.
+    pub excludes: Option<String>,
     /// Number of rounds; each row runs once in a round, in a fresh process.
     pub rounds: Option<u32>,
     /// Time for all rounds, in place of their number.
@@ -58,8 +60,8 @@ impl Plan {
         for (name, table) in &plan.programs {
             check::table(name, table)?;
         }
-        if let Some(question) = &plan.question {
-            check::ensure_printable("the question", question)?;
+        for (name, text) in [("question", &plan.question), ("excludes", &plan.excludes)] {
+            text.iter().try_for_each(|text| check::ensure_printable(name, text))?;
         }
         let mut titles = HashSet::new();
         for section in &plan.sections {
@@ -143,6 +145,11 @@ impl Plan {
             section.rounds = None;
         }
         self
+    }
+
+    /// What its figures do not show, in a sentence.
+    pub fn note(&self) -> Option<String> {
+        self.excludes.as_ref().map(|what| format!("Not in here: {what}."))
     }
 
     /// Its rows in its order.

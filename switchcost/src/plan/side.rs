@@ -7,6 +7,8 @@ use anyhow::{Context, bail, ensure};
 
 use crate::plan::programs::Executables;
 use crate::plan::tree::Tree;
+use crate::plan::{BUILT_IN, BuiltIn};
+use crate::system::console::BadUsage;
 
 mod arg;
 
@@ -20,6 +22,7 @@ pub(super) fn programs(
     wanted: &BTreeSet<&str>,
 ) -> anyhow::Result<[(Executables, String); 2]> {
     let here = Executables::here()?;
+    refuse_unused(sides, wanted, &here)?;
     let find = |side: &SideArg| find(side, &here).with_context(|| side.to_string());
     let both = [find(sides[0])?, find(sides[1])?];
     refuse_mixed_features(sides, &both, &here)?;
@@ -85,6 +88,38 @@ fn find(side: &SideArg, here: &Executables) -> anyhow::Result<Executables> {
             Ok(Executables { folder: tree.executables(), tree: Some(tree) })
         }
     }
+}
+
+/// Refuses a crate that no program of the rows depends on: nothing would differ.
+fn refuse_unused(
+    sides: [&SideArg; 2],
+    wanted: &BTreeSet<&str>,
+    here: &Executables,
+) -> anyhow::Result<()> {
+    // Other sides may differ in more than the crate.
+    let is_of_crate = |side: &&SideArg| **side == SideArg::Sources || side.replaced().is_some();
+    let Some(tree) = here.tree.as_ref().filter(|_| sides.iter().all(is_of_crate)) else {
+        return Ok(());
+    };
+    for name in sides.into_iter().filter_map(SideArg::replaced) {
+        let users = tree.dependents(name)?;
+        let uses_it = |program: &str| users.contains(program) && tree.has_program(program);
+        if wanted.iter().any(|program| uses_it(program)) {
+            continue;
+        }
+        let rows = |plan: &BuiltIn| plan.plan().unwrap_or_default().rows();
+        let plans = BUILT_IN
+            .iter()
+            .filter(|plan| rows(plan).iter().any(|row| uses_it(&row.command.program)));
+        let plans: Vec<&str> = plans.map(|plan| plan.name).collect();
+        return Err(BadUsage::new(if plans.is_empty() {
+            format!("{name}: no program that a duel can build depends on it")
+        } else {
+            let plans = plans.join(" or ");
+            format!("{name}: no program of these rows depends on it: use --plan {plans}")
+        }));
+    }
+    Ok(())
 }
 
 /// Refuses this build's own executables beside a side that is built: cargo built them together with the

@@ -3,7 +3,7 @@
 use contract::units::counted;
 use figures::between::SPREAD;
 use figures::conditions::{Conditions, all_doubts};
-use figures::{Figures, known, provenance, sessions};
+use figures::{Figures, known, provenance, sessions, unique};
 use stats::MIN_ROUNDS;
 
 use super::document::Document;
@@ -26,8 +26,8 @@ pub fn document(figures: &Figures<'_>) -> Document {
     }
 }
 
-/// Where the records come from.
-pub(super) fn origin(figures: &Figures<'_>) -> [String; 2] {
+/// Where the records come from, and what they do not show.
+pub(super) fn origin(figures: &Figures<'_>) -> Vec<String> {
     let records = figures.records;
     let runs = provenance::runs(records);
     let rounds = records.iter().map(|record| record.round.saturating_add(1)).max().unwrap_or(1);
@@ -42,7 +42,8 @@ pub(super) fn origin(figures: &Figures<'_>) -> [String; 2] {
             .unwrap_or("unknown version of rustc"),
         runtimes.collect::<String>(),
     );
-    [provenance::machines(records), from]
+    let notes = provenance::runs(records).into_iter().flat_map(|run| run.notes.clone());
+    [provenance::machines(records), from].into_iter().chain(unique(notes)).collect()
 }
 
 /// Remarks on all tables: how to read them, and doubts about them.

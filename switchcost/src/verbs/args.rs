@@ -134,7 +134,7 @@ impl TypedValueParser for PlanParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let value = |plan: &BuiltIn| PossibleValue::new(plan.name).help(plan.question());
+        let value = |plan: &BuiltIn| PossibleValue::new(plan.name).help(plan.help());
         Some(Box::new(BUILT_IN.iter().map(value)))
     }
 }

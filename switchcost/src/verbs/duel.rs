@@ -119,7 +119,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let around = Around { before: before_b.clone(), after: after_b.clone() };
     let builds = [&args.first, &args.second].map(|side| side.as_ref().unwrap_or(&SideArg::Sources));
     let sides = Sides { builds, changes: [a, b], each, around: &around };
-    let Lineup { rows, absent, programs, names } =
+    let Lineup { rows, absent, programs, names, note } =
         Lineup::of(rows, &plan.programs, &sides, refusal)?;
     let measured: Vec<Row> =
         rows.iter().filter(|row| !absent.contains_key(&row.place)).cloned().collect();
@@ -131,6 +131,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let keep = Keep { store, seed: args.keep.seed, options };
     let mut rounds = Rounds::new(programs, keep, rows, &absent, |header| {
         (header.sides, header.margin) = (Some(names), Some(margin));
+        header.notes = plan.note().into_iter().chain(note).collect();
     })?;
     let budget = args.keep.budget.unwrap_or(BUDGET);
     let seed = rounds.header.seed;

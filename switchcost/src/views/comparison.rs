@@ -77,7 +77,7 @@ impl Comparison {
             confidence: pairs::CONFIDENCE,
             margin,
             doubts: doubts::of_all(records, of_rows, conditions),
-            notes: Vec::new(),
+            notes: header.map_or(Vec::new(), |run| run.notes.clone()),
             is_one_cpu: true,
             rows,
         }

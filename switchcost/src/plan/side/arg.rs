@@ -111,7 +111,7 @@ impl SideArg {
     }
 
     /// Name of the crate that it replaces.
-    pub(super) fn replaced(&self) -> Option<&str> {
+    pub(in crate::plan) fn replaced(&self) -> Option<&str> {
         match self {
             SideArg::Version { name, .. }
             | SideArg::Path { name, .. }

@@ -9,6 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use serde::Deserialize;
 
 use super::{Tree, ensure_own, output, revision};
 use crate::plan::side::{SideArg, crate_in};
@@ -16,6 +17,19 @@ use crate::system::console;
 
 /// Prefix of a crate from the usual registry, as cargo prints it.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index#";
+
+/// A lock file of cargo's.
+#[derive(Deserialize)]
+struct Lock {
+    package: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    #[serde(default)]
+    dependencies: Vec<String>,
+}
 
 /// True if cargo takes the source that a side names.
 fn is_of(id: &str, wanted: &SideArg) -> bool {
@@ -148,6 +162,25 @@ impl Tree {
             }
             _ => Vec::new(),
         })
+    }
+
+    /// Packages of the lock file that depend on a crate, directly or not.
+    pub(in crate::plan) fn dependents(&self, name: &str) -> anyhow::Result<BTreeSet<String>> {
+        let lock = fs::read_to_string(self.home.join("Cargo.lock")).context("Cargo.lock")?;
+        let Lock { package: packages } = toml::from_str(&lock).context("Cargo.lock")?;
+        let mut found = BTreeSet::from([name.to_owned()]);
+        loop {
+            // A name stands alone, or before its version.
+            let uses_it = |of: &String| of.split(' ').next().is_some_and(|of| found.contains(of));
+            let more = packages.iter().filter(|package| {
+                !found.contains(&package.name) && package.dependencies.iter().any(uses_it)
+            });
+            let more: Vec<String> = more.map(|package| package.name.clone()).collect();
+            if more.is_empty() {
+                return Ok(found);
+            }
+            found.extend(more);
+        }
     }
 
     /// The crates of these names that it is built from, and its commit, in a line. What cargo cannot tell of `side` is
