@@ -115,7 +115,7 @@ fn the_verb_writes_what_it_is_asked_for() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left over");
 }
 
-/// The fixture; the same of another machine whose plan asks one question less; and a plan without an
+/// The fixture; the same of another machine whose plan asks one question less; and of a third one a plan without an
 /// answer.
 fn three_files(folder: &Path) -> [String; 3] {
     let text = fs::read_to_string(FIXTURE).unwrap();
@@ -140,7 +140,10 @@ fn three_files(folder: &Path) -> [String; 3] {
             header["machine"]["cpu_model"] = "Another <b>CPU</b>".into();
             without(header, &|row| row == "thread");
         }),
-        changed("c.jsonl", &|header| without(header, &|_| true)),
+        changed("c.jsonl", &|header| {
+            header["machine"]["cpu_model"] = "A third CPU".into();
+            without(header, &|_| true);
+        }),
     ]
 }
 
@@ -197,6 +200,47 @@ fn several_files_stand_side_by_side() {
         assert!(page.contains("Another &lt;b") && !page.contains("<b>"), "{page}");
         assert!(page.contains("cost of a thread with a pipe"), "{page}");
     }
+}
+
+/// As by `cat a a`, and by two runs that write at the same time.
+#[test]
+fn records_that_are_there_twice_or_in_another_order_count_once() {
+    let first = fs::read_to_string(FIXTURE).unwrap();
+    let id = records()[0].run.to_string();
+    let second = first.replace(&id, "7").replace("\"mean\":3", "\"mean\":4");
+    let by_turns: Vec<&str> = first.lines().zip(second.lines()).flat_map(|(a, b)| [a, b]).collect();
+    for (whole, repeated, mixed) in [
+        (first.clone(), 0, first.clone()),
+        (first.clone(), 184, first.repeat(3)),
+        (first.clone() + &second, 0, by_turns.join("\n")),
+        (first.clone() + &second, 184, first.clone() + &second + &first),
+    ] {
+        let [whole, mixed] =
+            [whole, mixed].map(|text| store::parse(text.as_bytes()).unwrap().records);
+        let [figures, found] = [&whole, &mixed].map(|records| Figures::of(records));
+        assert_eq!(formatted(&found, Format::Csv), formatted(&figures, Format::Csv));
+        let told = Answer::of(&found).unwrap();
+        let told = serde_json::to_string(&told).unwrap();
+        let doubt = format!("Given several times, but counted once: {repeated} records.");
+        assert_eq!(told.contains(&doubt), repeated > 0, "{told}");
+    }
+}
+
+/// Sessions of one machine are one column, and a file without an answer is none if its machine has one.
+#[test]
+fn a_machine_is_listed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b, c] = three_files(folder.path());
+    let none = folder.path().join("none.jsonl").display().to_string();
+    let text = fs::read_to_string(c).unwrap().replace("A third CPU", "Example CPU");
+    fs::write(&none, text).unwrap();
+    let fleet = report(&[&none, &a, &b, &a, "--format", "json"]);
+    assert!(fleet.stderr.contains("none.jsonl was left out: it holds no answer"), "{fleet}");
+    let fleet: serde_json::Value = serde_json::from_str(&fleet.stdout).unwrap();
+    let names = fleet["machines"].as_array().unwrap().iter().map(|machine| &machine["name"]);
+    assert!(names.eq(["a", "b"]), "{fleet}");
+    let csv = |files: &[&str]| report(&[files, &["--format", "csv"]].concat()).stdout;
+    assert_eq!(csv(&[&a, &none]), csv(&[&a]));
 }
 
 #[test]

@@ -253,7 +253,7 @@ mod tests {
         let trial = |round: u32, row: u32| {
             let samples = Samples::of(&[times[row as usize] + u64::from(round); 8]);
             let trial = Trial { row, round, samples, ..Trial::begin() };
-            Record { header: header.clone(), said: said.clone(), group: None, trial }
+            Record::new(header.clone(), said.clone(), None, trial)
         };
         (0..2).flat_map(|round| [0, 1, 2].map(|row| trial(round, row))).collect()
     }

@@ -62,6 +62,8 @@ pub enum Kind {
     Unvalidated,
     /// A file in /proc cannot be read.
     Unreadable,
+    /// Records were given several times.
+    Repeated,
 }
 
 impl Kind {

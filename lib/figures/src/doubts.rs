@@ -194,12 +194,20 @@ pub fn of_records(records: &[Record]) -> Vec<Doubt> {
         has("profile", "debug".into()).then(|| Doubt::new(Kind::Unoptimised, 0.0, debug)),
         has("dirty", true.into()).then(|| Doubt::new(Kind::ChangedSources, 0.0, dirty)),
         loaded(&runs),
+        repeated(records),
     ];
     let absent = records.iter().flat_map(|record| record.counters.iter().flat_map(|c| &c.absent));
     let absent = unique(absent.map(ToString::to_string)).into_iter();
     let not_counted =
         |what: String| Doubt::on(Kind::NotCounted, &what, 0.0, format!("Not counted: {what}."));
     all.into_iter().flatten().chain(absent.map(not_counted)).collect()
+}
+
+/// Records that were given several times.
+fn repeated(records: &[Record]) -> Option<Doubt> {
+    let count = records.iter().filter(|record| record.is_repeated).count();
+    let text = format!("Given several times, but counted once: {}.", counted(count, "record"));
+    (count > 0).then(|| Doubt::new(Kind::Repeated, count as f64, text))
 }
 
 /// The run that began when the machine was busiest, if it was busy.

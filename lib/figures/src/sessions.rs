@@ -14,14 +14,7 @@ pub fn of(records: &[Record]) -> Vec<&[Record]> {
 
 /// Records of several files as sessions, each once; `None` unless all are of one machine, and none is of a duel.
 pub fn joined(files: &[&[Record]]) -> Option<Vec<Record>> {
-    let mut all: Vec<Record> = Vec::new();
-    for records in files {
-        for session in of(records) {
-            if !all.iter().any(|known| known.header == session[0].header) {
-                all.extend_from_slice(session);
-            }
-        }
-    }
+    let all = record::once(files.concat());
     let runs = provenance::runs(&all);
     let is_one = provenance::differing_machines(runs.first(), &runs).is_empty()
         && !all.iter().any(|record| record.header.sides.is_some());

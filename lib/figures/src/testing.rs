@@ -32,5 +32,5 @@ pub(crate) fn row(name: &str, program: &str, flags: &[&str]) -> Row {
 /// A trial in the only row of a run.
 pub(crate) fn in_row(row: Row, said: Description, trial: Trial) -> Record {
     let run = Run { schema: SCHEMA, id: 1, seed: 1, rows: vec![row], ..Run::default() };
-    Record { header: Arc::new(run), said: Some(Arc::new(said)), group: None, trial }
+    Record::new(Arc::new(run), Some(Arc::new(said)), None, trial)
 }

@@ -20,7 +20,7 @@ pub use counters::{Absent, Counters};
 pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
 pub use metric::{Metric, Stat};
-pub use record::{Group, Record, Run, SCHEMA, Trial, Why, now};
+pub use record::{Group, Record, Run, SCHEMA, Trial, Why, now, once};
 pub use row::{Also, Command, Effort, Place, Row, Side, Swept, Ties, Yardstick};
 pub use samples::{Samples, Thirds, merge};
 pub use setting::{Cpus, Policy, Relation, Setting};

@@ -1,5 +1,6 @@
 //! A results file: one line per run, and below it one line per group and trial.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -200,6 +201,8 @@ pub struct Record {
     pub group: Option<Arc<Group>>,
     /// The trial itself.
     pub trial: Trial,
+    /// True if it was given several times; it counts once.
+    pub is_repeated: bool,
 }
 
 impl Deref for Record {
@@ -211,6 +214,16 @@ impl Deref for Record {
 }
 
 impl Record {
+    /// A trial with what it shares with others.
+    pub fn new(
+        header: Arc<Run>,
+        said: Option<Arc<Description>>,
+        group: Option<Arc<Group>>,
+        trial: Trial,
+    ) -> Self {
+        Record { header, said, group, trial, is_repeated: false }
+    }
+
     /// Its row.
     pub fn row(&self) -> &Row {
         &self.header.rows[self.trial.row as usize]
@@ -287,6 +300,33 @@ impl Record {
     pub fn wakeup_interrupts(&self) -> Option<f64> {
         Some(self.interrupts? as f64 / self.timed()?.0 as f64)
     }
+}
+
+/// Each record once, and all of a run together: files may hold the same lines, or those of several runs by turns.
+pub fn once(records: impl IntoIterator<Item = Record>) -> Vec<Record> {
+    let mut runs: Vec<Vec<Record>> = Vec::new();
+    let mut known = HashMap::new();
+    for mut record in records {
+        let is_own = |own: &Vec<Record>| {
+            Arc::ptr_eq(&own[0].header, &record.header) || own[0].header == record.header
+        };
+        let run = runs.iter().position(is_own).unwrap_or(runs.len());
+        if run == runs.len() {
+            runs.push(Vec::new());
+        }
+        let own = &mut runs[run];
+        if let Some(first) = own.first() {
+            record.header = Arc::clone(&first.header);
+        }
+        // What failed may have been tried again in its round.
+        let key = (run, record.trial.row, record.round, record.started);
+        let earlier = *known.entry(key).or_insert(own.len());
+        match own.get_mut(earlier).filter(|earlier| earlier.trial == record.trial) {
+            Some(earlier) => earlier.is_repeated = true,
+            None => own.push(record),
+        }
+    }
+    runs.into_iter().flatten().collect()
 }
 
 /// The time in ms since 1970.

@@ -56,17 +56,49 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     match &files[..] {
         [(file, records)] if records.iter().any(is_of_duel) => duels(args, file, records),
         [(_, records)] => report(args, records),
-        several => {
-            let all: Vec<&[Record]> = several.iter().map(|(_, records)| &records[..]).collect();
-            let answers: Vec<Option<Answer>> =
-                all.iter().map(|records| Answer::of(&Figures::of(records))).collect();
-            let have_answers = answers.iter().all(Option::is_some);
-            match sessions::joined(&all).filter(|_| have_answers) {
-                Some(records) => report(args, &records),
-                None => side_by_side(args, several, &answers),
+        _ => match &by_machine(files)[..] {
+            [Machine { records, answer: Some(_), .. }] => report(args, records),
+            several => side_by_side(args, several),
+        },
+    }
+}
+
+/// The records of a machine with their answer, and the first file that they are from.
+struct Machine<'a> {
+    path: &'a Path,
+    records: Vec<Record>,
+    answer: Option<Answer>,
+}
+
+/// Files of one machine together. One without an answer is left out if another of its machine has one.
+fn by_machine(files: Vec<(&Path, Vec<Record>)>) -> Vec<Machine<'_>> {
+    let files = files.into_iter().map(|(path, records)| {
+        let answer = Answer::of(&Figures::of(&records));
+        Machine { path, records, answer }
+    });
+    let (with, without): (Vec<_>, Vec<_>) = files.partition(|file| file.answer.is_some());
+    let mut machines: Vec<Machine<'_>> = Vec::new();
+    for file in with.into_iter().chain(without) {
+        let same = machines.iter_mut().find_map(|known| {
+            let records = sessions::joined(&[&known.records, &file.records])?;
+            Some((known, records))
+        });
+        match same {
+            None => machines.push(file),
+            Some((known, _)) if known.answer.is_some() && file.answer.is_none() => {
+                console::say(format_args!(
+                    "switchcost: {} was left out: it holds no answer, and {}, of the same machine, does",
+                    file.path.display(),
+                    known.path.display()
+                ));
+            }
+            Some((known, records)) => {
+                known.answer = Answer::of(&Figures::of(&records));
+                known.records = records;
             }
         }
     }
+    machines
 }
 
 /// Prints or writes all of one machine's records.
@@ -97,19 +129,15 @@ fn report(args: &Args, records: &[Record]) -> anyhow::Result<()> {
     args.html.as_ref().map_or(Ok(()), |path| replace::file(path, &page))
 }
 
-/// Puts the answers of several files side by side.
-fn side_by_side(
-    args: &Args,
-    files: &[(&Path, Vec<Record>)],
-    answers: &[Option<Answer>],
-) -> anyhow::Result<()> {
+/// Puts the answers of several machines side by side.
+fn side_by_side(args: &Args, machines: &[Machine<'_>]) -> anyhow::Result<()> {
     if args.full || args.svg.is_some() {
         return Err(BadUsage::new(
             "--full and --svg need files from one machine, and these are from several: name files from one machine",
         ));
     }
-    let files: Vec<_> = files.iter().map(|(path, records)| (*path, &records[..])).collect();
-    let answers: Vec<_> = answers.iter().map(Option::as_ref).collect();
+    let files: Vec<_> = machines.iter().map(|of| (of.path, &of.records[..])).collect();
+    let answers: Vec<_> = machines.iter().map(|of| of.answer.as_ref()).collect();
     let Some(fleet) = Fleet::of(&files, &answers) else {
         bail!(
             "none of these files holds an answer: name results of the default plan, or one file only"

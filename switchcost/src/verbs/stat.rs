@@ -77,7 +77,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let run = begin::header(Some(0), programs.build(), vec![row]);
     let group = Some(Arc::new(group)).filter(|_| !trial.slices.is_empty());
     let said = trial.description.take().map(Arc::new);
-    let record = Record { header: Arc::new(run), said, group, trial };
+    let record = Record::new(Arc::new(run), said, group, trial);
     print(&record, args.format)?;
     let Some(error) = &record.error else { return Ok(()) };
     match record.stderr.as_ref().filter(|_| args.format == TextOrJson::Text) {

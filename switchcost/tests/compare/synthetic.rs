@@ -63,7 +63,7 @@ pub(crate) fn process(header: &Arc<Run>, case: u32, round: u32, hop: f64) -> Rec
     });
     let said = Arc::new(serde_json::from_value(said).unwrap());
     let trial = Trial { row: case, round, samples: Some(samples(hop)), ..Trial::begin() };
-    Record { header: header.clone(), said: Some(said), group: None, trial }
+    Record::new(header.clone(), Some(said), None, trial)
 }
 
 /// The same in a run of a dozen cases.

@@ -10,7 +10,7 @@ use crate::{Machine, Record, Row, Run, Trial};
 fn of(said: Option<Description>, trial: Trial) -> Record {
     let machine = Machine::from_iter([("cpus_online", json!("0-3"))]);
     let run = Run { machine, rows: vec![Row::default()], ..Run::default() };
-    Record { header: Arc::new(run), said: said.map(Arc::new), group: None, trial }
+    Record::new(Arc::new(run), said.map(Arc::new), None, trial)
 }
 
 fn said(record: &mut Record) -> &mut Description {

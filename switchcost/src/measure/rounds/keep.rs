@@ -28,7 +28,7 @@ impl Rounds {
         self.store.append(&trial)?;
         let said = trial.description.take().map(Arc::new).or(known);
         let header = self.header.clone();
-        self.records.push(Record { header, said, group: group.cloned(), trial });
+        self.records.push(Record::new(header, said, group.cloned(), trial));
         Ok(())
     }
 

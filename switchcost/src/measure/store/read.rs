@@ -26,7 +26,7 @@ const MOST_FAULTS: usize = 1000;
 pub struct Contents {
     /// Headers in the file's order.
     pub runs: Vec<Arc<Run>>,
-    /// Trials in the file's order.
+    /// Trials in the file's order, each once and those of a run together.
     pub records: Vec<Record>,
     /// Lines that are not records: their number, from 1, and what is wrong.
     pub faults: Vec<(usize, String)>,
@@ -112,6 +112,7 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
             )));
         }
     }
+    contents.records = record::once(contents.records);
     Ok(contents)
 }
 
@@ -129,7 +130,12 @@ fn take(line: &[u8], contents: &mut Contents) -> Result<(), String> {
     }
     let run = contents.runs.iter().rfind(|run| Some(run.id) == head.run);
     match (head.kind.as_deref(), run) {
-        (Some("run"), _) => contents.runs.push(Arc::new(parsed(line)?)),
+        (Some("run"), _) => {
+            let run: Run = parsed(line)?;
+            if !contents.runs.iter().any(|known| **known == run) {
+                contents.runs.push(Arc::new(run));
+            }
+        }
         (Some("group"), Some(_)) => {
             let group: Group = parsed(line)?;
             contents.groups.insert((group.run, group.group), Arc::new(group));
@@ -151,7 +157,7 @@ fn take(line: &[u8], contents: &mut Contents) -> Result<(), String> {
             // Its times do not depend on its group.
             let group = trial.group.and_then(|group| contents.groups.get(&(trial.run, group)));
             let header = run.clone();
-            contents.records.push(Record { header, said, group: group.cloned(), trial });
+            contents.records.push(Record::new(header, said, group.cloned(), trial));
         }
         // Lines of other schemas need not have a header.
         _ if contents.has_others => {}
@@ -224,14 +230,15 @@ mod tests {
     }
 
     /// A header and its trials, a line each.
-    fn lines(trials: usize) -> String {
+    fn lines(trials: u32) -> String {
         let Record { header, said, trial, .. } = testing::record("p", 1, &[10; 9]);
         let run = header.id;
         let header = serde_json::to_string(&*header).unwrap();
-        let trial = Trial { run, ..trial };
-        let mut lines = vec![serde_json::to_string(&trial).unwrap(); trials];
-        let description = said.map(|said| (*said).clone());
-        lines[0] = serde_json::to_string(&Trial { description, ..trial }).unwrap();
+        let line = |round| {
+            let description = said.as_deref().filter(|_| round == 0).cloned();
+            serde_json::to_string(&Trial { run, round, description, ..trial.clone() }).unwrap()
+        };
+        let lines: Vec<String> = (0..trials).map(line).collect();
         format!("{header}\n{}\n", lines.join("\n"))
     }
 
