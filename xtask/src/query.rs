@@ -271,12 +271,15 @@ fn listed(names: impl Iterator<Item = String>) -> String {
 
 /// What changed in a row of a duel.
 fn of_duel(comparison: &Comparison, path: &[&str]) -> anyhow::Result<Found> {
-    let [what @ ("time" | "memory"), name] = path else {
-        bail!("ask a duel for time / ROW or memory / ROW")
-    };
+    let [what, name] = path else { bail!("ask a duel for time / ROW or switches / ROW") };
     let row = comparison.rows.iter().find(|row| row.name == *name);
     let row = row.with_context(|| format!("the duel has no row '{name}'"))?;
-    let kind = if *what == "time" { Kind::Time } else { Kind::Memory };
+    let kind = match *what {
+        "time" => Kind::Time,
+        "memory" => Kind::Memory,
+        "switches" => Kind::Switches,
+        _ => bail!("a duel has time, memory and switches"),
+    };
     let quotient = row.quotient(kind);
     let quotient = quotient.with_context(|| format!("it has no {what}"))?;
     Ok(Found::Value(quotient.ratio().context("there is no change")?))

@@ -8,7 +8,7 @@ use record::{Account, Record};
 use serde::Serialize;
 
 use super::cube::Figures;
-use super::doubt::{Doubt, Kind};
+use super::doubt::{Doubt, Kind, RESTLESS};
 use super::doubts;
 use super::figure::Figure;
 use super::number::{capitalised, percent};
@@ -16,9 +16,6 @@ use super::speed::Slices;
 
 /// From this share of the CPU time on, time used by others or stolen is a doubt.
 const BUSY: f64 = 0.05;
-
-/// From this share on, the difference between equal runs is a doubt.
-const RESTLESS: f64 = 0.1;
 
 /// If the CPUs are slower by this share, in the median, the noise is high.
 const SLOWED: f64 = 0.1;

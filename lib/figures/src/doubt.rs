@@ -8,6 +8,9 @@ use super::basis::{grouped, unique};
 use super::grade::Grade;
 use super::number::percent;
 
+/// From this share on, the difference between equal runs is a doubt.
+pub(crate) const RESTLESS: f64 = 0.1;
+
 /// Kinds of doubts, the loudest first. `Contradicted` and the kinds above it void their figures. Among the others, kinds with
 /// words in `Kind::noise` come first, by size; the rest are in this order. doubts.rs and conditions.rs say what each
 /// kind means.

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use contract::message::Usage;
 use record::{Metric, Place, Quantity, Record, Row, Side, Why};
+use stats::Interval;
 
 use super::cube::Figures;
 use super::doubts;
@@ -156,7 +157,7 @@ pub fn judge(rows: &mut [Compared], margin: f64) {
         if row.pairs < MIN_PAIRS || row.fault.is_some() {
             row.quotients.clear();
         }
-        let (main, early) = (row.kind, interim(row, tried, margin).map(|_| early_level(tried)));
+        let (main, early) = (row.kind, deciding(row, tried, margin).map(|_| early_level(tried)));
         for quotient in row.quotients.iter_mut().filter(|quotient| quotient.kind == main) {
             quotient.level = early;
         }
@@ -167,16 +168,22 @@ pub fn judge(rows: &mut [Compared], margin: f64) {
 /// What can be said of a row's main figure before the end: changed (true), unchanged (false) or nothing yet.
 /// `rows` are judged together.
 pub(crate) fn interim(row: &Compared, rows: usize, margin: f64) -> Option<bool> {
+    let change = deciding(row, rows, margin)?;
+    match row.quotient(row.kind)?.verdict_on(change, margin) {
+        Verdict::Within(_) => Some(false),
+        verdict => verdict.has_changed().then_some(true),
+    }
+}
+
+/// Interval of a row's main figure at a look, if it decides.
+fn deciding(row: &Compared, rows: usize, margin: f64) -> Option<Interval> {
     if !LOOKS.contains(&row.pairs) {
         return None;
     }
     let is_judged = |main: &&Quotient| main.is_share && main.grade == Grade::Sure;
     let main = row.quotient(row.kind).filter(is_judged)?;
-    let interval = main.contrasts[0]?.interval(1.0 - early_level(rows))?;
-    match Verdict::of([interval.low, interval.high].map(f64::exp_m1), margin) {
-        Verdict::Within(_) => Some(false),
-        verdict => verdict.has_changed().then_some(true),
-    }
+    let change = main.contrasts[0]?.interval(1.0 - early_level(rows))?.map(f64::exp_m1);
+    (!Verdict::of([change.low, change.high], margin).is_open()).then_some(change)
 }
 
 /// Part of the error that a look before the end has: all looks and the end together keep it (Bonferroni).

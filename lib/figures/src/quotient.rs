@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use record::{Place, Quantity, Why};
 use serde::Serialize;
-use stats::{Contrast, Estimate, Interval};
+use stats::{Contrast, Estimate, Interval, modes};
 
-use super::doubt::Doubt;
+use super::doubt::{Doubt, RESTLESS};
 use super::grade::Grade;
 use super::value::Value;
 use super::verdict::{Reason, Verdict};
@@ -93,6 +93,17 @@ pub(crate) struct Pair {
     pub(crate) figures: [f64; 2],
     /// Logarithm of second ÷ first, the median over the turns; `None` if the figures alone tell.
     pub(crate) by_turns: Option<f64>,
+}
+
+impl Pair {
+    /// From the first to the second: a logarithm if it is a share, or else the difference.
+    fn change(&self, is_share: bool) -> f64 {
+        match (self.by_turns, self.figures) {
+            (Some(log_ratio), _) => log_ratio,
+            (None, [first, second]) if is_share => (second / first).ln(),
+            (None, [first, second]) => second - first,
+        }
+    }
 }
 
 /// A figure of the second side beside the first, and whether it differs.
@@ -196,12 +207,7 @@ impl Quotient {
     pub(crate) fn of_pairs(kind: Kind, pairs: Vec<Pair>, twins: Vec<Pair>, grade: Grade) -> Self {
         let all = pairs.iter().chain(&twins);
         let is_share = all.flat_map(|pair| pair.figures).all(|figure| figure > 0.0);
-        // Logarithms of ratios, or differences.
-        let change = |pair: &Pair| match (pair.by_turns, pair.figures) {
-            (Some(log_ratio), _) => log_ratio,
-            (None, [first, second]) if is_share => (second / first).ln(),
-            (None, [first, second]) => second - first,
-        };
+        let change = |pair: &Pair| pair.change(is_share);
         let middle = |Pair { figures: [a, b], .. }: &Pair| {
             if is_share { f64::midpoint(a.ln(), b.ln()) } else { f64::midpoint(*a, *b) }
         };
@@ -254,12 +260,33 @@ impl Quotient {
         }
     }
 
-    fn verdict_on(&self, change: Interval, margin: f64) -> Verdict {
+    /// True if the processes of a side form two groups. Counts fall into groups by their nature.
+    fn has_modes(&self) -> bool {
+        let side =
+            |pairs: &[Pair], side: usize| pairs.iter().map(|pair| pair.figures[side]).collect();
+        let first: Vec<f64> = [side(&self.pairs, 0), side(&self.twins, 1)].concat();
+        !self.kind.is_count()
+            && [first, side(&self.pairs, 1)].iter().any(|own| modes(own).is_some())
+    }
+
+    /// True if most twins differ by as much as this change may be, and by so much that it is a doubt.
+    fn is_noise(&self, change: &Interval) -> bool {
+        let twins: Vec<f64> = self.twins.iter().map(|pair| pair.change(true).abs()).collect();
+        let apart = stats::median(&twins).filter(|log| self.is_share && log.exp_m1() > RESTLESS);
+        let least = change.low.ln_1p().abs().min(change.high.ln_1p().abs());
+        apart.is_some_and(|apart| least <= apart)
+    }
+
+    /// What this change says, by the interval of the twins if it is known.
+    pub(crate) fn verdict_on(&self, change: Interval, margin: f64) -> Verdict {
         if let Some(reason) = Reason::of(self.grade) {
             return Verdict::Inconclusive(reason);
         }
         if self.twin.is_some_and(|twin| !twin.contains(0.0) && !self.is_nothing(&twin)) {
             return Verdict::Inconclusive(Reason::TwinDiffers);
+        }
+        if self.has_modes() {
+            return Verdict::Inconclusive(Reason::TwoModes);
         }
         if self.kind == Kind::Memory && !self.is_share {
             return Verdict::Inconclusive(Reason::NoSize);
@@ -277,6 +304,9 @@ impl Quotient {
         match verdict {
             Verdict::Within(_) if shown.abs() > margin.max(NOTHING) => {
                 Verdict::Inconclusive(Reason::Machine)
+            }
+            Verdict::More | Verdict::Less if self.is_noise(&change) => {
+                Verdict::Inconclusive(Reason::TwinDiffers)
             }
             Verdict::More if shown < 0.0 => Verdict::Inconclusive(Reason::Machine),
             Verdict::Less if shown > 0.0 => Verdict::Inconclusive(Reason::Machine),

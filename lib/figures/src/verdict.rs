@@ -36,7 +36,7 @@ pub enum Reason {
     Disturbed,
     /// The counters contradict what the figure is called.
     Contradicted,
-    /// The first side's twin differs from it.
+    /// The first side's twin differs from it, or most twins do by as much as the second side may.
     TwinDiffers,
     /// There are too few values for an interval.
     FewRounds,

@@ -4,7 +4,7 @@ use contract::units::counted;
 use figures::grouped;
 use figures::number::{self, bracketed, capitalised, change_in_percent, percent};
 use figures::quotient::{Compared, Kind, Quotient};
-use figures::verdict::Verdict;
+use figures::verdict::{Reason, Verdict};
 use stats::Interval;
 
 use super::document::{Document, Section};
@@ -76,7 +76,7 @@ fn section(title: &str, rows: &[&Compared]) -> Section {
     let mut reasons = Vec::new();
     for (row, quotient) in rows.iter().flat_map(|row| row.quotients.iter().map(move |f| (row, f))) {
         if let Verdict::Inconclusive(why) = quotient.verdict {
-            let twin = quotient.twin.filter(|twin| !twin.contains(0.0));
+            let twin = quotient.twin.filter(|_| why == Reason::TwinDiffers);
             let by =
                 twin.map_or(String::new(), |twin| format!(" by {}", change(row, quotient, &twin)));
             reasons.push((format!("{why}{by}"), row.name.as_str()));

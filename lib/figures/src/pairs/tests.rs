@@ -199,6 +199,28 @@ fn a_twin_that_differs_voids_its_figure() {
     );
 }
 
+/// Neither the interval of the twins nor that of the pairs shows it.
+#[test]
+fn processes_in_two_groups_and_changes_as_large_as_the_twins_have_no_verdict() {
+    let by_turns = |logs: [f64; 2]| (0..24).map(|k| time(logs[k % 2])).collect::<Vec<Pair>>();
+    for (pairs, twins, why) in [
+        ([0.19, 0.21], [-0.09, 0.09], None),
+        ([0.19, 0.21], [-0.11, 0.11], None),
+        ([0.09, 0.11], [-0.11, 0.11], Some(Reason::TwinDiffers)),
+        ([-0.09, -0.11], [-0.11, 0.11], Some(Reason::TwinDiffers)),
+        ([0.1, 0.5], [-0.01, 0.01], Some(Reason::TwoModes)),
+    ] {
+        let time = of(Kind::Time, by_turns(pairs), by_turns(twins));
+        let mut row = machine().row(0.0, 24);
+        row.quotients[0] = time;
+        let [time, switches, _] = judged(row);
+        let expected = why.map_or(Verdict::More, Verdict::Inconclusive);
+        assert_eq!((time.verdict, switches.verdict), (expected, Verdict::Within(0.0)));
+        let row = Compared { pairs: 12, quotients: vec![time], ..bare() };
+        assert_eq!(interim(&row, 1, MARGIN), why.is_none().then_some(true), "{why:?}");
+    }
+}
+
 /// Others' work was in all slices of most rounds: the row keeps the line of its time.
 #[test]
 fn a_row_without_times_has_no_verdict_on_its_time() {
