@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use nix::time::ClockId;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -263,6 +264,9 @@ pub struct Usage {
     pub minor_faults: u64,
     /// Page faults that read from a disk.
     pub major_faults: u64,
+    /// Elapsed time of all this, in ns: longer than the samples if something is done between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ns: Option<u64>,
 }
 
 impl Usage {
@@ -276,6 +280,7 @@ impl Usage {
             involuntary_switches: usage.involuntary_context_switches().unsigned_abs(),
             minor_faults: usage.minor_page_faults().unsigned_abs(),
             major_faults: usage.major_page_faults().unsigned_abs(),
+            elapsed_ns: Some(ClockId::CLOCK_MONOTONIC.now().ok()?.num_nanoseconds().unsigned_abs()),
         })
     }
 
@@ -294,6 +299,7 @@ impl Usage {
             involuntary_switches: both(self.involuntary_switches, other.involuntary_switches),
             minor_faults: both(self.minor_faults, other.minor_faults),
             major_faults: both(self.major_faults, other.major_faults),
+            elapsed_ns: self.elapsed_ns.zip(other.elapsed_ns).map(|(own, other)| both(own, other)),
         }
     }
 }

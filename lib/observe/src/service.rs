@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use contract::strays;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
+use record::busy_cpus;
 use serde::Serialize;
 
 use crate::cgroup::ControlGroups;
@@ -111,9 +112,14 @@ impl Service {
         self.counted.unwrap_or(0).saturating_sub(voluntary + involuntary)
     }
 
+    /// CPUs that were busy for so much CPU time of its threads, at most all of them: a quota may be exceeded for a while.
+    pub fn busy(&self, cpu_ns: u64) -> f64 {
+        busy_cpus(cpu_ns as f64, self.elapsed_ns as f64, Some(self.cpus)).unwrap_or(self.cpus)
+    }
+
     /// CPUs in use.
     pub fn used(&self) -> f64 {
-        self.cpu_ns as f64 / self.elapsed_ns as f64
+        self.busy(self.cpu_ns)
     }
 }
 

@@ -2,6 +2,16 @@
 
 use crate::{Memory, Metric, Record, Trial};
 
+/// Largest share by which a CPU time may exceed what its CPUs can do: clocks differ.
+const TOLERANCE: f64 = 0.02;
+
+/// CPUs that were busy, of so many if that is known: a CPU time divided by the elapsed time of the same span. `None` if
+/// they would be more than there are, since the spans then differ.
+pub fn busy_cpus(cpu_ns: f64, elapsed_ns: f64, cpus: Option<f64>) -> Option<f64> {
+    let (busy, cpus) = (cpu_ns / elapsed_ns, cpus.unwrap_or(f64::INFINITY));
+    (busy <= cpus * (1.0 + TOLERANCE)).then(|| busy.min(cpus))
+}
+
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
 
@@ -36,7 +46,11 @@ impl Metric {
             Metric::Cpu => cpu_time()? / record.timed()?.0 as f64,
             // How long an iteration of an open loop took is not known.
             Metric::CpuShare if record.arrivals().is_some() => return None,
-            Metric::CpuShare => cpu_time()? / (samples()?.mean * samples()?.count as f64),
+            Metric::CpuShare => {
+                let timed = samples()?.mean * samples()?.count as f64;
+                let elapsed = record.usage?.elapsed_ns.map_or(timed, |ns| ns as f64);
+                busy_cpus(cpu_time()?, elapsed, record.cpu_count().map(|cpus| cpus as f64))?
+            }
             Metric::Switches => {
                 let usage = record.usage?;
                 let all = usage.voluntary_switches as f64 + usage.involuntary_switches as f64;

@@ -17,6 +17,7 @@ mod waits;
 pub use build::Build;
 pub use contract::units::Quantity;
 pub use counters::{Absent, Counters};
+pub use figure::busy_cpus;
 pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
 pub use metric::{Metric, Stat};

@@ -71,17 +71,17 @@ fn threads(Watched { service, .. }: &Watched, out: &mut impl Write) -> io::Resul
     );
     wrapped(&line, 0, width(), out)?;
     let row = |name: String, groups: &[ThreadGroup]| {
-        let sum = |part: fn(&Counts) -> u64| {
-            groups.iter().map(|group| part(&group.counts)).sum::<u64>() as f64
+        let sum = |part: fn(&Counts) -> u64| -> u64 {
+            groups.iter().map(|group| part(&group.counts)).sum()
         };
         let threads: u64 = groups.iter().map(|group| group.threads).sum();
         vec![
             name,
             counts(threads as f64),
-            rate(sum(|counts| counts.voluntary) / seconds),
-            rate(sum(|counts| counts.involuntary) / seconds),
-            number(sum(|counts| counts.cpu_ns) / seconds / 1e9),
-            number(sum(|counts| counts.waited_ns) / seconds / 1e9),
+            rate(sum(|counts| counts.voluntary) as f64 / seconds),
+            rate(sum(|counts| counts.involuntary) as f64 / seconds),
+            number(service.busy(sum(|counts| counts.cpu_ns))),
+            number(sum(|counts| counts.waited_ns) as f64 / seconds / 1e9),
         ]
     };
     let (named, others) = service.groups.split_at(service.groups.len().min(MOST_NAMES));

@@ -3,7 +3,7 @@
 use figures::number::{number, percent};
 use figures::value::{Form, Value};
 use figures::{Figure, Figures, provenance};
-use record::{Metric, Quantity, Record, Stat};
+use record::{Metric, Quantity, Record, Stat, busy_cpus};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -109,11 +109,10 @@ impl Loaded {
         let extra = |name: &str, stat| both(Metric::Extra { name: name.to_owned(), stat });
         let request = both(Metric::Request);
         let missing = request.each_ref().map(|value| value.as_ref().err().cloned());
-        let gap = Value::exact(1e9 / f64::from(load.rate), Some(Quantity::Time));
-        let cpus = request.clone().map(|value| value?.over(&gap));
+        let record = figures.records.first();
+        let cpus = request.clone().map(|value| cpus_in_use(&value?, load, record));
         let all = Value::exact(load.connections.into(), None);
         let memory = memory(&value).map(|value| value?.times(&all));
-        let record = figures.records.first();
         let saved = record.and_then(cpus_of).and_then(|all| {
             let [thread, task] = cpus.each_ref();
             let difference = thread.as_ref().ok()?.less(task.as_ref().ok()?).ok()?;
@@ -180,6 +179,15 @@ fn value(figures: &Figures<'_>, server: &str, metric: &Metric) -> Found {
         return Err(format!("{error} ({failed} of {} rounds)", failed + whole));
     }
     Ok(value)
+}
+
+/// CPUs that are in use at a CPU time per request.
+fn cpus_in_use(request: &Value, load: Load, record: Option<&Record>) -> Found {
+    let gap = Value::exact(1e9 / f64::from(load.rate), Some(Quantity::Time));
+    let [all, each] = [&gap, request].map(|time| time.estimate.value);
+    let cpus = busy_cpus(each, all, record.and_then(cpus_of));
+    cpus.ok_or("more CPUs than there are")?;
+    request.over(&gap)
 }
 
 /// CPUs that its programs could use, within a quota.

@@ -152,4 +152,12 @@ fn iterations_of_no_length_have_no_rate_and_no_share_of_any_cpu() {
     for metric in [Metric::Rate, Metric::Throughput, Metric::CpuShare] {
         assert_eq!(figure(&metric, &record), None, "{metric}");
     }
+    // 720 µs of CPU time, on four CPUs: the CPU time is not that of the samples.
+    for (mean, busy) in [(9_000.0, Some(2.0)), (4_450.0, Some(4.0)), (4_000.0, None)] {
+        record.trial.samples.as_mut().unwrap().distribution.mean = mean;
+        assert_eq!(figure(&Metric::CpuShare, &record), busy, "{mean}");
+    }
+    // Or both are known of one span.
+    record.trial.usage.as_mut().unwrap().elapsed_ns = Some(480_000);
+    assert_eq!(figure(&Metric::CpuShare, &record), Some(1.5));
 }
