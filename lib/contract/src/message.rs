@@ -75,6 +75,9 @@ pub struct Description {
     /// others would slow it by being there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
+    /// What a reader of its figures has to know: short sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl Description {
@@ -96,6 +99,7 @@ impl Description {
             needs: Needs::default(),
             runtime: None,
             alone: false,
+            notes: Vec::new(),
         }
     }
 }
@@ -312,8 +316,9 @@ pub struct Distribution {
     pub count: u64,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Population standard deviation.
-    pub stddev: f64,
+    /// Population standard deviation; one sample has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stddev: Option<f64>,
     /// Least sample.
     pub min: u64,
     /// 50th percentile.
@@ -324,4 +329,11 @@ pub struct Distribution {
     pub p99: u64,
     /// Greatest sample.
     pub max: u64,
+}
+
+impl Distribution {
+    /// Standard deviation of several samples, whatever is said of one.
+    pub fn spread(&self) -> Option<f64> {
+        self.stddev.filter(|_| self.count > 1)
+    }
 }

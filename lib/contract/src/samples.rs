@@ -54,7 +54,7 @@ impl Recorder {
         (self.count() > 0).then(|| Distribution {
             count: self.count(),
             mean: self.mean,
-            stddev: (self.squares / self.count() as f64).sqrt(),
+            stddev: (self.count() > 1).then(|| (self.squares / self.count() as f64).sqrt()),
             min: self.min,
             p50: p50.clamp(self.min, self.max),
             p90: p90.clamp(self.min, self.max),
@@ -84,17 +84,18 @@ mod tests {
     fn moments_are_exact() {
         // numpy.mean and numpy.std of the same numbers.
         let d = distribution(&[2, 4, 4, 4, 5, 5, 7, 9]).unwrap();
-        assert_eq!((d.count, d.mean, d.stddev), (8, 5.0, 2.0));
+        assert_eq!((d.count, d.mean, d.stddev), (8, 5.0, Some(2.0)));
         assert_eq!((d.min, d.p50, d.max), (2, 4, 9));
         // A spread of one beside a mean of 1e12: sums of squares in floats would say 0 or worse.
         let d = distribution(&[1_000_000_000_000, 1_000_000_000_002]).unwrap();
-        assert_eq!(d.stddev, 1.0);
+        assert_eq!(d.stddev, Some(1.0));
+        assert_eq!(distribution(&[7]).unwrap().stddev, None);
         assert_eq!(distribution(&[]), None);
     }
 
     #[test]
     fn huge_samples_neither_overflow_nor_panic() {
         let d = distribution(&[u64::MAX; 5]).unwrap();
-        assert_eq!((d.count, d.max, d.p99, d.stddev), (5, u64::MAX, u64::MAX, 0.0));
+        assert_eq!((d.count, d.max, d.p99, d.stddev), (5, u64::MAX, u64::MAX, Some(0.0)));
     }
 }

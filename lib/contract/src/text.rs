@@ -21,15 +21,17 @@ pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
         }
     };
     let mut text = format!(
-        "{tasks} tasks, {count} iterations:\nmean {:.3} per {per}, stddev {:.3} ({each})\n",
+        "{tasks} tasks, {count} iterations:\nmean {:.3} per {per}{} ({each})\n",
         Nanos(mean),
-        Nanos(samples.stddev),
+        samples.spread().map_or(String::new(), |spread| format!(", stddev {:.3}", Nanos(spread))),
     );
     if let Some(hops) = description.hops {
         let hop = Nanos(mean / hops as f64);
         add_line(&mut text, "per hop", &format!("{hop} ({hops} hops per iteration)"));
     }
-    add_line(&mut text, per, &percentiles(&samples));
+    if count > 1 {
+        add_line(&mut text, per, &percentiles(&samples));
+    }
     if let Some(usage) = pass.usage {
         let user = Nanos(usage.user_ns as f64 / count as f64);
         let system = Nanos(usage.system_ns as f64 / count as f64);
@@ -42,17 +44,24 @@ pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
         add_line(&mut text, "switches", &switches);
     }
     for (name, samples) in pass.extra.iter().chain(&run.extra) {
-        let Distribution { mean, stddev, min, p50, p99, max, .. } = samples;
+        let Distribution { mean, min, p50, p99, max, .. } = *samples;
         // The unit of a distribution is in its name, or it is ns.
-        let value = if ["_bytes", "_tasks", "_count", "_percent"]
-            .iter()
-            .any(|unit| name.ends_with(unit))
-        {
-            format!("mean {mean:.4}, min {min}, p50 {p50}, p99 {p99}, max {max}")
-        } else {
-            format!("mean {}, stddev {}, {}", Nanos(*mean), Nanos(*stddev), percentiles(samples))
+        let is_count =
+            ["_bytes", "_tasks", "_count", "_percent"].iter().any(|unit| name.ends_with(unit));
+        let value = match samples.spread().map(Nanos) {
+            None if is_count => max.to_string(),
+            None => Nanos(mean).to_string(),
+            Some(_) if is_count => {
+                format!("mean {mean:.4}, min {min}, p50 {p50}, p99 {p99}, max {max}")
+            }
+            Some(spread) => {
+                format!("mean {}, stddev {spread}, {}", Nanos(mean), percentiles(samples))
+            }
         };
         add_line(&mut text, &name.replace('_', " "), &value);
+    }
+    for note in &description.notes {
+        add_line(&mut text, "note", note);
     }
     Some(text)
 }

@@ -29,7 +29,7 @@ impl Metric {
             | Metric::Request
             | Metric::RoundTrip
             | Metric::Message => iteration? / self.divisor(record)?,
-            Metric::Variation => samples()?.stddev / samples()?.mean,
+            Metric::Variation => samples()?.spread()? / samples()?.mean,
             Metric::Memory => return None,
             Metric::SetUp => record.setup_ns? as f64 / tasks()?,
             Metric::FirstIteration => record.first_ns? as f64 / record.repeats()?.0 as f64,

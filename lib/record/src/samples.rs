@@ -83,7 +83,7 @@ impl Samples {
         let distribution = Distribution {
             count,
             mean,
-            stddev: (squares / count as f64).sqrt(),
+            stddev: (count > 1).then(|| (squares / count as f64).sqrt()),
             min,
             p50: nearest_rank(&sorted, 500),
             p90: nearest_rank(&sorted, 900),
@@ -122,11 +122,12 @@ pub fn merge(all: &mut Extra, more: Extra) {
         let percentile = |x: u64, y: u64| weighted(x as f64, y as f64).round() as u64;
         let mean = weighted(a.mean, b.mean);
         let spread = |d: f64, own: f64| d.powi(2) + (own - mean).powi(2);
-        let variance = weighted(spread(a.stddev, a.mean), spread(b.stddev, b.mean));
+        let variances = [&*a, &b].map(|own| spread(own.spread().unwrap_or(0.0), own.mean));
+        let variance = weighted(variances[0], variances[1]);
         *a = Distribution {
             count: a.count.saturating_add(b.count),
             mean,
-            stddev: variance.sqrt(),
+            stddev: Some(variance.sqrt()),
             min: a.min.min(b.min),
             p50: percentile(a.p50, b.p50),
             p90: percentile(a.p90, b.p90),
@@ -146,9 +147,9 @@ mod tests {
         let s = Samples::of(&samples).unwrap();
         // (n + 1) / 2 and sqrt((n² - 1) / 12): the discrete uniform distribution.
         assert_eq!(s.mean, 500.5);
-        assert!((s.stddev - (999_999.0_f64 / 12.0).sqrt()).abs() < 1e-9);
+        assert!((s.stddev.unwrap() - (999_999.0_f64 / 12.0).sqrt()).abs() < 1e-9);
         assert_eq!((s.min, s.p50, s.p90, s.p99, s.max), (1, 500, 900, 990, 1000));
-        assert_eq!(Samples::of(&[7]).map(|s| (s.p50, s.p99)), Some((7, 7)));
+        assert_eq!(Samples::of(&[7]).map(|s| (s.p50, s.stddev)), Some((7, None)));
         let many = Samples::of(&(1..=10_000).collect::<Vec<u64>>()).unwrap();
         assert_eq!((s.p999, many.p999), (None, Some(9990)));
         assert_eq!(Samples::of(&[]), None);
@@ -158,8 +159,9 @@ mod tests {
     fn the_deviation_keeps_its_digits_beside_a_large_mean() {
         let s = Samples::of(&[10_000_000_000_001, 10_000_000_000_002, 10_000_000_000_003]).unwrap();
         assert_eq!(s.mean, 10_000_000_000_002.0);
-        assert!((s.stddev - (2.0_f64 / 3.0).sqrt()).abs() < 1e-9);
-        assert!((Samples::of(&[0, u64::MAX]).unwrap().stddev / 2_f64.powi(63) - 1.0).abs() < 1e-9);
+        assert!((s.stddev.unwrap() - (2.0_f64 / 3.0).sqrt()).abs() < 1e-9);
+        let widest = Samples::of(&[0, u64::MAX]).unwrap().stddev.unwrap();
+        assert!((widest / 2_f64.powi(63) - 1.0).abs() < 1e-9);
     }
 
     #[test]
@@ -184,7 +186,7 @@ mod tests {
         let found = all["a"];
         assert_eq!((found.count, found.min, found.max), (8, 1, 100));
         assert!((found.mean - whole.mean).abs() < 1e-9);
-        assert!((found.stddev - whole.stddev).abs() < 1e-9);
+        assert!((found.stddev.unwrap() - whole.stddev.unwrap()).abs() < 1e-9);
         assert_eq!(found.p50, 4);
     }
 }

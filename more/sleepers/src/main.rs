@@ -69,7 +69,14 @@ impl Program for Cli {
 
     fn describe(&self) -> Result<Description> {
         self.on.check(self.runtime, self.stack)?;
+        let mut notes =
+            vec![format!("the time, also per task, contains the sleep of {}", self.sleep)];
+        if !self.gate {
+            let ended = "some may have slept and ended before the last starts: 'alive count' is the most at once (--gate: all)";
+            notes.push(ended.to_owned());
+        }
         let sleepers = Description {
+            notes,
             // An iteration takes as long as a sleep: none is spent untimed after a wait, and nothing takes turns with it.
             passes: vec![PassKind { settle: 0, ..PassKind::main() }],
             alone: true,

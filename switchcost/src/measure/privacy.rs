@@ -89,6 +89,7 @@ impl Privacy {
         if let Some(said) = &mut trial.description {
             said.program = self.without_paths(&said.program);
             said.version = self.hidden(&said.version);
+            said.notes.iter_mut().for_each(|note| *note = self.hidden(note));
         }
         let Trial { left_behind, error, not_run, stderr, .. } = trial;
         let texts = [left_behind, error, not_run, stderr].into_iter().flatten();

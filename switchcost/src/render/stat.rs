@@ -37,16 +37,17 @@ pub(crate) fn text(
         let quantity = Metric::Extra { name: name.clone(), stat: Stat::P50 }.quantity();
         let [p50, p99, max] =
             [values.p50, values.p99, values.max].map(|value| quantity.show(value as f64));
-        lines.push((
-            shortened(name),
-            format!("p50 {p50}, p99 {p99}, max {max} (of {})", values.count),
-        ));
+        let line = match values.count {
+            1 => max,
+            count => format!("p50 {p50}, p99 {p99}, max {max} (of {count})"),
+        };
+        lines.push((shortened(name), line));
     }
     let absent = record.counters.iter().flat_map(|counters| &counters.absent);
     lines.extend(absent.map(|absent| ("not counted".to_owned(), absent.to_string())));
-    lines.extend(
-        doubts::of_process(record).iter().map(|doubt| ("note".to_owned(), doubt.to_string())),
-    );
+    let notes = record.said.iter().flat_map(|said| &said.notes).map(|note| shortened(note));
+    let notes = notes.chain(doubts::of_process(record).into_iter().map(|doubt| doubt.to_string()));
+    lines.extend(notes.map(|note| ("note".to_owned(), note)));
     lines.extend(verdict.map(|verdict| ("evidence".to_owned(), verdict.to_string())));
     writeln!(out, "{}", shortened(&title(record)))?;
     lines.iter().try_for_each(|(name, line)| named(name, line, (INDENT, width()), out))
@@ -72,8 +73,10 @@ fn title(record: &Record) -> String {
 
 fn time(record: &Record) -> Option<String> {
     let samples = record.samples.as_ref()?;
-    let mut line =
-        format!("{} per iteration, stddev {}", Nanos(samples.mean), Nanos(samples.stddev));
+    let mut line = format!("{} per iteration", Nanos(samples.mean));
+    if let Some(spread) = samples.spread() {
+        line += &format!(", stddev {}", Nanos(spread));
+    }
     if let Some((repeats, unit)) = record.repeats() {
         line += &format!("; {} per {unit}", Nanos(samples.mean / repeats as f64));
     }
@@ -81,7 +84,7 @@ fn time(record: &Record) -> Option<String> {
 }
 
 fn percentiles(record: &Record) -> Option<String> {
-    let s = record.samples.as_ref()?;
+    let s = record.samples.as_ref().filter(|samples| samples.count > 1)?;
     let [min, p50, p90, p99, max] = [s.min, s.p50, s.p90, s.p99, s.max].map(|ns| Nanos(ns as f64));
     let p999 = s.p999.map_or(String::new(), |ns| format!("p99.9 {}, ", Nanos(ns as f64)));
     Some(format!("per iteration: min {min}, p50 {p50}, p90 {p90}, p99 {p99}, {p999}max {max}"))

@@ -33,7 +33,7 @@ fn samples(mean: f64) -> Samples {
         distribution: Distribution {
             count: 1,
             mean,
-            stddev: 0.0,
+            stddev: Some(0.0),
             min: ns,
             p50: ns,
             p90: ns,

@@ -183,6 +183,21 @@ fn a_signal_ends_a_program_that_is_alone() {
     }
 }
 
+/// A single sample has no spread, and what its time contains is said.
+#[test]
+fn one_sample_has_no_spread() {
+    let run = Program::of("sleepers", "--sleep 1ms").run("--iters 1");
+    let outcome = run.finish().expect(0);
+    let [first, second, rows @ ..] = &outcome.stdout.lines().collect::<Vec<_>>()[..] else {
+        panic!("{outcome}")
+    };
+    assert!(*first == "3 tasks, 1 iterations:" && !second.contains("stddev"), "{outcome}");
+    let row = |name: &str| rows.iter().find_map(|row| row.strip_prefix(name)).map(str::trim);
+    assert!(row("iteration ").is_none(), "{outcome}");
+    assert!(row("alive count ").unwrap().parse::<u64>().is_ok(), "{outcome}");
+    assert!(row("note ").unwrap().contains("the sleep of 1.000ms"), "{outcome}");
+}
+
 /// A fault of a task, or of the driver, is reported by its true cause.
 #[test]
 fn a_fault_is_named() {
