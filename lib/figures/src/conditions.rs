@@ -77,6 +77,7 @@ impl Conditions {
             Doubt::above(BUSY, Kind::Stolen, stolen, "The host took {} of the CPU time."),
             Doubt::above(RESTLESS, Kind::Unsteady, apart, apart_text),
             drift(figures),
+            throttled(figures.records),
         ];
         all.into_iter().flatten().collect()
     }
@@ -103,6 +104,16 @@ impl Conditions {
 pub fn all_doubts(figures: &Figures<'_>) -> Vec<Doubt> {
     let own = Conditions::of(figures).doubts(figures);
     doubts::of_all(figures.records, doubts::named(figures.iter()), own)
+}
+
+/// A quota that stopped more than half of the groups, with the time of all.
+fn throttled(records: &[Record]) -> Option<Doubt> {
+    let groups = records.iter().filter_map(|record| record.group.as_ref());
+    let times: BTreeMap<(u64, u32), u64> =
+        groups.map(|one| ((one.run, one.group), one.waits.throttled.unwrap_or(0))).collect();
+    let stopped = times.values().filter(|&&ns| ns > 0).count();
+    let all = times.values().copied().fold(0, u64::saturating_add);
+    (2 * stopped > times.len()).then(|| doubts::quota(all))
 }
 
 /// The largest clear change of a yardstick over the rounds; of several sessions, one that half of them have.

@@ -27,6 +27,8 @@ pub enum Kind {
     ChangedSources,
     /// The counters contradict what the figure is called.
     Contradicted,
+    /// A CPU quota stopped the programs.
+    Throttled,
     /// A large part of the time was subtracted, since the CPUs ran slowly.
     Slowed,
     /// The correction of the time has a large standard error.
@@ -55,8 +57,6 @@ pub enum Kind {
     NotSteady,
     /// A sample is less than 1000 steps of the clock.
     ShortSamples,
-    /// A CPU quota stopped the programs.
-    Throttled,
     /// Part of the memory is in transparent huge pages.
     HugePages,
     /// A program left processes running.
@@ -72,10 +72,10 @@ pub enum Kind {
 impl Kind {
     /// Grade of a figure with this doubt.
     pub(crate) fn grade(self) -> Grade {
-        use Kind::{Contradicted, FewSlices, HugePages, Slowed, Uncertain};
+        use Kind::{Contradicted, FewSlices, HugePages, Slowed, Throttled, Uncertain};
         match self {
             Contradicted => Grade::Contradicted,
-            Slowed | Uncertain | FewSlices | HugePages => Grade::Disturbed,
+            Throttled | Slowed | Uncertain | FewSlices | HugePages => Grade::Disturbed,
             _ => Grade::Sure,
         }
     }
@@ -83,6 +83,7 @@ impl Kind {
     /// Its words about noise, with `{}` for its size; `None` if it is about something else.
     fn noise(self) -> Option<&'static str> {
         match self {
+            Kind::Throttled => Some("a CPU quota stopped the programs"),
             Kind::Loaded => Some("busy at the start"),
             Kind::Slowed => Some("CPUs slower by {}"),
             Kind::Uncertain => Some("times uncertain by {}"),
@@ -107,7 +108,7 @@ impl Grade {
 pub struct Doubt {
     /// What it is about.
     pub kind: Kind,
-    /// How bad it is, compared with others of its kind; for noise it is a share.
+    /// How bad it is, compared with others of its kind: of noise a share, of a quota ns.
     pub(crate) size: f64,
     pub(crate) text: String,
     /// What distinguishes it from others of its kind, such as a file.
@@ -141,9 +142,11 @@ impl Doubt {
         self.kind <= Kind::Contradicted
     }
 
-    /// Its size and words about noise; `None` if it is about something else.
+    /// Its size and words about noise; `None` if it is about something else. A quota is a known cause of all noise, and so
+    /// the loudest.
     pub(crate) fn noise(&self) -> Option<(f64, String)> {
-        Some((self.size, self.kind.noise()?.replace("{}", &percent(self.size))))
+        let size = if self.kind == Kind::Throttled { f64::INFINITY } else { self.size };
+        Some((size, self.kind.noise()?.replace("{}", &percent(self.size))))
     }
 
     /// The worse of two, with the names of both.
@@ -177,9 +180,9 @@ pub fn merged(all: impl IntoIterator<Item = Doubt>) -> Vec<Doubt> {
         grouped(all.into_iter().map(|doubt| ((doubt.kind, doubt.subject.clone()), doubt)));
     let worst = of_kinds.into_iter().filter_map(|(_, all)| all.into_iter().reduce(Doubt::joined));
     let mut merged: Vec<Doubt> = worst.collect();
-    let place = |doubt: &Doubt| match doubt.kind.noise() {
+    let place = |doubt: &Doubt| match doubt.noise() {
         _ if doubt.voids() => (0, 0.0),
-        Some(_) => (1, -doubt.size),
+        Some((size, _)) => (1, -size),
         None => (2, 0.0),
     };
     merged.sort_by(|a, b| {

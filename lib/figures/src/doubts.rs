@@ -61,9 +61,14 @@ fn short_samples(record: &Record) -> Option<Doubt> {
 }
 
 fn throttled(record: &Record) -> Option<Doubt> {
-    let ns = record.group.as_ref()?.waits.throttled.filter(|&ns| ns > 0)? as f64;
-    let text = format!("A CPU quota (cpu.max) stopped the process for {}.", Nanos(ns));
-    Some(Doubt::new(Kind::Throttled, ns, text))
+    record.group.as_ref()?.waits.throttled.filter(|&ns| ns > 0).map(quota)
+}
+
+/// A quota stopped the programs for so many ns.
+pub(crate) fn quota(ns: u64) -> Doubt {
+    let ns = ns as f64;
+    let text = format!("A CPU quota (cpu.max) stopped the programs for {}.", Nanos(ns));
+    Doubt::new(Kind::Throttled, ns, text)
 }
 
 fn huge_pages(record: &Record) -> Option<Doubt> {
@@ -119,8 +124,10 @@ pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
         doubts.extend(of_times(&runs.processes().map(|(_, timed)| timed).collect::<Vec<_>>()));
     }
     // A further column has the same processes: it repeats only doubts that lower its grade.
+    let is_size = runs.metric().quantity() == Quantity::Bytes;
     let is_wanted = |doubt: &Doubt| match doubt.kind {
-        Kind::HugePages => runs.metric().quantity() == Quantity::Bytes,
+        Kind::HugePages => is_size,
+        Kind::Throttled => !is_size,
         kind => runs.ties().is_some() || kind.grade() > Grade::Sure,
     };
     let all = runs.whole.iter().flat_map(|record| of_process(record)).filter(is_wanted);
@@ -128,11 +135,14 @@ pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
     doubts
 }
 
-/// Doubts about the times of a row of a duel: their correction, and what the counters say.
+/// Doubts about the times of a row of a duel: their correction, a quota, and what the counters say.
 pub(crate) fn of_row(timed: &[&Timed<'_>], metric: &Metric) -> Vec<Doubt> {
     let records: Vec<&Record> = timed.iter().map(|timed| timed.record).collect();
     let evidence = Evidence::of(&records, metric);
-    contradicted(evidence.as_ref()).into_iter().chain(of_times(timed)).collect()
+    let are_times = metric.quantity() != Quantity::Bytes;
+    let throttled = records.iter().filter(|_| are_times).filter_map(|record| throttled(record));
+    let shared = shared(throttled, records.len() / 2 + 1).into_iter();
+    shared.chain(contradicted(evidence.as_ref())).chain(of_times(timed)).collect()
 }
 
 /// The counters contradict a figure's name.

@@ -10,6 +10,7 @@ use record::{Machine, Quantity, Yardstick};
 use serde::Serialize;
 
 use super::cube::Figures;
+use super::doubt::Kind;
 use super::figure::Figure;
 use super::number::{number, pair, range, short, shown};
 
@@ -99,7 +100,9 @@ fn beside(figure: &Figure<'_>) -> Option<Beside> {
     let runs = &figure.runs;
     let what = runs.ties()?.known?;
     let record = *runs.whole.first()?;
-    if !runs.is_pinned() || record.cpu_count() != Some(1) {
+    // What a quota stopped takes longer on any machine.
+    let is_throttled = figure.doubts.iter().any(|doubt| doubt.kind == Kind::Throttled);
+    if !runs.is_pinned() || record.cpu_count() != Some(1) || is_throttled {
         return None;
     }
     let (_, _, range) = reference(what);
@@ -109,9 +112,15 @@ fn beside(figure: &Figure<'_>) -> Option<Beside> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use record::{Account, Group, Metric, Waits};
     use serde_json::json;
 
     use super::*;
+    use crate::conditions::{Conditions, all_doubts};
+    use crate::grade::Grade;
+    use crate::testing;
 
     #[test]
     fn a_slow_yardstick_is_told_with_its_factors() {
@@ -128,5 +137,28 @@ mod tests {
         let machine = Machine::from_iter([("mitigations", json!({"meltdown": "PTI"}))]);
         assert_eq!(super::cause(Yardstick::Getpid, &machine), "page-table isolation");
         assert_eq!(super::cause(what, &machine), "nested VM or emulator");
+    }
+
+    #[test]
+    fn a_quota_that_stopped_the_programs_comes_before_guesses() {
+        let found = |throttled| {
+            let mut record = testing::record("p", 1, &[10_000; 9]);
+            let row = &mut Arc::make_mut(&mut record.header).rows[0];
+            row.command.setting.cpus = Some("0".parse().unwrap());
+            row.place.metric = Metric::Task;
+            row.ties.known = Some(Yardstick::Futex);
+            // Other programs had 90 % of the time.
+            let account = Some(Account { all: 100, busy: 90, ..Account::default() });
+            let waits = Waits { throttled: Some(throttled), ..Waits::default() };
+            record.group = Some(Arc::new(Group { run: 1, group: 0, ended: 1, account, waits }));
+            let records = [record];
+            let figures = Figures::of(&records);
+            let (doubts, guess) = (all_doubts(&figures), outside(&figures).is_some());
+            let noise = Conditions::of(&figures).in_short(&doubts);
+            let grade = figures.iter().next().unwrap().grade;
+            (guess, grade, doubts[0].kind, noise.contains("quota"))
+        };
+        assert_eq!(found(0), (true, Grade::Sure, Kind::Busy, false));
+        assert_eq!(found(1), (false, Grade::Disturbed, Kind::Throttled, true));
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use contract::units::counted;
+use figures::doubt::Kind;
 use figures::known::Beside;
 use figures::number::{bracketed, number, range, short, shown};
 use figures::value::Value;
@@ -65,7 +66,7 @@ pub(super) fn quotient(answer: &Answer) -> String {
     }
 }
 
-/// Writes the answer for a terminal of so many columns. Doubts come first, those that void the figures always and
+/// Writes the answer for a terminal of so many columns. Doubts come first, those that void the figures and a quota always,
 /// others as far as there is room. `more` is the command that prints the tables of its records, if it can be typed.
 pub fn text(
     answer: &Answer,
@@ -96,7 +97,8 @@ pub fn text(
         let left = answer.doubts.len() - index;
         // An empty line follows, and one for what is left or for the command.
         let rest = 1 + usize::from(left > 1 || command.is_some());
-        if !doubt.voids() && head.len() + text.len() + rest > room {
+        let is_kept = doubt.voids() || doubt.kind == Kind::Throttled;
+        if !is_kept && head.len() + text.len() + rest > room {
             let more = command.take().and(more).map_or(String::new(), |more| format!(": {more}"));
             head.push(counted(left, "more doubt") + &more);
             break;

@@ -37,8 +37,8 @@ pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
     Grid::new(head, loaded.rows.iter().map(row).collect()).write_text(width(), out)?;
     writeln!(out)?;
     let rule = format!(
-        "Rule, for the ends of the intervals: threads will do if they use at most {0} of all CPUs more than async tasks, \
-         and hold at most {0} of the memory; take async tasks if threads use at least {0} of all CPUs more, or hold at \
+        "Rule, for the ends of the intervals: threads will do if they use at most {0} of the available CPUs more than async tasks, \
+         and hold at most {0} of the memory; take async tasks if threads use at least {0} of the available CPUs more, or hold at \
          least {1} of the memory.",
         percent(LITTLE),
         percent(MUCH)

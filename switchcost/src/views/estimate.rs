@@ -92,7 +92,7 @@ pub(crate) struct Loaded {
     pub(crate) machine: String,
     #[serde(serialize_with = "for_programs")]
     pub(crate) rows: Vec<Compared>,
-    /// CPU time that async tasks save, as a share of all CPUs: the ends of its interval.
+    /// CPU time that async tasks save, as a share of the available CPUs: the ends of its interval.
     pub(crate) saved: Option<[f64; 2]>,
     /// Memory that threads take at most, as a share of what there is.
     pub(crate) memory: Option<f64>,
@@ -146,7 +146,7 @@ impl Loaded {
         let reason = |k: usize| self.missing[k].as_deref().unwrap_or_default();
         let cpus = self.saved.map_or("Too few rounds were measured".to_owned(), |[low, high]| {
             let [low, high] = [low, high].map(|share| number(share * 100.0));
-            format!("Threads use {low} to {high} % of all CPUs more than async tasks do")
+            format!("Threads use {low} to {high} % of the available CPUs more than async tasks do")
         });
         let memory =
             self.memory.map_or("the size of the memory is not known".to_owned(), |share| {
