@@ -11,9 +11,10 @@ use record::{Record, Run};
 use switchcost::measure::store;
 use switchcost::render::{self, Format, Found};
 use switchcost::views::answer::Answer;
+use switchcost::views::comparison::Comparison;
 
 use crate::support::process::Outcome;
-use crate::support::{FIXTURE, snapshot, switchcost};
+use crate::support::{FIXTURE, RESULTS, snapshot, switchcost};
 
 mod browser;
 mod doubts;
@@ -72,6 +73,32 @@ fn every_format_is_stable() {
     snapshot("", "text", &made(|out| render::document(&figures).text(120, out)));
     snapshot("", "markdown", &made(|out| render::document(&figures).markdown(out)));
     snapshot("", "csv", &rounded(&formatted(&figures, Format::Csv)));
+}
+
+/// Headings, names with a path, and figures with a remark are in lines of their own where they are too wide.
+#[test]
+fn what_is_wide_fits_a_narrow_terminal() {
+    let of = |name: &str| store::read(&Path::new(RESULTS).join(name)).unwrap().records;
+    let (sizes, duel) =
+        (of("xeon6b-2vcpu-6.18/waiting.jsonl.gz"), of("epyc5-2vcpu-6.18/knobs.jsonl.gz"));
+    let (figures, duel) = (Figures::of(&sizes), Comparison::of_duel(&duel));
+    for width in [60, 80] {
+        for document in [render::document(&figures), render::verdicts::document(&duel)] {
+            let text = made(|out| document.text(width, out));
+            let widest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
+            assert!(widest.chars().count() <= width, "{width}: {widest}");
+        }
+    }
+}
+
+/// Text is for people; files and programs have UTF-8.
+#[test]
+fn text_is_in_the_characters_of_the_locale() {
+    let is_ascii = |locale, format| {
+        let run = switchcost("report").flags("--full --format").arg(format).arg(FIXTURE);
+        run.env("LC_ALL", Some(locale)).finish().expect_quiet_success().stdout.is_ascii()
+    };
+    assert!(is_ascii("C", "text") && !is_ascii("C", "markdown") && !is_ascii("C.UTF-8", "text"));
 }
 
 /// All figures in a format.

@@ -4,6 +4,7 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::env;
 use std::io::{self, ErrorKind, Write};
 use std::panic;
 use std::sync::Mutex;
@@ -43,9 +44,9 @@ pub fn print(text: &str) -> io::Result<()> {
     written.map_err(|e| io::Error::new(e.kind(), format!("standard output: {e}")))
 }
 
-/// Writes to standard output; a reader that has gone away is no error.
+/// Writes text for people to standard output; a reader that has gone away is no error.
 pub fn show(text: &str) -> io::Result<()> {
-    match print(text) {
+    match print(&in_locale(text)) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
@@ -54,7 +55,43 @@ pub fn show(text: &str) -> io::Result<()> {
 /// Writes a line to standard error, as [`plain`] text: messages quote flags and files.
 pub fn say(text: &str) {
     // If nobody listens, nothing is left to be done.
-    let _ = writeln!(io::stderr(), "{}", plain(text));
+    let _ = writeln!(io::stderr(), "{}", in_locale(&plain(text)));
+}
+
+/// Text for people in the characters of their locale: in ASCII, if one is set that is not of UTF-8, such as `LC_ALL=C`.
+/// Where none is set, as in containers and under cron(8), POSIX has the locale C as well, but nobody has chosen it, and
+/// what shows or keeps the text nearly always takes UTF-8.
+pub fn in_locale(text: &str) -> Cow<'_, str> {
+    let values = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(env::var_os);
+    let mut values = values.map(|value| value.to_string_lossy().to_lowercase());
+    match values.find(|value| !value.is_empty()) {
+        Some(locale) if !locale.contains("utf-8") && !locale.contains("utf8") => {
+            Cow::Owned(in_ascii(text))
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
+
+/// Text with the signs that it has in ASCII, and a question mark for what has none.
+fn in_ascii(text: &str) -> String {
+    let signs = [
+        ('µ', "u"),
+        ('÷', "/"),
+        ('×', "x"),
+        ('±', "+-"),
+        ('─', "-"),
+        ('–', "-"),
+        ('·', "."),
+        ('…', "..."),
+        ('→', "->"),
+        ('²', "2"),
+    ];
+    let sign = |c| signs.iter().find(|(sign, _)| *sign == c).map_or("?", |(_, ascii)| ascii);
+    let mut ascii = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii() { ascii.push(c) } else { ascii.push_str(sign(c)) }
+    }
+    ascii
 }
 
 /// The text with every character that would move, colour or hide something written as JSON writes it in a
@@ -131,5 +168,6 @@ mod tests {
         ] {
             assert_eq!((&*plain(text), &*plain_line(text)), (shown, line));
         }
+        assert_eq!(in_ascii("÷ 2 µs ± 5 … é\n"), "/ 2 us +- 5 ... ?\n");
     }
 }

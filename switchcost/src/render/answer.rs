@@ -79,8 +79,7 @@ pub fn text(
         [&answer.machine].into_iter().chain(&answer.chains).flat_map(wrap).collect();
     body.push(String::new());
     let mut table = Vec::new();
-    // Its few columns stay abreast, whatever the terminal's width.
-    grid(answer).write_text(usize::from(u16::MAX), &mut table)?;
+    grid(answer).write_text(width, &mut table)?;
     body.extend(String::from_utf8_lossy(&table).lines().map(str::to_owned));
     body.push(String::new());
     body.extend(missing(answer).iter().flat_map(wrap));

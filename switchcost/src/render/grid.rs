@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
+use super::layout::lines;
 use super::markdown::escaped;
 
 /// A cell with nothing in it.
@@ -26,6 +27,9 @@ const RULE_BELOW_HEAD: TableStyle =
 /// Spaces around a cell: two inside of it, one before the next.
 const MARGIN: usize = 3;
 
+/// Least room for names beside figures.
+const NARROWEST_NAMES: usize = 20;
+
 impl Grid {
     /// A grid with these headings.
     pub(super) fn new(
@@ -35,10 +39,10 @@ impl Grid {
         Grid { head: head.into_iter().map(Into::into).collect(), body }
     }
 
-    /// Writes it in aligned columns of at most `width` characters: those that do not fit come
-    /// below, with the names again. Only a name or a figure that is wider by itself exceeds the width.
+    /// Writes it in aligned columns of at most `width` characters: those that do not fit come below, with the names
+    /// again.
     pub(super) fn write_text(&self, width: usize, out: &mut impl Write) -> io::Result<()> {
-        for (index, part) in self.parts(width).iter().enumerate() {
+        for (index, part) in self.folded(width).parts(width).iter().enumerate() {
             if index > 0 {
                 writeln!(out)?;
             }
@@ -47,6 +51,28 @@ impl Grid {
             }
         }
         Ok(())
+    }
+
+    /// The grid with lines in its cells. Where names in lines leave room for all columns, only these change; else the names
+    /// and any other column fit.
+    fn folded(&self, width: usize) -> Grid {
+        let widths = || (1..self.head.len()).map(|column| self.width(column));
+        let abreast = (width + 1).checked_sub(widths().sum::<usize>() + MARGIN);
+        let room = (width + 1).saturating_sub(2 * MARGIN);
+        let widest = widths().max().map_or(0, |widest| widest - MARGIN);
+        let (names, figures) = match abreast.filter(|names| *names >= NARROWEST_NAMES) {
+            Some(names) => (names, widest),
+            None => {
+                let figures = widest.min(room.saturating_sub(NARROWEST_NAMES));
+                (room.saturating_sub(figures), figures)
+            }
+        };
+        let cells = |cells: &Vec<String>| -> Vec<String> {
+            let (name, others) = cells.split_at(1.min(cells.len()));
+            let name = name.iter().map(|name| folded(name, 4, names));
+            name.chain(others.iter().map(|cell| folded(cell, 0, figures))).collect()
+        };
+        Grid { head: cells(&self.head), body: self.body.iter().map(cells).collect() }
     }
 
     /// Parts that fit, each with the names and at least one column.
@@ -112,6 +138,19 @@ impl Grid {
         writeln!(out, "| --- |{}", " ---: |".repeat(self.head.len().saturating_sub(1)))?;
         self.body.iter().try_for_each(|line| write_markdown_line(line, out))
     }
+}
+
+/// A cell in lines of at most so many characters; all but the first are indented, unless a word is longer.
+fn folded(cell: &str, indent: usize, room: usize) -> String {
+    let fold = |line: &str| match line.chars().count() <= room {
+        true => vec![line.to_owned()],
+        false => lines(line, indent, room),
+    };
+    let folded = cell.lines().flat_map(fold).flat_map(|line| {
+        let chars: Vec<char> = line.chars().collect();
+        chars.chunks(room.max(1)).map(String::from_iter).collect::<Vec<_>>()
+    });
+    folded.collect::<Vec<_>>().join("\n")
 }
 
 fn write_markdown_line(cells: &[String], out: &mut impl Write) -> io::Result<()> {

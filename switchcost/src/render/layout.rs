@@ -4,8 +4,11 @@ use std::io::{self, Write};
 
 use terminal_size::{Width, terminal_size_of};
 
-/// Widest text, and the width of what is no terminal.
+/// Widest text.
 const WIDEST: usize = 120;
+
+/// Width of what is no terminal.
+const USUAL: usize = 80;
 
 /// Narrowest text.
 const NARROWEST: usize = 60;
@@ -13,7 +16,7 @@ const NARROWEST: usize = 60;
 /// Width of text on this standard output.
 pub fn width() -> usize {
     terminal_size_of(io::stdout())
-        .map_or(WIDEST, |(Width(columns), _)| usize::from(columns).clamp(NARROWEST, WIDEST))
+        .map_or(USUAL, |(Width(columns), _)| usize::from(columns).clamp(NARROWEST, WIDEST))
 }
 
 /// Lines of a text of at most `width` columns as far as its words allow; all but the first are indented. A number keeps

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 pub use contract::BadUsage;
-pub use contract::console::{is_command, plain, plain_line};
+pub use contract::console::{in_locale, is_command, plain, plain_line};
 
 use crate::system::write;
 
@@ -23,9 +23,18 @@ pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::R
     }
 }
 
+/// The same for people: in the characters of their locale.
+pub(crate) fn show(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+    print(|out| {
+        write(out)?;
+        *out = in_locale(&String::from_utf8_lossy(out)).into_owned().into_bytes();
+        Ok(())
+    })
+}
+
 /// Writes a line to standard error, as [`plain_line`] text: messages quote files and other programs, at any length.
 pub(crate) fn say(text: fmt::Arguments<'_>) {
-    let text = format!("{}\n", shortened(&text.to_string()));
+    let text = format!("{}\n", in_locale(&shortened(&text.to_string())));
     // If nobody listens, nothing is left to be done.
     let _ = write::all(io::stderr(), text.as_bytes());
 }

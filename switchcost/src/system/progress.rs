@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal};
 use std::time::Instant;
 
-use crate::system::console::plain_line;
+use crate::system::console::{in_locale, plain_line};
 use crate::system::write;
 use terminal_size::{Width, terminal_size_of};
 
@@ -40,8 +40,9 @@ fn draw(line: &str) {
     }
     // A terminal that does not tell its size has the usual one; some wrap behind the last column.
     let columns = terminal_size_of(io::stderr()).map_or(80, |(Width(columns), _)| columns);
-    let line: String =
-        plain_line(line).chars().take(usize::from(columns).saturating_sub(1)).collect();
+    let line = plain_line(line);
+    let line = in_locale(&line);
+    let line: String = line.chars().take(usize::from(columns).saturating_sub(1)).collect();
     // A terminal that has gone away is no reason to stop measuring.
     let _ = write::all(io::stderr(), format!("\r\x1b[K{line}").as_bytes());
 }

@@ -62,7 +62,7 @@ impl Args {
                 bail!("interrupted after {}", counted(checks.len(), "check"));
             }
             if self.format == TextOrJson::Text {
-                console::print(|out| writeln!(out, "{}", line(&checked)))
+                console::show(|out| writeln!(out, "{}", line(&checked)))
                     .context("cannot print the result")?;
             }
             checks.push(checked);

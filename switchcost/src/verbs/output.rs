@@ -19,7 +19,11 @@ pub(crate) use crate::render::Format;
 
 /// Prints what was found.
 pub(crate) fn print_found(found: &Found<'_>, format: Format) -> anyhow::Result<()> {
-    console::print(|out| format.write(found, out)).context("cannot print what was found")
+    let printed = match format {
+        Format::Text => console::show(|out| format.write(found, out)),
+        _ => console::print(|out| format.write(found, out)),
+    };
+    printed.context("cannot print what was found")
 }
 
 /// Prints what is no figures of records, as text or as one object of JSON.
@@ -28,14 +32,14 @@ pub(crate) fn print_as(
     found: &impl Serialize,
     text: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
 ) -> anyhow::Result<()> {
-    console::print(|out| match format {
-        TextOrJson::Text => text(out),
-        TextOrJson::Json => {
+    let printed = match format {
+        TextOrJson::Text => console::show(text),
+        TextOrJson::Json => console::print(|out| {
             serde_json::to_writer(&mut *out, found)?;
             writeln!(out)
-        }
-    })
-    .context("cannot print what was found")
+        }),
+    };
+    printed.context("cannot print what was found")
 }
 
 /// Prints the figures of a new file: its answer stands beside the earlier ones of its folder.

@@ -78,7 +78,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 /// Prints one line for each row.
 fn list(rows: &[Row]) -> anyhow::Result<()> {
-    console::print(|out| rows.iter().try_for_each(|row| writeln!(out, "{}", line(row))))
+    console::show(|out| rows.iter().try_for_each(|row| writeln!(out, "{}", line(row))))
         .context("cannot print the cases")
 }
 

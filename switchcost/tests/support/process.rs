@@ -67,6 +67,7 @@ impl Run {
         command.env_remove("RUST_BACKTRACE");
         // Tests run beside each other, and none of them needs a figure.
         command.env("SWITCHCOST_LOCK", "none");
+        command.env("LC_ALL", "C.UTF-8");
         Run { command, input: String::new(), output: None, mark }
     }
 
