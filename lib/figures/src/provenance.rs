@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use record::{Machine, Record, Run};
+use record::{Record, Run};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -41,45 +41,12 @@ pub fn machines(records: &[Record]) -> String {
 /// Machine, kernel and Tokio of the first run, in a short line.
 pub fn machine(records: &[Record]) -> String {
     let Some(first) = records.first() else { return String::new() };
-    let machine = first.machine();
-    let cpu = cpu_model(machine).unwrap_or("unknown CPU".to_owned());
-    let cpus = cpus(machine).map_or(String::new(), |cpus| match &*cpus {
-        "1" => ", 1 CPU".to_owned(),
-        _ => format!(", {cpus} CPUs"),
-    });
-    let host = match machine.text("virtualisation") {
-        None | Some("none") => String::new(),
-        Some(host) => format!(" under {host}"),
-    };
-    let idling = machine.idling().map_or(String::new(), |words| format!(", {words}"));
-    let kernel = kernel(machine).unwrap_or("of unknown release");
     let runtimes = runtimes(records);
     let mut versions: Vec<&str> =
         runtimes.iter().filter_map(|name| name.strip_prefix("tokio ")).collect();
     versions.sort_unstable();
     let tokio = if versions.is_empty() { "" } else { ", Tokio " };
-    let tokio = tokio.to_owned() + &versions.join(" and ");
-    format!("{cpu}{cpus}{host}{idling}, Linux {kernel}{tokio}")
-}
-
-/// The CPU's model without the words that all models have.
-pub fn cpu_model(machine: &Machine) -> Option<String> {
-    let words = ["(R)", "(TM)", " Processor", " CPU"];
-    let model = machine.text("cpu_model")?.to_owned();
-    Some(words.iter().fold(model, |model, word| model.replace(word, "")))
-}
-
-/// The number of CPUs, such as `8`; if the programs may not use all of them, such as `2 of 8`.
-pub fn cpus(machine: &Machine) -> Option<String> {
-    let online = machine.cpus("cpus_online")?.len();
-    let allowed =
-        machine.cpus("affinity").map(|cpus| cpus.len()).filter(|&allowed| allowed < online);
-    Some(allowed.map_or(online.to_string(), |allowed| format!("{allowed} of {online}")))
-}
-
-/// The kernel's release without the distributor's suffix, such as `6.18.44`.
-pub fn kernel(machine: &Machine) -> Option<&str> {
-    machine.text("kernel_release")?.split('-').next()
+    first.machine().summary() + tokio + &versions.join(" and ")
 }
 
 /// Start of the first process, as in `2026-11-23T10:00:00Z`; `None` beyond the year 9999.

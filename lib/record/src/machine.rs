@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use contract::units::counted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -68,36 +67,46 @@ impl Machine {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    /// Summary in one line. Unknown facts are left out, except for the CPU's model.
+    /// The CPU's model without the words that all models have.
+    pub fn model(&self) -> Option<String> {
+        let words = ["(R)", "(TM)", " Processor", " CPU"];
+        let model = self.text("cpu_model")?.to_owned();
+        Some(words.iter().fold(model, |model, word| model.replace(word, "")))
+    }
+
+    /// The number of CPUs, such as `8`; if the programs may not use all of them, such as `2 of 8`.
+    pub fn usable_cpus(&self) -> Option<String> {
+        let online = self.cpus("cpus_online")?.len();
+        let allowed = self.cpus("affinity").map(|cpus| cpus.len());
+        let allowed = allowed.filter(|&allowed| allowed < online);
+        Some(allowed.map_or(online.to_string(), |allowed| format!("{allowed} of {online}")))
+    }
+
+    /// The kernel's release without the distributor's suffix, such as `6.18.44`.
+    pub fn kernel(&self) -> Option<&str> {
+        self.text("kernel_release")?.split('-').next()
+    }
+
+    /// The machine, and what of it the programs may use, in a short line.
     pub fn summary(&self) -> String {
-        let model = self.text("cpu_model").unwrap_or("unknown CPU");
-        let mut parts = vec![model.to_owned()];
-        if let Some(cpus) = self.cpus("cpus_online") {
-            let threads = self.number("topology/threads_per_core");
-            let threads = threads.map(|count| format!(" ({} per core)", counted(count, "thread")));
-            parts.push(counted(cpus.len(), "CPU") + &threads.unwrap_or_default());
+        let mut line = self.model().unwrap_or("unknown CPU".to_owned());
+        if let Some(cpus) = self.usable_cpus() {
+            line += &format!(", {cpus} {}", if cpus == "1" { "CPU" } else { "CPUs" });
+            if cpus.starts_with("1 of ") {
+                let cpu = self.text("affinity").unwrap_or_default();
+                line += &format!(" (all on CPU {cpu}, unpinned or not)");
+            }
         }
+        line += &match self.text("virtualisation") {
+            None | Some("none") => String::new(),
+            Some("unnamed") => " under a hypervisor".to_owned(),
+            Some(host) => format!(" under {host}"),
+        };
         if let Some(cpus) = self.quota() {
-            parts.push(format!("cgroup limit {cpus:.2} CPUs"));
+            line += &format!(", quota {} CPUs", (cpus * 100.0).round() / 100.0);
         }
-        parts.extend(self.text("virtualisation").map(|name| match name {
-            "none" => "no hypervisor".to_owned(),
-            "unnamed" => "virtual".to_owned(),
-            name => format!("virtual ({name})"),
-        }));
-        if let Some(release) = self.text("kernel_release") {
-            let model = match (self.text("preemption"), self.text("preemption_mode")) {
-                (Some(model), Some(mode)) => format!(" {model} ({mode})"),
-                (Some(model), None) if model.starts_with("PREEMPT") => format!(" {model}"),
-                _ => String::new(),
-            };
-            parts.push(format!("Linux {release}{model}"));
-        }
-        parts.extend(self.idling());
-        if let Some(bytes) = self.number("memory_total_bytes") {
-            parts.push(format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)));
-        }
-        parts.join(", ")
+        line += &self.idling().map_or(String::new(), |words| format!(", {words}"));
+        line + ", Linux " + self.kernel().unwrap_or("of unknown release")
     }
 
     /// What an idle CPU does, in a few words.

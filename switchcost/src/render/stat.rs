@@ -1,10 +1,11 @@
 //! One process with everything that was observed, in about twenty lines.
 
 use std::io::{self, Write};
+use std::slice;
 
 use contract::units::{Bytes, Nanos, counted};
-use figures::doubts;
 use figures::evidence::Verdict;
+use figures::{doubts, provenance};
 use record::{Metric, Quantity, Record, Stat};
 
 use super::layout::{named, width};
@@ -20,6 +21,7 @@ pub(crate) fn text(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let known = [
+        ("machine", Some(provenance::machine(slice::from_ref(record)))),
         ("time", time(record)),
         ("percentiles", percentiles(record)),
         ("CPU time", cpu(record)),
