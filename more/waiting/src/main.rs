@@ -228,7 +228,7 @@ impl Cli {
                 "--tasks {n}: each of {contenders} contenders needs at least {each} operations: raise --tasks to {least}"
             )));
         }
-        self.other_side.check()
+        Ok(())
     }
 
     /// Least number of operations of each contender: threads take turns meanwhile, and a turn takes microseconds.

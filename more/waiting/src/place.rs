@@ -37,16 +37,6 @@ impl OtherSide {
     fn is_apart(self) -> bool {
         matches!(self, OtherSide::IdleCpu | OtherSide::BusyCpu)
     }
-
-    /// Refuses two CPUs if there is one.
-    pub(crate) fn check(self) -> anyhow::Result<()> {
-        if self.is_apart() && allowed_cpus()?.len() < 2 {
-            return Err(BadUsage::new(
-                "--other-side: idle-cpu and busy-cpu need two CPUs, but this process may use only one: use same-cpu, or allow more by taskset(1)",
-            ));
-        }
-        Ok(())
-    }
 }
 
 /// Start and end of an iteration.
@@ -73,6 +63,11 @@ impl Place {
     /// Places this thread. Call it before there are others.
     pub(crate) fn new(cli: &Cli) -> anyhow::Result<Self> {
         let (cpus, other) = (allowed_cpus()?, cli.other_side);
+        if other.is_apart() && cpus.len() < 2 {
+            return Err(BadUsage::new(
+                "--other-side: idle-cpu and busy-cpu need two CPUs, but this process may use only one: use same-cpu, or allow more by taskset(1)",
+            ));
+        }
         let is_placed = other == OtherSide::SameCpu || other.is_apart();
         let mut place = Place {
             here: is_placed.then(|| cpus[0]),

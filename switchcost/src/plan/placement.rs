@@ -28,7 +28,7 @@ fn place(row: &mut Row, map: &CpuMap, allowed: &[u32]) -> Result<(), String> {
     let chains = row.place.x.filter(|_| row.swept.as_ref().is_some_and(|over| over.flag == CHAINS));
     let command = &mut row.command;
     match command.setting.cpus {
-        None | Some(Cpus::First) if allowed.len() == 1 && layout(&mut command.flags).is_some() => {
+        None | Some(Cpus::First) if allowed.len() == 1 && needs_two_cpus(&mut command.flags) => {
             return Err("it needs two CPUs, but this process may use only one".to_owned());
         }
         Some(Cpus::First) => {
@@ -52,6 +52,13 @@ fn place(row: &mut Row, map: &CpuMap, allowed: &[u32]) -> Result<(), String> {
 
 /// Flag for the number of chains at once, each of which needs a pair of CPUs.
 const CHAINS: &str = "--chains";
+
+/// True if the flags ask for two CPUs, whatever else they ask for.
+fn needs_two_cpus(flags: &mut [String]) -> bool {
+    let other_side = flags.windows(2).find(|words| words[0] == "--other-side");
+    let is_apart = other_side.is_some_and(|words| matches!(&*words[1], "idle-cpu" | "busy-cpu"));
+    is_apart || layout(flags).is_some()
+}
 
 /// Layout over two CPUs and more that the flags ask for.
 fn layout(flags: &mut [String]) -> Option<&mut String> {

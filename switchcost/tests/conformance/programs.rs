@@ -91,6 +91,9 @@ fn keeps_its_promises(program: &Program) {
     program.follows_the_contract(|check| OWN.contains(&check));
     program.rests_completely();
     program.ends_at_a_signal();
+    if is_installed("taskset") {
+        program.describes_itself_on_one_cpu();
+    }
 }
 
 /// Programs of `peers` in one language. `build` makes a file in a folder of the test's, and `run` is what starts it

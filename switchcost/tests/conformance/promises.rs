@@ -94,6 +94,14 @@ impl Program {
         assert!(matches!(all[..], [Answer::Ended { .. }]), "{exit}");
     }
 
+    /// Whether or not the machine can run it.
+    pub(super) fn describes_itself_on_one_cpu(&self) {
+        let cpu = observe::affinity::allowed().unwrap()[0];
+        let script = format!("exec taskset -c {cpu} \"$0\" \"$@\"");
+        let run = Run::within(&script, &self.path).flags("--describe").flags(self.flags);
+        run.finish().expect_quiet_success();
+    }
+
     /// The original's two lines, and some more.
     pub(super) fn expect_result(&self, outcome: &Outcome) {
         let lines: Vec<_> = outcome.stdout.lines().collect();
