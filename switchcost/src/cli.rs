@@ -192,7 +192,7 @@ fn explain(error: &clap::Error) -> ExitCode {
     }
     match contract::console::ensure_stdout().and_then(|()| error.print()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            complain(&anyhow::Error::new(e).context("cannot print the help"))
+            complain(&anyhow::Error::new(e).context("standard output"))
         }
         _ => ExitCode::SUCCESS,
     }

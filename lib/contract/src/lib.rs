@@ -130,7 +130,7 @@ fn follow(
     }
 }
 
-/// Prints the help, or in one line the fault of the command line.
+/// Prints the help or the version, or in one line the fault of the command line.
 fn refuse(name: &str, error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     if error.use_stderr() {
@@ -142,7 +142,7 @@ fn refuse(name: &str, error: &clap::Error) -> ExitCode {
         console::say(&format!("{name}: {words:.LONGEST_COMPLAINT$} (see --help)"));
     // Without the blank lines between flags the help fits a screen and a half.
     } else if let Err(e) = console::show(&text.replace("\n\n ", "\n ")) {
-        console::say(&format!("{name}: cannot print the help: {e}"));
+        console::say(&format!("{name}: {e}"));
         return ExitCode::from(COULD_NOT_MEASURE);
     }
     ExitCode::from(error.exit_code() as u8)

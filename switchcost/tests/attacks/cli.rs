@@ -9,10 +9,10 @@ use crate::support::{FIXTURE, RUNNER, skip, switchcost};
 
 #[test]
 fn an_output_that_cannot_be_written_is_named() {
-    for flags in ["--help", "report --help"] {
+    for flags in ["--help", "report --help", "--version"] {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let run = switchcost(flags).output(full).finish().expect(1);
-        run.expect_complaint(&["cannot print the help", "No space left"]);
+        run.expect_complaint(&["switchcost: standard output: No space left"]);
     }
     let run = Run::within("exec \"$0\" \"$@\" >&-", Path::new(RUNNER)).flags("run --list");
     run.finish().expect(1).expect_complaint(&["standard output is closed"]);
