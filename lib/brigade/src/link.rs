@@ -7,8 +7,8 @@ use std::os::fd::OwnedFd;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use contract::limits;
 use contract::message::{Claim, Description, Need, Needs};
-use contract::{Interrupted, limits, signals};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::unistd::pipe2;
@@ -67,12 +67,10 @@ pub enum Transport {
 
 impl Transport {
     /// A link of a chain of so many tasks: the end to read from and the end to write to. Both close on exec, so that
-    /// no child keeps a chain open. An error if a signal has come, so that a long build can be interrupted.
+    /// no child keeps a chain open.
     pub fn link<E: From<OwnedFd>>(self, tasks: u32) -> anyhow::Result<(E, E)> {
-        if signals::received().is_some() {
-            return Err(Interrupted.into());
-        }
-        let ends = self.descriptors().with_context(|| limits::refused("make a link", tasks))?;
+        let refused = || limits::refused("make a link", tasks);
+        let ends = self.descriptors().with_context(refused)?;
         Ok((ends.0.into(), ends.1.into()))
     }
 

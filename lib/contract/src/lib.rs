@@ -69,7 +69,7 @@ impl fmt::Display for BadUsage {
 
 impl std::error::Error for BadUsage {}
 
-/// A signal that ended the run while it was built, or in the middle of an iteration.
+/// A signal that ended the run in the middle of an iteration, or of a hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Interrupted;
 

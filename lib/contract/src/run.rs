@@ -136,6 +136,7 @@ impl Run {
                 return Ok(Some(Step::Pass(pass)));
             }
         }
+        signals::begin_to_measure();
         if self.flags.controlled && !self.is_ready {
             self.is_ready = true;
             self.answer(&Answer::Ready {

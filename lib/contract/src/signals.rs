@@ -1,6 +1,6 @@
-//! Signals that ask a process to stop, counted as requests. The first ends what a program measures, and the second
-//! the program. The runner's first ends the program that it measures, the second kills that, and the third ends the
-//! runner.
+//! Signals that ask a process to stop, counted as requests. The first ends a program that has measured nothing yet. Of
+//! another, the first ends what it measures, and the second the program. The runner's first ends the program that it
+//! measures, the second kills that, and the third ends the runner.
 
 #![expect(unsafe_code, reason = "signal handlers are installed")]
 
@@ -33,7 +33,7 @@ const STOPPING: [Signal; 7] = [
 const ONE_REQUEST: i64 = 500;
 
 /// Request at which a program, or the runner, ends at once.
-static LAST: AtomicU32 = AtomicU32::new(2);
+static LAST: AtomicU32 = AtomicU32::new(1);
 
 /// Number of the first signal, or 0.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
@@ -52,13 +52,13 @@ extern "C" fn note(signal: libc::c_int) {
     if before == 0 || now - before >= ONE_REQUEST {
         REQUESTED_AT.store(now, Ordering::Relaxed);
         let _ = RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
-        if REQUESTS.fetch_add(1, Ordering::Relaxed) + 1 >= LAST.load(Ordering::Relaxed) {
-            let words = b"interrupted again: ended at once\n";
-            // SAFETY: write and _exit are async-signal-safe; `words` is a constant.
-            unsafe {
-                libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len());
-                libc::_exit(128 + RECEIVED.load(Ordering::Relaxed));
-            }
+        let requests = REQUESTS.fetch_add(1, Ordering::Relaxed) + 1;
+        if requests >= LAST.load(Ordering::Relaxed) {
+            let words = match requests {
+                1 => "interrupted before the first iteration\n",
+                _ => "interrupted again: ended at once\n",
+            };
+            end(128 + RECEIVED.load(Ordering::Relaxed), libc::STDERR_FILENO, &[words]);
         }
         if let Some((_, end)) = PIPE.get() {
             // A pipe that is full has woken poll(2) already.
@@ -67,6 +67,22 @@ extern "C" fn note(signal: libc::c_int) {
     }
     // Whatever was interrupted may be about to look at it.
     Errno::set_raw(errno);
+}
+
+/// Ends the process with a status and words; async-signal-safe.
+fn end(status: i32, stream: libc::c_int, words: &[&str]) -> ! {
+    // SAFETY: write and _exit are async-signal-safe, and the words are there during the calls.
+    unsafe {
+        for part in words {
+            libc::write(stream, part.as_ptr().cast(), part.len());
+        }
+        libc::_exit(status)
+    }
+}
+
+/// Says that a program begins to measure: from now on, the first request leaves it time to tell what it has measured.
+pub(crate) fn begin_to_measure() {
+    LAST.store(2, Ordering::Relaxed);
 }
 
 /// Takes the signals over in the runner. Before a run begins they have their usual effect.
@@ -111,8 +127,7 @@ pub fn leave_to_parent() -> nix::Result<()> {
 /// Sets the handler of a signal, and returns the one before.
 fn set(signal: Signal, handler: SigHandler) -> nix::Result<SigHandler> {
     let action = SigAction::new(handler, SaFlags::SA_RESTART, SigSet::empty());
-    // SAFETY: the only handler is `note`, which uses atomics, clock_gettime, write and _exit alone, all of them
-    // async-signal-safe, and keeps errno.
+    // SAFETY: the handlers use atomics, clock_gettime, write and _exit alone, all of them async-signal-safe, and keep errno.
     Ok(unsafe { sigaction(signal, &action) }?.handler())
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use contract::samples::Recorder;
-use contract::{Interrupted, limits, signals};
+use contract::{limits, signals};
 use fastrand::Rng;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -87,9 +87,6 @@ impl Client {
         };
         let (request, mut response) = (bytes_of(0, size), vec![0; size]);
         for k in 0..tasks {
-            if signals::received().is_some() {
-                return Err(Interrupted.into());
-            }
             let connected = connect_to(server, k / FROM_ONE_ADDRESS);
             let mut stream = connected.with_context(|| limits::refused("connect", tasks))?;
             stream.set_read_timeout(Some(SILENCE))?;
@@ -223,7 +220,7 @@ impl Client {
         if longer > times && self.taken > self.planned + excess {
             let reached = f64::from(self.rate) / longer;
             bail!(
-                "--rate {}: client and server together reach only {reached:.0} requests/s on these CPUs: lower it",
+                "--rate {}: client and server together reach only {reached:.0} requests/s in the CPU time that they may use: lower it",
                 self.rate
             );
         }

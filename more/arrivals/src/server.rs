@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use brigade::process::{self, Forked};
+use contract::console;
 use contract::message::{Claim, Runtime};
-use contract::{Interrupted, console, signals};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -110,9 +110,6 @@ impl Server {
         let begun = Instant::now();
         let mut line = Vec::new();
         while !line.ends_with(b"\n") {
-            if signals::received().is_some() {
-                return Err(Interrupted.into());
-            }
             ensure!(begun.elapsed() < TO_TELL, "{name} printed no line within {TO_TELL:?}");
             let mut fds = [PollFd::new(self.says.as_fd(), PollFlags::POLLIN)];
             match poll(&mut fds, PollTimeout::from(LOOK_MS)) {

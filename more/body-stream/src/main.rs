@@ -30,7 +30,7 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use blocking::{Driven, DriverKind, Progress};
-use contract::{Interrupted, Pass, Run, signals};
+use contract::{Pass, Run};
 use tokio::task::JoinHandle;
 
 use cli::Cli;
@@ -67,9 +67,6 @@ async fn connect(cli: &Cli, address: SocketAddr, keeper: Keeper) -> anyhow::Resu
         summaries: Vec::with_capacity(tasks as usize),
     };
     for k in 0..tasks {
-        if signals::received().is_some() {
-            return Err(Interrupted.into());
-        }
         let client = runtime::join(tokio::spawn(Client::connect(address, keeper.clone()))).await;
         let client = client.with_context(|| format!("cannot connect task {k} of {tasks}"))?;
         batch.clients.push(client);

@@ -228,6 +228,16 @@ fn a_fault_is_named() {
     }
 }
 
+/// It has nothing to lose yet.
+#[test]
+fn a_first_signal_ends_a_program_that_has_measured_nothing() {
+    let path = Program::of("examples/faulty-brigade", "").path;
+    let run = Run::of(&path).flags("--tasks 3 --warmup 1000 --fault hang").start();
+    run.signal(SIGTERM);
+    let outcome = run.finish().expect(128 + SIGTERM as i32);
+    outcome.expect_complaint(&["interrupted before the first iteration"]);
+}
+
 #[test]
 fn a_second_signal_ends_a_program_that_is_stuck() {
     // The first signal may come before it hangs, and ends it.
