@@ -171,7 +171,7 @@ fn reset_signals() -> anyhow::Result<()> {
         #[expect(unsafe_code, reason = "nix has no safe wrapper for a signal's action")]
         unsafe { signal(number, action) }.context("cannot set the action of a signal")?;
     }
-    Ok(())
+    signals::explain_aborts().context("cannot set the action of a signal")
 }
 
 /// The same error for a command line with arguments that can be quoted: short, and on one line each.

@@ -92,8 +92,18 @@ impl StackFlags {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
+        self.spawn_for("--tasks", tasks, body)
+    }
+
+    /// The same for another flag, which asks for so many threads.
+    #[inline]
+    pub fn spawn_for<F, T>(self, flag: &str, number: u32, body: F) -> anyhow::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
         let thread = thread::Builder::new().stack_size(self.stack_size.0 as usize).spawn(body);
-        thread.with_context(|| limits::refused("create a thread", tasks))
+        thread.with_context(|| limits::refused("create a thread", flag, number))
     }
 }
 

@@ -42,7 +42,7 @@ fn measure<'s>(n: u32, run: &mut Run, scope: &'s thread::Scope<'s, '_>) -> anyho
         let own = mem::replace(&mut from, last);
         let body = move || own.iter().try_for_each(|number: u64| next.send(number + 1));
         let thread = thread::Builder::new().spawn_scoped(scope, body);
-        thread.with_context(|| limits::refused("create a thread", n))?;
+        thread.with_context(|| limits::refused("create a thread", "--tasks", n))?;
     }
     while let Some(mut pass) = run.next_pass()? {
         while let Some(start) = pass.next_iteration() {

@@ -1,5 +1,8 @@
 //! Limits of the system against the needs of a run, before anything is built.
 
+use std::env;
+use std::path::Path;
+
 use anyhow::{Context, bail};
 use limits::{Limits, Resource};
 use nix::sys::resource::{Resource::RLIMIT_NOFILE, getrlimit, setrlimit};
@@ -30,20 +33,24 @@ pub fn check(description: &Description) -> anyhow::Result<()> {
     )
 }
 
-/// Message for a limit that is hit in spite of the check, because others took what was left. Nobody can predict what
-/// the kernel reserves, so a limit of the address space is named wherever there is one.
-pub fn refused(what: &str, tasks: u32) -> String {
+/// Message for a limit that is hit in spite of the check, because others took what was left, and the flag that asked for
+/// so many. Nobody can predict what the kernel reserves, so a limit of the address space is named wherever there is one.
+pub fn refused(what: &str, flag: &str, number: u32) -> String {
     let limits = Limits::of_this_process();
     let mut bounds = limits.statuses.iter();
     let space = bounds.find_map(|limit| {
         Some((limit, limit.room.filter(|_| limit.resource == Resource::AddressSpace)?))
     });
-    let space = space.map_or(String::new(), |(limit, left)| {
-        format!("raise {limit}, which leaves {left} bytes, ")
-    });
-    format!(
-        "cannot {what}: lower --tasks, {space}or see `switchcost limits PROGRAM --tasks {tasks}`"
-    )
+    let space = space.map(|(limit, left)| format!("raise {limit}, which leaves {left} bytes"));
+    let lower = (number > 1).then(|| format!("lower {flag}"));
+    let mut words: Vec<String> = env::args().collect();
+    if let Some(program) = words.first_mut() {
+        let name = Path::new(program).file_name().unwrap_or_default();
+        *program = name.to_string_lossy().into_owned();
+    }
+    let limits = format!("see `switchcost limits {}`", words.join(" "));
+    let remedies: Vec<String> = lower.into_iter().chain(space).chain([limits]).collect();
+    format!("cannot {what}: {}", remedies.join(", or "))
 }
 
 fn raise_descriptors() -> anyhow::Result<()> {

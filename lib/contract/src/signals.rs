@@ -1,13 +1,13 @@
 //! Signals that ask a process to stop, counted as requests. The first ends a program that has measured nothing yet. Of
 //! another, the first ends what it measures, and the second the program. The runner's first ends the program that it
-//! measures, the second kills that, and the third ends the runner.
+//! measures, the second kills that, and the third ends the runner. A further signal is that of an abort.
 
 #![expect(unsafe_code, reason = "signal handlers are installed")]
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -69,6 +69,18 @@ extern "C" fn note(signal: libc::c_int) {
     Errno::set_raw(errno);
 }
 
+/// True if a runner reads standard output.
+static IS_CONTROLLED: AtomicBool = AtomicBool::new(false);
+
+/// The standard library aborts where memory is refused, even that of a new thread's signal stack.
+extern "C" fn explain_abort(_: libc::c_int) {
+    let words = "aborted: memory was refused, or this is a bug: raise `ulimit -v`, or lower --tasks and what else takes memory";
+    if IS_CONTROLLED.load(Ordering::Relaxed) {
+        end(1, libc::STDOUT_FILENO, &[r#"{"at":"failed","error":""#, words, "\"}\n"]);
+    }
+    end(1, libc::STDERR_FILENO, &[words, "\n"])
+}
+
 /// Ends the process with a status and words; async-signal-safe.
 fn end(status: i32, stream: libc::c_int, words: &[&str]) -> ! {
     // SAFETY: write and _exit are async-signal-safe, and the words are there during the calls.
@@ -78,6 +90,16 @@ fn end(status: i32, stream: libc::c_int, words: &[&str]) -> ! {
         }
         libc::_exit(status)
     }
+}
+
+/// Has an abort end this process with words and status 1.
+pub fn explain_aborts() -> nix::Result<()> {
+    set(Signal::SIGABRT, SigHandler::Handler(explain_abort)).map(drop)
+}
+
+/// Has a program's words on an abort reach its runner.
+pub(crate) fn tell_runner() {
+    IS_CONTROLLED.store(true, Ordering::Relaxed);
 }
 
 /// Says that a program begins to measure: from now on, the first request leaves it time to tell what it has measured.
@@ -98,6 +120,7 @@ pub fn install() -> io::Result<()> {
 /// prevent. A write past `ulimit -f` fails with an error.
 pub(crate) fn install_in_program() -> nix::Result<()> {
     take_over()?;
+    explain_aborts()?;
     set(Signal::SIGCHLD, SigHandler::SigDfl)?;
     // In this thread and in those that it starts. posix_spawn(3) blocks it in the calling thread alone, and if a
     // child ends before it returns, the kernel wakes another thread for it, such as an idle task.

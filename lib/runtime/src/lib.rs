@@ -12,7 +12,7 @@ use anyhow::{Context, ensure};
 use brigade::{StackFlags, StartLatch, allowed_cpus, worker_needs};
 use clap::ValueEnum;
 use contract::message::{self, Claim, Description, Need, Needs};
-use contract::{BadUsage, console};
+use contract::{BadUsage, console, limits};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
@@ -142,7 +142,7 @@ impl RuntimeFlags {
             builder.worker_threads(workers as usize);
         }
         enable(&mut builder);
-        or_end(|| builder.build()).context("cannot build the runtime")
+        or_end(workers, || builder.build()).context("cannot build the runtime")
     }
 }
 
@@ -162,11 +162,11 @@ fn from_environment() -> anyhow::Result<Option<u32>> {
 /// Builds a runtime; a panic ends the process with status 1. Tokio panics when it cannot start a worker. During the
 /// unwinding it waits for the workers that did start, and nothing ends those (`BlockingPool`'s drop; seen with 1.54).
 /// The limits are checked before; a race remains.
-fn or_end<T>(build: impl FnOnce() -> T) -> T {
+fn or_end<T>(workers: u32, build: impl FnOnce() -> T) -> T {
     let before = panic::take_hook();
-    panic::set_hook(Box::new(|info| {
-        let error = console::panic_error(info.payload());
-        console::say(&format!("cannot build the runtime: {error:#}"));
+    panic::set_hook(Box::new(move |info| {
+        let what = format!("build the runtime ({})", console::panic_error(info.payload()));
+        console::say(&limits::refused(&what, "the number of workers", workers));
         process::exit(1);
     }));
     let built = build();

@@ -88,7 +88,8 @@ impl Client {
         let (request, mut response) = (bytes_of(0, size), vec![0; size]);
         for k in 0..tasks {
             let connected = connect_to(server, k / FROM_ONE_ADDRESS);
-            let mut stream = connected.with_context(|| limits::refused("connect", tasks))?;
+            let mut stream =
+                connected.with_context(|| limits::refused("connect", "--tasks", tasks))?;
             stream.set_read_timeout(Some(SILENCE))?;
             stream.write_all(&request)?;
             stream.read_exact(&mut response).context("the server does not answer")?;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, anyhow, ensure};
 use brigade::{allowed_cpus, restrict};
-use contract::{BadUsage, Pass};
+use contract::{BadUsage, Pass, limits};
 
 /// Word that ends the answering thread. Questions are odd, answers even, and both are smaller.
 const STOP: u32 = u32::MAX;
@@ -35,7 +35,8 @@ pub(crate) fn bounce(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
         };
         line.0.store(STOP, Ordering::Release);
         restrict(&cpus).context("cannot release a thread from its CPU")?;
-        let answers = answerer.context("cannot create a thread")?.join();
+        let refused = || limits::refused("create a thread", "--tasks", 1);
+        let answers = answerer.with_context(refused)?.join();
         let asked = asked.context("cannot pin a thread")?;
         let answers = answers.map_err(|_| anyhow!("a thread panicked"))?;
         ensure!(asked == answers, "{asked} questions had {answers} answers");

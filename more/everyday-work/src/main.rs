@@ -31,7 +31,7 @@ use aes_gcm::{AeadInOut, Aes128Gcm, KeyInit, Tag};
 use anyhow::{Context, anyhow, ensure};
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
-use contract::{Defaults, Flags, Pass, Program, Run};
+use contract::{Defaults, Flags, Pass, Program, Run, limits};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::getpid;
 use serde_json::Value;
@@ -233,7 +233,8 @@ fn give_way(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
                 thread::yield_now();
             }
         };
-        thread::Builder::new().spawn_scoped(scope, other).context("cannot create a thread")?;
+        let thread = thread::Builder::new().spawn_scoped(scope, other);
+        thread.with_context(|| limits::refused("create a thread", "--tasks", 1))?;
         while pass.next_iteration().is_some() {
             let clock = Instant::now();
             for _ in 0..n {

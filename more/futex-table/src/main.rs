@@ -32,7 +32,7 @@ use brigade::rest;
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
 use contract::units::Bytes;
-use contract::{Defaults, Flags, Program, Run};
+use contract::{Defaults, Flags, Program, Run, limits};
 use words::Words;
 
 /// Time how long it takes to wake a thread (futex) while many other threads sleep
@@ -136,7 +136,7 @@ fn hand_overs(cli: &Cli, run: &mut Run, words: Words) -> anyhow::Result<()> {
             answered += 1;
         }
     });
-    let other = other.context("cannot create a thread")?;
+    let other = other.with_context(|| limits::refused("create a thread", "--tasks", 1))?;
     let mut made = 0;
     serve(cli, run, || {
         let begun = Instant::now();
@@ -156,7 +156,9 @@ fn hand_overs(cli: &Cli, run: &mut Run, words: Words) -> anyhow::Result<()> {
 
 /// Times each iteration, before which other memory is written.
 fn serve(cli: &Cli, run: &mut Run, mut iterate: impl FnMut() -> Duration) -> anyhow::Result<()> {
-    let mut other = vec![0_u8; cli.evict.0 as usize];
+    let (mut other, evict) = (Vec::new(), cli.evict.0 as usize);
+    other.try_reserve_exact(evict).context("cannot have the memory to write: lower --evict")?;
+    other.resize(evict, 0_u8);
     while let Some(mut pass) = run.next_pass()? {
         while pass.next_iteration().is_some() {
             for byte in other.iter_mut().step_by(64) {

@@ -187,7 +187,11 @@ fn drive(run: &mut Run, drivers: Vec<(Driver, Option<usize>)>) -> Result<Vec<Res
             let thread = thread::Builder::new()
                 .spawn_scoped(scope, move || follow(driver, cpu, barrier, &starts, &tell));
             thread.with_context(|| {
-                limits::refused("create a driver's thread", run.description().tasks as u32)
+                limits::refused(
+                    "create a driver's thread",
+                    "--chains",
+                    run.description().chains as u32,
+                )
             })?;
             others.push((start, told));
         }

@@ -84,7 +84,7 @@ fn build(cli: &Cli, children: &mut Children) -> Result<(File, File)> {
             guard.started()?;
             pass_on(from, to)
         });
-        forked.with_context(|| limits::refused("create a process", n))?;
+        forked.with_context(|| limits::refused("create a process", "--tasks", n))?;
     }
     pin(cpus[0]).context("cannot pin the driver")?;
     children.wait_for_start()?;

@@ -5,21 +5,26 @@
 //! run: a pool that takes the thread of that for idle, and starts one too few, hangs (tokio#8056).
 
 use std::fs;
+use std::pin::pin;
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use contract::Run;
+use contract::{Run, limits};
 use runtime::join;
 use tokio::runtime::Runtime;
-use tokio::task::{block_in_place, spawn_blocking};
+use tokio::task::{JoinHandle, block_in_place, spawn_blocking};
+use tokio::time::timeout;
 
 use crate::place::Place;
 use crate::{Cli, On, team};
 
 /// Longest time until threads have ended.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Longest time without a further thread.
+const PAUSE: Duration = Duration::from_secs(5);
 
 pub(crate) fn warm(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (place, runtime, is_in_place) =
@@ -55,27 +60,51 @@ pub(crate) fn cold(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (n, place) = (cli.flags.tasks as usize, Place::new(cli)?);
     let runtime = with_threads(cli)?;
     let before = thread_count()?;
-    place.serve_thread(run, || {
-        let times = runtime.block_on(join(runtime.spawn(async move {
-            let (all, mut running) = (Arc::new(Barrier::new(n)), Vec::with_capacity(n));
-            spawn_blocking(|| ()).await?;
-            let begun = Instant::now();
-            for _ in 0..n {
-                let all = Arc::clone(&all);
-                running.push(spawn_blocking(move || _ = all.wait()));
-            }
-            for one in running {
-                one.await?;
-            }
-            anyhow::Ok((begun, Instant::now()))
-        })))?;
+    let served = place.serve_thread(run, || {
+        let times = runtime.block_on(all_running(
+            before + n,
+            runtime.spawn(async move {
+                let (all, mut running) = (Arc::new(Barrier::new(n)), Vec::with_capacity(n));
+                spawn_blocking(|| ()).await?;
+                let begun = Instant::now();
+                for _ in 0..n {
+                    let all = Arc::clone(&all);
+                    running.push(spawn_blocking(move || _ = all.wait()));
+                }
+                for one in running {
+                    one.await?;
+                }
+                anyhow::Ok((begun, Instant::now()))
+            }),
+        ))?;
         let begun = Instant::now();
         while thread_count()? > before {
             ensure!(begun.elapsed() < PATIENCE, "the threads for blocking work did not end");
             thread::sleep(Duration::from_millis(1));
         }
         Ok(times)
-    })
+    });
+    if served.is_err() {
+        // Threads that could not all start wait for ever.
+        runtime.shutdown_background();
+    }
+    served
+}
+
+/// Awaits a task for which so many threads are to run. Tokio does not say that it cannot start one.
+async fn all_running<T>(threads: usize, task: JoinHandle<anyhow::Result<T>>) -> anyhow::Result<T> {
+    let (mut task, mut before) = (pin!(join(task)), 0);
+    loop {
+        if let Ok(result) = timeout(PAUSE, &mut task).await {
+            return result;
+        }
+        let now = thread_count()?;
+        ensure!(
+            now >= threads || now > before,
+            limits::refused("start a thread for each task", "--tasks", threads as u32)
+        );
+        before = now;
+    }
 }
 
 /// A runtime with so many threads for blocking work.

@@ -72,7 +72,7 @@ pub(crate) fn among_threads<L: Lock>(cli: &Cli, run: &mut Run) -> anyhow::Result
     let contend = |share| {
         let (lock, start, ended) = (Arc::clone(&lock), Arc::clone(&start), Arc::clone(&ended));
         let (held, done, running) = (cli.held.into(), done.clone(), Arc::clone(&running));
-        STACK.spawn(size, move || {
+        STACK.spawn_for("--contenders", size, move || {
             loop {
                 start.wait();
                 if ended.load(Relaxed) {

@@ -91,6 +91,7 @@ fn keeps_its_promises(program: &Program) {
     program.follows_the_contract(|check| OWN.contains(&check));
     program.rests_completely();
     program.ends_at_a_signal();
+    program.says_that_memory_is_refused();
     if is_installed("taskset") {
         program.describes_itself_on_one_cpu();
     }

@@ -94,6 +94,17 @@ impl Program {
         assert!(matches!(all[..], [Answer::Ended { .. }]), "{exit}");
     }
 
+    /// Memory that is refused is an error, wherever the program notices. Below some size none can be started.
+    pub(super) fn says_that_memory_is_refused(&self) {
+        for mib in [8, 12, 16, 24, 40, 64, 100, 160] {
+            let script = format!("ulimit -v {}; exec \"$0\" \"$@\"", mib << 10);
+            let run = Run::within(&script, &self.path).flags("--tasks 3 --warmup 0 --iters 1");
+            let outcome = run.flags(self.flags).finish();
+            let is_said = outcome.code == 0 || !outcome.stderr.is_empty();
+            assert!(is_said && [0, 1, 127].contains(&outcome.code), "{mib} MiB: {outcome}");
+        }
+    }
+
     /// Whether or not the machine can run it.
     pub(super) fn describes_itself_on_one_cpu(&self) {
         let cpu = observe::affinity::allowed().unwrap()[0];
