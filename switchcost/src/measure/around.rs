@@ -1,11 +1,23 @@
 //! Commands around the slices of a duel's second side, which change a setting of the system and restore it.
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
 use std::time::Duration;
 
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::killpg;
+use nix::unistd::Pid;
+
+use super::child::Patience;
 use crate::plan::lineup::Around;
-use crate::system::console;
+use crate::system::{console, signals};
+
+/// Pause between two looks whether a command has ended.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Commands, and whether their setting is in place.
 pub(super) struct Within<'a> {
@@ -31,8 +43,12 @@ impl<'a> Within<'a> {
             return Ok(false);
         }
         self.is_in_place = is_second;
-        let line = if is_second { &self.commands.before } else { &self.commands.after };
-        let entered = self.execute(line.as_deref());
+        let entered = match (is_second, &self.commands.before, &self.commands.after) {
+            (true, Some(before), _) => self.execute(before, signals::requests),
+            // Interrupting the runner must not end the command that restores a setting.
+            (false, _, Some(after)) => self.execute(after, || 0),
+            _ => Ok(()),
+        };
         if is_second && entered.is_err() {
             // The other command undoes what this one did in part.
             drop(self.enter(false));
@@ -40,19 +56,48 @@ impl<'a> Within<'a> {
         entered.map(|()| true)
     }
 
-    /// In a process group of its own: interrupting the runner must not end the command that restores a setting.
-    fn execute(&self, line: Option<&str>) -> Result<(), String> {
-        let Some(line) = line else { return Ok(()) };
-        let mut command = Command::new("timeout");
-        command.arg(self.timeout.as_secs().max(1).to_string()).args(["sh", "-c", line]);
-        command.stdin(Stdio::null()).process_group(0);
-        let output = command.output().map_err(|e| format!("timeout(1): {e}"))?;
-        if output.status.success() {
+    /// Runs a command until its shell ends; what that leaves running may keep its outputs open. It is ended when its
+    /// time is up, or after so many requests to stop.
+    fn execute(&self, line: &str, requests: fn() -> u32) -> Result<(), String> {
+        let fault = |e: io::Error| format!("`{line}`: {e}");
+        let words = memfd_create(c"words", MFdFlags::MFD_CLOEXEC).map_err(|e| fault(e.into()))?;
+        let words = File::from(words);
+        let mut patience = Patience::new(self.timeout);
+        let status = words.try_clone().and_then(|to| run(line, to, &mut patience, requests));
+        let status = status.map_err(fault)?;
+        if status.success() {
             return Ok(());
         }
-        let words = String::from_utf8_lossy(&output.stderr);
+        if patience.is_overdue() {
+            return Err(format!("`{line}`: {}", patience.timeout("its end")));
+        }
+        let mut start = [0; 1024];
+        let length = words.read_at(&mut start, 0).map_err(fault)?;
+        let words = String::from_utf8_lossy(&start[..length]);
         let words = words.lines().next().unwrap_or("it printed no reason");
-        Err(format!("`{line}`: {}: {}", output.status, words))
+        Err(format!("`{line}`: {status}: {words}"))
+    }
+}
+
+/// Runs a command in a process group of its own, and waits until it has ended.
+fn run(
+    line: &str,
+    words: File,
+    patience: &mut Patience,
+    requests: fn() -> u32,
+) -> io::Result<ExitStatus> {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(words);
+    let mut shell = command.process_group(0).spawn()?;
+    loop {
+        if let Some(status) = shell.try_wait()? {
+            return Ok(status);
+        }
+        for &signal in patience.press(requests())? {
+            // It fails only if the group has ended.
+            let _ = killpg(Pid::from_raw(shell.id() as i32), signal);
+        }
+        thread::sleep(PAUSE);
     }
 }
 

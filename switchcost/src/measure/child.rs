@@ -27,7 +27,8 @@ mod patience;
 
 pub use ended::Ended;
 pub(crate) use left::end_what_is_left;
-use patience::{Patience, Stage};
+pub(crate) use patience::Patience;
+use patience::Stage;
 
 /// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
 const LONGEST_LINE: usize = 16 << 20;
@@ -253,7 +254,7 @@ impl Child {
 
     /// Whether it took longer than it may, and was asked to end.
     pub(crate) fn is_overdue(&self) -> bool {
-        self.patience.stage == Stage::Overdue
+        self.patience.is_overdue()
     }
 
     /// Closes its standard input for a reason of the runner's own, and leaves it a while to end.

@@ -45,9 +45,8 @@ pub fn measure(
             lives[k].skip();
         } else if !lives[k].has_failed() {
             let side = lives[k].side();
-            match enter(&mut lives, side, &mut within) {
-                Ok(_) => lives[k].start(options),
-                Err(why) => lives[k].fail(&why),
+            if enter(&mut lives, side, &mut within).is_some() {
+                lives[k].start(options);
             }
         }
     }
@@ -88,14 +87,19 @@ fn ensure_same_cpus() -> Result<Vec<u32>, String> {
     Err(format!("somebody changed the CPUs of switchcost, from {first} to {now}"))
 }
 
-/// Has the commands of a side stand; true if one was run. If one fails, the programs of the second side are ended.
-fn enter(lives: &mut [Live<'_>], side: Side, within: &mut Within<'_>) -> Result<bool, String> {
+/// Switches to the setting of a side; true if that ran a command. If a command fails, the programs of the second side
+/// are ended; `None` if this side is theirs.
+fn enter(lives: &mut [Live<'_>], side: Side, within: &mut Within<'_>) -> Option<bool> {
     let is_second = side == Side::B;
-    let entered = within.enter(is_second);
-    let Err(why) = &entered else { return entered };
-    let own = lives.iter_mut().filter(|live| live.side() == Side::B);
-    own.for_each(|live| live.fail(why));
-    if is_second { entered } else { Ok(true) }
+    let why = match within.enter(is_second) {
+        Ok(is_run) => return Some(is_run),
+        Err(why) => why,
+    };
+    for live in lives.iter_mut().filter(|live| live.side() == Side::B) {
+        // A signal ends the command that changes the setting, which is no fault.
+        if is_second && signals::received().is_some() { live.skip() } else { live.fail(&why) }
+    }
+    (!is_second).then_some(true)
 }
 
 /// Runs all slices, or those that begin before `end`, which makes it true; the first turn is over in any case, unless
@@ -134,9 +138,9 @@ fn take_turns(
             }
             let side = lives[k].side();
             match enter(lives, side, within) {
-                Ok(false) => {}
-                Ok(true) => last = None,
-                Err(_) => continue,
+                Some(false) => {}
+                Some(true) => last = None,
+                None => continue,
             }
             let probed = rng.choose_multiple(lives[k].cpus.iter().copied(), MOST_PROBED);
             let is_spread = lives[k].cpus.len() > 1;

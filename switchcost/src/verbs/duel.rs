@@ -75,15 +75,24 @@ pub(crate) struct Args {
 
     /// Command to run, by `sh -c`, before the new side's processes start and before its slices, such as
     /// "sysctl -q kernel.sched_autogroup_enabled=0"
-    #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "after_b")]
+    #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "after_b", value_parser = command)]
     before_b: Option<String>,
 
-    /// Command to run after them, whatever happens, to undo --before-b; `true` if there is nothing to undo
-    #[arg(help_heading = "Settings", long, value_name = "COMMAND")]
+    /// Command to run after them, unless SIGKILL ends the runner, to undo --before-b; `true` if there is nothing to undo
+    #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "before_b", value_parser = command)]
     after_b: Option<String>,
 
     #[command(flatten)]
     selection: Selection,
+}
+
+/// A command around the new side.
+fn command(line: &str) -> Result<String, &'static str> {
+    if line.trim().is_empty() {
+        Err("it is empty: `true` does nothing")
+    } else {
+        Ok(line.to_owned())
+    }
 }
 
 /// Default time of a duel.
@@ -116,6 +125,10 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let mut rows = plan.rows();
     args.selection.retain(&mut rows, false)?;
     let Args { a, b, each, before_b, after_b, .. } = args;
+    if let Some(twice) = (1..each.len()).find(|&k| each[..k].contains(&each[k])) {
+        let change = &each[twice];
+        return Err(BadUsage::new(format!("--each {change} is given twice: drop one of them")));
+    }
     let around = Around { before: before_b.clone(), after: after_b.clone() };
     let builds = [&args.first, &args.second].map(|side| side.as_ref().unwrap_or(&SideArg::Sources));
     let sides = Sides { builds, changes: [a, b], each, around: &around };

@@ -94,12 +94,29 @@ fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
     assert_eq!(k(), "1\n");
 
     // The side whose command fails is the one to blame.
-    for flags in ["--after-b true --before-b", "--after-b"] {
+    for flags in ["--after-b true --before-b", "--before-b true --after-b"] {
         let run = sides.duel("a a --pairs 8").flags(flags).arg("echo no >&2; exit 4").finish();
         let run = run.expect(125);
         let words = "B: `echo no >&2; exit 4`: exit status: 4: no";
         assert!(run.stdout.replace("\n  ", " ").contains(words), "{flags}: {run}");
     }
+}
+
+/// What a command starts in the background may keep its outputs open. A signal ends the command, and the other one
+/// runs.
+#[test]
+fn a_command_ends_with_its_shell_or_at_a_signal() {
+    let sides = of_settings("K=1");
+    let with = |line: &str| {
+        sides.duel("a a --pairs 8 --after-b").arg("echo back >> log").arg("--before-b").arg(line)
+    };
+    of_counts(with("sleep 1000 &"));
+    fs::remove_file(sides.path("log")).unwrap();
+    let running = with("echo > begun; sleep 1000").start();
+    until("the command runs", || sides.path("begun").exists());
+    running.signal(SIGINT);
+    running.finish().expect(130);
+    assert_eq!(fs::read_to_string(sides.path("log")).unwrap(), "back\n");
 }
 
 /// A row of one CPU keeps it, and one that has a flag's value already is no duel.

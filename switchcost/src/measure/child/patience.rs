@@ -26,7 +26,7 @@ pub(super) enum Stage {
 }
 
 #[derive(Debug)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     pub(super) limit: Duration,
     deadline: Instant,
     pub(super) stage: Stage,
@@ -34,7 +34,7 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    pub(super) fn new(limit: Duration) -> Self {
+    pub(crate) fn new(limit: Duration) -> Self {
         let deadline = Instant::now() + limit;
         Patience { limit, deadline, stage: Stage::Free, is_killed: false }
     }
@@ -49,12 +49,17 @@ impl Patience {
         is_free
     }
 
+    /// Whether it took longer than it may, and was asked to end.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.stage == Stage::Overdue
+    }
+
     pub(super) fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
     /// Signals that are due now, after so many requests to stop.
-    pub(super) fn press(&mut self, requests: u32) -> io::Result<&'static [Signal]> {
+    pub(crate) fn press(&mut self, requests: u32) -> io::Result<&'static [Signal]> {
         let is_late = self.left().is_zero();
         if is_late && self.is_killed {
             return Err(io::Error::other("SIGKILL did not end it: it is stuck in the kernel"));
@@ -81,7 +86,7 @@ impl Patience {
     }
 
     /// Error of a program that took longer than it may for what is awaited.
-    pub(super) fn timeout(&self, awaited: &str) -> String {
+    pub(crate) fn timeout(&self, awaited: &str) -> String {
         let end = if self.is_killed {
             format!("nor did it end within {GRACE:?} after SIGTERM, so it was killed")
         } else {
