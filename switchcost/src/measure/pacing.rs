@@ -71,12 +71,12 @@ impl Wall {
 
 impl Aim {
     /// Turns of the next rounds, by the time that this round took. After the first round, this also removes rows that
-    /// the budget has no room for, and warns if the whole budget is too short.
+    /// the budget has no room for, with their times.
     pub fn turns(
         &self,
         (round, turns): (u32, u32),
         rows: &mut Vec<Row>,
-        walls: &[Option<Wall>],
+        walls: &mut Vec<Option<Wall>>,
         [left, budget]: [Duration; 2],
     ) -> u32 {
         if round > 0 {
@@ -86,10 +86,6 @@ impl Aim {
             }
             return turns.min(fitting(rows, walls, left, &Aim { rounds: [rounds; 2], ..*self }));
         }
-        let turns = fitting(rows, walls, left, self);
-        let fewest = time_of(rows, walls, f64::from(self.turns[0]), share);
-        let rest = Duration::from_secs_f64(fewest * f64::from(self.fewest - 1));
-        let least = (budget.saturating_sub(left) + rest).as_secs();
         let dropped =
             if self.leaves_out { retain(rows, walls, [left, budget], self) } else { vec![] };
         if !dropped.is_empty() {
@@ -99,10 +95,46 @@ impl Aim {
                 budget.as_secs(),
                 dropped.join("; ")
             ));
-        } else if least > budget.as_secs() * 4 / 3 {
-            console::say(format_args!("{} rounds take about {least} s here", self.fewest));
         }
-        turns
+        fitting(rows, walls, left, self)
+    }
+
+    /// Rounds that a budget usually has room for.
+    pub fn usual_rounds(&self, rows: &[Row], budget: Duration) -> u32 {
+        let walls = vec![Some(USUAL); rows.len()];
+        let turns = fitting(rows, &walls, budget, self);
+        let round = time_of(rows, &walls, f64::from(turns), |row| self.share(row));
+        ((budget.as_secs_f64() / round.max(1e-9)) as u32).max(self.fewest)
+    }
+
+    /// Time that the fewest rounds usually take.
+    pub fn usual_least(&self, rows: &[Row]) -> Duration {
+        self.rest(0, rows, &vec![Some(USUAL); rows.len()])
+    }
+
+    /// Says that the fewest rounds take longer than the budget, unless much the same was said before.
+    pub fn tell(&self, least: Duration, budget: Duration, told: &mut Duration) {
+        if least > budget && least > *told * 3 / 2 {
+            console::say(format_args!(
+                "the fewest rounds ({}) take about {} s, longer than the budget of {} s: fewer rows (--filter) take less",
+                self.fewest,
+                least.as_secs(),
+                budget.as_secs()
+            ));
+            *told = least;
+        }
+    }
+
+    /// Time of the fewest rounds, without those that are over.
+    pub fn rest(&self, over: u32, rows: &[Row], walls: &[Option<Wall>]) -> Duration {
+        let rounds = |row: &Row| row.effort.most_rounds().min(self.fewest).saturating_sub(over);
+        let times = |row: &Row| f64::from(rounds(row)) * self.share(row);
+        Duration::from_secs_f64(time_of(rows, walls, f64::from(self.turns[0]), times))
+    }
+
+    /// Share of the rounds that a row is in: a duel has its twins in every second one.
+    fn share(&self, row: &Row) -> f64 {
+        if !self.leaves_out && row.place.side == Side::Twin { 0.5 } else { 1.0 }
     }
 }
 
@@ -127,27 +159,12 @@ fn fitting(rows: &[Row], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> u
     ((left - none) / (one - none).max(1e-9)).clamp(fewest, most) as u32
 }
 
-/// Share of the rounds that a row is in: a duel has its twins in every second one.
-fn share(row: &Row) -> f64 {
-    if row.place.side == Side::Twin { 0.5 } else { 1.0 }
-}
-
-/// Rounds of a duel that usually fit, and the time that the fewest take.
-pub fn forecast(rows: &[Row], budget: Duration) -> (u32, Duration) {
-    let walls = vec![Some(USUAL); rows.len()];
-    let round = |turns: u32| time_of(rows, &walls, f64::from(turns), share);
-    let least = round(DUEL.turns[0]) * f64::from(DUEL.fewest);
-    let turns = fitting(rows, &walls, budget, &DUEL);
-    let rounds = (budget.as_secs_f64() / round(turns).max(1e-9)) as u32;
-    (rounds.max(DUEL.fewest), Duration::from_secs_f64(least))
-}
-
-/// As long as the rows do not fit into the rest of the budget, removes those that take most of it by themselves, and
-/// returns their names. All others stay, even if the sum is too much: a host that was busy in the first round seldom
-/// stays so.
+/// As long as the rows do not fit into the rest of the budget, removes those that take most of it by themselves, with
+/// their times, and returns their names. All others stay, even if the sum is too much: a host that was busy in the
+/// first round seldom stays so.
 fn retain(
     rows: &mut Vec<Row>,
-    walls: &[Option<Wall>],
+    walls: &mut Vec<Option<Wall>>,
     [left, budget]: [Duration; 2],
     aim: &Aim,
 ) -> Vec<String> {
@@ -155,13 +172,14 @@ fn retain(
     let cost = |(row, wall): (&Row, &Option<Wall>)| {
         wall.as_ref().map_or(0.0, |w| rest(row) * w.within(f64::from(aim.turns[0]), row))
     };
-    let mut costs: Vec<f64> = rows.iter().zip(walls).map(cost).collect();
+    let mut costs: Vec<f64> = rows.iter().zip(&*walls).map(cost).collect();
     let mut dropped = Vec::new();
     while costs.iter().sum::<f64>() > left.as_secs_f64() && rows.len() > 1 {
         let most = (0..costs.len()).max_by(|&a, &b| costs[a].total_cmp(&costs[b]));
         let most = most.filter(|&most| costs[most] > LARGEST_SHARE * budget.as_secs_f64());
         let Some(most) = most else { break };
         costs.remove(most);
+        walls.remove(most);
         let name = rows.remove(most).place.name();
         if !dropped.contains(&name) {
             dropped.push(name);
@@ -198,7 +216,7 @@ mod tests {
     fn what_cannot_fit_is_left_out() {
         let left_out = |walls: &[Option<Wall>], seconds| {
             let mut rows = vec![Row::default(); walls.len()];
-            retain(&mut rows, walls, [Duration::from_secs(seconds); 2], &PLAN).len()
+            retain(&mut rows, &mut walls.to_vec(), [Duration::from_secs(seconds); 2], &PLAN).len()
         };
         assert_eq!(left_out(&[wall(1.0, 0.0), wall(10.0, 0.0)], 6), 1);
         // No single one is to blame.
@@ -215,15 +233,16 @@ mod tests {
         let row = || [Side::A, Side::B, Side::Twin].map(of_side);
         let seconds = Duration::from_secs;
         // One row has time for many rounds; twenty-two have eight in a minute, and not in ten seconds.
-        let (rounds, least) = forecast(&row(), seconds(60));
-        assert!((30..60).contains(&rounds) && least < seconds(4), "{rounds} {least:?}");
+        let rounds = DUEL.usual_rounds(&row(), seconds(60));
+        assert!((30..60).contains(&rounds) && DUEL.usual_least(&row()) < seconds(4), "{rounds}");
         let many: Vec<Row> = (0..22).flat_map(|_| row()).collect();
-        let (rounds, least) = forecast(&many, seconds(10));
-        assert!(rounds == 8 && (seconds(40)..seconds(80)).contains(&least), "{rounds} {least:?}");
+        let least = DUEL.usual_least(&many);
+        assert!((seconds(40)..seconds(80)).contains(&least), "{least:?}");
+        assert_eq!(DUEL.usual_rounds(&many, seconds(10)), 8);
 
         let slowed = |round, slice| {
-            let walls = [Some(Wall { fixed: 0.1, slice, slices: 20 }); 3];
-            DUEL.turns((round, 20), &mut row().to_vec(), &walls, [seconds(10), seconds(60)])
+            let mut walls = vec![Some(Wall { fixed: 0.1, slice, slices: 20 }); 3];
+            DUEL.turns((round, 20), &mut row().to_vec(), &mut walls, [seconds(10), seconds(60)])
         };
         assert_eq!([0.01, 0.1, 10.0].map(|slice| slowed(2, slice)), [20, 5, 4]);
         // A verdict needs no more rounds.

@@ -22,7 +22,7 @@ use crate::measure::turns::{self, Measured, Options, Seat, is_past};
 use crate::plan::placement::Absent;
 use crate::plan::programs::Programs;
 use crate::system::progress::Progress;
-use crate::system::{lock, signals};
+use crate::system::{console, lock, signals};
 
 mod conclude;
 mod keep;
@@ -117,9 +117,9 @@ impl Rounds {
     /// others from it as long as this run lives. Then runs all rounds of the rows: `wanted` says before each which of
     /// them take part in it; without any it ends.
     ///
-    /// With an aim, rounds go on for about this length: the first one sizes the others, so that enough
-    /// of them fit, and rows that do not fit are left out and named. Without one, no group but the first begins after
-    /// it: sizes of unknown cost start with the smallest. What has run together is
+    /// With an aim, rounds go on for this length: the first one sizes the others, so that enough of them fit, rows that
+    /// do not fit are left out and named, and after the fewest no round begins that would not end in time. Without one,
+    /// no group but the first begins after it: sizes of unknown cost start with the smallest. What has run together is
     /// stored as soon as it has ended; a signal ends it early, and then it is stored as interrupted.
     ///
     /// # Errors
@@ -154,36 +154,57 @@ impl Rounds {
         let mut rows = mem::take(&mut self.rows);
         self.leave_out_what_is_missing(&mut rows)?;
         let last = rows.iter().map(|row| row.effort.most_rounds()).max().unwrap_or(0);
-        let end = budget.map(|(_, length)| begun + length);
-        let progress = Progress { rounds: last, end };
+        let mut progress = Progress {
+            rounds: budget.is_none().then_some(last),
+            end: budget.map(|(_, length)| begun + length),
+        };
         self.describe(&rows);
         self.turns = budget.map(|_| FIRST_TURNS);
+        let mut told = Duration::ZERO;
+        if let Some((aim, budget)) = budget {
+            aim.tell(aim.usual_least(&rows), budget, &mut told);
+        }
+        let mut spent = begun.elapsed();
+        // Every second round of a duel has the twins.
+        let mut lengths = [Duration::ZERO; 2];
         for round in 0..last {
-            let started = Instant::now();
             let chosen = wanted(round, &rows, &self.records);
             if !chosen.contains(&true) {
                 break;
             }
-            let walls = self.run_round(&rows, &chosen, round, &progress)?;
+            let mut walls = self.run_round(&rows, &chosen, round, &progress)?;
             if signals::received().is_some() || self.is_over() {
                 break;
             }
-            let Some((aim, budget)) = budget else { continue };
             // What hung took no time of the others.
-            let spent = begun.elapsed().saturating_sub(self.lost);
+            let before = mem::replace(&mut spent, begun.elapsed().saturating_sub(self.lost));
+            lengths = [lengths[1], spent.saturating_sub(before)];
+            let due =
+                |rounds: u32| Some(Instant::now() + lengths[1] * rounds.saturating_sub(round + 1));
+            let Some((aim, budget)) = budget else {
+                progress.end = due(last);
+                continue;
+            };
+            progress.end = progress.end.max(due(aim.fewest));
             let left = budget.saturating_sub(spent);
             if walls.iter().any(Option::is_some) {
                 let before = (round, self.turns.unwrap_or(FIRST_TURNS));
-                self.turns = Some(aim.turns(before, &mut rows, &walls, [left, budget]));
+                self.turns = Some(aim.turns(before, &mut rows, &mut walls, [left, budget]));
+                if round == 0 {
+                    aim.tell(spent + aim.rest(1, &rows, &walls), budget, &mut told);
+                }
             }
-            // Half of a round too much is better than half of one too little.
-            let is_due = spent + started.elapsed() / 2 >= budget;
             let is_done =
                 |row: &Row| row.effort.most_rounds() <= round + 1 || self.is_given_up(row);
             if rows.iter().all(is_done)
-                || round + 1 >= aim.fewest && is_due
-                || round == 0 && aim.leaves_out && left.is_zero()
+                || round + 1 >= aim.fewest && lengths.into_iter().max() > Some(left)
             {
+                break;
+            }
+            if round == 0 && aim.leaves_out && left.is_zero() {
+                console::say(format_args!(
+                    "the first round took all of the budget: it is the only one"
+                ));
                 break;
             }
         }

@@ -10,20 +10,21 @@ use terminal_size::{Width, terminal_size_of};
 
 /// Progress of the rounds of a plan, in a line that is cleared when it is dropped.
 pub(crate) struct Progress {
-    pub(crate) rounds: u32,
-    /// End of a budget, which further rounds fill.
+    /// Number of rounds, unless they fill a budget.
+    pub(crate) rounds: Option<u32>,
+    /// When they end, as far as it is known.
     pub(crate) end: Option<Instant>,
 }
 
 impl Progress {
     /// Says which row is run next.
     pub(crate) fn show(&self, round: u32, row: &str) {
-        let left = |end: Instant| end.saturating_duration_since(Instant::now()).as_secs() + 1;
-        let part = match self.end {
-            Some(end) => format!(", about {} s left", left(end)),
-            None => format!(" of {}", self.rounds),
-        };
-        draw(&format!("round {}{part}: {row}", round + 1));
+        let of = self.rounds.map_or(String::new(), |rounds| format!(" of {rounds}"));
+        let left = self.end.map_or(String::new(), |end| {
+            let left = end.saturating_duration_since(Instant::now()).as_secs() + 1;
+            format!(", about {left} s left")
+        });
+        draw(&format!("round {}{of}{left}: {row}", round + 1));
     }
 }
 

@@ -30,7 +30,8 @@ use crate::views::comparison::Comparison;
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("budget", |it| it.help(
-    "Time for the whole duel, without builds: rounds go on until it is used up [default: 60s]"
+    "Time for the whole duel, without builds: from 8 rounds on, none begins that would exceed it [default: the plan's, or \
+     60s]"
 )))]
 #[command(mut_arg("out", |it| it.help(
     "Append the records to this file [default: duel-DATE.jsonl in this folder]"
@@ -95,7 +96,7 @@ fn command(line: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Default time of a duel.
+/// Time of a duel, if its plan has rounds.
 const BUDGET: Duration = Duration::from_secs(60);
 
 /// Why a program would not run in the way that a side asks for.
@@ -146,13 +147,13 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
         (header.sides, header.margin) = (Some(names), Some(margin));
         header.notes = plan.note().into_iter().chain(note).collect();
     })?;
-    let budget = args.keep.budget.unwrap_or(BUDGET);
+    let budget = args.keep.budget.or(plan.budget).unwrap_or(BUDGET);
     let seed = rounds.header.seed;
     let rows = counted(count as u64, "row");
     console::say(format_args!("{rows}, in turns for {} s, seed {seed}", budget.as_secs_f64()));
     let mut decider = Decider::new(margin, count);
     let most = args.pairs.unwrap_or(u32::MAX);
-    say_what_fits(&measured, budget, most, count);
+    say_what_fits(pacing::DUEL.usual_rounds(&measured, budget).min(most), count);
     rounds.run(Some(budget), Some(&pacing::DUEL), |round, rows, records| {
         if round >= most {
             return Vec::new();
@@ -173,16 +174,8 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     Ok(duel.rows)
 }
 
-/// Says before the start what a duel can show, from the usual times of programs and the usual spread of pairs.
-fn say_what_fits(rows: &[Row], budget: Duration, most: u32, count: usize) {
-    let (rounds, least) = pacing::forecast(rows, budget);
-    if least > budget {
-        console::say(format_args!(
-            "a verdict needs {MIN_PAIRS} rounds, which take about {0:.0} s: use --budget {0:.0}s, or fewer rows (--filter)",
-            least.as_secs_f64().ceil()
-        ));
-    }
-    let rounds = rounds.min(most);
+/// Says before the start what so many rounds can show, from the usual spread of pairs.
+fn say_what_fits(rounds: u32, count: usize) {
     if let Some([steady, unsteady]) = pairs::usual_reach(rounds, count) {
         console::say(format_args!(
             "about {rounds} rounds: pinned rows usually show changes beyond ± {:.1} %, or ± {:.1} % on an unsteady machine",

@@ -16,13 +16,13 @@ use crate::system::console::{self, shell_line};
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("budget", |it| it.help(
-    "Time for the whole run, without builds: rounds go on until it is used up [default: the plan's]"
+    "Time for the whole run, without builds: from 5 rounds on, none begins that would exceed it [default: the plan's]"
 )))]
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
 
-    /// Run for 15 s only, or five rounds with a quarter of the iterations; intervals are wider
+    /// Run for 15 s only, or as long as five rounds take, with a quarter of the iterations; intervals are wider
     #[arg(long, help_heading = "Plan")]
     quick: bool,
 
