@@ -14,10 +14,10 @@ use super::cube::Figures;
 use super::doubts;
 use super::figure::Figure;
 use super::grade::Grade;
-use super::quotient::{self, Compared, Kind, MIN_PAIRS, Pair, Quotient};
+use super::quotient::{self, Compared, Kind, Pair, Quotient};
 use super::runs::Runs;
 use super::speed::{Round, Timed};
-use super::verdict::Verdict;
+use super::verdict::{MIN_PAIRS, Reason, Verdict};
 
 /// Confidence of all intervals of a duel together, and of what is decided before its end. A duel may judge
 /// each change of a program: one false alarm in twenty would be too many.
@@ -150,12 +150,15 @@ fn slope(side: &[&Timed<'_>]) -> Option<f64> {
     Some(stats::fit_line(&tasks, &bytes)?.slope.estimate)
 }
 
-/// Judges the rows that have enough pairs and no fault. `margin` is the largest change that counts as none.
+/// Judges the rows that have no fault; of too few pairs nothing is said. `margin` is the largest change that counts as none.
 pub fn judge(rows: &mut [Compared], margin: f64) {
     let tried = rows.iter().filter(|row| !row.is_left_out()).count();
     for row in rows.iter_mut() {
-        if row.pairs < MIN_PAIRS || row.fault.is_some() {
+        if row.pairs == 0 || row.fault.is_some() {
             row.quotients.clear();
+        }
+        for quotient in row.quotients.iter_mut().filter(|_| row.pairs < MIN_PAIRS) {
+            quotient.verdict = Verdict::Inconclusive(Reason::FewPairs);
         }
         let (main, early) = (row.kind, deciding(row, tried, margin).map(|_| early_level(tried)));
         for quotient in row.quotients.iter_mut().filter(|quotient| quotient.kind == main) {

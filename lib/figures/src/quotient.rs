@@ -12,16 +12,13 @@ use stats::{Contrast, Estimate, Interval, modes};
 use super::doubt::{Doubt, RESTLESS};
 use super::grade::Grade;
 use super::value::Value;
-use super::verdict::{Reason, Verdict};
+use super::verdict::{MIN_PAIRS, Reason, Verdict};
 
 /// Change that is shown as none, as a share: a count that has rounding alone is no other count.
 const NOTHING: f64 = 0.0005;
 
 /// Count per hop or task below which there is next to none.
 const SCARCE: f64 = 0.001;
-
-/// Fewest pairs that a verdict is made of.
-pub const MIN_PAIRS: usize = 8;
 
 /// A row on both sides.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -42,7 +39,7 @@ pub struct Compared {
     pub fault: Option<Why>,
     /// Pairs of both sides, if they took turns.
     pub pairs: usize,
-    /// Its figures on both sides; none if it has too few pairs or a fault.
+    /// Its figures on both sides; none if it has no pair or a fault.
     pub quotients: Vec<Quotient>,
 }
 
@@ -203,7 +200,7 @@ impl Quotient {
         }
     }
 
-    /// Pairs that took turns, and pairs of twins. It has a change from [`MIN_PAIRS`] on.
+    /// Pairs that took turns, and pairs of twins.
     pub(crate) fn of_pairs(kind: Kind, pairs: Vec<Pair>, twins: Vec<Pair>, grade: Grade) -> Self {
         let all = pairs.iter().chain(&twins);
         let is_share = all.flat_map(|pair| pair.figures).all(|figure| figure > 0.0);
@@ -225,13 +222,12 @@ impl Quotient {
             _ => Quantity::Count,
         };
         let twin: Vec<f64> = twins.iter().map(change).collect();
-        let contrast = |values: &[f64]| Contrast::mean(values).filter(|_| pairs.len() >= MIN_PAIRS);
         Quotient {
             is_share,
             is_exact,
             figures: (!pairs.is_empty()).then_some(figures),
             grade,
-            contrasts: [contrast(&changes), contrast(&twin)],
+            contrasts: [Contrast::mean(&changes), Contrast::mean(&twin)],
             pairs,
             twins,
             ..Quotient::new(kind, quantity)
@@ -244,7 +240,8 @@ impl Quotient {
         Some(Value::estimated(change.map(|share| 1.0 + share).into(), None, self.grade))
     }
 
-    /// Sets its change and its twin's, and its verdict. Without a change it keeps the reason that it has.
+    /// Sets its change and its twin's, and its verdict. Without a change, or of fewer than [`MIN_PAIRS`], it keeps the
+    /// reason that it has.
     fn judge(&mut self, level: f64, margin: f64) {
         let [change, twin] = self.contrasts;
         let change = change.and_then(|change| change.interval(1.0 - self.level.unwrap_or(level)));
@@ -255,7 +252,8 @@ impl Quotient {
             let share = |log: Interval| log.map(f64::exp_m1);
             (self.change, self.twin) = (self.change.map(share), self.twin.map(share));
         }
-        if let Some(change) = self.change {
+        let is_short = (1..MIN_PAIRS).contains(&self.pairs.len());
+        if let Some(change) = self.change.filter(|_| !is_short) {
             self.verdict = self.verdict_on(change, margin);
         }
     }

@@ -12,6 +12,9 @@ use super::number::percent;
 /// Largest change that counts as none, as a share, unless `--fail-above` sets it.
 pub const MARGIN: f64 = 0.05;
 
+/// Fewest pairs that a verdict is made of.
+pub const MIN_PAIRS: usize = 8;
+
 /// What can be said about a change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -40,6 +43,8 @@ pub enum Reason {
     TwinDiffers,
     /// There are too few values for an interval.
     FewRounds,
+    /// A duel ended before it had enough pairs.
+    FewPairs,
     /// Memory does not grow with the tasks, or a figure may be zero: nothing can be divided by it.
     NoSize,
     /// The processes of either side fall into two clusters: no mean describes both.
@@ -57,6 +62,7 @@ impl fmt::Display for Reason {
             Reason::Contradicted => "contradicted by its counters",
             Reason::TwinDiffers => "A differs from itself",
             Reason::FewRounds => return write!(f, "fewer than {MIN_ROUNDS} rounds"),
+            Reason::FewPairs => return write!(f, "fewer than {MIN_PAIRS} pairs"),
             Reason::FewSlices => "too few undisturbed pairs",
             Reason::NoSize => "a size that may be zero",
             Reason::TwoModes => "two modes",

@@ -86,8 +86,12 @@ fn section(title: &str, rows: &[&Compared]) -> Section {
             body.push(line(row, quotient));
         }
     }
-    let lines = grouped(reasons).into_iter();
-    let lines = lines.map(|(why, names)| format!("{}: {why}", names.join("; "))).collect();
+    let lines = grouped(reasons).into_iter().map(|(why, mut names)| {
+        // A reason may be that of all figures of a row.
+        names.dedup();
+        format!("{}: {why}", names.join("; "))
+    });
+    let lines = lines.collect();
     let grid = Grid::new(["", "A", "B", "change", "verdict"], body);
     Section { title: title.to_owned(), grid, lines }
 }

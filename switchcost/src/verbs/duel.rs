@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use contract::units::counted;
 use figures::pairs::{self, Decider};
-use figures::quotient::{Compared, MIN_PAIRS};
-use figures::verdict::MARGIN;
+use figures::quotient::Compared;
+use figures::verdict::{MARGIN, MIN_PAIRS};
 use record::{Command, Place, Row};
 
 use super::args::Selection;

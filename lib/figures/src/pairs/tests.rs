@@ -230,7 +230,7 @@ fn a_row_without_times_has_no_verdict_on_its_time() {
         let [time, switches, _] = judged(row);
         assert_eq!(time.kind, Kind::Time);
         assert_eq!(time.verdict, Verdict::Inconclusive(Reason::FewSlices));
-        assert_eq!((time.figures.is_some(), time.change), (timed > 0, None));
+        assert_eq!((time.figures.is_some(), time.change.is_some()), (timed > 0, timed > 0));
         assert_eq!(switches.verdict, Verdict::Within(0.0));
     }
 }
@@ -245,7 +245,7 @@ fn a_disturbed_time_has_no_verdict_and_its_counts_have() {
 }
 
 #[test]
-fn few_pairs_and_faults_have_no_quotients_and_memory_has_one() {
+fn few_pairs_have_intervals_and_no_verdict_faults_have_neither_and_memory_has_one() {
     let mut machine = machine();
     let failed = Compared { fault: Some(Why::Failed("x".to_owned())), ..machine.row(0.0, 9) };
     let size = |k: i32, change: f64| {
@@ -256,9 +256,12 @@ fn few_pairs_and_faults_have_no_quotients_and_memory_has_one() {
     let twins = (0..3).map(|k| size(k, 1.0)).collect();
     let quotients = vec![of(Kind::Memory, pairs, twins)];
     let memory = Compared { pairs: 8, quotients, kind: Kind::Memory, ..bare() };
-    let mut rows = [machine.row(0.0, 7), failed, memory];
+    let mut rows = [machine.row(0.5, 7), failed, memory];
     judge(&mut rows, MARGIN);
-    assert_eq!(rows.each_ref().map(|row| row.quotients.len()), [0, 0, 1]);
+    assert_eq!(rows.each_ref().map(|row| row.quotients.len()), [3, 0, 1]);
+    let few = |of: &Quotient| of.verdict == Verdict::Inconclusive(Reason::FewPairs);
+    let [time, ..] = &rows[0].quotients[..] else { panic!() };
+    assert!(rows[0].quotients.iter().all(few) && time.change.unwrap().low > 0.0, "{time:?}");
     let size = &rows[2].quotients[0];
     assert_eq!((size.kind, &size.verdict), (Kind::Memory, &Verdict::More));
     assert!((size.change.unwrap().estimate - 0.1).abs() < 0.01 && size.is_share);
