@@ -1,4 +1,4 @@
-//! A brigade in which one thread fails, for tests of the proof and of how a program ends.
+//! A brigade in which one thread fails, or which lies, for tests of the proof, of how a program ends and of `check`.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use contract::message::{Claim, Description};
 use contract::{Program, Run};
 
-/// Pass a byte along a chain of threads; one of them fails after three bytes
+/// Pass a byte along a chain of threads; one of them fails after three bytes, or the description is wrong
 #[derive(clap::Parser)]
 struct Cli {
     #[command(flatten)]
@@ -40,12 +40,30 @@ enum Fault {
     Corrupt,
     /// a byte is passed on, and not counted
     Miscount,
+    /// it claims that a runtime switches
+    Claim,
+    /// it claims ten times as many hops
+    Hops,
+    /// its samples are a fiftieth of the time
+    Samples,
+    /// it claims to need 16 bytes per thread
+    FewBytes,
+    /// it claims to need 15 MB per thread
+    ManyBytes,
 }
 
 impl Program for Cli {
     fn describe(&self) -> Result<Description> {
         let needs = Transport::Pipe.needs(&self.chain, Claim::KernelSwitch)? + self.stack.needs();
-        Ok(self.chain.describe("faulty-brigade", Claim::KernelSwitch, needs))
+        let mut description = self.chain.describe("faulty-brigade", Claim::KernelSwitch, needs);
+        match self.fault {
+            Some(Fault::Claim) => description.claim = Claim::UserSwitch,
+            Some(Fault::Hops) => description.hops = description.hops.map(|hops| 10 * hops),
+            Some(Fault::FewBytes) => description.needs.bytes.each = 16,
+            Some(Fault::ManyBytes) => description.needs.bytes.each = 15_000_000,
+            _ => {}
+        }
+        Ok(description)
     }
 }
 
@@ -70,7 +88,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
             pass_on(from, to, fault)
         })?);
     }
-    let fault = cli.fault.filter(|_| n <= cli.at);
+    let fault = cli.fault.filter(|&fault| n <= cli.at || fault == Fault::Samples);
     let driven =
         latch.wait().and_then(|()| drive(run, first, last, Tokens::new(&cli.chain), fault));
     conclude(driven, threads.into_iter().map(|thread| Ok(join(thread)??)), run.visits())
@@ -88,7 +106,7 @@ fn pass_on(mut from: File, mut to: File, fault: Option<Fault>) -> io::Result<u64
             Some(Fault::Hang) => loop {
                 thread::park();
             },
-            Some(Fault::Absent) | None => {}
+            _ => {}
         }
         to.write_all(&byte)?;
         passed += 1;
@@ -115,7 +133,8 @@ fn drive(
             for byte in bytes.chunks_mut(1) {
                 last.read_exact(byte).context("the chain ended early")?;
             }
-            pass.record(clock.elapsed());
+            let elapsed = clock.elapsed();
+            pass.record(if fault == Some(Fault::Samples) { elapsed / 50 } else { elapsed });
 
             tokens.verify(iteration)?;
         }

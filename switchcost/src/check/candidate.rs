@@ -24,6 +24,19 @@ pub(super) const TASKS: u64 = 3;
 /// Most lines that are read of what a program prints in vain.
 const MOST_LINES: usize = 10_000;
 
+/// What came of a check.
+#[derive(Clone, Debug)]
+pub enum Checked {
+    /// The program does as it should.
+    Passed,
+    /// So does it; what it declares, beside what was measured.
+    Agrees(String),
+    /// It cannot be made of this program, or here.
+    Skipped(String),
+    /// The program violates the contract.
+    Failed(String),
+}
+
 /// Program to be checked.
 #[derive(Clone, Debug)]
 pub struct Candidate {
@@ -33,12 +46,14 @@ pub struct Candidate {
     pub flags: Vec<String>,
     /// Longest wait for an answer or an end.
     pub timeout: Duration,
+    /// How it is started.
+    pub setting: Setting,
 }
 
 impl Candidate {
     /// Starts a run with these arguments alone.
     pub fn start(&self, args: &[String]) -> anyhow::Result<Session> {
-        Session::start(&self.executable, args, &Setting::default(), self.timeout)
+        Session::start(&self.executable, args, &self.setting, self.timeout)
     }
 
     /// Starts a run of so many tasks, with these further flags.
@@ -67,7 +82,8 @@ impl Candidate {
         let [line] = &ended.lines[..] else {
             bail!("--describe must print one line: {ended}");
         };
-        serde_json::from_str(line).map_err(|e| anyhow!("this is not a description: {e}: {line}"))
+        serde_json::from_str(line)
+            .map_err(|e| anyhow!("this is not a description: {e}: {line:.80}"))
     }
 }
 

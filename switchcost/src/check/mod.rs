@@ -1,19 +1,18 @@
 //! Checks a program in any language against docs/CONTRACT.md.
 
-use record::Why;
-
 use crate::measure::child::Ended;
 
-pub use self::candidate::Candidate;
 use self::candidate::TASKS;
+pub use self::candidate::{Candidate, Checked};
 
 mod candidate;
+mod declared;
 mod ends;
 mod refusals;
 mod requests;
 mod rest;
 
-type Check = fn(&Candidate) -> anyhow::Result<Option<Why>>;
+type Check = fn(&Candidate) -> anyhow::Result<Checked>;
 
 /// All checks by name. The others need a program that answers in the first two.
 const CHECKS: &[(&str, Check)] = &[
@@ -21,9 +20,10 @@ const CHECKS: &[(&str, Check)] = &[
     ("answers requests", requests::answers),
     ("measures the most samples", requests::most_samples),
     ("takes requests in pieces", requests::takes_pieces),
-    ("keeps its claim", requests::keeps_its_claim),
+    ("keeps its claim", declared::claim),
+    ("times what it does", declared::samples),
     ("rests while held", rest::rests),
-    ("needs what it says", rest::needs),
+    ("needs what it says", declared::needs),
     ("ends at the end of file", ends::by_end_of_file),
     ("ends at a signal", ends::by_signal),
     ("ends without its runner", ends::without_runner),
@@ -31,18 +31,17 @@ const CHECKS: &[(&str, Check)] = &[
     ("refuses bad flags", refusals::flags),
 ];
 
-/// Makes the wanted checks, one per step: its name, and why it did not pass, if it failed or cannot be made of this program
-/// or here.
+/// Makes the wanted checks, one per step: its name, and what came of it.
 pub fn check(
     candidate: &Candidate,
     is_wanted: impl Fn(&str) -> bool,
-) -> impl Iterator<Item = (&'static str, Option<Why>)> {
+) -> impl Iterator<Item = (&'static str, Checked)> {
     // The others would fail for this reason, and each after as long a wait.
     let mut unanswered = None;
     let wanted = CHECKS.iter().enumerate().filter(move |(_, (name, _))| is_wanted(name));
     wanted.map(move |(place, &(name, check))| {
-        let why = match unanswered {
-            Some(why) => Some(Why::LeftOut(str::to_owned(why))),
+        let outcome = match unanswered {
+            Some(why) => Checked::Skipped(str::to_owned(why)),
             None => check(candidate).unwrap_or_else(|e| {
                 let is_late = e.downcast_ref::<Ended>().is_some_and(|ended| ended.is_overdue);
                 if place < 2 && is_late {
@@ -51,9 +50,9 @@ pub fn check(
                     unanswered = Some("the program does not describe itself");
                 }
                 let hint = if is_late { " (is each line flushed?)" } else { "" };
-                Some(Why::Failed(format!("{}{hint}", format!("{e:#}").trim_end())))
+                Checked::Failed(format!("{}{hint}", format!("{e:#}").trim_end()))
             }),
         };
-        (name, why)
+        (name, outcome)
     })
 }

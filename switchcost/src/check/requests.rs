@@ -5,14 +5,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use contract::message::{Answer, Claim, MOST_SAMPLES, VERSION};
-use record::Why;
+use contract::message::{Answer, Description, MOST_SAMPLES, VERSION};
 
-use super::candidate::{Candidate, TASKS, shown};
-use crate::measure::session::{Ready, Session, difference};
+use super::candidate::{Candidate, Checked, TASKS, shown};
+use crate::measure::session::{Ran, Ready, Session, difference};
 
 /// `--describe`: the same description each time, of any size, and nothing is built.
-pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
+pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Checked> {
     let description = candidate.description(TASKS)?;
     let shown = shown(&description);
     if let Some(what) = difference(&description, &candidate.description(TASKS)?) {
@@ -24,6 +23,12 @@ pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     ensure!(is_named, "program, version: {shown}");
     let is_whole = |hops: u64| hops > 0 && hops.is_multiple_of(description.tokens);
     ensure!(description.hops.is_none_or(is_whole), "hops: {shown}");
+    // A round trip with each task has two.
+    let Description { tokens, chains, trips, tasks, .. } = description;
+    let each = 2 * (tasks + 1);
+    let most = [tokens, chains, trips].into_iter().fold(each, u64::saturating_mul);
+    let hops = description.hops.unwrap_or_default();
+    ensure!(hops <= most, "hops: {hops} are more than two per task and trip, {most}");
     let names: BTreeSet<_> = description.passes.iter().map(|pass| &pass.name).collect();
     let are_words = names.iter().all(|n| !n.is_empty() && !n.contains(char::is_whitespace));
     let is_each_once = !names.is_empty() && names.len() == description.passes.len();
@@ -37,11 +42,11 @@ pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
         few == much,
         "the descriptors, threads or maps per task change with --tasks: {few:?}, {much:?}"
     );
-    Ok(None)
+    Ok(Checked::Passed)
 }
 
 /// A whole session: `ready`, runs of each pass, `hold`, `end`.
-pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
+pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Checked> {
     let described = candidate.description(TASKS)?;
     let begun = Instant::now();
     let mut session = candidate.start_small()?;
@@ -76,41 +81,39 @@ pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
     // It ends by the request, not by the end of file.
     let ended = session.wait()?.expect(0)?;
     ensure!(ended.lines.is_empty(), "a line after the last answer: {ended}");
-    Ok(None)
+    Ok(Checked::Passed)
 }
 
-/// Asks for iterations of a pass, and makes sure that their times are possible; returns them in ns.
-fn run(session: &mut Session, n: u64, pass: Option<&String>) -> anyhow::Result<Vec<u64>> {
+/// Asks for iterations of a pass, and makes sure that their times are possible.
+pub(super) fn run(session: &mut Session, n: u64, pass: Option<&String>) -> anyhow::Result<Ran> {
     let ran = session.run(n, pass)?;
     ensure!(!ran.samples.contains(&0), "run {n}: a sample of 0 ns");
     ran.ensure_possible(Duration::ZERO)?;
-    Ok(ran.samples)
+    Ok(ran)
 }
 
 /// Mean time of an iteration in ns, as far as ten can tell.
 pub(super) fn mean(session: &mut Session) -> anyhow::Result<u64> {
-    let samples = run(session, 10, None)?;
-    Ok(samples.into_iter().fold(0, u64::saturating_add) / 10)
+    Ok(run(session, 10, None)?.total() / 10)
 }
 
 /// `--warmup 0` leaves no `first_ns`; one `run` may have up to 10,000 samples.
-pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
+pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<Checked> {
     let mut session = candidate.start_tasks(1, "--warmup 0 --controlled")?;
     let ready = session.ready(None)?;
     ensure!(ready.first_ns.is_none(), "first_ns without an iteration: {:?}", ready.first_ns);
     let time = Duration::from_nanos(mean(&mut session)?.saturating_mul(MOST_SAMPLES));
     if time > candidate.timeout / 20 {
-        let why = format!("{MOST_SAMPLES} iterations would take {time:.0?}");
-        return Ok(Some(Why::LeftOut(why)));
+        return Ok(Checked::Skipped(format!("{MOST_SAMPLES} iterations would take {time:.0?}")));
     }
     run(&mut session, MOST_SAMPLES, None)?;
     run(&mut session, 1, None)?;
     session.finish()?.expect(0)?;
-    Ok(None)
+    Ok(Checked::Passed)
 }
 
 /// Requests as a pipe delivers them: in pieces, and several at once.
-pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
+pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Checked> {
     let mut session = candidate.ready()?;
     session.send("ru")?;
     thread::sleep(Duration::from_millis(20));
@@ -128,36 +131,5 @@ pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Option<Why>>
     session.send("d\n")?;
     ensure!(matches!(session.answer()?, Answer::Ended { .. }), "no end");
     session.wait()?.expect(0)?;
-    Ok(None)
-}
-
-/// Claim about a hop, against what the kernel counts.
-pub(super) fn keeps_its_claim(candidate: &Candidate) -> anyhow::Result<Option<Why>> {
-    let description = candidate.description(TASKS)?;
-    let Some(hops) = description.hops else {
-        return Ok(Some(Why::LeftOut("it has no hops".to_owned())));
-    };
-    let mut session = candidate.ready()?;
-    let Some(usage) = session.run(100, None)?.usage else {
-        return Ok(Some(Why::LeftOut("it reports no usage".to_owned())));
-    };
-    let waits = usage.voluntary_switches;
-    let switches = waits + usage.involuntary_switches;
-    match description.claim {
-        // Two threads of one core at most pass a token on without a switch.
-        Claim::KernelSwitch => {
-            ensure!(switches > 0, "it claims kernel-switch, but there was no context switch")
-        }
-        // A baseline without switches never waits.
-        Claim::NoSwitch => {
-            let hops = hops * 100;
-            ensure!(
-                waits < hops / 10,
-                "it claims no-switch, but there were {waits} voluntary switches in {hops} hops"
-            );
-        }
-        Claim::UserSwitch => {}
-    }
-    session.finish()?.expect(0)?;
-    Ok(None)
+    Ok(Checked::Passed)
 }

@@ -263,13 +263,18 @@ impl Session {
 }
 
 impl Ran {
+    /// Time of all its iterations, in ns.
+    pub(crate) fn total(&self) -> u64 {
+        self.samples.iter().copied().fold(0, u64::saturating_add)
+    }
+
     /// Makes sure that the iterations can have taken as long as they say, within the time of the request and a slack.
     pub(crate) fn ensure_possible(&self, slack: Duration) -> anyhow::Result<()> {
         let (took, wanted) = (self.took + slack, self.wanted);
         let cannot_be = |what: String| {
             anyhow!("{CANNOT_BE}: it answered `run {wanted}` within {:.0?} with {what}", self.took)
         };
-        let all = self.samples.iter().copied().fold(0, u64::saturating_add);
+        let all = self.total();
         if Duration::from_nanos(all) > took || all == 0 && !self.samples.is_empty() {
             return Err(cannot_be(format!("samples of {all} ns")));
         }

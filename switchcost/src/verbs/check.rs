@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use contract::units::counted;
-use record::Why;
+use record::Setting;
 use serde_json::{Value, json};
 
-use crate::check::{self, Candidate};
+use crate::check::{self, Candidate, Checked};
 use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
@@ -38,9 +38,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let _lock = lock::acquire();
     let checks = args.checks(&candidate)?;
     let count = checks.len();
-    let passed = checks.iter().filter(|(_, why)| why.is_none()).count();
-    let failed = checks.iter().filter(|(_, why)| matches!(why, Some(Why::Failed(_)))).count();
-    let skipped = count - passed - failed;
+    let tally = |wanted: &str| checks.iter().filter(|(_, of)| word(of) == wanted).count();
+    let [passed, failed, skipped] = ["passed", "failed", "skipped"].map(tally);
     let checks: Vec<Value> = checks.iter().map(object).collect();
     let report = json!({
         "program": program, "passed": passed, "failed": failed, "skipped": skipped, "checks": checks,
@@ -54,7 +53,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 impl Args {
     /// Makes the checks, and prints each of them.
-    fn checks(&self, candidate: &Candidate) -> anyhow::Result<Vec<(&'static str, Option<Why>)>> {
+    fn checks(&self, candidate: &Candidate) -> anyhow::Result<Vec<(&'static str, Checked)>> {
         let mut checks = Vec::new();
         for checked in check::check(candidate, |_| true) {
             // A check that was interrupted has no result.
@@ -82,28 +81,41 @@ impl Args {
         let programs = Programs::find([program], &built_in_tables()?)?;
         let executable = programs.named(program).map_err(|e| BadUsage::new(e.to_string()))?;
         let executable = executable.clone();
-        let candidate = Candidate { executable, flags: flags.to_vec(), timeout: self.timeout };
+        let candidate = Candidate {
+            executable,
+            flags: flags.to_vec(),
+            timeout: self.timeout,
+            setting: Setting::default(),
+        };
         candidate.start(&["--describe".to_owned()]).map_err(|e| BadUsage::new(format!("{e:#}")))?;
         Ok(candidate)
     }
 }
 
 /// A check in a line. A failure quotes what the program printed.
-fn line((check, why): &(&str, Option<Why>)) -> String {
-    let reason = why.as_ref().map_or(String::new(), |why| format!(": {why}"));
-    shortened(&format!("{:<8} {check}{reason}", word(why.as_ref())))
+fn line((check, outcome): &(&str, Checked)) -> String {
+    let words = words(outcome).map_or(String::new(), |words| format!(": {words}"));
+    shortened(&format!("{:<8} {check}{words}", word(outcome)))
 }
 
 /// What came of a check, in a word.
-fn word(why: Option<&Why>) -> &'static str {
-    match why {
-        None => "passed",
-        Some(Why::Failed(_)) => "failed",
-        Some(Why::LeftOut(_)) => "skipped",
+fn word(outcome: &Checked) -> &'static str {
+    match outcome {
+        Checked::Passed | Checked::Agrees(_) => "passed",
+        Checked::Failed(_) => "failed",
+        Checked::Skipped(_) => "skipped",
+    }
+}
+
+/// What else there is to say.
+fn words(outcome: &Checked) -> Option<&str> {
+    match outcome {
+        Checked::Passed => None,
+        Checked::Agrees(words) | Checked::Failed(words) | Checked::Skipped(words) => Some(words),
     }
 }
 
 /// A check as a program reads it.
-fn object((check, why): &(&str, Option<Why>)) -> Value {
-    json!({"check": check, "result": word(why.as_ref()), "reason": why.as_ref().map(Why::text)})
+fn object((check, outcome): &(&str, Checked)) -> Value {
+    json!({"check": check, "result": word(outcome), "reason": words(outcome)})
 }

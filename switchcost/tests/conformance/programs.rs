@@ -8,8 +8,13 @@ use crate::support::house::executable;
 use crate::support::{is_installed, skip};
 
 /// Checks that programs pass each in its own way. The others are about code that those of a language share.
-const OWN: [&str; 4] =
-    ["describes itself", "answers requests", "keeps its claim", "needs what it says"];
+const OWN: [&str; 5] = [
+    "describes itself",
+    "answers requests",
+    "keeps its claim",
+    "times what it does",
+    "needs what it says",
+];
 
 /// The same of a peer. The Rust programs promise more: no thread of theirs has a turn in a hold.
 const RESTS: &str = "rests while held";

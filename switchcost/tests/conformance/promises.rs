@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use contract::message::{Answer, Description, Needs};
 use nix::sys::signal::Signal::{SIGINT, SIGTERM};
-use record::Why;
-use switchcost::check::{Candidate, check};
+use record::Setting;
+use switchcost::check::{Candidate, Checked, check};
 
 use crate::support::process::{Outcome, Run};
 use crate::support::{build, is_installed, skip, until};
@@ -37,7 +37,8 @@ impl Program {
     pub(super) fn candidate(&self) -> Candidate {
         let flags = self.flags.split_whitespace().map(str::to_owned).collect();
         let timeout = Duration::from_secs(60);
-        Candidate { executable: self.path.clone().into(), flags, timeout }
+        let executable = self.path.clone().into();
+        Candidate { executable, flags, timeout, setting: Setting::default() }
     }
 
     /// A run of three tasks.
@@ -52,12 +53,12 @@ impl Program {
 
     /// Makes some of the checks of `switchcost check`.
     pub(super) fn follows_the_contract(&self, is_wanted: impl Fn(&str) -> bool) {
-        for (check, why) in check(&self.candidate(), is_wanted) {
+        for (check, outcome) in check(&self.candidate(), is_wanted) {
             let name = format!("{} {}: {check}", self.path.display(), self.flags);
-            match why {
-                None => {}
-                Some(Why::Failed(why)) => panic!("{name}: {why}"),
-                Some(Why::LeftOut(why)) => skip(&format!("{name}: {why}")),
+            match outcome {
+                Checked::Passed | Checked::Agrees(_) => {}
+                Checked::Failed(why) => panic!("{name}: {why}"),
+                Checked::Skipped(why) => skip(&format!("{name}: {why}")),
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::support::house::{House, executable};
 use crate::support::{build, switchcost, until};
 
 /// Number of checks.
-const CHECKS: usize = 12;
+const CHECKS: usize = 13;
 
 /// A folder with a shell script.
 fn script(text: &str) -> (TempDir, PathBuf) {
@@ -53,6 +53,23 @@ fn the_point_that_a_program_violates_is_named() {
     let run = switchcost("check").arg(&path).finish().expect(1);
     let reason = "failed   describes itself: this is not a description: unknown variant `none`";
     assert!(run.stdout.starts_with(reason), "{run}");
+}
+
+/// What a program declares is held against what is measured, and each lie is found by one check at least.
+#[test]
+fn a_program_that_lies_is_found_out() {
+    let program = build().join("examples/faulty-brigade");
+    for (lie, check, words) in [
+        ("claim", "keeps its claim", "it claims user-switch, but there were"),
+        ("hops", "describes itself", "hops: 40 are more than two per task and trip"),
+        ("samples", "times what it does", "its samples are"),
+        ("few-bytes", "needs what it says", "needs 16 B: 340 tasks hold"),
+        ("many-bytes", "needs what it says", "far more"),
+    ] {
+        let run = switchcost("check").arg(&program).flags("--fault").arg(lie).finish().expect(1);
+        let line = run.stdout.lines().find(|line| line.starts_with(&format!("failed   {check}: ")));
+        assert!(line.is_some_and(|line| line.contains(words)), "{lie}: {run}");
+    }
 }
 
 /// What it waits for is named, and what there was of it; and it waits once.

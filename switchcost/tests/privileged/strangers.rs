@@ -7,6 +7,7 @@ use std::time::Duration;
 use contract::message::Answer;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use record::Setting;
 use switchcost::check::Candidate;
 use switchcost::measure::session::Session;
 
@@ -17,7 +18,8 @@ use crate::support::{build, skip, until};
 fn ready(program: &str, flags: &[&str]) -> (Session, Vec<i32>) {
     let executable = build().join(program).into();
     let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
-    let candidate = Candidate { executable, flags, timeout: Duration::from_secs(60) };
+    let setting = Setting::default();
+    let candidate = Candidate { executable, flags, timeout: Duration::from_secs(60), setting };
     let mut live = candidate.start_small().unwrap();
     let pids = live.ready(None).unwrap().pids;
     (live, pids)

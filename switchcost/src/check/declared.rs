@@ -1,0 +1,173 @@
+//! What a program declares, beside what the kernel and the runner see.
+
+use std::fs;
+use std::thread;
+
+use anyhow::{Context, ensure};
+use contract::message::{Claim, MOST_SAMPLES, Needs, Usage};
+use contract::units::Bytes;
+use figures::number::percent;
+use limits::Limits;
+use observe::{affinity, memory, usage};
+use record::{Cpus, Setting};
+
+use super::candidate::{Candidate, Checked, TASKS};
+use super::requests::run;
+
+/// Iterations in which switches are counted.
+const COUNTED: u64 = 100;
+
+/// Number of tasks where one or two tell too little.
+const MANY: u64 = 40;
+
+/// Further tasks that tell what each one holds: threads hold more, and of descriptors there are few.
+const MORE: [u64; 2] = [300, 2000];
+
+/// Least share of the time of a request that its samples are. Programs that create their tasks in an iteration, and join
+/// them outside of it, have a third.
+const LEAST_SHARE: f64 = 0.125;
+
+/// Time that samples should fill, in ns.
+const FILLED: u64 = 50_000_000;
+
+/// Bytes of a task that no process shows, at most, such as both buffers of a connection.
+const UNSEEN: u64 = 4 << 20;
+
+/// Claim about a hop, against what the kernel counts. On one CPU no spinning takes the place of a switch.
+pub(super) fn claim(candidate: &Candidate) -> anyhow::Result<Checked> {
+    let description = candidate.description(TASKS)?;
+    let Some(hops) = description.hops else {
+        return Ok(Checked::Skipped("it has no hops".to_owned()));
+    };
+    let cpus = Some(Cpus::List(affinity::allowed()?.into_iter().take(1).collect()));
+    let pinned = Candidate { setting: Setting { cpus, ..Setting::default() }, ..candidate.clone() };
+    let (mut session, place, least) = match pinned.ready() {
+        Ok(session) => (session, "on one CPU", 0.5),
+        // It needs two.
+        Err(_) => (candidate.ready()?, "on all CPUs", f64::MIN_POSITIVE),
+    };
+    let pids = session.hold()?;
+    let before = usage::totals(&pids);
+    let used = session.run(COUNTED, None)?.usage;
+    let counted = before.and_then(|before| usage::totals(&pids)?.since(&before));
+    session.finish()?.expect(0)?;
+    let Some(Usage { voluntary_switches, involuntary_switches, .. }) = counted.or(used) else {
+        return Ok(Checked::Skipped("its threads change, and it reports no usage".to_owned()));
+    };
+    let each = |count: u64| count as f64 / (hops as f64 * COUNTED as f64);
+    let [waits, switches] =
+        [voluntary_switches, voluntary_switches + involuntary_switches].map(each);
+    let tokens = description.tokens as f64;
+    let workers = description.runtime.map_or(1, |runtime| runtime.workers);
+    let agrees = match description.claim {
+        // Tokens that travel together may share a switch, and a lock of the runtime adds some.
+        Claim::KernelSwitch => switches * tokens >= least && waits <= 3.0,
+        // Workers wait for each other.
+        Claim::UserSwitch => waits <= 0.5 || workers > 1,
+        Claim::NoSwitch => waits <= 0.1,
+    };
+    let claim = serde_json::to_value(description.claim)?;
+    let claim = claim.as_str().unwrap_or_default();
+    let measured = format!("{waits:.2} voluntary and {switches:.2} switches per hop {place}");
+    ensure!(agrees, "it claims {claim}, but there were {measured}");
+    let told = used.map_or(voluntary_switches, |used| used.voluntary_switches);
+    ensure!(
+        told.abs_diff(voluntary_switches) <= voluntary_switches / 2 + COUNTED / 2,
+        "its usage has {told} voluntary switches, but there were {voluntary_switches}"
+    );
+    Ok(Checked::Agrees(format!("{claim}; {measured}")))
+}
+
+/// Samples are most of the time of a request, but for what is done between iterations.
+pub(super) fn samples(candidate: &Candidate) -> anyhow::Result<Checked> {
+    if candidate.description(MANY)?.arrivals.is_some() {
+        return Ok(Checked::Skipped("a sample is CPU time of its server".to_owned()));
+    }
+    let mut session = candidate.start_tasks(MANY, "--warmup 2 --controlled")?;
+    session.ready(None)?;
+    let shortest = run(&mut session, 10, None)?.samples.into_iter().min().unwrap_or(1);
+    let iterations = (FILLED / shortest).clamp(1, MOST_SAMPLES);
+    let mut share: f64 = 0.0;
+    for _ in 0..3 {
+        let ran = run(&mut session, iterations, None)?;
+        share = share.max(ran.total() as f64 / ran.took.as_nanos() as f64);
+        if share >= LEAST_SHARE {
+            break;
+        }
+    }
+    session.finish()?.expect(0)?;
+    let measured = format!("its samples are {} of the time of `run {iterations}`", percent(share));
+    ensure!(share >= LEAST_SHARE, "{measured}: expected {} or more", percent(LEAST_SHARE));
+    Ok(Checked::Agrees(measured))
+}
+
+/// What it says that it needs is enough for what it has, and not much more.
+pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Checked> {
+    let needs = candidate.description(MANY)?.needs;
+    let (mut descriptors, mut threads) = (0, 0);
+    let resident = hold(candidate, MANY, |pid| {
+        descriptors = descriptors.max(count(pid, "fd")?);
+        threads += count(pid, "task")?;
+        Ok(())
+    })?;
+    // A runtime starts with some, and may have threads for each CPU that collect and compile.
+    let start = 32 + 2 * thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    for (name, need, has) in [
+        ("descriptors", needs.descriptors.of(MANY), descriptors),
+        ("threads", needs.threads.of(MANY), threads - 1),
+    ] {
+        ensure!(has.saturating_sub(start) <= need, "it has {has} {name}, but its needs are {need}");
+        ensure!(need <= 2 * has + 64, "it has only {has} {name}, but its needs are {need}");
+    }
+    let of_memory = bytes(candidate, &needs, resident)?;
+    Ok(Checked::Agrees(format!(
+        "{MANY} tasks have {descriptors} descriptors and {threads} threads; {of_memory}"
+    )))
+}
+
+/// The same of its memory, of which it has so much with a few tasks.
+fn bytes(candidate: &Candidate, needs: &Needs, few: Option<u64>) -> anyhow::Result<String> {
+    let more = MORE[usize::from(needs.threads.each.max(needs.descriptors.each) == 0)];
+    let (need, all) = (needs.bytes, MANY + more);
+    let fitting = Limits::read().tightest(needs).map_or(u64::MAX, |(_, most)| most / 2);
+    if need.is_none() || fitting < all {
+        return Ok("its memory is not declared, or there is too little to tell".to_owned());
+    }
+    let Some((few, many)) = few.zip(hold(candidate, all, |_| Ok(()))?) else {
+        return Ok("the system does not tell its memory".to_owned());
+    };
+    let each = many.saturating_sub(few) / more;
+    let measured = format!("each holds {}, and needs {}", Bytes(each), Bytes(need.each));
+    // What a runtime keeps for later is in the fixed part.
+    ensure!(
+        each <= need.each.saturating_mul(2) || many <= need.of(all),
+        "{measured}: {all} tasks hold {}, but their needs are {}",
+        Bytes(many),
+        Bytes(need.of(all))
+    );
+    // Of the kernel's share nothing is seen, and an upper bound may be generous.
+    ensure!(need.each <= 2 * each + UNSEEN, "{measured}, which is far more");
+    Ok(measured)
+}
+
+/// Has so many tasks rest, shows each process, and returns their resident memory.
+fn hold(
+    candidate: &Candidate,
+    tasks: u64,
+    mut look: impl FnMut(i32) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<u64>> {
+    let mut session = candidate.start_tasks(tasks, "--warmup 0 --controlled")?;
+    session.ready(None)?;
+    session.run(1, None)?;
+    let pids = session.hold()?;
+    pids.iter().try_for_each(|&pid| look(pid))?;
+    let resident = memory::of(&pids).resident;
+    session.finish()?.expect(0)?;
+    Ok(resident)
+}
+
+/// Number of entries of a process's folder in /proc.
+fn count(pid: i32, folder: &str) -> anyhow::Result<u64> {
+    let entries = fs::read_dir(format!("/proc/{pid}/{folder}"));
+    Ok(entries.with_context(|| format!("{pid} is gone"))?.count() as u64)
+}
