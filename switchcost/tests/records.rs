@@ -37,14 +37,15 @@ fn the_method_holds_on_the_committed_records() {
             assert!(interval.contains(quotient), "{path}: {key:?}: {quotient}");
             ratios += 1;
         }
-        if !figures.held_out.0.is_empty() {
+        // The sides of a duel take turns, and are compared as they are.
+        if contents.records.iter().all(|record| record.header.sides.is_none()) {
             println!("{}: {}", path.display(), figures.held_out);
+            all.0.extend(figures.held_out.0);
         }
-        all.0.extend(figures.held_out.0);
     }
     println!("all: {all}");
     let [[mean, square], _] = all.errors().unwrap();
-    assert!(mean.abs() < 0.02 && square < 0.06, "{all}");
+    assert!(mean.abs() < 0.02 && square < 0.04, "{all}");
     assert!(ratios > 100, "{ratios}");
     let found = spread::of(machines.values()).unwrap();
     let [held, within, count] = spread::held_out(&machines);
