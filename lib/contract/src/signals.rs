@@ -74,7 +74,7 @@ static IS_CONTROLLED: AtomicBool = AtomicBool::new(false);
 
 /// The standard library aborts where memory is refused, even that of a new thread's signal stack.
 extern "C" fn explain_abort(_: libc::c_int) {
-    let words = "aborted: memory was refused, or this is a bug: raise `ulimit -v`, or lower --tasks and what else takes memory";
+    let words = "aborted: memory was refused, or this is a bug: raise `ulimit -v`, or lower the flags that ask for tasks, threads or memory";
     if IS_CONTROLLED.load(Ordering::Relaxed) {
         end(1, libc::STDOUT_FILENO, &[r#"{"at":"failed","error":""#, words, "\"}\n"]);
     }

@@ -154,7 +154,7 @@ fn what_escapes_from_a_program_is_ended_and_told() {
     }
     let house = house(ESCAPE);
     let run = stat(&house, 0);
-    assert!(run.stdout.contains("left processes running, and they were ended: sh"), "{run}");
+    assert!(run.words().contains("left processes running, and they were ended: sh"), "{run}");
     let run = house.switchcost(&format!("check {BAD}")).finish().expect(1);
     assert!(run.stdout.contains("it left processes running: "), "{run}");
 }
