@@ -114,12 +114,12 @@ impl Aim {
 
     /// Says that the fewest rounds take longer than the budget, unless much the same was said before.
     pub fn tell(&self, least: Duration, budget: Duration, told: &mut Duration) {
-        if least > budget && least > *told * 3 / 2 {
+        let [seconds, allowed] = [least, budget].map(|time| time.as_secs());
+        if seconds > allowed && least > *told * 3 / 2 {
             console::say(format_args!(
-                "the fewest rounds ({}) take about {} s, longer than the budget of {} s: fewer rows (--filter) take less",
-                self.fewest,
-                least.as_secs(),
-                budget.as_secs()
+                "the fewest rounds ({}) take about {seconds} s, longer than the budget of {allowed} s: fewer rows \
+                 (--filter) take less",
+                self.fewest
             ));
             *told = least;
         }

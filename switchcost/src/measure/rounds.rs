@@ -187,6 +187,13 @@ impl Rounds {
             };
             progress.end = progress.end.max(due(aim.fewest));
             let left = budget.saturating_sub(spent);
+            if round == 0 && aim.leaves_out && left.is_zero() {
+                console::say(format_args!(
+                    "the first round took all of the budget, so it is the only one: {} need a larger --budget",
+                    aim.fewest
+                ));
+                break;
+            }
             if walls.iter().any(Option::is_some) {
                 let before = (round, self.turns.unwrap_or(FIRST_TURNS));
                 self.turns = Some(aim.turns(before, &mut rows, &mut walls, [left, budget]));
@@ -199,12 +206,6 @@ impl Rounds {
             if rows.iter().all(is_done)
                 || round + 1 >= aim.fewest && lengths.into_iter().max() > Some(left)
             {
-                break;
-            }
-            if round == 0 && aim.leaves_out && left.is_zero() {
-                console::say(format_args!(
-                    "the first round took all of the budget: it is the only one"
-                ));
                 break;
             }
         }
