@@ -71,7 +71,12 @@ impl Candidate {
 
     /// A small controlled run that is ready.
     pub fn ready(&self) -> anyhow::Result<Session> {
-        let mut session = self.start_small()?;
+        self.ready_with(TASKS)
+    }
+
+    /// A controlled run of so many tasks that is ready.
+    pub(super) fn ready_with(&self, tasks: u64) -> anyhow::Result<Session> {
+        let mut session = self.start_tasks(tasks, "--warmup 2 --controlled")?;
         session.ready(None)?;
         Ok(session)
     }

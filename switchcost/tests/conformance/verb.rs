@@ -63,13 +63,20 @@ fn a_program_that_lies_is_found_out() {
         ("claim", "keeps its claim", "it claims user-switch, but there were"),
         ("hops", "describes itself", "hops: 40 are more than two per task and trip"),
         ("samples", "times what it does", "its samples are"),
-        ("few-bytes", "needs what it says", "needs 16 B: 340 tasks hold"),
-        ("many-bytes", "needs what it says", "far more"),
+        ("few-bytes", "needs what it says", "each needs 16 B, and holds "),
+        ("many-bytes", "needs what it says", "each needs 14.31 MiB, but all 40 hold "),
     ] {
         let run = switchcost("check").arg(&program).flags("--fault").arg(lie).finish().expect(1);
         let line = run.stdout.lines().find(|line| line.starts_with(&format!("failed   {check}: ")));
         assert!(line.is_some_and(|line| line.contains(words)), "{lie}: {run}");
     }
+    // The reason stands before what it is about.
+    let (_folder, path) = script(
+        r#"echo '{"contract":1,"program":"p","version":"0","tasks":3,"claim":"x","passes":[]}'"#,
+    );
+    let run = switchcost("check").arg(path).finish().expect(1);
+    let start = "failed   describes itself: this is not a description: unknown variant `x`";
+    assert!(run.stdout.starts_with(start), "{run}");
 }
 
 /// What it waits for is named, and what there was of it; and it waits once.
