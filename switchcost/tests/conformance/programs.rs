@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::promises::Program;
+use super::work::patiently;
 use crate::support::house::executable;
 use crate::support::{is_installed, skip};
 
@@ -71,9 +72,9 @@ programs! {
     body_stream: "body-stream", "--size 1KiB";
     body_stream_in_a_tmpfs: "body-stream", "--size 1KiB --store mmap-copy --tmpfs always";
     the_example_of_contributing: "examples/rendezvous-brigade", "";
-    arrivals: "arrivals", "--rate 200";
-    arrivals_at_threads: "arrivals", "--rate 200 --on thread";
-    arrivals_at_a_task_each: "arrivals", "--rate 200 --on tokio-spawn";
+    arrivals: "arrivals", "--rate 50";
+    arrivals_at_threads: "arrivals", "--rate 50 --on thread";
+    arrivals_at_a_task_each: "arrivals", "--rate 50 --on tokio-spawn";
     futex_table: "futex-table", "--idle 5 --futex-slots 4";
     futex_table_of_the_system: "futex-table", "--on wake --idle 5 --futex-slots 0 --evict 64KiB";
     waiting_for_a_task: "waiting", "--other-side same-cpu";
@@ -87,7 +88,7 @@ programs! {
 }
 
 fn keeps_its_promises(program: &Program) {
-    let first = program.run("--iters 5").finish();
+    let first = patiently(|| program.run("--iters 5").finish());
     let refusals = ["io_uring is not available", "cannot mount a tmpfs"];
     if first.code == 1 && refusals.iter().any(|refusal| first.stderr.contains(refusal)) {
         return skip(&first.stderr);
@@ -152,7 +153,7 @@ fn cpp() {
 fn go() {
     let kinds = [
         ("$bin/goroutine-pairs", "--chains 3 --trips 2"),
-        ("{programs}/arrivals --on $bin/goroutine-server", "--rate 200"),
+        ("{programs}/arrivals --on $bin/goroutine-server", "--rate 50"),
         ("$bin/goroutine-mem-brigade", "--tokens 2"),
         ("$bin/goroutine-pairs", "--chains 2 --over-memory"),
         ("$bin/goroutine-stream", "--tokens 10"),

@@ -8,6 +8,12 @@ fn run(program: &str, flags: &str, more: &str) -> Outcome {
     Run::of(build().join(program)).flags(flags).flags(more).finish()
 }
 
+/// Runs a program again, up to four times, whose rate is not reached: other tests may have all CPUs for a while.
+pub(super) fn patiently(run: impl Fn() -> Outcome) -> Outcome {
+    let is_starved = |run: &Outcome| run.stderr.contains("reach only");
+    (0..4).map(|_| run()).find(|run| !is_starved(run)).unwrap_or_else(&run)
+}
+
 /// The program checks that each message comes once, and those of each producer in order.
 #[test]
 fn messages_of_several_producers_come_out_in_order() {
@@ -22,10 +28,8 @@ fn requests_of_any_size_are_answered_and_a_rate_that_is_not_reached_is_an_error(
     for on in ["thread", "tokio", "tokio-spawn"] {
         let flags = format!("--tasks 3 --iters 2 --on {on}");
         for size in ["9", "100KiB"] {
-            let run =
-                // A machine that other tests keep busy reaches this rate, and not one of 200.
-                run("arrivals", &flags, &format!("--rate 40 --warmup 1 --size {size} --work 100"));
-            let run = run.expect(0);
+            let more = format!("--rate 40 --warmup 1 --size {size} --work 100");
+            let run = patiently(|| run("arrivals", &flags, &more)).expect(0);
             let has = |row: &&str| run.stdout.lines().any(|line| line.starts_with(*row));
             assert!(["request", "response", "sent late"].iter().all(has), "{run}");
         }
