@@ -1,6 +1,8 @@
 //! Limits of the system against the needs of a run, before anything is built.
 
 use std::env;
+use std::ffi::{OsStr, OsString};
+use std::iter;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -43,12 +45,13 @@ pub fn refused(what: &str, flag: &str, number: u32) -> String {
     });
     let space = space.map(|(limit, left)| format!("raise {limit}, which leaves {left} bytes"));
     let lower = (number > 1).then(|| format!("lower {flag}"));
-    let mut words: Vec<String> = env::args().collect();
-    if let Some(program) = words.first_mut() {
-        let name = Path::new(program).file_name().unwrap_or_default();
-        *program = name.to_string_lossy().into_owned();
-    }
-    let limits = format!("see `switchcost limits {}`", words.join(" "));
+    let mut words = env::args_os();
+    let program = words.next().unwrap_or_default();
+    let program = Path::new(&program).file_name().unwrap_or_default();
+    // The runner's flag is not for people.
+    let flags = words.filter(|word| word != "--controlled");
+    let words: Vec<OsString> = iter::once(program.to_owned()).chain(flags).collect();
+    let limits = format!("see `switchcost limits {}`", words.join(OsStr::new(" ")).display());
     let remedies: Vec<String> = lower.into_iter().chain(space).chain([limits]).collect();
     format!("cannot {what}: {}", remedies.join(", or "))
 }

@@ -307,23 +307,23 @@ pub fn once(records: impl IntoIterator<Item = Record>) -> Vec<Record> {
     let mut runs: Vec<Vec<Record>> = Vec::new();
     let mut known = HashMap::new();
     for mut record in records {
-        let is_own = |own: &Vec<Record>| {
-            Arc::ptr_eq(&own[0].header, &record.header) || own[0].header == record.header
+        let has_header = |run: &Vec<Record>| {
+            Arc::ptr_eq(&run[0].header, &record.header) || run[0].header == record.header
         };
-        let run = runs.iter().position(is_own).unwrap_or(runs.len());
-        if run == runs.len() {
+        let place = runs.iter().position(has_header).unwrap_or(runs.len());
+        if place == runs.len() {
             runs.push(Vec::new());
         }
-        let own = &mut runs[run];
-        if let Some(first) = own.first() {
+        let run = &mut runs[place];
+        if let Some(first) = run.first() {
             record.header = Arc::clone(&first.header);
         }
         // What failed may have been tried again in its round.
-        let key = (run, record.trial.row, record.round, record.started);
-        let earlier = *known.entry(key).or_insert(own.len());
-        match own.get_mut(earlier).filter(|earlier| earlier.trial == record.trial) {
+        let key = (place, record.trial.row, record.round, record.started);
+        let earlier = *known.entry(key).or_insert(run.len());
+        match run.get_mut(earlier).filter(|earlier| earlier.trial == record.trial) {
             Some(earlier) => earlier.is_repeated = true,
-            None => own.push(record),
+            None => run.push(record),
         }
     }
     runs.into_iter().flatten().collect()

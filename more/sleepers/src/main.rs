@@ -72,8 +72,8 @@ impl Program for Cli {
         let mut notes =
             vec![format!("the time, also per task, contains the sleep of {}", self.sleep)];
         if !self.gate {
-            let ended = "some may have slept and ended before the last starts: 'alive count' is the most at once (--gate: all)";
-            notes.push(ended.to_owned());
+            let fewer = "'alive count' may be below --tasks, since the first may end before the last start: --gate prevents it";
+            notes.push(fewer.to_owned());
         }
         let sleepers = Description {
             notes,

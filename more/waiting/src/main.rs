@@ -56,8 +56,8 @@ struct Cli {
     /// Where the side that is woken runs, for signal and wake
     #[arg(long, value_enum, default_value_t = OtherSide::None)]
     other_side: OtherSide,
-    /// Workers of Tokio's multi-thread scheduler (per side) [default: one per CPU; for signal, choice and one timer the
-    /// current-thread scheduler]
+    /// Worker threads of Tokio's multi-thread scheduler, for each side [default: one per CPU; signal, choice, and timer
+    /// without --contenders have the current-thread scheduler]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     workers: Option<u32>,
     /// Number of timers that are set to a day meanwhile, for timer

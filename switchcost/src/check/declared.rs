@@ -117,7 +117,7 @@ pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Checked> {
     let start = 32 + 2 * thread::available_parallelism().map_or(1, |n| n.get() as u64);
     for (name, need, has) in [
         ("descriptors", needs.descriptors.of(MANY), descriptors),
-        ("threads", needs.threads.of(MANY), threads - 1),
+        ("threads", needs.threads.of(MANY), threads.saturating_sub(1)),
     ] {
         ensure!(has.saturating_sub(start) <= need, "it has {has} {name}, but its needs are {need}");
         ensure!(need <= 2 * has + 64, "it has only {has} {name}, but its needs are {need}");
@@ -128,7 +128,7 @@ pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Checked> {
     )))
 }
 
-/// The same of its memory, of which it has so much with a few tasks.
+/// The same of its memory. `few` is what a few tasks hold.
 fn bytes(candidate: &Candidate, needs: &Needs, few: Option<u64>) -> anyhow::Result<String> {
     let need = needs.bytes;
     let Some(few) = few.filter(|_| !need.is_none()) else {
@@ -142,24 +142,24 @@ fn bytes(candidate: &Candidate, needs: &Needs, few: Option<u64>) -> anyhow::Resu
         Bytes(few)
     );
     let more = MORE[usize::from(needs.threads.each.max(needs.descriptors.each) == 0)];
-    let all = MANY + more;
-    if Limits::read().tightest(needs).is_some_and(|(_, most)| most < 2 * all) {
+    let tasks = MANY + more;
+    if Limits::read().tightest(needs).is_some_and(|(_, most)| most < 2 * tasks) {
         return Ok(format!(
             "all hold {}: the limits are too low to tell what each needs",
             Bytes(few)
         ));
     }
-    let Some(many) = hold(candidate, all, |_| Ok(()))? else {
+    let Some(many) = hold(candidate, tasks, |_| Ok(()))? else {
         return Ok("their memory is not told".to_owned());
     };
     let each = many.saturating_sub(few) / more;
     let measured = format!("each needs {}, and holds {}", Bytes(need.each), Bytes(each));
-    let enough = need.of(all);
+    let enough = need.of(tasks);
     // What a runtime starts with, or keeps for later, may be in the fixed part.
     let is_near = each <= need.each.saturating_mul(2) && many / 2 <= enough.saturating_add(START);
     ensure!(
         is_near || many <= enough,
-        "{measured}: {all} need {}, and hold {}",
+        "{measured}: {tasks} tasks need {}, and hold {}",
         Bytes(enough),
         Bytes(many)
     );

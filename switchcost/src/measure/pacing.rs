@@ -117,8 +117,8 @@ impl Aim {
         let [seconds, allowed] = [least, budget].map(|time| time.as_secs());
         if seconds > allowed && least > *told * 3 / 2 {
             console::say(format_args!(
-                "the fewest rounds ({}) take about {seconds} s, longer than the budget of {allowed} s: fewer rows \
-                 (--filter) take less",
+                "{} rounds are the least, and take about {seconds} s, longer than the budget of {allowed} s: choose fewer \
+                 rows (--filter), or raise --budget",
                 self.fewest
             ));
             *told = least;

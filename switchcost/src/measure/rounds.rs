@@ -189,7 +189,7 @@ impl Rounds {
             let left = budget.saturating_sub(spent);
             if round == 0 && aim.leaves_out && left.is_zero() {
                 console::say(format_args!(
-                    "the first round took all of the budget, so it is the only one: {} need a larger --budget",
+                    "the first round took the whole budget, so no other follows: raise --budget for {} rounds",
                     aim.fewest
                 ));
                 break;

@@ -57,27 +57,27 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         [(file, records)] if records.iter().any(is_of_duel) => duels(args, file, records),
         [(_, records)] => report(args, records),
         _ => match &by_machine(files)[..] {
-            [Machine { records, answer: Some(_), .. }] => report(args, records),
+            [Joined { records, answer: Some(_), .. }] => report(args, records),
             several => side_by_side(args, several),
         },
     }
 }
 
 /// The records of a machine with their answer, and the first file that they are from.
-struct Machine<'a> {
+struct Joined<'a> {
     path: &'a Path,
     records: Vec<Record>,
     answer: Option<Answer>,
 }
 
 /// Files of one machine together. One without an answer is left out if another of its machine has one.
-fn by_machine(files: Vec<(&Path, Vec<Record>)>) -> Vec<Machine<'_>> {
+fn by_machine(files: Vec<(&Path, Vec<Record>)>) -> Vec<Joined<'_>> {
     let files = files.into_iter().map(|(path, records)| {
         let answer = Answer::of(&Figures::of(&records));
-        Machine { path, records, answer }
+        Joined { path, records, answer }
     });
     let (with, without): (Vec<_>, Vec<_>) = files.partition(|file| file.answer.is_some());
-    let mut machines: Vec<Machine<'_>> = Vec::new();
+    let mut machines: Vec<Joined<'_>> = Vec::new();
     for file in with.into_iter().chain(without) {
         let same = machines.iter_mut().find_map(|known| {
             let records = sessions::joined(&[&known.records, &file.records])?;
@@ -130,7 +130,7 @@ fn report(args: &Args, records: &[Record]) -> anyhow::Result<()> {
 }
 
 /// Puts the answers of several machines side by side.
-fn side_by_side(args: &Args, machines: &[Machine<'_>]) -> anyhow::Result<()> {
+fn side_by_side(args: &Args, machines: &[Joined<'_>]) -> anyhow::Result<()> {
     if args.full || args.svg.is_some() {
         return Err(BadUsage::new(
             "--full and --svg need files from one machine, and these are from several: name files from one machine",
