@@ -279,21 +279,32 @@ impl<'a> Live<'a> {
         if self.session.is_none() {
             return;
         }
-        // Settling is not timed, and these count it too.
+        // Settling is not timed, and these count it too. So they do the questions between the slices, which take CPU
+        // time, but hardly a switch: the counts follow the iterations unless a slow one ended the settling.
         let timed = Duration::from_nanos(self.samples.iter().sum()).as_secs_f64();
-        let arrivals = self.trial.description.as_ref().and_then(|said| said.arrivals);
-        let share = match arrivals {
+        let (time, counts) = match self.trial.description.as_ref() {
             // Nothing settles, and a sample is CPU time.
-            Some(_) => 1.0,
-            None => (timed / self.asked.as_secs_f64().max(1e-9)).min(1.0),
+            Some(said) if said.arrivals.is_some() => (1.0, 1.0),
+            said => {
+                let time = (timed / self.asked.as_secs_f64().max(1e-9)).min(1.0);
+                let settle =
+                    said.and_then(|said| said.passes.first()).map_or(0, |pass| pass.settle);
+                let settled = settle as f64 * self.trial.slices.len() as f64;
+                let iterations = self.samples.len() as f64;
+                (time, time.max(iterations / (iterations + settled)))
+            }
         };
-        let scaled = |count: u64| (count as f64 * share).round() as u64;
+        let scaled = |count: u64, share: f64| (count as f64 * share).round() as u64;
         let ((usage_before, moves_before), (usage, moves)) = (&self.before, self.totals());
         let usage = usage_before.as_ref().and_then(|then| usage?.since(then));
         let moves = moves_before.as_ref().and_then(|then| moves?.since(then));
-        self.trial.migrations = moves.map(scaled);
+        self.trial.migrations = moves.map(|moves| scaled(moves, counts));
         // It does not count its own, or children do the work.
-        let outside = usage.map(|usage| usage.with(usage, |count, _| scaled(count)));
+        let outside = usage.map(|usage| Usage {
+            user_ns: scaled(usage.user_ns, time),
+            system_ns: scaled(usage.system_ns, time),
+            ..usage.with(usage, |count, _| scaled(count, counts))
+        });
         self.trial.usage = self.used.or(outside);
     }
 
