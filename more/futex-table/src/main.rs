@@ -96,7 +96,6 @@ fn main() -> ExitCode {
         let grown = kernel_memory().zip(before).and_then(|(now, before)| now.checked_sub(before));
         let words = Words::new(cli.idle)?;
         words.start_sleepers(cli.idle)?;
-        run.add_extra("slot_count", &futex::table_slots().into_iter().collect());
         let table = grown.filter(|_| cli.futex.futex_slots.is_some());
         run.add_extra("table_bytes", &table.into_iter().collect());
         let operate = |run: &mut Run| match cli.on {
@@ -159,6 +158,8 @@ fn serve(cli: &Cli, run: &mut Run, mut iterate: impl FnMut() -> Duration) -> any
     let (mut other, evict) = (Vec::new(), cli.evict.0 as usize);
     other.try_reserve_exact(evict).context("cannot have the memory to write: lower --evict")?;
     other.resize(evict, 0_u8);
+    // A process has a table of its own from its second thread on.
+    run.add_extra("slot_count", &futex::table_slots().into_iter().collect());
     while let Some(mut pass) = run.next_pass()? {
         while pass.next_iteration().is_some() {
             for byte in other.iter_mut().step_by(64) {
