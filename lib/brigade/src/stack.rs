@@ -6,6 +6,7 @@ use anyhow::Context;
 use contract::message::{Need, Needs};
 use contract::units::Bytes;
 use contract::{console, limits};
+use nix::unistd::{SysconfVar, sysconf};
 
 /// Stacks of threads.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -47,9 +48,10 @@ const WORKER_BYTES: u64 = 100 << 10;
 /// (`HEAP_MAX_SIZE`, malloc/arena.c in glibc).
 const ARENA: u64 = 64 << 20;
 
-/// Most arenas: eight per CPU (`M_ARENA_MAX`, mallopt(3)).
+/// Most arenas: eight per CPU (`M_ARENA_MAX`, mallopt(3)), whichever of them the program may use.
 fn arenas() -> u64 {
-    thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64) * 8
+    let cpus = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
+    cpus.map_or(1, i64::unsigned_abs) * 8
 }
 
 /// Needs of `workers` workers, however many tasks they run.
