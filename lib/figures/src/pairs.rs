@@ -169,22 +169,28 @@ pub fn judge(rows: &mut [Compared], margin: f64) {
 }
 
 /// What can be said of a row's main figure before the end: changed (true), unchanged (false) or nothing yet.
-/// `rows` are judged together.
-pub(crate) fn interim(row: &Compared, rows: usize, margin: f64) -> Option<bool> {
+/// `rows` are judged together. With a `limit`, it must be known on which side of it the change is.
+pub(crate) fn interim(
+    row: &Compared,
+    rows: usize,
+    margin: f64,
+    limit: Option<f64>,
+) -> Option<bool> {
     let change = deciding(row, rows, margin)?;
     match row.quotient(row.kind)?.verdict_on(change, margin) {
         Verdict::Within(_) => Some(false),
+        _ if limit.is_some_and(|limit| change.low <= limit && limit < change.high) => None,
         verdict => verdict.has_changed().then_some(true),
     }
 }
 
 /// Interval of a row's main figure at a look, if it decides.
 fn deciding(row: &Compared, rows: usize, margin: f64) -> Option<Interval> {
-    if !LOOKS.contains(&row.pairs) {
-        return None;
-    }
     let is_judged = |main: &&Quotient| main.is_share && main.grade == Grade::Sure;
     let main = row.quotient(row.kind).filter(is_judged)?;
+    if !LOOKS.contains(&main.pairs.len()) {
+        return None;
+    }
     let change = main.contrasts[0]?.interval(1.0 - early_level(rows))?.map(f64::exp_m1);
     (!Verdict::of([change.low, change.high], margin).is_open()).then_some(change)
 }
@@ -205,6 +211,7 @@ pub fn usual_reach(pairs: u32, rows: usize) -> Option<[f64; 2]> {
 #[derive(Debug)]
 pub struct Decider {
     margin: f64,
+    limit: Option<f64>,
     rows: usize,
     /// Decided rows by their cells: true if one has changed or failed, false if it seems
     /// unchanged.
@@ -212,15 +219,15 @@ pub struct Decider {
 }
 
 impl Decider {
-    /// For so many rows, with the largest change that counts as none.
-    pub fn new(margin: f64, rows: usize) -> Self {
-        Decider { margin, rows, decided: BTreeMap::new() }
+    /// For so many rows, with the largest change that counts as none, and the change from which a row fails.
+    pub fn new(margin: f64, limit: Option<f64>, rows: usize) -> Self {
+        Decider { margin, limit, rows, decided: BTreeMap::new() }
     }
 
     /// Tells which rows take part in a round. A row that seems unchanged goes on if no other needs its time.
     pub fn choose(&mut self, round: u32, lineup: &[Row], records: &[Record]) -> Vec<bool> {
         for row in rows(&Figures::of(records)) {
-            let early = || interim(&row, self.rows, self.margin);
+            let early = || interim(&row, self.rows, self.margin, self.limit);
             if let Some(is_over) = row.has_failed().then_some(true).or_else(early) {
                 *self.decided.entry(row.place.cell()).or_default() |= is_over;
             }

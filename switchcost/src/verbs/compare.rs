@@ -6,12 +6,14 @@ use std::slice;
 use anyhow::ensure;
 use figures::Figures;
 use figures::verdict::MARGIN;
+use record::Side;
 
 use super::gate::{End, Gate};
 use super::output::{self, Format};
 use crate::measure::store;
 use crate::plan::values;
 use crate::render::Found;
+use crate::system::console::BadUsage;
 use crate::views::comparison::Comparison;
 
 #[derive(Debug, clap::Args)]
@@ -37,6 +39,12 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     for path in [&args.old, &args.new] {
         let contents = store::read(path)?;
         store::tell(path, &contents);
+        if contents.records.iter().any(|record| record.row().place.side != Side::A) {
+            let file = path.display();
+            let why =
+                format!("{file} is a duel, and compares its own sides: switchcost report {file}");
+            return Err(BadUsage::new(why));
+        }
         files.push(contents.records);
     }
     let figures = [Figures::of(&files[0]), Figures::of(&files[1])];

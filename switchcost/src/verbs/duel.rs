@@ -151,7 +151,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let seed = rounds.header.seed;
     let rows = counted(count as u64, "row");
     console::say(format_args!("{rows}, in turns for {} s, seed {seed}", budget.as_secs_f64()));
-    let mut decider = Decider::new(margin, count);
+    let mut decider = Decider::new(margin, args.fail_above, count);
     let most = args.pairs.unwrap_or(u32::MAX);
     say_what_fits(pacing::DUEL.usual_rounds(&measured, budget).min(most), count);
     rounds.run(Some(budget), Some(&pacing::DUEL), |round, rows, records| {

@@ -123,7 +123,7 @@ fn looks_before_the_end_keep_the_error_and_find_what_is_large() {
                 let quotients = vec![of(Kind::Time, pairs, Vec::new())];
                 Compared { pairs: n, quotients, ..bare() }
             };
-            let early = (0..=27).any(|n| interim(&at(n), 5, MARGIN) == Some(true));
+            let early = (0..=27).any(|n| interim(&at(n), 5, MARGIN, None) == Some(true));
             *count += usize::from(early || judged(row)[0].verdict.has_changed());
         }
     }
@@ -202,7 +202,7 @@ fn a_twin_that_differs_voids_its_figure() {
 /// Neither the interval of the twins nor that of the pairs shows it.
 #[test]
 fn processes_in_two_groups_and_changes_as_large_as_the_twins_have_no_verdict() {
-    let by_turns = |logs: [f64; 2]| (0..24).map(|k| time(logs[k % 2])).collect::<Vec<Pair>>();
+    let by_turns = |logs: [f64; 2]| (0..12).map(|k| time(logs[k % 2])).collect::<Vec<Pair>>();
     for (pairs, twins, why) in [
         ([0.19, 0.21], [-0.09, 0.09], None),
         ([0.19, 0.21], [-0.11, 0.11], None),
@@ -216,8 +216,11 @@ fn processes_in_two_groups_and_changes_as_large_as_the_twins_have_no_verdict() {
         let [time, switches, _] = judged(row);
         let expected = why.map_or(Verdict::More, Verdict::Inconclusive);
         assert_eq!((time.verdict, switches.verdict), (expected, Verdict::Within(0.0)));
-        let row = Compared { pairs: 12, quotients: vec![time], ..bare() };
-        assert_eq!(interim(&row, 1, MARGIN), why.is_none().then_some(true), "{why:?}");
+        let row = Compared { pairs: 13, quotients: vec![time], ..bare() };
+        let interim = |limit| interim(&row, 1, MARGIN, limit);
+        assert_eq!(interim(None), why.is_none().then_some(true), "{why:?}");
+        // A change of a fifth is more than 5 %, and perhaps more than 22 %.
+        assert_eq!([interim(Some(0.05)), interim(Some(0.22))], [interim(None), None], "{why:?}");
     }
 }
 
