@@ -192,7 +192,7 @@ fn a_gate_without_a_verdict_ends_with_status_3() {
         write(folder.path().join(model), &records)
     };
     for (files, words) in [
-        ([&old, &old], "none of these figures has a verdict"),
+        ([&old, &old], "no time, size or rate has a verdict"),
         ([&of_cpu("A"), &of_cpu("B")], "different CPUs"),
     ] {
         compare(files, "--fail-above 5%").expect(3).expect_complaint(&[words]);

@@ -30,7 +30,7 @@ pub(crate) enum TextOrJson {
 /// A program and its own flags, at the end of the command line.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProgramArgs {
-    /// Name or path of the program, and its flags
+    /// Name or path of a program that follows docs/CONTRACT.md, and its flags
     #[arg(
         required = true,
         trailing_var_arg = true,

@@ -8,6 +8,8 @@ use clap::ValueEnum;
 use figures::number::percent;
 use figures::quotient::{Compared, Kind, Quotient};
 
+use crate::system::console;
+
 /// The end of a comparison: its own exit status, and the reason.
 #[derive(Debug)]
 pub(crate) struct End {
@@ -84,8 +86,21 @@ impl Gate {
             }
             kind => self.includes(kind) && !quotient.verdict.is_open(),
         };
-        let why = format!("none of these figures has a verdict; {remedy}");
+        let kinds = match self {
+            Gate::Counts => "count or size",
+            Gate::All => "time, size or rate",
+            Gate::Times => "time",
+        };
+        let why = format!("no {kinds} has a verdict; {remedy}");
         ensure!(quotients.any(is_said), End::nothing_said(&why));
+        let is_spared = |f: &Quotient| limit.is_some() && f.is_worse_than(0.0);
+        for (is_judged, why) in [(true, "perhaps within --fail-above"), (false, "not judged")] {
+            let spared = |f: &Quotient| self.includes(f.kind) == is_judged && is_spared(f);
+            let spared = names(&|row| row.quotients.iter().any(spared));
+            if !spared.is_empty() {
+                console::say(format_args!("worse, but {why}: {spared}"));
+            }
+        }
         Ok(())
     }
 }
