@@ -53,29 +53,33 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
         .map(|(_, timed)| timed)
         .collect();
     let metric = any.metric();
-    let repeats = trials.iter().find_map(|timed| timed.record.repeats());
-    let repeats = repeats.filter(|_| metric.quantity() == Quantity::Time);
+    // A side's flags may give it a chain of another length.
+    let repeats = |side: Option<&Figure<'_>>| {
+        let runs = side.filter(|_| metric.quantity() == Quantity::Time)?.runs.processes();
+        runs.into_iter().find_map(|(_, timed)| timed.record.repeats())
+    };
+    let repeats = sides.map(repeats);
     let kind = if *metric == Metric::Memory { Kind::Memory } else { Kind::Time };
     let mut faults = sides.iter().zip(["A", "A", "B"]).filter_map(|(of, side)| fault((*of)?, side));
     let mut row = Compared {
         place: any.place().on(Side::A),
         name: any.name(),
         kind,
-        unit: repeats.map_or("iteration", |(_, unit)| unit),
+        unit: repeats.into_iter().flatten().next().map_or("iteration", |(_, unit)| unit),
         doubts: doubts::of_row(&trials, metric),
         fault: faults.next(),
         ..Compared::default()
     };
-    let divisor = repeats.map_or(1.0, |(repeats, _)| repeats as f64);
+    let divisors = repeats.map(|repeats| repeats.map_or(1.0, |(repeats, _)| repeats as f64));
     let [Some(a), twin, b] = sides.map(|side| side.map(|side| &side.runs)) else {
         return Some(row);
     };
-    let pairs = |kind, other: Option<&Runs<'_>>| {
-        other.map_or(Vec::new(), |other| pairs(kind, [a, other], divisor))
+    let pairs = |kind, other: Option<&Runs<'_>>, divisor| {
+        other.map_or(Vec::new(), |other| pairs(kind, [a, other], [divisors[0], divisor]))
     };
     // Whether their slices count or not.
     let in_common = |other: Option<&Runs<'_>>| match kind {
-        Kind::Memory => pairs(kind, other).len(),
+        Kind::Memory => pairs(kind, other, 1.0).len(),
         _ => other.map_or(0, |other| rounds(a).intersection(&rounds(other)).count()),
     };
     let [count, twin_count] = [b, twin].map(in_common);
@@ -84,7 +88,7 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
         .into_iter()
         .filter(|of| (*of == Kind::Memory) == (kind == Kind::Memory))
         .filter_map(|of| {
-            let (own, twins) = (pairs(of, b), pairs(of, twin));
+            let (own, twins) = (pairs(of, b, divisors[2]), pairs(of, twin, divisors[1]));
             // Counts are in all pairs or in none; a time is missing from a round without a slice that counts.
             let is_whole = own.len() == count && twins.len() == twin_count;
             let grade = if of == Kind::Time { Grade::of(&row.doubts) } else { Grade::Sure };
@@ -101,17 +105,17 @@ fn fault(figure: &Figure<'_>, side: &str) -> Option<Why> {
     })
 }
 
-/// Figures of two sides in each round that has both, divided by their hops or tasks.
-fn pairs(kind: Kind, [first, second]: [&Runs<'_>; 2], divisor: f64) -> Vec<Pair> {
-    let divisor = if kind == Kind::Memory { 1.0 } else { divisor };
+/// Figures of two sides in each round that has both, divided by each side's hops or tasks.
+fn pairs(kind: Kind, [first, second]: [&Runs<'_>; 2], divisors: [f64; 2]) -> Vec<Pair> {
+    let [of_first, of_second] = if kind == Kind::Memory { [1.0; 2] } else { divisors };
     let ratios = (kind == Kind::Time).then(|| second.log_ratios(first));
     let others = series(second, kind);
     let pairs = series(first, kind).into_iter().filter_map(|(round, own)| {
         let by_turns = match &ratios {
-            Some(ratios) => Some(*ratios.get(&round)?),
+            Some(ratios) => Some(ratios.get(&round)? - (of_second / of_first).ln()),
             None => None,
         };
-        let figures = [own, *others.get(&round)?].map(|figure| figure / divisor);
+        let figures = [own / of_first, others.get(&round)? / of_second];
         Some(Pair { figures, by_turns })
     });
     pairs.collect()

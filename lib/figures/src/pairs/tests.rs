@@ -1,4 +1,10 @@
+use std::sync::Arc;
+
+use contract::message::Description;
+use record::{Run, SCHEMA, Samples, Trial};
+
 use super::*;
+use crate::testing;
 use crate::verdict::{MARGIN, Reason};
 
 /// Pairs as they were seen on a virtual machine: a bias of each pair of 2 to 3 %, with heavy tails.
@@ -290,4 +296,29 @@ fn the_usual_reach_is_that_of_the_intervals() {
         assert!((high - reach).abs() < 1e-9, "{high} {reach}");
     }
     assert_eq!(usual_reach(1, 5), None);
+}
+
+/// The second side's flags give it a chain that is four times as long, at the same time per hop.
+#[test]
+fn each_side_is_divided_by_its_own_hops() {
+    let rows = [Side::A, Side::B].map(|side| {
+        let mut row = testing::row("chain", "p", &[]);
+        (row.place.side, row.place.metric) = (side, Metric::Hop);
+        row
+    });
+    let run = Run { schema: SCHEMA, id: 1, rows: rows.into(), ..Run::default() };
+    let header = Arc::new(run);
+    let trial = |round: u32, (row, hops): (u32, u64)| {
+        let said = Description { hops: Some(hops), ..testing::description(hops) };
+        let samples = Samples::of(&[100 * hops; 8]);
+        let trial = Trial { row, round, samples, ..Trial::begin() };
+        Record::new(header.clone(), Some(Arc::new(said)), None, trial)
+    };
+    let records: Vec<Record> =
+        (0..8).flat_map(|round| [(0, 5), (1, 20)].map(|side| trial(round, side))).collect();
+    let mut rows = super::rows(&Figures::of(&records));
+    judge(&mut rows, MARGIN);
+    let time = rows[0].quotient(Kind::Time).unwrap();
+    assert!(time.change.unwrap().estimate.abs() < 1e-9, "{time:?}");
+    assert!(time.figures.unwrap().iter().all(|figure| (figure - 100.0).abs() < 1e-9), "{time:?}");
 }
