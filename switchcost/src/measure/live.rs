@@ -1,5 +1,6 @@
 //! A program among others that take turns: it waits for its start, is alive, and its end is its record.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
@@ -13,6 +14,9 @@ use super::seat::{Measured, Options, SLICE, Seat};
 use super::session::{Ready, Session};
 use super::watch::{Look, Watch};
 use crate::system::signals;
+
+/// Time after an answer, until which a program sleeps.
+const ANSWERED: Duration = Duration::from_millis(2);
 
 /// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.
 const MOST_THREADS: u64 = 10_000;
@@ -190,6 +194,11 @@ impl<'a> Live<'a> {
         let said = self.trial.description.as_ref();
         let threads = said.map_or(0, |said| said.needs.threads.of(said.tasks));
         let has_usage = !self.counts_usage && threads <= MOST_THREADS;
+        if has_usage {
+            // The kernel adds up the CPU time of a thread at a tick, or when it goes to sleep (update_curr,
+            // kernel/sched/fair.c), and one that has just answered is not asleep yet.
+            thread::sleep(ANSWERED);
+        }
         let is_chain = self.has_hops() && threads <= MOST_MOVED;
         (
             has_usage.then(|| usage::totals(&self.pids)).flatten(),
