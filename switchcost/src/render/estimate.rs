@@ -28,6 +28,12 @@ pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
     if loaded.missing.iter().all(Option::is_some) {
         return wrapped(&loaded.sentence(), 0, width(), out);
     }
+    if let Some((first, others)) = loaded.doubts.split_first() {
+        wrapped(&first.with_names(1), 0, width(), out)?;
+        if !others.is_empty() {
+            writeln!(out, "{}.", counted(others.len(), "more doubt"))?;
+        }
+    }
     writeln!(out)?;
     let row = |row: &Compared| {
         let [thread, task, quotient] = row.cells();
@@ -47,8 +53,8 @@ pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
         "{}. Brackets: 95 % confidence intervals. ~ marks a disturbed figure.",
         loaded.machine
     );
-    let lines = [loaded.sentence(), rule, machine];
-    lines.iter().try_for_each(|line| wrapped(line, 0, width(), out))
+    let lines = [Some(loaded.sentence()), loaded.failures(), Some(rule), Some(machine)];
+    lines.iter().flatten().try_for_each(|line| wrapped(line, 0, width(), out))
 }
 
 /// Prints what was seen of a service, what its switches cost, and what to do next.

@@ -18,7 +18,7 @@ use crate::plan::values::{many, tasks};
 use crate::render;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
-use crate::views::estimate::{Load, Loaded, Verdict};
+use crate::views::estimate::{Load, Loaded};
 use crate::views::service::{Prices, Watched};
 
 #[derive(Debug, clap::Args)]
@@ -96,7 +96,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let loaded = Loaded::of(load, &Figures::of(&records));
     output::print_as(args.format, &loaded, |out| render::estimate::load(&loaded, out))?;
     console::say(format_args!("records: {}", path.display()));
-    ensure!(loaded.verdict != Verdict::Neither, "the server of async tasks could not be measured");
+    ensure!(loaded.missing[1].is_none(), "the server of async tasks could not be measured");
     Ok(())
 }
 

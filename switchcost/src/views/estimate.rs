@@ -1,5 +1,8 @@
 //! A load, measured by two echo servers: what each takes, and which one it asks for.
 
+use figures::doubt::Doubt;
+use figures::doubts;
+use figures::grade::Grade;
 use figures::number::{number, percent};
 use figures::value::{Form, Value};
 use figures::{Figure, Figures, provenance};
@@ -81,8 +84,8 @@ pub(crate) enum Verdict {
     Depends,
     /// Tasks take clearly less, or threads cannot do it.
     Tasks,
-    /// The server of tasks has no figures, and there is nothing to compare.
-    Neither,
+    /// Too little was measured: the server of tasks has no figures, or too few of them are sure.
+    Unknown,
 }
 
 /// A load as two servers took it.
@@ -99,6 +102,11 @@ pub(crate) struct Loaded {
     pub(crate) verdict: Verdict,
     /// Why a server has no figures.
     pub(crate) missing: [Option<String>; 2],
+    /// Rounds in which a server failed, and all of them.
+    #[serde(skip)]
+    pub(crate) failed: [(usize, usize); 2],
+    /// What the figures are worth, the worst first.
+    pub(crate) doubts: Vec<Doubt>,
 }
 
 impl Loaded {
@@ -108,6 +116,9 @@ impl Loaded {
         let both = |metric: Metric| SERVERS.map(|server| value(server, &metric));
         let extra = |name: &str, stat| both(Metric::Extra { name: name.to_owned(), stat });
         let request = both(Metric::Request);
+        let grades = request.iter().flatten().map(|value| value.grade);
+        let grade = grades.max().unwrap_or_default();
+        let requests = SERVERS.map(|server| figure(figures, server, &Metric::Request));
         let missing = request.each_ref().map(|value| value.as_ref().err().cloned());
         let record = figures.records.first();
         let cpus = request.clone().map(|value| cpus_in_use(&value?, load, record));
@@ -125,7 +136,7 @@ impl Loaded {
         Loaded {
             load,
             machine: provenance::machine(figures.records),
-            verdict: Verdict::of(saved, share, missing.each_ref().map(Option::is_none)),
+            verdict: Verdict::of(saved, share, missing.each_ref().map(Option::is_none), grade),
             rows: vec![
                 compared("CPU time per request", request),
                 compared("CPUs in use", cpus),
@@ -138,45 +149,79 @@ impl Loaded {
             saved,
             memory: share,
             missing,
+            failed: requests.map(|of| of.map_or((0, 0), rounds)),
+            doubts: doubts::of_all(
+                figures.records,
+                doubts::named(requests.into_iter().flatten()),
+                Vec::new(),
+            ),
         }
     }
 
     /// The verdict in words.
     pub(crate) fn sentence(&self) -> String {
-        let reason = |k: usize| self.missing[k].as_deref().unwrap_or_default();
-        let cpus = self.saved.map_or("Too few rounds were measured".to_owned(), |[low, high]| {
+        let cpus = self.saved.map_or(String::new(), |[low, high]| {
             let [low, high] = [low, high].map(|share| number(share * 100.0));
             format!("Threads use {low} to {high} % of the available CPUs more than async tasks do")
         });
         let memory =
             self.memory.map_or("the size of the memory is not known".to_owned(), |share| {
-                format!("they hold {} of the memory", percent(share))
+                format!("threads hold {} of the memory", percent(share))
             });
-        match self.verdict {
-            Verdict::Threads => format!("Threads will do. {cpus}; {memory}."),
-            Verdict::Depends => {
-                format!("It depends on the rest of your program. {cpus}; {memory}.")
+        let found = [cpus, memory].into_iter().filter(|words| !words.is_empty());
+        let found = found.collect::<Vec<String>>().join("; ");
+        match (self.verdict, &self.missing) {
+            (Verdict::Threads, _) => format!("Threads will do. {found}."),
+            (Verdict::Depends, _) => format!("It depends on the rest of your program. {found}."),
+            (Verdict::Tasks, [Some(reason), _]) => format!("Take async tasks. Threads: {reason}."),
+            (Verdict::Tasks, _) => format!("Take async tasks. {found}."),
+            (Verdict::Unknown, [_, Some(reason)]) => {
+                format!("There is no verdict. Async tasks: {reason}.")
             }
-            Verdict::Tasks if self.missing[0].is_some() => {
-                format!("Take async tasks. Threads: {}.", reason(0))
+            (Verdict::Unknown, [Some(reason), _]) => {
+                format!("There is no verdict: repeat this on an idle machine. Threads: {reason}.")
             }
-            Verdict::Tasks => format!("Take async tasks. {cpus}; {memory}."),
-            Verdict::Neither => format!("There is no verdict. Async tasks: {}.", reason(1)),
+            (Verdict::Unknown, _) => {
+                "There is no verdict: too few rounds were measured. Repeat this on an idle machine."
+                    .to_owned()
+            }
         }
     }
+
+    /// Rounds in which a server failed that has figures all the same.
+    pub(crate) fn failures(&self) -> Option<String> {
+        let of_each = ["threads", "async tasks"].into_iter().zip(self.failed).zip(&self.missing);
+        let failed = of_each.filter_map(|((name, (failed, all)), missing)| {
+            let has_failed = failed > 0 && missing.is_none();
+            has_failed.then(|| format!("{name} in {failed} of {all} rounds"))
+        });
+        let failed = failed.collect::<Vec<String>>().join(", ");
+        (!failed.is_empty()).then(|| format!("Could not keep up: {failed}."))
+    }
+}
+
+fn figure<'a>(figures: &'a Figures<'_>, server: &str, metric: &Metric) -> Option<&'a Figure<'a>> {
+    figures.iter().find(|figure| figure.place().row == server && figure.metric() == metric)
+}
+
+/// Rounds in which a server failed, and all of them.
+fn rounds(figure: &Figure<'_>) -> (usize, usize) {
+    let failed = figure.runs.failed;
+    (failed, failed + figure.runs.whole.len())
 }
 
 /// A server's figure; there is none if the server was refused, or failed in at least half of the rounds.
 fn value(figures: &Figures<'_>, server: &str, metric: &Metric) -> Found {
-    let is_it = |figure: &&Figure<'_>| figure.place().row == server && figure.metric() == metric;
-    let figure = figures.iter().find(is_it).ok_or("it was not measured")?;
+    let figure = figure(figures, server, metric).ok_or("it was not measured")?;
     let value = figure.value()?;
-    let (failed, whole) = (figure.runs.failed, figure.runs.whole.len());
-    if failed >= whole {
+    let (failed, all) = rounds(figure);
+    if 2 * failed >= all {
         let errors = figures.records.iter().filter(|record| record.row().place.row == server);
         let error =
             errors.filter_map(|record| record.error.as_deref()).next().unwrap_or("it failed");
-        return Err(format!("{error} ({failed} of {} rounds)", failed + whole));
+        // The flag of the program, by its name here.
+        let error = error.replace("--rate", "--switches");
+        return Err(format!("{error} ({failed} of {all} rounds)"));
     }
     Ok(value)
 }
@@ -236,17 +281,24 @@ fn for_programs<S: serde::Serializer>(rows: &[Compared], to: S) -> Result<S::Ok,
 }
 
 impl Verdict {
-    /// By the share of the CPUs that tasks save, the share of the memory that threads take, and which servers could be
-    /// measured.
-    fn of(saved: Option<[f64; 2]>, memory: Option<f64>, are_measured: [bool; 2]) -> Self {
+    /// By the share of the CPUs that tasks save, the share of the memory that threads take, which servers could be
+    /// measured, and what their figures are worth: if the machine was disturbed, threads may have failed for that.
+    fn of(
+        saved: Option<[f64; 2]>,
+        memory: Option<f64>,
+        are_measured: [bool; 2],
+        grade: Grade,
+    ) -> Self {
         match (are_measured, saved, memory) {
-            ([_, false], ..) => Verdict::Neither,
+            ([_, false], ..) => Verdict::Unknown,
+            ([false, true], ..) if grade != Grade::Sure => Verdict::Unknown,
             ([false, true], ..) => Verdict::Tasks,
             (_, Some([_, high]), Some(memory)) if high < LITTLE && memory < LITTLE => {
                 Verdict::Threads
             }
             (_, Some([low, _]), _) if low > LITTLE => Verdict::Tasks,
             (_, _, Some(memory)) if memory > MUCH => Verdict::Tasks,
+            (_, None, _) => Verdict::Unknown,
             _ => Verdict::Depends,
         }
     }
@@ -299,7 +351,7 @@ mod tests {
         };
         // One round has no interval.
         let found = loaded(Ok(34_000), Ok(20_000));
-        assert_eq!((found.saved, found.verdict), (None, Verdict::Depends));
+        assert_eq!((found.saved, found.verdict), (None, Verdict::Unknown));
         let cells: Vec<_> = found.rows.iter().map(|row| row.cells()[0].clone()).collect();
         assert_eq!(cells[..3], ["34 µs", "0.34", "–"]);
         let found = loaded(Err("too many"), Ok(20_000));
@@ -310,19 +362,23 @@ mod tests {
 
     #[test]
     fn what_tasks_save_decides() {
-        assert_eq!(Verdict::of(Some([0.0, 0.01]), None, [true, true]), Verdict::Depends);
         for (saved, memory, are_measured, verdict) in [
-            ([-0.01, 0.04], 0.01, [true, true], Verdict::Threads),
-            ([-0.01, 0.06], 0.01, [true, true], Verdict::Depends),
-            ([0.06, 0.2], 0.01, [true, true], Verdict::Tasks),
-            ([0.0, 0.01], 0.2, [true, true], Verdict::Depends),
-            ([0.0, 0.01], 0.6, [true, true], Verdict::Tasks),
-            ([0.0, 0.0], 0.0, [false, true], Verdict::Tasks),
-            ([0.0, 0.0], 0.0, [true, false], Verdict::Neither),
+            (Some([-0.01, 0.04]), Some(0.01), [true, true], Verdict::Threads),
+            (Some([-0.01, 0.06]), Some(0.01), [true, true], Verdict::Depends),
+            (Some([0.06, 0.2]), Some(0.01), [true, true], Verdict::Tasks),
+            (Some([0.0, 0.01]), Some(0.2), [true, true], Verdict::Depends),
+            (Some([0.0, 0.01]), Some(0.6), [true, true], Verdict::Tasks),
+            (Some([0.0, 0.01]), None, [true, true], Verdict::Depends),
+            (None, Some(0.6), [true, true], Verdict::Tasks),
+            (None, Some(0.2), [true, true], Verdict::Unknown),
+            (None, None, [false, true], Verdict::Tasks),
+            (None, None, [true, false], Verdict::Unknown),
         ] {
-            let found = Verdict::of(Some(saved), Some(memory), are_measured);
-            assert_eq!(found, verdict, "{saved:?} {memory} {are_measured:?}");
+            let found = Verdict::of(saved, memory, are_measured, Grade::Sure);
+            assert_eq!(found, verdict, "{saved:?} {memory:?} {are_measured:?}");
         }
+        let found = Verdict::of(None, None, [false, true], Grade::Disturbed);
+        assert_eq!(found, Verdict::Unknown);
     }
 
     /// A hundred connections: a thread holds 40 KiB and a task 9 KiB of which 3 KiB are its process's. Half of the
