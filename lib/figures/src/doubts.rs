@@ -53,7 +53,7 @@ fn short_samples(record: &Record) -> Option<Doubt> {
         return None;
     }
     let text = format!(
-        "Short samples: {} is less than 1000 steps of the clock ({} each); raise --tasks to make them longer.",
+        "Short samples: {} is less than 1000 steps of the clock ({} each).",
         Nanos(shortest as f64),
         Nanos(step as f64)
     );

@@ -99,7 +99,8 @@ pub fn text(
         let is_kept = doubt.voids() || doubt.kind == Kind::Throttled;
         if !is_kept && head.len() + text.len() + rest > room {
             let more = command.take().and(more).map_or(String::new(), |more| format!(": {more}"));
-            head.push(counted(left, "more doubt") + &more);
+            let what = if index == 0 { "doubt" } else { "more doubt" };
+            head.push(counted(left, what) + &more);
             break;
         }
         head.extend(text);

@@ -224,7 +224,10 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
     let [Some(thread), Some(task)] = both else { return None };
     let ratio = figure.related.ratio.clone()?;
     let ratio = if is_alone { ratio.disturbed() } else { ratio };
-    let (name, metric) = (figure.place().named(name), figure.metric().clone());
+    let (mut name, metric) = (figure.place().named(name), figure.metric().clone());
+    if metric == Metric::Request {
+        name += " (CPU)";
+    }
     let (sides, cpu) = (sides(figure, versus), [figure, versus].map(Figure::cpu_time));
     Some(AnswerRow { name, metric, thread, task, ratio, cpu, sides, is_alone })
 }
