@@ -12,7 +12,7 @@ use nix::unistd::{SysconfVar, sysconf};
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct StackFlags {
     /// Stack size per thread; a stack of 2MiB or more also needs a page table of its own (4 KiB)
-    #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = stack_size, help_heading = "Advanced")]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "1MiB", value_parser = stack_size, help_heading = "Advanced")]
     pub stack_size: Bytes,
 }
 

@@ -50,7 +50,7 @@ struct Cli {
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "5000", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: u32,
     /// Size of a request and of its response
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "32", value_parser = size)]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "32", value_parser = size)]
     size: Bytes,
     /// Multiplications that the server does per request, one after the other
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "0")]

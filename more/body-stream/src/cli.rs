@@ -24,7 +24,7 @@ pub(crate) struct Cli {
     #[arg(long, value_enum, value_name = "HUGE")]
     pub(crate) tmpfs: Option<Huge>,
     /// Size of a body
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "8MiB", value_parser = size)]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "8MiB", value_parser = size)]
     pub(crate) size: Bytes,
     #[command(flatten)]
     pub(crate) blocking: BlockingFlags,

@@ -47,7 +47,7 @@ struct Cli {
     #[command(flatten)]
     stack: StackFlags,
     /// Bytes of its stack that each touches before it is held, by nested calls that return (for --command)
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = depth::parse, help_heading = "Advanced")]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "0", value_parser = depth::parse, help_heading = "Advanced")]
     stack_depth: Bytes,
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     second: Option<SideArg>,
 
     /// Maximum number of pairs per row, one per round [default: as many as the budget allows]; 8 are enough for counts
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
     pairs: Option<u32>,
 
     /// Exit with status 1 if the whole interval of a change for the worse lies above this, and with 125 if a row fails.

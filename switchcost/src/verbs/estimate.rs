@@ -33,11 +33,11 @@ pub(crate) struct Args {
     connections: Option<u32>,
 
     /// Watch this process and all that it starts, and say what their switches cost; for several processes, 12,34
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), value_delimiter = ',', conflicts_with = "load")]
+    #[arg(long, value_name = "PID", allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(1..), value_delimiter = ',', conflicts_with = "load")]
     pid: Vec<i32>,
 
     /// How long to watch, such as 30s
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = span, conflicts_with = "load")]
+    #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = span, conflicts_with = "load")]
     length: Duration,
 
     /// Output format

@@ -19,7 +19,7 @@ pub(super) struct Kept {
     pub(super) out: Option<PathBuf>,
 
     /// Seed that shuffles the order of each round [default: drawn from the clock]
-    #[arg(long, value_name = "N", help_heading = "Advanced")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Advanced")]
     pub(super) seed: Option<u64>,
 
     /// Time for the whole run, without builds: nothing starts after that, and values that were not reached are listed

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     set: Vec<Change>,
 
     /// Number of timed iterations
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     iters: u64,
 
     #[command(flatten)]

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     over: Option<Swept>,
 
     /// Number of values, spaced by equal factors, including both ends
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
     points: u32,
 
     /// Program to measure, with or without flags, such as "async-mem-brigade --tokens 2"; repeatable
