@@ -57,11 +57,13 @@ impl Forked {
         thread::sleep(Duration::from_millis(100));
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         match waitid(Id::Pid(self.0), flags) {
-            Ok(WaitStatus::StillAlive) | Err(_) => error,
             Ok(WaitStatus::Exited(_, status)) => {
                 error.context(format!("the server ended with status {status}"))
             }
-            Ok(end) => error.context(format!("the server was killed: {end:?}")),
+            Ok(WaitStatus::Signaled(_, signal, _)) => {
+                error.context(format!("the server was killed by {signal}"))
+            }
+            _ => error,
         }
     }
 }
