@@ -147,6 +147,12 @@ pub fn leave_to_parent() -> nix::Result<()> {
     STOPPING.into_iter().try_for_each(|signal| set(signal, SigHandler::SigIgn).map(drop))
 }
 
+/// Before a forked child becomes another program: each signal has its usual effect.
+pub fn restore() -> nix::Result<()> {
+    let changed = STOPPING.into_iter().chain([Signal::SIGXFSZ]);
+    changed.into_iter().try_for_each(|signal| set(signal, SigHandler::SigDfl).map(drop))
+}
+
 /// Sets the handler of a signal, and returns the one before.
 fn set(signal: Signal, handler: SigHandler) -> nix::Result<SigHandler> {
     let action = SigAction::new(handler, SaFlags::SA_RESTART, SigSet::empty());

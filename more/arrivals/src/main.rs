@@ -24,11 +24,11 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Parser;
 use contract::message::{Description, Need, Needs, PassKind};
 use contract::units::Bytes;
-use contract::{BadUsage, Defaults, Flags, Program, Run};
+use contract::{BadUsage, Defaults, Flags, Program, Run, strays};
 use nix::unistd::{AccessFlags, access};
 use runtime::RuntimeFlags;
 
@@ -116,11 +116,19 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         "cannot listen on 127.0.0.1: if this is a network namespace, run `ip link set lo up`",
     )?;
     let address = listener.local_addr()?;
+    if let On::Program(_) = cli.on {
+        strays::adopt().context("cannot watch for what the server leaves")?;
+    }
     // While there is one thread.
     let mut server = Server::fork(cli, listener)?;
     run.set_measured(vec![server.pid()]);
     let driven = drive(cli, run, &mut server, address);
-    driven.map_err(|e| server.process.explain(e))
+    let driven = driven.map_err(|e| server.process.explain(e));
+    drop(server);
+    if let On::Program(_) = cli.on {
+        strays::end(|_| true).context("cannot end what the server has left")?;
+    }
+    driven
 }
 
 fn drive(cli: &Cli, run: &mut Run, server: &mut Server, address: SocketAddr) -> anyhow::Result<()> {
@@ -135,7 +143,12 @@ fn drive(cli: &Cli, run: &mut Run, server: &mut Server, address: SocketAddr) -> 
             }
             // The server has yet to go to sleep.
             thread::sleep(Duration::from_millis(1));
-            pass.record((server.cpu_time()? - before) / requests as u32);
+            let used = server.cpu_time()? - before;
+            ensure!(
+                !used.is_zero(),
+                "--on: the server's process used no CPU time: it must serve by itself, in the foreground"
+            );
+            pass.record(used / requests as u32);
         }
         run.finish(pass)?;
     }

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use brigade::process::{self, Forked};
-use contract::console;
 use contract::message::{Claim, Runtime};
+use contract::{console, signals};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -148,8 +148,10 @@ fn live(cli: &Cli, listener: TcpListener, tell: OwnedFd) -> i32 {
             runtime.block_on(task_per_connection(listener, size, work, cli.on == On::TokioSpawn))
         }
         On::Program(path) => {
+            signals::restore()?;
+            // A terminal signals this process's group, and not that of the program.
             let mut program = Command::new(path);
-            let program = program.stdin(OwnedFd::from(listener)).stdout(tell);
+            let program = program.stdin(OwnedFd::from(listener)).stdout(tell).process_group(0);
             Err(program.exec()).with_context(|| format!("--on {}", path.display()))
         }
     };

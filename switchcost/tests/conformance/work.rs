@@ -40,7 +40,8 @@ fn requests_of_any_size_are_answered_and_a_rate_that_is_not_reached_is_an_error(
     assert_eq!(run.stderr.lines().count(), 1, "{run}");
 }
 
-/// A server that changes, repeats or drops what it is sent is none.
+/// A server that changes, repeats or drops what it is sent is none, and neither is one that leaves the work to a daemon.
+/// No process is left.
 #[test]
 fn a_server_has_to_return_each_request() {
     if !is_installed("python3") {
@@ -48,16 +49,18 @@ fn a_server_has_to_return_each_request() {
     }
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().join("server");
-    for (answer, cause) in [
-        ("data", ""),
-        ("data[::-1]", "something else than the request"),
-        ("data + data", "answered a request twice"),
-        ("b''", "the server closed a connection"),
+    let daemon = "import os; os.fork() and os._exit(0); os.setsid()";
+    for (start, answer, cause) in [
+        ("", "data", ""),
+        ("", "data[::-1]", "something else than the request"),
+        ("", "data + data", "answered a request twice"),
+        ("", "b''", "the server closed a connection"),
+        (daemon, "data", "it must serve by itself, in the foreground"),
     ] {
         // The first request of each connection is answered in any case.
         let script = format!(
             "#!/usr/bin/env python3\nimport socket, threading\nprint('python threads 3', flush=True)\n\
-             def echo(end):\n  end.sendall(end.recv(64))\n  while data := end.recv(64):\n    \
+             {start}\ndef echo(end):\n  end.sendall(end.recv(64))\n  while data := end.recv(64):\n    \
              if not ({answer}): return end.close()\n    end.sendall({answer})\n\
              listener = socket.socket(fileno=0)\n\
              while True: threading.Thread(target=echo, args=[listener.accept()[0]], daemon=True).start()\n"
