@@ -37,6 +37,9 @@ const FROM_ONE_ADDRESS: u32 = 5_000;
 /// the machine takes less.
 const MISSED: (f64, Duration) = (1.2, Duration::from_millis(150));
 
+/// A window that is so late is not awaited to its end.
+const LATE: Duration = Duration::from_secs(2);
+
 /// Requests of a window at so many per second.
 pub(crate) fn requests(rate: u32) -> u64 {
     u64::from(rate / 20).max(4)
@@ -114,6 +117,8 @@ impl Client {
             Duration::from_nanos(at as u64)
         };
         let due: Vec<Duration> = (0..requests).map(|_| next_due()).collect();
+        let planned = due.last().copied().unwrap_or_default();
+        let given_up = planned + LATE;
         let mut is_answered = vec![false; due.len()];
         let (mut sent, mut left) = (0, due.len());
         let begun = Instant::now();
@@ -136,7 +141,12 @@ impl Client {
             if !connections.is_empty() || sent == due.len() - left {
                 last = Instant::now();
             }
-            ensure!(last.elapsed() < SILENCE, "the server has not answered for {SILENCE:?}");
+            let silence = last.elapsed();
+            ensure!(silence < SILENCE, "the server has not answered for {SILENCE:?}");
+            let taken = last + silence - begun;
+            if taken > given_up {
+                self.ensure_reached(planned, taken, self.first + (due.len() - left) as u64)?;
+            }
             for connection in connections {
                 self.receive(connection)?;
                 let now = begun.elapsed();
@@ -150,10 +160,11 @@ impl Client {
                 }
             }
         }
+        let taken = begun.elapsed();
         self.first += requests;
-        self.planned += due.last().copied().unwrap_or_default();
-        self.taken += begun.elapsed();
-        self.ensure_reached()?;
+        self.ensure_reached(planned, taken, self.first)?;
+        self.planned += planned;
+        self.taken += taken;
         Ok(true)
     }
 
@@ -214,14 +225,20 @@ impl Client {
         responses.chunks(self.size).map(place).collect()
     }
 
-    /// Refuses a rate that is not reached.
-    fn ensure_reached(&self) -> anyhow::Result<()> {
+    /// Refuses a rate that is not reached. The current window was planned to take so long, and has taken so long; of all
+    /// requests so many are answered.
+    fn ensure_reached(
+        &self,
+        planned: Duration,
+        taken: Duration,
+        answered: u64,
+    ) -> anyhow::Result<()> {
         let (times, excess) = MISSED;
-        let longer = self.taken.as_secs_f64() / self.planned.as_secs_f64();
-        if longer > times && self.taken > self.planned + excess {
-            let reached = f64::from(self.rate) / longer;
+        let (planned, taken) = (self.planned + planned, self.taken + taken);
+        if taken > planned.mul_f64(times) && taken > planned + excess {
+            let reached = (answered as f64 / taken.as_secs_f64()).ceil();
             bail!(
-                "--rate {}: client and server together reach only {reached:.0} requests/s in the CPU time that they may use: lower it",
+                "--rate {}: client and server together reach only {reached} requests/s in the CPU time that they may use: lower it, or what the server does per request",
                 self.rate
             );
         }
