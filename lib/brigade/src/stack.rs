@@ -16,6 +16,9 @@ pub struct StackFlags {
     pub stack_size: Bytes,
 }
 
+/// Size of a stack unless the command line says otherwise.
+const DEFAULT_STACK: u64 = 1 << 20;
+
 /// Smallest stack that the C library accepts on x86-64 (PTHREAD_STACK_MIN).
 const SMALLEST_STACK: Bytes = Bytes(16 * 1024);
 
@@ -84,7 +87,7 @@ impl StackFlags {
 
     /// True if the size is the usual one.
     pub fn is_default(self) -> bool {
-        self.stack_size == Bytes(1 << 20)
+        self.stack_size == Bytes(DEFAULT_STACK)
     }
 
     /// Creates one of `tasks` threads, which runs `body`.
@@ -105,7 +108,11 @@ impl StackFlags {
         T: Send + 'static,
     {
         let thread = thread::Builder::new().stack_size(self.stack_size.0 as usize).spawn(body);
-        thread.with_context(|| limits::refused("create a thread", flag, number))
+        thread.with_context(|| match self.stack_size {
+            Bytes(..=DEFAULT_STACK) => limits::refused("create a thread", flag, number),
+            // One such stack may be too large.
+            _ => limits::refused("create a thread", &format!("--stack-size or {flag}"), u32::MAX),
+        })
     }
 }
 

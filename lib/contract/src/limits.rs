@@ -15,7 +15,7 @@ use crate::message::Description;
 /// too low, says how many tasks fit, and where to find the remedies.
 pub fn check(description: &Description) -> anyhow::Result<()> {
     raise_descriptors()?;
-    let Description { program, tasks, needs, .. } = description;
+    let Description { tasks, needs, .. } = description;
     let limits = Limits::of_this_process();
     let mut short = Vec::new();
     for (limit, needed) in limits.too_low(needs, *tasks) {
@@ -30,8 +30,9 @@ pub fn check(description: &Description) -> anyhow::Result<()> {
         if most == 0 { " in addition to what the other flags need (lower those)" } else { "" };
     bail!(
         "--tasks {tasks} is more than this system allows: {}; at most {most} tasks fit{beside}; \
-         `switchcost limits {program} --tasks {tasks}` shows how to raise the limits",
-        short.join("; ")
+         `{}` shows how to raise the limits",
+        short.join("; "),
+        command()
     )
 }
 
@@ -45,15 +46,20 @@ pub fn refused(what: &str, flag: &str, number: u32) -> String {
     });
     let space = space.map(|(limit, left)| format!("raise {limit}, which leaves {left} bytes"));
     let lower = (number > 1).then(|| format!("lower {flag}"));
+    let limits = format!("see `{}`", command());
+    let remedies: Vec<String> = lower.into_iter().chain(space).chain([limits]).collect();
+    format!("cannot {what}: {}", remedies.join(", or "))
+}
+
+/// The command that tells the limits of this command line.
+fn command() -> String {
     let mut words = env::args_os();
     let program = words.next().unwrap_or_default();
     let program = Path::new(&program).file_name().unwrap_or_default();
     // The runner's flag is not for people.
     let flags = words.filter(|word| word != "--controlled");
     let words: Vec<OsString> = iter::once(program.to_owned()).chain(flags).collect();
-    let limits = format!("see `switchcost limits {}`", words.join(OsStr::new(" ")).display());
-    let remedies: Vec<String> = lower.into_iter().chain(space).chain([limits]).collect();
-    format!("cannot {what}: {}", remedies.join(", or "))
+    format!("switchcost limits {}", words.join(OsStr::new(" ")).display())
 }
 
 fn raise_descriptors() -> anyhow::Result<()> {
