@@ -1,5 +1,6 @@
 //! A change of a program's settings, as `duel` takes it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -10,7 +11,7 @@ use record::{Command, Policy, Setting};
 
 use super::check::ensure_no_runner_flags;
 use super::values::{cpus, timer_slack};
-use crate::system::console::{is_command, shell_word};
+use crate::system::console::{BadUsage, is_command, shell_word};
 
 /// A change of a setting or of flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,7 +95,36 @@ pub fn together(changes: &[Change]) -> String {
     changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
+/// Checks that none of these changes would replace another one; wrappers add up.
+///
+/// # Errors
+/// The name that is given twice.
+pub fn ensure_each_once<'a>(changes: impl IntoIterator<Item = &'a Change>) -> anyhow::Result<()> {
+    let mut names = BTreeSet::new();
+    match changes.into_iter().flat_map(Change::names).find(|name| !names.insert(*name)) {
+        Some(name) => {
+            Err(BadUsage::new(format!("the setting {name} is given twice: drop one of them")))
+        }
+        None => Ok(()),
+    }
+}
+
 impl Change {
+    /// Names of what it sets: the setting, or each of the flags.
+    fn names(&self) -> Vec<&str> {
+        fn before_value(text: &str) -> &str {
+            text.split('=').next().unwrap_or(text)
+        }
+        match before_value(&self.text) {
+            "wrap" => Vec::new(),
+            "flags" => {
+                let flags = self.flags.iter().filter(|word| word.starts_with("--"));
+                flags.map(|flag| before_value(flag)).collect()
+            }
+            name => vec![name],
+        }
+    }
+
     /// Changes a command; a flag replaces the same flag.
     pub fn put_into(&self, command: &mut Command) {
         self.flags.iter().for_each(|word| remove_flag(&mut command.flags, word));

@@ -18,7 +18,7 @@ use crate::measure::rounds::{Keep, Rounds};
 use crate::measure::store::Store;
 use crate::measure::turns::Options;
 use crate::measure::{pacing, probe};
-use crate::plan::change::Change;
+use crate::plan::change::{Change, ensure_each_once};
 use crate::plan::lineup::{Around, Lineup, Sides};
 use crate::plan::programs::Programs;
 use crate::plan::side::SideArg;
@@ -130,6 +130,9 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
         let change = &each[twice];
         return Err(BadUsage::new(format!("--each {change} is given twice: drop one of them")));
     }
+    ensure_each_once(a)?;
+    ensure_each_once(b)?;
+    each.iter().try_for_each(|change| ensure_each_once(b.iter().chain([change])))?;
     let around = Around { before: before_b.clone(), after: after_b.clone() };
     let builds = [&args.first, &args.second].map(|side| side.as_ref().unwrap_or(&SideArg::Sources));
     let sides = Sides { builds, changes: [a, b], each, around: &around };

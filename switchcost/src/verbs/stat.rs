@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::measure::begin;
 use crate::measure::turns::{self, Measured, Options, Seat};
-use crate::plan::change::Change;
+use crate::plan::change::{Change, ensure_each_once};
 use crate::plan::programs::Programs;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
 use crate::render;
@@ -122,6 +122,7 @@ impl Args {
             effort: Effort { iters, warmup, ..Effort::default() },
             ..Row::default()
         })
+        ensure_each_once(&self.set)?;
     }
 }
 
