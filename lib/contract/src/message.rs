@@ -124,6 +124,28 @@ pub fn is_one(number: &u64) -> bool {
     *number == 1
 }
 
+/// Reads a number of untimed iterations.
+fn settle<'de, D: Deserializer<'de>>(number: D) -> Result<u64, D::Error> {
+    let number = u64::deserialize(number)?;
+    if number > MOST_SAMPLES {
+        return Err(D::Error::custom(format!("settle: {number} are more than {MOST_SAMPLES}")));
+    }
+    Ok(number)
+}
+
+/// Reads distributions that can be those of samples.
+fn extra<'de, D: Deserializer<'de>>(line: D) -> Result<Extra, D::Error> {
+    let extra = Extra::deserialize(line)?;
+    let is_possible =
+        |d: &Distribution| d.min <= d.max && d.mean >= 0.0 && d.stddev.is_none_or(|s| s >= 0.0);
+    match extra.iter().find(|(_, distribution)| !is_possible(distribution)) {
+        Some((name, _)) => Err(D::Error::custom(format!(
+            "extra: {name}: min must not be above max, nor mean or stddev negative"
+        ))),
+        None => Ok(extra),
+    }
+}
+
 /// Nature of a hop; the runner compares the counters with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -142,7 +164,7 @@ pub struct PassKind {
     /// Name for `run N NAME`.
     pub name: String,
     /// Most untimed iterations after a wait.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "settle")]
     pub settle: u64,
 }
 
@@ -211,7 +233,7 @@ pub enum Answer {
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
         /// Other distributions.
-        #[serde(default, skip_serializing_if = "Extra::is_empty")]
+        #[serde(default, skip_serializing_if = "Extra::is_empty", deserialize_with = "extra")]
         extra: Extra,
     },
     /// All tasks are there and at rest.
@@ -225,7 +247,7 @@ pub enum Answer {
         /// From the start of taking down until the last task was joined.
         teardown_ns: Option<u64>,
         /// Other distributions.
-        #[serde(default, skip_serializing_if = "Extra::is_empty")]
+        #[serde(default, skip_serializing_if = "Extra::is_empty", deserialize_with = "extra")]
         extra: Extra,
     },
     /// Something went wrong; the program ends with status 1.

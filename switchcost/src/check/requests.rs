@@ -13,29 +13,30 @@ use crate::measure::session::{Ran, Ready, Session, difference};
 /// `--describe`: the same description each time, of any size, and nothing is built.
 pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Checked> {
     let description = candidate.description(TASKS)?;
-    let shown = shown(&description);
     if let Some(what) = difference(&description, &candidate.description(TASKS)?) {
         bail!("two descriptions: {what}");
     }
-    let is_of_run = description.contract == VERSION && description.tasks == TASKS;
-    ensure!(is_of_run, "contract, tasks: {shown}");
-    let is_named = !description.program.is_empty() && !description.version.is_empty();
-    ensure!(is_named, "program, version: {shown}");
-    let is_whole = |hops: u64| hops > 0 && hops.is_multiple_of(description.tokens);
-    ensure!(description.hops.is_none_or(is_whole), "hops: {shown}");
-    // A round trip with each task has two.
-    let Description { tokens, chains, trips, tasks, .. } = description;
+    for (field, text) in [("program", &description.program), ("version", &description.version)] {
+        let is_printable = !text.is_empty() && !text.contains(char::is_control);
+        ensure!(is_printable, "{field}: it is empty, or has control characters");
+    }
+    // A round trip with each task has two hops.
+    let Description { contract, tokens, chains, trips, tasks, .. } = description;
+    ensure!(contract == VERSION, "contract: {contract}, not {VERSION}");
+    ensure!(tasks == TASKS, "tasks: {tasks}, but --tasks is {TASKS}");
     let each = 2 * (tasks + 1);
     let most = [tokens, chains, trips].into_iter().fold(each, u64::saturating_mul);
     let hops = description.hops.unwrap_or_default();
+    ensure!(hops.is_multiple_of(tokens), "hops: {hops} are no multiple of the {tokens} tokens");
+    ensure!(hops == 0 || description.arrivals.is_none(), "hops: an open loop (arrivals) has none");
     ensure!(hops <= most, "hops: {hops} are more than two per task and trip, {most}");
     let names: BTreeSet<_> = description.passes.iter().map(|pass| &pass.name).collect();
     let are_words = names.iter().all(|n| !n.is_empty() && !n.contains(char::is_whitespace));
     let is_each_once = !names.is_empty() && names.len() == description.passes.len();
-    ensure!(are_words && is_each_once, "passes: {shown}");
+    ensure!(are_words && is_each_once, "passes: name at least one, each with a word of its own");
     // What does not fit this system can be described.
     let many = candidate.description(1_000_000)?;
-    ensure!(many.tasks == 1_000_000, "tasks: {}", self::shown(&many));
+    ensure!(many.tasks == 1_000_000, "tasks: {}, but --tasks is 1000000", many.tasks);
     let [few, much] = [description.needs, many.needs]
         .map(|needs| [needs.descriptors.each, needs.threads.each, needs.maps.each]);
     ensure!(

@@ -90,12 +90,15 @@ time.sleep(1000)'"#;
 fn what_a_program_says_is_bounded_and_its_error() {
     let long = "n".repeat(100_000);
     let failed = format!(r#"echo '{{"at":"failed","error":"{long}"}}'; exit 1"#);
+    let extra =
+        r#"field=',"extra":{"x":{"count":1,"mean":5,"min":5,"p50":5,"p90":5,"p99":5,"max":4}}'"#;
     let lines = r#"echo '{"at":"failed","error":"a\\nswitchcost: b"}'; exit 1"#;
     for (house, word) in [
         (house(&failed), "nnn …"),
         (house(lines), "a\\nswitchcost: b"),
         (house(r#"echo '{"at":"failed","error":" "}'; exit 1"#), "it failed without a reason"),
         (house(r#"echo '{"at":"x\\nswitchcost: b"}'"#), "x\\nswitchcost: b`"),
+        (house(extra), "extra: x: min must not be above max"),
         (
             undescribed(r#"echo "{$description}" | sed 's/"hops":2/"hops":3/'; exit"#),
             "it differs from its own --describe",

@@ -70,6 +70,11 @@ fn a_program_that_lies_is_found_out() {
         let line = run.stdout.lines().find(|line| line.starts_with(&format!("failed   {check}: ")));
         assert!(line.is_some_and(|line| line.contains(words)), "{lie}: {run}");
     }
+    let name = House::fake_text("x", ":").replace("\"program\":\"", r#""program":"\\u001b"#);
+    let (_folder, path) = script(&name);
+    let run = switchcost("check").arg(path).finish().expect(1);
+    let start = "failed   describes itself: program: it is empty, or has control characters\n";
+    assert!(run.stdout.starts_with(start), "{run}");
     // The reason stands before what it is about.
     let (_folder, path) = script(
         r#"echo '{"contract":1,"program":"p","version":"0","tasks":3,"claim":"x","passes":[]}'"#,
