@@ -172,6 +172,9 @@ impl Executables {
             return is_own.map(|()| path.into()).map_err(Why::Failed);
         }
         Err(match &self.tree {
+            _ if name.starts_with('-') => {
+                Why::Failed(format!("{name} is a flag, where the name of a program belongs"))
+            }
             _ if is_path => Why::Failed(format!("there is no program {name}")),
             Some(checkout) => Why::Failed(format!(
                 "there is no benchmark program '{name}' in {}; there are {}",

@@ -6,6 +6,8 @@ use anyhow::{Context, bail};
 use contract::message::MOST_SAMPLES;
 use figures::doubts;
 use figures::evidence::Evidence;
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
 use record::{Also, Command, Effort, Metric, Place, Record, Row};
 use serde_json::json;
 
@@ -50,6 +52,12 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let executable = programs.named(program)?;
     if shows_help(executable, &row.command.flags)? {
         return Ok(());
+    }
+    if row.command.setting.wrap.is_empty() {
+        let path = &executable.path;
+        let cannot =
+            |e: Errno| BadUsage::new(format!("cannot start {}: {}", path.display(), e.desc()));
+        access(path, AccessFlags::X_OK).map_err(cannot)?;
     }
     signals::install()?;
     let _lock = lock::acquire();
@@ -114,6 +122,7 @@ impl Args {
         let also = also.map(|metric| Also { name: metric.label(), metric }).to_vec();
         let place = Place { section: program.clone(), row: program.clone(), ..Place::default() };
         let mut command = Command { program, flags, ..Command::default() };
+        ensure_each_once(&self.set)?;
         self.set.iter().for_each(|change| change.put_into(&mut command));
         Ok(Row {
             place,
@@ -122,7 +131,6 @@ impl Args {
             effort: Effort { iters, warmup, ..Effort::default() },
             ..Row::default()
         })
-        ensure_each_once(&self.set)?;
     }
 }
 
