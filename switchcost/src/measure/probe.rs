@@ -73,6 +73,12 @@ fn call(
         return Ok(Err(Feasibility::Refused(silence)));
     }
     let words = ended.fault.as_ref().unwrap_or(&ended.words);
+    let is_silent = line.is_empty() && words.trim().is_empty();
+    if is_silent && !setting.wrap.is_empty() {
+        let silence =
+            "it printed nothing: the command of wrap= must execute the program that follows it";
+        return Ok(Err(Feasibility::Refused(silence.to_owned())));
+    }
     Ok(understand(ended.status.code(), &line, words))
 }
 

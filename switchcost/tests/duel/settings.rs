@@ -70,6 +70,8 @@ fn a_program_that_does_not_know_a_flag_is_left_out_by_name() {
     }
     let run = sides.duel("a a --pairs 8 --b flags=--x --filter").arg(PROGRAM).finish();
     run.expect_refusal(125, &["no row can be measured", "--x"]);
+    let run = sides.duel("a a --pairs 8 --b wrap=true").finish();
+    run.expect_refusal(125, &["no row can be measured", "wrap= must execute the program"]);
 }
 
 #[test]
