@@ -190,15 +190,17 @@ impl FromStr for Span {
         while let Some(unit) = rest.find(char::is_alphabetic) {
             let next = rest[unit..].find(|c: char| c.is_ascii_digit());
             let (part, others) = rest.split_at(next.map_or(rest.len(), |next| unit + next));
-            let all = amount(part, &TIMES).and_then(|part| ns.unwrap_or(0_u64).checked_add(part));
+            let all = amount(part, &TIMES).and_then(|part| ns.unwrap_or(0_u128).checked_add(part));
             let Some(all) = all else { break };
             (rest, ns) = (others, Some(all));
         }
-        ns.filter(|_| rest.is_empty()).map(Span).ok_or_else(|| {
+        let ns = ns.filter(|_| rest.is_empty()).ok_or_else(|| {
             format!(
                 "'{text}' is not a time in whole nanoseconds: write one such as 50us, 90s or 2m"
             )
-        })
+        })?;
+        let too_long = |_| format!("'{text}' is too long: a time is at most 213503d");
+        ns.try_into().map(Span).map_err(too_long)
     }
 }
 
@@ -232,14 +234,16 @@ impl FromStr for Bytes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        amount(&text.to_ascii_lowercase(), &SIZES).map(Bytes).ok_or_else(|| {
+        let bytes = amount(&text.to_ascii_lowercase(), &SIZES).ok_or_else(|| {
             format!("'{text}' is not a size in whole bytes: write one such as 65536, 64KiB or 2G")
-        })
+        })?;
+        let too_large = |_| format!("'{text}' is too large: a size is at most 16777215TiB");
+        bytes.try_into().map(Bytes).map_err(too_large)
     }
 }
 
-/// A decimal number with its unit, in the unit of size 1; `None` if it is not whole in that, or not below 2^64.
-pub fn amount(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+/// A decimal number with its unit, in the unit of size 1; `None` if it is not whole in that.
+pub fn amount(text: &str, units: &[(&str, u64)]) -> Option<u128> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let (_, size) = units.iter().find(|(name, _)| *name == unit)?;
@@ -247,7 +251,7 @@ pub fn amount(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let digits = format!("{whole}{fraction}").parse::<u128>().ok().filter(|_| !whole.is_empty())?;
     let parts = 10_u128.checked_pow(fraction.len() as u32)?;
     let all = digits.checked_mul(u128::from(*size)).filter(|all| all % parts == 0)?;
-    (all / parts).try_into().ok()
+    Some(all / parts)
 }
 
 #[cfg(test)]

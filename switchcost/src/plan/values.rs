@@ -30,7 +30,8 @@ pub fn many(text: &str) -> Option<u64> {
     let is_grouped =
         (1..=3).contains(&first.len()) && others.split(',').all(|group| group.len() == 3);
     let units = [("", 1), ("k", 1_000), ("K", 1_000), ("M", 1_000_000)];
-    amount(&text.replace(',', ""), &units).filter(|_| is_grouped || !text.contains(','))
+    let number = amount(&text.replace(',', ""), &units)?.try_into().ok();
+    number.filter(|_| is_grouped || !text.contains(','))
 }
 
 /// A number of tasks, such as `50k`.
