@@ -33,6 +33,12 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?:^|[\s(\[*|÷×])({number}{interval})$")).unwrap()
 });
 
+/// Begin of a comment that is meant as a marker.
+static MARKER: LazyLock<Regex> = LazyLock::new(|| {
+    #[expect(clippy::unwrap_used, reason = "a constant")]
+    Regex::new(r"<!--\s*(?:=|/?\s*[tT]able\b)").unwrap()
+});
+
 /// A document with its figures and tables in place, and what is wrong with it.
 pub(crate) fn fill(
     page: &Page,
@@ -42,6 +48,7 @@ pub(crate) fn fill(
     let (mut filled, mut faults) = (String::new(), Vec::new());
     // The text before this place is in `filled`.
     let mut done = 0;
+    let mut is_in_table = false;
     for (line, comment) in check::comments(page) {
         let begin = page.text.split_inclusive('\n').take(line - 1).map(str::len).sum();
         let rest = &page.text[done.max(begin)..];
@@ -60,19 +67,28 @@ pub(crate) fn fill(
             let begin = place + comment.len();
             filled += &page.text[done..begin];
             done = begin;
+            let rest = &page.text[begin..];
+            let next = MARKER.find(rest).map_or(rest.len(), |marker| marker.start());
+            is_in_table = rest[next..].starts_with(END_OF_TABLE);
             match lines(page.name(), name, definitions, records) {
-                Ok(lines) => match page.text[begin..].find(END_OF_TABLE) {
-                    Some(length) => {
-                        filled.push('\n');
-                        filled += &lines;
-                        done = begin + length;
-                    }
-                    None => {
-                        faults.push(page.fault(line, format!("no {END_OF_TABLE} ends this table")))
-                    }
-                },
                 Err(why) => faults.push(page.fault(line, format!("{name}: {why:#}"))),
+                // Up to the end of another table there is text as well.
+                Ok(_) if !is_in_table => {
+                    faults.push(page.fault(line, format!("no {END_OF_TABLE} ends this table")));
+                }
+                Ok(lines) => {
+                    filled.push('\n');
+                    filled += &lines;
+                    done = begin + next;
+                }
             }
+        } else if comment == END_OF_TABLE && is_in_table {
+            is_in_table = false;
+        } else if MARKER.is_match(&comment) {
+            let what = format!(
+                "this marks nothing: {comment}: write {FIGURE}NAME{END}, or {TABLE}NAME{END} and {END_OF_TABLE}"
+            );
+            faults.push(page.fault(line, what));
         }
     }
     filled += &page.text[done..];

@@ -184,6 +184,10 @@ fn each_fault_is_named_with_its_file_and_line() {
         ),
         (readme, "33,333<!--= all", "33,333\n<!--= all", "README.md:4: all: a number has to stand"),
         (readme, "<!--/table-->\n\nType", "Type", "README.md:10: no <!--/table--> ends this table"),
+        (readme, "# Test", "<!--table: hops -->\n\nText", "README.md:1: no <!--/table--> ends"),
+        (readme, "# Test", "<!-- table: hops -->", "README.md:1: this marks nothing: <!-- table"),
+        (readme, "# Test", "<!--/table-->", "README.md:1: this marks nothing: <!--/table-->"),
+        (readme, "<!--= hop", "<!--=hop", "README.md:3: this marks nothing: <!--=hop.free -->"),
         (
             readme,
             "MORE.md",
