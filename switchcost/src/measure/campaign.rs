@@ -1,5 +1,6 @@
 //! A campaign: the rows of a plan that this machine can run, from the check of its limits to the records.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::plan::Plan;
 use crate::plan::feasibility::Feasibility;
 use crate::plan::placement::{self, Absent};
 use crate::plan::programs::Programs;
-use crate::system::console;
+use crate::system::console::{self, BadUsage};
 
 /// Fewest timed iterations per process, if their number follows from the hops.
 const FEWEST_ITERATIONS: u64 = 3;
@@ -35,11 +36,16 @@ pub struct Campaign {
     absent: Absent,
     /// True if points of curves are absent since the limits do not allow them.
     pub is_limited: bool,
+    /// Flags that sections vary, and whether any of their programs takes it.
+    varied: BTreeMap<[String; 2], bool>,
 }
 
 impl Campaign {
     /// Gives rows their CPUs, and finds out which of them this machine cannot run; points of curves that are too large are
     /// named on standard error. If a limit ends a curve over tasks, the largest possible number becomes a point.
+    ///
+    /// # Errors
+    /// When a section varies a flag that none of its programs takes.
     pub fn of(programs: Programs, mut rows: Vec<Row>) -> anyhow::Result<Self> {
         let absent = placement::place_rows(&mut rows)?;
         // A program that is missing or cannot be started is reported when it runs.
@@ -61,6 +67,13 @@ impl Campaign {
                 }
             }
         }
+        if let Some(([section, flag], _)) = campaign.varied.iter().find(|(_, is_taken)| !**is_taken)
+        {
+            let what = format!(
+                "section '{section}': none of its programs has the flag {flag}: see their --help"
+            );
+            return Err(BadUsage::new(what));
+        }
         Ok(Campaign { programs, ..campaign })
     }
 
@@ -73,7 +86,13 @@ impl Campaign {
         let mut cuts: Vec<(Feasibility, Vec<Row>)> = Vec::new();
         let mut last = None;
         for row in curve {
-            match ask(row) {
+            let answer = ask(row);
+            if let Some(swept) = &row.swept {
+                let varied = [row.place.section.clone(), swept.flag.clone()];
+                *self.varied.entry(varied).or_default() |=
+                    !matches!(answer, Some(Feasibility::NoFlag(_)));
+            }
+            match answer {
                 Some(Feasibility::Fits(description)) => {
                     self.add(row.clone(), &description);
                     last = row.place.x;

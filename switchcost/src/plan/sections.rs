@@ -61,7 +61,9 @@ impl Plan {
             check::table(name, table)?;
         }
         for (name, text) in [("question", &plan.question), ("excludes", &plan.excludes)] {
-            text.iter().try_for_each(|text| check::ensure_printable(name, text))?;
+            let Some(text) = text else { continue };
+            ensure!(!text.trim().is_empty(), "{name} is empty: write a text, or drop it");
+            check::ensure_printable(name, text)?;
         }
         let mut titles = HashSet::new();
         for section in &plan.sections {

@@ -145,7 +145,7 @@ fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
             !campaign.is_limited,
             "the limits of this system allow no point of this sweep: lower its range, or see `switchcost limits`"
         );
-        return Err(BadUsage::new("none of the programs has these flags: see their --help"));
+        return Err(BadUsage::new("none of the programs takes these flags: see their --help"));
     }
     let limit = args.keep.budget.unwrap_or(BUDGET);
     let processes: u64 = campaign.measured().map(|row| u64::from(row.effort.most_rounds())).sum();

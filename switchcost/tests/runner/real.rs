@@ -109,6 +109,17 @@ fn a_sweep_goes_as_far_as_the_limits_and_names_what_stops_it() {
 }
 
 #[test]
+fn a_varied_flag_that_no_program_has_is_bad_usage() {
+    let house = house();
+    let plan = house.plan();
+    house.set_plan(
+        &plan.replace("metric =", "over = { flag = '--task', values = [2, 3] }\nmetric ="),
+    );
+    let run = house.run("").finish().expect(2);
+    run.expect_complaint(&["none of its programs has the flag --task"]);
+}
+
+#[test]
 fn stat_tells_what_can_be_observed() {
     let house = house();
     for flags in ["--iters 20 one-thread-brigade", "one-thread-brigade --warmup=0 --iters 20"] {

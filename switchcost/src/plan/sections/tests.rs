@@ -157,6 +157,7 @@ fn a_faulty_plan_is_refused_with_its_reason() {
         (format!("budget='soon'\n{plain}"), "not a time"),
         ("rounds=1\nsection=[]".to_owned(), "no [[section]]"),
         (format!("rounds=0\n{plain}"), "1 or more"),
+        (format!("rounds=1\nexcludes=' '\n{plain}"), "excludes is empty"),
         (
             format!("rounds=1\n{plain}").replace("title", "passes=['main\\nend']\ntitle"),
             "not the name of a pass",
