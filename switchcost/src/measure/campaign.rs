@@ -198,7 +198,7 @@ fn most_tasks(largest: u64, answer: &Feasibility) -> u64 {
 pub fn run_here(plan: &Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
     let store = Store::open(None, "switchcost").map_err(|e| {
         anyhow::anyhow!(
-            "cannot write results into this folder ({}): go to a folder that you may write to, or name a results file",
+            "cannot write results into this folder ({}): go to a folder that you may write to",
             e.root_cause()
         )
     })?;
