@@ -17,7 +17,7 @@ pub struct Slopes {
     fits: BTreeMap<&'static str, Fit>,
     /// The fewest and the most tasks of a run.
     pub tasks: (u64, u64),
-    /// The machine's memory, in bytes.
+    /// The machine's memory within the limit of the control group, in bytes.
     pub machine: Option<u64>,
     /// True if transparent huge pages make the sizes mean nothing: one of 2 MiB becomes resident by a single byte.
     pub void: bool,
@@ -55,7 +55,7 @@ pub(crate) fn slopes(runs: &[&Record]) -> Option<Slopes> {
     Some(Slopes {
         fits: parts.into_iter().filter_map(|(name, fit)| Some((name, fit?))).collect(),
         tasks: (tasks.clone().min()?, tasks.max()?),
-        machine: runs.iter().find_map(|record| record.machine().number("memory_total_bytes")),
+        machine: runs.iter().find_map(|record| record.machine().memory()),
         void: runs.iter().any(is_huge),
     })
 }

@@ -62,6 +62,12 @@ impl Machine {
         Some(quota? as f64 / period.filter(|&period| period > 0)? as f64)
     }
 
+    /// Memory that programs could have, in bytes: the machine's, within the limit of the control group.
+    pub fn memory(&self) -> Option<u64> {
+        let limit = self.number("memory_limit").unwrap_or(u64::MAX);
+        Some(self.number("memory_total_bytes")?.min(limit))
+    }
+
     /// Gives a fact a value; `name` is the whole fact's.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.0.insert(name.to_owned(), value.into());

@@ -131,7 +131,7 @@ impl Loaded {
             (!difference.has_few_rounds()).then(|| [low / all, high / all])
         });
         let share = record
-            .and_then(memory_of)
+            .and_then(|record| record.machine().memory())
             .and_then(|all| Some(memory[0].as_ref().ok()?.ends()[2] / all as f64));
         Loaded {
             load,
@@ -239,12 +239,6 @@ fn cpus_in_use(request: &Value, load: Load, record: Option<&Record>) -> Found {
 fn cpus_of(record: &Record) -> Option<f64> {
     let quota = record.machine().quota();
     Some((record.cpu_count()? as f64).min(quota.unwrap_or(f64::INFINITY)))
-}
-
-/// Memory that its programs could have, in bytes.
-fn memory_of(record: &Record) -> Option<u64> {
-    let limit = record.machine().number("memory_limit").unwrap_or(u64::MAX);
-    Some(record.machine().number("memory_total_bytes")?.min(limit))
 }
 
 /// Memory of both servers per connection, the kernel's included. The client's ends of the connections are on this
