@@ -140,10 +140,9 @@ fn named(path: &Path) -> anyhow::Result<Prices> {
         console::say(format_args!("{} is from another machine: {machine}", path.display()));
     }
     Prices::of(&contents.records, &path.display().to_string()).ok_or_else(|| {
-        BadUsage::new(format!(
-            "{} does not say what a switch costs: measure that by `switchcost --quick`",
-            path.display()
-        ))
+        let why = Prices::missing(&contents.records);
+        let why = why.unwrap_or_else(|| "measure that by `switchcost --quick`".to_owned());
+        BadUsage::new(format!("{} does not say what a switch costs: {why}", path.display()))
     })
 }
 

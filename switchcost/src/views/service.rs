@@ -58,6 +58,17 @@ impl Prices {
             file: file.to_owned(),
         })
     }
+
+    /// A row of the prices that has no figure, and why.
+    pub(crate) fn missing(records: &[Record]) -> Option<String> {
+        let rows = records.iter().filter(|record| {
+            let is_time = matches!(record.row().place.metric, Metric::Hop | Metric::Task);
+            is_time && (yields(record) || is_plain_hop(record, true) || is_plain_hop(record, false))
+        });
+        let mut missing = rows.filter_map(|record| Some((&record.row().place, record.why()?)));
+        let (place, why) = missing.next()?;
+        Some(format!("{}: {}: {}", place.name(), why.word(), why.first_line()))
+    }
 }
 
 /// True if a thread gave way to another one.
