@@ -194,7 +194,10 @@ fn outcome(runs: &Runs<'_>) -> Outcome {
     if runs.metric().is_slope() {
         return match memory::slopes(&runs.whole) {
             Some(slopes) => Outcome::Slope(Box::new(slopes)),
-            None => failed("its memory is not known at three numbers of tasks"),
+            None => runs.why.clone().map_or_else(
+                || failed("its memory is not known at three numbers of tasks"),
+                Outcome::Missing,
+            ),
         };
     }
     match reading(runs) {

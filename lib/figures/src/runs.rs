@@ -22,7 +22,7 @@ pub struct Runs<'a> {
     /// Number of trials that failed and were not repeated with more success.
     pub failed: usize,
     /// Why the last trial that failed has no figure.
-    pub(crate) why: Option<Why>,
+    pub why: Option<Why>,
     /// The trial of each round and row: a slope has many rows. Of a repeated trial, the later one.
     slots: BTreeMap<(Round, u32), Timed<'a>>,
 }
@@ -75,6 +75,11 @@ impl<'a> Runs<'a> {
                 self.whole.push(record);
             }
         }
+    }
+
+    /// How many trials have no figure, such as `5 not run`; `None` if all of them have it.
+    pub fn lost(&self) -> Option<String> {
+        Some(format!("{} {}", self.failed, self.why.as_ref()?.word()))
     }
 
     /// Start and seed of its run, or of the first of several.

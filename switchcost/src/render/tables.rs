@@ -81,9 +81,9 @@ fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
     if figure.runs.ties().is_none() {
         return text;
     }
-    match figure.runs.failed {
-        0 => text,
-        failed => text + &format!(", {failed} failed"),
+    match figure.runs.lost() {
+        None => text,
+        Some(lost) => text + ", " + &lost,
     }
 }
 
@@ -194,8 +194,8 @@ fn memory_grid(table: &Table<'_>) -> Grid {
                 body.push(vec![name, cell(Some(figure))]);
                 continue;
             };
-            if figure.runs.failed > 0 {
-                name += &format!(" ({} failed)", figure.runs.failed);
+            if let Some(lost) = figure.runs.lost() {
+                name += &format!(" ({lost})");
             }
             body.push([name].into_iter().chain(sizes(slopes)).collect());
             if let (Some(versus), Some(times)) = (&row.ties.versus, &figure.related.ratio) {

@@ -203,7 +203,10 @@ fn missing(figures: &Figures<'_>) -> Vec<(String, Vec<String>)> {
     let names = without.filter_map(|figure| {
         let name = figure.runs.ties()?.answer.as_ref()?;
         let both = [Some(figure), figures.versus(figure)];
-        let why = both.into_iter().flatten().find_map(|of| of.outcome.why());
+        let mut both = both.into_iter().flatten();
+        let why = both.clone().find_map(|of| of.outcome.why());
+        // A slope may lack what its interval needs.
+        let why = why.or_else(|| both.find_map(|of| of.runs.why.as_ref()));
         let reason = why.map_or("too few processes were measured", Why::text).to_owned();
         Some((reason, figure.place().named(name)))
     });
