@@ -1,5 +1,6 @@
 //! A program that is checked, and its sessions.
 
+use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +14,9 @@ use record::Setting;
 use serde::Serialize;
 
 use crate::measure::child::Ended;
+use crate::measure::probe;
 use crate::measure::session::Session;
+use crate::plan::feasibility::Feasibility;
 use crate::system::console::shortened;
 use crate::system::program::Program;
 use crate::system::signals;
@@ -36,6 +39,18 @@ pub enum Checked {
     /// The program violates the contract.
     Failed(String),
 }
+
+/// The limits of this system do not allow what a check takes.
+#[derive(Debug)]
+pub(super) struct BeyondLimits(pub(super) String);
+
+impl fmt::Display for BeyondLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BeyondLimits {}
 
 /// Program to be checked.
 #[derive(Clone, Debug)]
@@ -71,13 +86,24 @@ impl Candidate {
 
     /// A small controlled run that is ready.
     pub fn ready(&self) -> anyhow::Result<Session> {
-        self.ready_with(TASKS)
+        self.ready_with(TASKS, 2)
     }
 
-    /// A controlled run of so many tasks that is ready.
-    pub(super) fn ready_with(&self, tasks: u64) -> anyhow::Result<Session> {
-        let mut session = self.start_tasks(tasks, "--warmup 2 --controlled")?;
-        session.ready(None)?;
+    /// A controlled run of so many tasks that is ready after so many iterations.
+    ///
+    /// # Errors
+    /// [`BeyondLimits`] if it fails and this system does not allow what it says that it needs.
+    pub(super) fn ready_with(&self, tasks: u64, warmup: u64) -> anyhow::Result<Session> {
+        let mut session = self.start_tasks(tasks, &format!("--warmup {warmup} --controlled"))?;
+        session.ready(None).map_err(|e| {
+            let flags = [&["--tasks".to_owned(), tasks.to_string()], &self.flags[..]].concat();
+            match probe::ask(&self.executable, &flags, &self.setting) {
+                Ok(answer @ Feasibility::TooMuch { .. }) => {
+                    BeyondLimits(answer.reason().unwrap_or_default()).into()
+                }
+                _ => e,
+            }
+        })?;
         Ok(session)
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::thread;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use contract::message::{Claim, MOST_SAMPLES, Needs, Usage};
 use contract::units::Bytes;
 use figures::number::percent;
@@ -11,7 +11,7 @@ use limits::Limits;
 use observe::{affinity, memory, usage};
 use record::{Cpus, Setting};
 
-use super::candidate::{Candidate, Checked};
+use super::candidate::{BeyondLimits, Candidate, Checked};
 use super::requests::run;
 
 /// Iterations in which switches are counted.
@@ -44,10 +44,10 @@ pub(super) fn claim(candidate: &Candidate) -> anyhow::Result<Checked> {
     };
     let cpus = Some(Cpus::List(affinity::allowed()?.into_iter().take(1).collect()));
     let pinned = Candidate { setting: Setting { cpus, ..Setting::default() }, ..candidate.clone() };
-    let (mut session, place, least) = match pinned.ready_with(MANY) {
+    let (mut session, place, least) = match pinned.ready_with(MANY, 2) {
         Ok(session) => (session, "on one CPU", 0.5),
         // It needs two.
-        Err(_) => (candidate.ready_with(MANY)?, "on all CPUs", f64::MIN_POSITIVE),
+        Err(_) => (candidate.ready_with(MANY, 2)?, "on all CPUs", f64::MIN_POSITIVE),
     };
     let pids = session.hold()?;
     let before = usage::totals(&pids);
@@ -87,7 +87,7 @@ pub(super) fn samples(candidate: &Candidate) -> anyhow::Result<Checked> {
     if candidate.description(MANY)?.arrivals.is_some() {
         return Ok(Checked::Skipped("a sample is CPU time of its server".to_owned()));
     }
-    let mut session = candidate.ready_with(MANY)?;
+    let mut session = candidate.ready_with(MANY, 2)?;
     let shortest = run(&mut session, 10, None)?.samples.into_iter().min().unwrap_or(1);
     let iterations = (FILLED / shortest).clamp(1, MOST_SAMPLES);
     let mut share: f64 = 0.0;
@@ -143,11 +143,14 @@ fn bytes(candidate: &Candidate, needs: &Needs, few: Option<u64>) -> anyhow::Resu
     );
     let more = MORE[usize::from(needs.threads.each.max(needs.descriptors.each) == 0)];
     let tasks = MANY + more;
-    if Limits::read().tightest(needs).is_some_and(|(_, most)| most < 2 * tasks) {
-        return Ok(format!(
-            "all hold {}: the limits are too low to tell what each needs",
-            Bytes(few)
-        ));
+    if let Some((limit, most)) =
+        Limits::read().tightest(needs).filter(|(_, most)| *most < 2 * tasks)
+    {
+        bail!(BeyondLimits(format!(
+            "what each task holds is told by {} tasks, and this system allows at most {most} ({})",
+            2 * tasks,
+            limit.name
+        )));
     }
     let Some(many) = hold(candidate, tasks, |_| Ok(()))? else {
         return Ok("their memory is not told".to_owned());
@@ -172,8 +175,7 @@ fn hold(
     tasks: u64,
     mut look: impl FnMut(i32) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<u64>> {
-    let mut session = candidate.start_tasks(tasks, "--warmup 0 --controlled")?;
-    session.ready(None)?;
+    let mut session = candidate.ready_with(tasks, 0)?;
     session.run(1, None)?;
     let pids = session.hold()?;
     pids.iter().try_for_each(|&pid| look(pid))?;

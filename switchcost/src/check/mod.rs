@@ -2,7 +2,7 @@
 
 use crate::measure::child::Ended;
 
-use self::candidate::TASKS;
+use self::candidate::{BeyondLimits, TASKS};
 pub use self::candidate::{Candidate, Checked};
 
 mod candidate;
@@ -43,6 +43,9 @@ pub fn check(
         let outcome = match unanswered {
             Some(why) => Checked::Skipped(str::to_owned(why)),
             None => check(candidate).unwrap_or_else(|e| {
+                if let Some(limit) = e.downcast_ref::<BeyondLimits>() {
+                    return Checked::Skipped(limit.to_string());
+                }
                 let is_late = e.downcast_ref::<Ended>().is_some_and(|ended| ended.is_overdue);
                 if place < 2 && is_late {
                     unanswered = Some("it does not answer");

@@ -1,13 +1,14 @@
 //! `switchcost check` with programs that follow the contract, and with scripts that do not.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal::SIGINT;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::house::{House, executable};
-use crate::support::{build, switchcost, until};
+use crate::support::process::Run;
+use crate::support::{RUNNER, build, switchcost, until};
 
 /// Number of checks.
 const CHECKS: usize = 13;
@@ -30,6 +31,15 @@ fn a_program_that_follows_the_contract_passes() {
         assert!(run.stdout.contains("\npassed   ends at a signal\n"), "{run}");
         assert!(run.stdout.contains(" passed, 0 failed, "), "{run}");
     }
+}
+
+/// What the limits do not allow says nothing about a program.
+#[test]
+fn a_check_that_the_limits_do_not_allow_is_skipped() {
+    let run = Run::within(r#"ulimit -n 64; exec "$0" "$@""#, Path::new(RUNNER));
+    let run = run.flags("check").arg(build().join("thread-brigade")).finish().expect(0);
+    assert!(run.stdout.contains(" passed, 0 failed, 3 skipped"), "{run}");
+    assert!(run.stdout.contains("needs what it says: this system allows at most"), "{run}");
 }
 
 /// Faults are told in words of the contract, and on one line.
