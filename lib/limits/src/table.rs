@@ -20,6 +20,9 @@ const RESERVED_PIDS: u64 = 300;
 /// Standard input, output and error of a program that is started.
 const STANDARD_STREAMS: u64 = 3;
 
+/// Flag of a descriptor that a program does not inherit (`O_CLOEXEC`), as fdinfo shows it.
+const CLOSED_BY_EXEC: u64 = 0o2_000_000;
+
 const RLIMITS: &str = "/proc/self/limits";
 const MEMINFO: &str = "/proc/meminfo";
 
@@ -183,10 +186,21 @@ impl System<'_> {
 
     fn descriptors(&self) -> Result<Option<u64>, String> {
         if self.asker == Asker::Child {
-            return Ok(Some(STANDARD_STREAMS));
+            let names = self.source.names("/proc/self/fdinfo");
+            let inherited = names.iter().filter(|name| self.is_inherited(name)).count() as u64;
+            return Ok(Some(STANDARD_STREAMS + inherited));
         }
         // The folder itself is open while it is read.
         Ok(Some((self.source.names("/proc/self/fd").len() as u64).saturating_sub(1)))
+    }
+
+    /// True of a descriptor that a program takes over beside the standard streams.
+    fn is_inherited(&self, name: &str) -> bool {
+        let info = self.source.text(&format!("/proc/self/fdinfo/{name}"));
+        let flags = info.and_then(|info| word_after::<String>(&info, "flags:"));
+        let flags = flags.and_then(|flags| u64::from_str_radix(&flags, 8).ok());
+        name.parse::<u64>().is_ok_and(|number| number >= STANDARD_STREAMS)
+            && flags.is_some_and(|flags| flags & CLOSED_BY_EXEC == 0)
     }
 
     /// Files that the whole system has open.

@@ -67,6 +67,9 @@ fn remedies(limits: &Limits, needs: &Needs, tasks: u64) -> Vec<String> {
 fn every_limit_that_is_too_low_has_its_command() {
     let root = plain();
     root.write("/proc/sys/fs/file-max", "9223372036854775807");
+    // Programs inherit the first of these.
+    root.write("/proc/self/fdinfo/10", "pos:\t0\nflags:\t0100000\n");
+    root.write("/proc/self/fdinfo/11", "pos:\t0\nflags:\t02100000\n");
     let limits = limits(&root);
     let most = |needs: &Needs| limits.tightest(needs).map(|(_, most)| most);
     assert_eq!(most(&threads()), Some((65_530 - 2 - 100) / 4));
@@ -82,10 +85,10 @@ fn every_limit_that_is_too_low_has_its_command() {
     assert_eq!(remedies(&limits, &threads(), 95_000)[0], "ulimit -S -u 96365");
     assert!(limits.are_known() && !self::limits(&Root::new("/x: ")).are_known());
     let pipes = Needs { descriptors: Need::new(2, 2), ..Needs::default() };
-    assert_eq!(most(&pipes), Some((20_000 - 3 - 2) / 2));
+    assert_eq!(most(&pipes), Some((20_000 - 4 - 2) / 2));
     assert_eq!(
         remedies(&limits, &pipes, 1_000_000),
-        ["sudo sysctl -w fs.nr_open=2097152", "sudo prlimit --pid $$ --nofile=2000005:2000005"]
+        ["sudo sysctl -w fs.nr_open=2097152", "sudo prlimit --pid $$ --nofile=2000006:2000006"]
     );
     let advice = "fs.nr_open cannot be more than 2147483584";
     assert_eq!(remedies(&limits, &pipes, 1 << 31)[0], advice);
