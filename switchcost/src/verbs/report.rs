@@ -57,7 +57,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         [(file, records)] if records.iter().any(is_of_duel) => duels(args, file, records),
         [(_, records)] => report(args, records),
         _ => match &by_machine(files)[..] {
-            [Joined { records, answer: Some(_), .. }] => report(args, records),
+            [Joined { records, .. }] => report(args, records),
             several => side_by_side(args, several),
         },
     }
@@ -131,11 +131,6 @@ fn report(args: &Args, records: &[Record]) -> anyhow::Result<()> {
 
 /// Puts the answers of several machines side by side.
 fn side_by_side(args: &Args, machines: &[Joined<'_>]) -> anyhow::Result<()> {
-    if args.full || args.svg.is_some() {
-        return Err(BadUsage::new(
-            "--full and --svg need files from one machine, and these are from several: name files from one machine",
-        ));
-    }
     let files: Vec<_> = machines.iter().map(|of| (of.path, &of.records[..])).collect();
     let answers: Vec<_> = machines.iter().map(|of| of.answer.as_ref()).collect();
     let Some(fleet) = Fleet::of(&files, &answers) else {
@@ -143,6 +138,11 @@ fn side_by_side(args: &Args, machines: &[Joined<'_>]) -> anyhow::Result<()> {
             "none of these files holds an answer: name results of the default plan, or one file only"
         );
     };
+    if args.full || args.svg.is_some() {
+        return Err(BadUsage::new(
+            "--full and --svg need files from one machine, and these are from several: name files from one machine",
+        ));
+    }
     let Some(path) = &args.html else {
         return output::print_found(&Found::Fleet(&fleet), args.format);
     };
