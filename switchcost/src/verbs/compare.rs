@@ -6,7 +6,6 @@ use std::slice;
 use anyhow::ensure;
 use figures::Figures;
 use figures::verdict::MARGIN;
-use record::Side;
 
 use super::gate::{End, Gate};
 use super::output::{self, Format};
@@ -39,7 +38,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     for path in [&args.old, &args.new] {
         let contents = store::read(path)?;
         store::tell(path, &contents);
-        if contents.records.iter().any(|record| record.row().place.side != Side::A) {
+        if contents.records.iter().any(|record| record.header.sides.is_some()) {
             let file = path.display();
             let why =
                 format!("{file} is a duel, and compares its own sides: switchcost report {file}");
