@@ -114,6 +114,13 @@ pub fn positive_if_known<'de, D: Deserializer<'de>>(number: D) -> Result<Option<
     Ok(Option::<NonZeroU64>::deserialize(number)?.map(NonZeroU64::get))
 }
 
+/// Reads a mean of what is never negative.
+fn not_negative<'de, D: Deserializer<'de>>(number: D) -> Result<f64, D::Error> {
+    let number = f64::deserialize(number)?;
+    let refusal = || D::Error::custom(format!("mean: {number} is negative"));
+    (number >= 0.0).then_some(number).ok_or_else(refusal)
+}
+
 /// The number that most programs have of tokens, chains and round trips.
 pub fn one() -> u64 {
     1
@@ -337,6 +344,7 @@ pub struct Distribution {
     #[serde(deserialize_with = "positive")]
     pub count: u64,
     /// Arithmetic mean.
+    #[serde(deserialize_with = "not_negative")]
     pub mean: f64,
     /// Population standard deviation; one sample has none.
     #[serde(skip_serializing_if = "Option::is_none")]

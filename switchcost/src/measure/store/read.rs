@@ -264,12 +264,14 @@ mod tests {
             let found = parse(lines.join("\n").as_bytes()).unwrap();
             let told: Vec<String> =
                 found.faults.iter().map(|(line, fault)| format!("line {line}: {fault}")).collect();
+        let negative = first.replace("\"mean\":", "\"mean\":-");
             let are_told = told.iter().zip(faults).all(|(told, fault)| told.starts_with(fault));
             assert!(told.len() == faults.len() && are_told, "{told:?}");
             assert_eq!(found.records.len(), records);
         }
         let read = parse(text.as_bytes()).unwrap().records;
         assert!(read[1].said.is_some() && read[0].said == read[1].said);
+            (vec![header, &negative], 0, &["line 2: mean: -10 is negative"]),
     }
 
     #[test]
