@@ -64,11 +64,11 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
 }
 
 fn unpacked(mut file: impl BufRead) -> io::Result<Contents> {
-    if file.fill_buf()?.starts_with(&GZIP) {
-        parse(BufReader::new(MultiGzDecoder::new(file)))
-    } else {
-        parse(file)
-    }
+    // A pipe may give its first byte alone.
+    let mut begin = Vec::new();
+    file.by_ref().take(GZIP.len() as u64).read_to_end(&mut begin)?;
+    let file = begin[..].chain(file);
+    if begin == GZIP { parse(BufReader::new(MultiGzDecoder::new(file))) } else { parse(file) }
 }
 
 /// Reads lines of records.
@@ -297,6 +297,9 @@ mod tests {
         }
         let nearly = unpacked(&whole[..whole.len() - 1]).unwrap();
         assert_eq!(nearly.records.len(), 20, "only the check sum is cut");
+        // A pipe may give one byte at a time.
+        let slow = BufReader::with_capacity(1, &*two);
+        assert_eq!(unpacked(slow).unwrap().records, plain);
         for at in (2..whole.len()).step_by(7) {
             let mut flipped = whole.clone();
             flipped[at] ^= 0x55;
