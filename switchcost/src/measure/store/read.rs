@@ -44,8 +44,8 @@ pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Reads a file of records, compressed by gzip or not; `-` is standard input.
 ///
 /// # Errors
-/// When it cannot be read, or holds no record at all. A faulty line is skipped, and so is what is left of a compressed
-/// file that is damaged or cut short.
+/// When it cannot be read, holds no record at all, or is compressed and damaged. A faulty line is skipped, and so is what
+/// a compressed file that was cut short lacks.
 pub fn read(path: &Path) -> anyhow::Result<Contents> {
     let contents = if path == Path::new("-") {
         unpacked(io::stdin().lock())
@@ -81,14 +81,19 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
     for number in 1.. {
         line.clear();
         let read = lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
-        if let Err(e) = &read
-            && [ErrorKind::UnexpectedEof, ErrorKind::InvalidData, ErrorKind::InvalidInput]
-                .contains(&e.kind())
-        {
-            contents.faults.push((number, format!("from here on its gzip data is damaged: {e}")));
-            break;
-        }
-        read?;
+        match read {
+            Err(e) if e.kind() == ErrorKind::UnexpectedEof => {
+                contents.faults.push((number, "from here on its gzip data is missing".to_owned()));
+                break;
+            }
+            // What is wrong may stand far above the place where it shows.
+            Err(e) if e.kind() == ErrorKind::InvalidInput => {
+                return Err(io::Error::other(format!(
+                    "its gzip data is damaged ({e}), so any line may be wrong: copy the file again"
+                )));
+            }
+            read => read?,
+        };
         if line.is_empty() {
             break;
         }
@@ -297,9 +302,10 @@ mod tests {
         }
         let nearly = unpacked(&whole[..whole.len() - 1]).unwrap();
         assert_eq!(nearly.records.len(), 20, "only the check sum is cut");
-        // A pipe may give one byte at a time.
-        let slow = BufReader::with_capacity(1, &*two);
-        assert_eq!(unpacked(slow).unwrap().records, plain);
+        let mut wrong = whole.clone();
+        wrong[whole.len() - 8] ^= 1;
+        let error = unpacked(&*wrong).unwrap_err().to_string();
+        assert!(error.contains("any line may be wrong"), "{error}");
         for at in (2..whole.len()).step_by(7) {
             let mut flipped = whole.clone();
             flipped[at] ^= 0x55;
