@@ -124,6 +124,10 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
 /// Takes a line, or says what is wrong with it.
 fn take(line: &[u8], contents: &mut Contents) -> Result<(), String> {
     let head: Head = parsed(line)?;
+    if !line.starts_with(b"{") {
+        return Err("it is not a record: a line of JSON is expected, in UTF-8 without a byte-order mark, plain or compressed \
+             by gzip once: name the file that a run wrote by --out".to_owned());
+    }
     if let Some(other) = head.schema.filter(|&schema| schema != SCHEMA) {
         if contents.has_others {
             return Ok(());
@@ -222,7 +226,9 @@ mod tests {
         let Contents { records, faults, .. } = parse(&text[..]).unwrap();
         let lines: Vec<_> = faults.iter().map(|(line, _)| *line).collect();
         assert_eq!((records.len(), &lines[..]), (0, &[2, 3, 4, 6][..]));
-        for (place, words) in [(0, "missing field"), (1, "(column 2)"), (3, "cut short")] {
+        for (place, words) in
+            [(0, "missing field"), (1, "a line of JSON is expected"), (3, "cut short")]
+        {
             assert!(faults[place].1.contains(words), "{faults:?}");
         }
     }
