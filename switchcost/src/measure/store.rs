@@ -1,7 +1,7 @@
 //! A file of records, one JSON line each, appended to as they come.
 
 use std::fs::{self, File, Metadata, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -45,7 +45,7 @@ impl Store {
         let path = if is_given { Path::new("/dev/stdout") } else { path };
         let mut store = Store { path: path.to_owned(), file, made, end: 0 }.locked()?;
         if !is_given {
-            ensure_lines(&mut store.file, path)?;
+            ensure_lines(&store.file, path)?;
             end_last_line(&mut store.file).with_context(|| cannot_write(path))?;
         }
         Ok(store)
@@ -139,15 +139,17 @@ impl Drop for Store {
     }
 }
 
-/// Checks that lines can be appended: neither the name nor the beginning is that of a compressed file.
-fn ensure_lines(file: &mut File, path: &Path) -> anyhow::Result<()> {
-    let mut begin = [0; 2];
-    let is_packed = path.extension().is_some_and(|ending| ending == "gz")
-        || file.rewind().and_then(|()| file.read_exact(&mut begin)).is_ok() && begin == read::GZIP;
-    if is_packed {
+/// Checks that lines can be appended: the name is not that of a compressed file, and what is in it begins as a record does.
+fn ensure_lines(mut file: &File, path: &Path) -> anyhow::Result<()> {
+    let is_blank = |byte: &io::Result<u8>| byte.as_ref().is_ok_and(u8::is_ascii_whitespace);
+    // A terminal or a pipe has no beginning.
+    let mut bytes = file.rewind().ok().into_iter().flat_map(|()| BufReader::new(file).bytes());
+    let first = bytes.find(|byte| !is_blank(byte)).and_then(Result::ok);
+    let is_packed = path.extension().is_some_and(|ending| ending == "gz");
+    if is_packed || first.is_some_and(|byte| byte != b'{') {
         return Err(BadUsage::new(format!(
-            "--out {}: a run appends lines, and cannot append to a compressed file: name another file, and compress that by \
-             gzip afterwards",
+            "--out {}: a run appends lines of JSON, and this file is of another kind: name another file, and compress that by \
+             gzip afterwards if need be",
             path.display()
         )));
     }

@@ -76,7 +76,7 @@ fn compressed_results_are_read_and_not_written() {
     Run::of("gzip").arg(house.out()).finish().expect(0);
     assert_eq!(report("out.jsonl.gz").expect(0).stdout, plain);
     fs::copy(house.path("out.jsonl.gz"), house.out()).unwrap();
-    for name in ["out.jsonl", "out.jsonl.gz", "new.jsonl.gz"] {
+    for name in ["out.jsonl", "out.jsonl.gz", "new.jsonl.gz", "plan.toml"] {
         let run = house.switchcost("run --plan plan.toml --out").arg(house.path(name)).finish();
         run.expect_refusal(2, &["--out", name, "gzip"]);
     }
