@@ -100,19 +100,18 @@ impl Store {
     pub fn append(&mut self, content: &impl Serialize) -> anyhow::Result<()> {
         let mut line = serde_json::to_vec(content)?;
         line.push(b'\n');
-        let before = self.plain_file();
+        let before = self.plain_file().map(|file| file.len());
         let written = write::all(&self.file, &line);
         match (&written, before) {
             (Ok(()), _) => self.end += line.len() as u64,
             (Err(_), Some(before)) => {
                 // Where this fails too, whoever opens the file next ends the line.
-                let _ = self.file.set_len(before.len());
+                let _ = self.file.set_len(before);
             }
             (Err(_), None) => {}
         }
-        written.with_context(|| {
-            format!("cannot append to {} (earlier records are in it)", self.path.display())
-        })
+        let kept = if before > Some(0) { " (earlier records are in it)" } else { "" };
+        written.with_context(|| format!("cannot append to {}{kept}", self.path.display()))
     }
 
     /// Waits until the records are on the disk. A crash of this process loses no appended record; a crash of the machine
