@@ -101,7 +101,7 @@ Exit status: 0 no check failed, 1 a check failed, 2 there is no such program.")]
   switchcost compare OLD NEW --fail-above 5%
 
 Exit status: 0 the files were compared. With --fail-above: 0 nothing is worse by more, 1 something is, 3 nothing can be \
-said, 125 a case failed or is missing.")]
+said, 125 a file cannot be read as a whole, or a case failed or is missing.")]
     Compare(compare::Args),
     /// Measure two builds or settings in turns, and judge what changed from A to B
     ///

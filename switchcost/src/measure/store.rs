@@ -32,7 +32,10 @@ impl Store {
     /// Opens a file for appending; if none is named, makes a new one in this folder, called by the date.
     pub fn open(path: Option<&Path>, name: &str) -> anyhow::Result<Self> {
         if let Some(path) = path {
-            return Store::append_to(path);
+            let opened = Store::append_to(path);
+            return opened.map_err(|e| {
+                if e.is::<io::Error>() { BadUsage::new(format!("{e:#}")) } else { e }
+            });
         }
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         Store::append_to(Path::new(&format!("{name}-{}.jsonl", now.replace(':', "-"))))

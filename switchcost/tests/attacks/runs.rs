@@ -53,7 +53,7 @@ fn outputs_and_plans_are_regular_files() {
     let report = format!("report {FIXTURE} --html");
     let zero = Path::new("/dev/zero");
     for (path, word) in [(fifo.as_path(), "a FIFO"), (&link, "a link"), (zero, "a device")] {
-        refused("run --quick --out", path, 1, word);
+        refused("run --quick --out", path, 2, word);
         refused(&report, path, 1, word);
     }
     refused("run --list --plan", &fifo, 2, "not a regular file");

@@ -169,7 +169,7 @@ fn what_is_no_result_is_told_by_its_line() {
     for (text, word) in [("", "empty"), ("nonsense\n", "line 1"), ("{\"schema\":1}\n", "line 1")] {
         fs::write(house.out(), text).unwrap();
         let run = switchcost("report").arg(house.out()).finish();
-        run.expect_refusal(1, &["out.jsonl", word]);
+        run.expect_refusal(2, &["out.jsonl", word]);
     }
 }
 

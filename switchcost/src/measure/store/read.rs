@@ -7,8 +7,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::system::console;
-use anyhow::{Context, bail};
+use crate::system::console::{self, BadUsage};
 use contract::message::Description;
 use flate2::bufread::MultiGzDecoder;
 use record::{Group, Record, Run, SCHEMA, Trial};
@@ -52,15 +51,17 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
     } else {
         File::open(path).and_then(|file| unpacked(BufReader::new(file)))
     };
-    let contents = contents.with_context(|| format!("cannot read {}", path.display()))?;
+    let path = path.display();
+    let contents = contents.map_err(|e| BadUsage::new(format!("cannot read {path}: {e}")))?;
     if !contents.records.is_empty() {
         return Ok(contents);
     }
-    let path = path.display();
-    if let Some((line, fault)) = contents.faults.first() {
-        bail!("{path} holds no record; line {line}: {fault}");
-    }
-    bail!("{path} holds no record: it is empty, or its run ended before the first one")
+    Err(BadUsage::new(match contents.faults.first() {
+        Some((line, fault)) => format!("{path} holds no record; line {line}: {fault}"),
+        None => {
+            format!("{path} holds no record: it is empty, or its run ended before the first one")
+        }
+    }))
 }
 
 fn unpacked(mut file: impl BufRead) -> io::Result<Contents> {
@@ -123,11 +124,11 @@ pub fn parse(mut lines: impl BufRead) -> io::Result<Contents> {
 
 /// Takes a line, or says what is wrong with it.
 fn take(line: &[u8], contents: &mut Contents) -> Result<(), String> {
-    let head: Head = parsed(line)?;
     if !line.starts_with(b"{") {
         return Err("it is not a record: a line of JSON is expected, in UTF-8 without a byte-order mark, plain or compressed \
              by gzip once: name the file that a run wrote by --out".to_owned());
     }
+    let head: Head = parsed(line)?;
     if let Some(other) = head.schema.filter(|&schema| schema != SCHEMA) {
         if contents.has_others {
             return Ok(());
@@ -263,26 +264,26 @@ mod tests {
             "{\"schema\":2,\"kind\":\"run\",\"id\":7}",
             "{\"schema\":2,\"kind\":\"process\",\"run\":7}",
         ];
+        let negative = first.replace("\"mean\":", "\"mean\":-");
         let later = ["{\"schema\":5,\"kind\":\"run\",\"id\":8}", "{\"kind\":\"trial\",\"run\":8}"];
         let whole = [header, first];
         for (lines, records, faults) in [
             ([&old[..], &whole].concat(), 1, &["line 1: its run has schema 2"][..]),
             ([&later[..], &whole].concat(), 1, &["line 1: its run has schema 5"]),
             (vec![header, &stray], 0, &["line 2: row 7: its run has none"]),
+            (vec![header, &negative], 0, &["line 2: mean: -10 is negative"]),
             (vec![first, second], 0, &["line 1: the header", "line 2: the header"]),
             (vec!["{\"name\":\"x\"}"], 0, &["line 1: it is not a record"]),
         ] {
             let found = parse(lines.join("\n").as_bytes()).unwrap();
             let told: Vec<String> =
                 found.faults.iter().map(|(line, fault)| format!("line {line}: {fault}")).collect();
-        let negative = first.replace("\"mean\":", "\"mean\":-");
             let are_told = told.iter().zip(faults).all(|(told, fault)| told.starts_with(fault));
             assert!(told.len() == faults.len() && are_told, "{told:?}");
             assert_eq!(found.records.len(), records);
         }
         let read = parse(text.as_bytes()).unwrap().records;
         assert!(read[1].said.is_some() && read[0].said == read[1].said);
-            (vec![header, &negative], 0, &["line 2: mean: -10 is negative"]),
     }
 
     #[test]
@@ -296,6 +297,9 @@ mod tests {
         let (first, second) = text.split_at(text.len() / 2);
         let two = [packed(first.as_bytes()), packed(second.as_bytes())].concat();
         assert_eq!(unpacked(&*two).unwrap().records, plain);
+        // A pipe may give one byte at a time.
+        let slow = BufReader::with_capacity(1, &*two);
+        assert_eq!(unpacked(slow).unwrap().records, plain);
     }
 
     /// What is whole counts, and the rest is told.
