@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::flags::Flags;
 pub use crate::request::{MOST_SAMPLES, Request};
+use crate::units::Nanos;
 pub use limits::{Need, Needs};
 
 /// Version of the contract.
@@ -302,6 +303,10 @@ pub struct Usage {
     pub elapsed_ns: Option<u64>,
 }
 
+/// Least CPU time whose split is shown, in ns. The kernel counts the sum exactly, but samples what is user and what is
+/// kernel at ticks of up to 10 ms (cputime_adjust, kernel/sched/cputime.c): 100 ticks tell a share within 10 points.
+const SPLIT: u64 = 1_000_000_000;
+
 impl Usage {
     /// Usage of this process so far.
     pub(crate) fn now() -> Option<Usage> {
@@ -320,6 +325,21 @@ impl Usage {
     /// Usage since an earlier reading.
     pub(crate) fn since(self, before: Usage) -> Usage {
         self.with(before, u64::saturating_sub)
+    }
+
+    /// CPU time, in ns.
+    pub fn cpu_ns(self) -> u64 {
+        self.user_ns.saturating_add(self.system_ns)
+    }
+
+    /// CPU time divided by a count, for people; with its split if that is known well enough.
+    pub fn cpu_time_per(self, count: u64) -> String {
+        let [all, user, kernel] =
+            [self.cpu_ns(), self.user_ns, self.system_ns].map(|ns| Nanos(ns as f64 / count as f64));
+        if self.cpu_ns() < SPLIT {
+            return all.to_string();
+        }
+        format!("{all} ({user} user, {kernel} kernel)")
     }
 
     /// Each count put together with the same one of another usage.

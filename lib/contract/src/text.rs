@@ -33,9 +33,7 @@ pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
         add_line(&mut text, per, &percentiles(&samples));
     }
     if let Some(usage) = pass.usage {
-        let user = Nanos(usage.user_ns as f64 / count as f64);
-        let system = Nanos(usage.system_ns as f64 / count as f64);
-        add_line(&mut text, "cpu time", &format!("user {user}, system {system} per iteration"));
+        add_line(&mut text, "cpu time", &format!("{} per iteration", usage.cpu_time_per(count)));
         let what = if description.hops.is_some() { "hop" } else { "task" };
         let all = description.hops.unwrap_or(tasks) as f64 * count as f64;
         let voluntary = usage.voluntary_switches as f64 / all;

@@ -21,7 +21,7 @@ impl Metric {
         let tasks = || Some(record.tasks()? as f64 * record.chains() as f64);
         let samples = || record.samples.as_ref();
         let per_iteration = |all: u64| Some(all as f64 / samples()?.count as f64);
-        let cpu_time = || Some(record.usage?.user_ns as f64 + record.usage?.system_ns as f64);
+        let cpu_time = || Some(record.usage?.cpu_ns() as f64);
         let figure = match self {
             Metric::Hop
             | Metric::Task

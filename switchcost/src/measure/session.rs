@@ -281,7 +281,7 @@ impl Ran {
         // Clocks may have a resolution of 10 ms for each CPU.
         let cpus = thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let most = (took + Duration::from_millis(50)).saturating_mul(cpus);
-        let used = self.usage.map_or(0, |usage| usage.user_ns.saturating_add(usage.system_ns));
+        let used = self.usage.map_or(0, Usage::cpu_ns);
         if Duration::from_nanos(used) > most {
             return Err(cannot_be(format!("{used} ns of CPU time")));
         }

@@ -94,8 +94,7 @@ fn percentiles(record: &Record) -> Option<String> {
 
 fn cpu(record: &Record) -> Option<String> {
     let (usage, (all, unit)) = (record.usage?, record.timed()?);
-    let [user, kernel] = [usage.user_ns, usage.system_ns].map(|ns| Nanos(ns as f64 / all as f64));
-    let mut line = format!("per {unit}: {user} user, {kernel} kernel");
+    let mut line = format!("per {unit}: {}", usage.cpu_time_per(all));
     if let Some(busy) = Metric::CpuShare.figure(record, None) {
         line += &format!("; {busy:.2} CPUs busy");
     }
