@@ -155,10 +155,16 @@ fn memory(record: &Record) -> Option<String> {
 }
 
 fn per_task(record: &Record) -> Option<String> {
+    // Where tasks are operations, one after the other, none holds memory.
+    let needs = record.said.as_ref()?.needs;
+    if needs.threads.each == 0 && needs.bytes.each == 0 {
+        return None;
+    }
     let tasks = record.tasks()? as f64;
     let user = record.resident()? as f64;
     let mut line = format!("{} in the process", Quantity::Bytes.show(user / tasks));
-    if let Some(kernel) = record.kernel_gain() {
+    // It is negative if other programs freed more.
+    if let Some(kernel) = record.kernel_gain().filter(|&gain| gain >= 0.0) {
         line += &format!(
             ", {} in the kernel; {} in all, including the program's own share",
             Quantity::Bytes.show(kernel / tasks),
