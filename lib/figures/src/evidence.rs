@@ -66,7 +66,7 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Verdict::Switches => "Each hop is one switch by the kernel",
+            Verdict::Switches => "As claimed, 0.9 to 2.1 switches per hop",
             Verdict::StaysOnCpu => "System calls, but no context switch",
             Verdict::NeverInKernel => "No hop enters the kernel",
             Verdict::SharedSwitches => "A switch serves several hops",
