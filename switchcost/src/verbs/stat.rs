@@ -88,6 +88,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let record = Record::new(Arc::new(run), said, group, trial);
     print(&record, args.format)?;
     let Some(error) = &record.error else { return Ok(()) };
+    if ["docs/CONTRACT.md", "its first line"].iter().any(|words| error.contains(words)) {
+        bail!("{program}: {error}; for any other program, see `switchcost estimate --pid PID`");
+    }
     match record.stderr.as_ref().filter(|_| args.format == TextOrJson::Text) {
         Some(words) => bail!(
             "{program}: {error}; --format json shows all {} lines that it printed",
