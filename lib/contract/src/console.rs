@@ -85,6 +85,7 @@ fn in_ascii(text: &str) -> String {
         ('…', "..."),
         ('→', "->"),
         ('²', "2"),
+        ('∞', "inf"),
     ];
     let sign = |c| signs.iter().find(|(sign, _)| *sign == c).map_or("?", |(_, ascii)| ascii);
     let mut ascii = String::with_capacity(text.len());

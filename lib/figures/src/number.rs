@@ -140,8 +140,11 @@ pub fn bracketed(interval: &Interval, show: impl Fn(f64) -> String) -> String {
     format!("[{}, {}]", show(interval.low), show(interval.high))
 }
 
+/// Ratio from which an end of an interval says nothing: 10,000 % more.
+pub(crate) const UNBOUNDED: f64 = 101.0;
+
 /// A ratio as a change in per cent, without the sign.
-pub fn change_in_percent(ratio: f64) -> String {
+fn change_in_percent(ratio: f64) -> String {
     let text = format!("{:+.1}", (ratio - 1.0) * 100.0);
     match text.as_str() {
         "+0.0" | "-0.0" => "0.0".to_owned(),
@@ -151,7 +154,12 @@ pub fn change_in_percent(ratio: f64) -> String {
 
 /// A ratio as a change in per cent, with its interval.
 pub fn change(ratio: &Estimate) -> String {
-    let bounds = ratio.interval.map(|bounds| format!(" {}", bracketed(&bounds, change_in_percent)));
+    let bounds = ratio.interval.map(|bounds| {
+        // Unless the other end is as large.
+        let is_open = |end: f64| end >= UNBOUNDED && bounds.low < UNBOUNDED;
+        let show = |end| if is_open(end) { "∞".to_owned() } else { change_in_percent(end) };
+        format!(" {}", bracketed(&bounds, show))
+    });
     format!("{} %{}", change_in_percent(ratio.value), bounds.unwrap_or_default())
 }
 
@@ -169,5 +177,13 @@ mod tests {
         assert_eq!(short(Quantity::Bytes, 395.0), "400 B");
         assert_eq!(percent(0.0034), "0.34 %");
         assert_eq!([1.0517, 0.9999, 0.95].map(change_in_percent), ["+5.2", "0.0", "-5.0"]);
+        for (ends, text) in [
+            ([0.126, 3e6], "+350.0 % [-87.4, ∞]"),
+            ([102.0, 300.0], "+350.0 % [+10100.0, +29900.0]"),
+        ] {
+            let interval =
+                Interval { estimate: 4.5, low: ends[0], high: ends[1], n: 8, confidence: 0.99 };
+            assert_eq!(change(&interval.into()), text);
+        }
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use stats::MIN_ROUNDS;
 
 use super::grade::Grade;
-use super::number::percent;
+use super::number::{UNBOUNDED, percent};
 
 /// Largest change that counts as none, as a share, unless `--fail-above` sets it.
 pub const MARGIN: f64 = 0.05;
@@ -115,6 +115,7 @@ impl Verdict {
     pub fn in_full(self, quantity: Quantity) -> String {
         let word = self.word(quantity);
         match self {
+            Verdict::Open(reach) if 1.0 + reach >= UNBOUNDED => format!("{word}: up to ∞"),
             Verdict::Open(reach) => format!("{word}: up to {}", percent(reach)),
             Verdict::Inconclusive(why) => format!("{word}: {why}"),
             _ => word.to_owned(),

@@ -2,7 +2,7 @@
 
 use contract::units::counted;
 use figures::grouped;
-use figures::number::{self, bracketed, capitalised, change_in_percent, percent};
+use figures::number::{self, bracketed, capitalised, percent};
 use figures::quotient::{Compared, Kind, Quotient};
 use figures::verdict::{Reason, Verdict};
 use stats::Interval;
@@ -132,8 +132,7 @@ fn verdict(quotient: &Quotient) -> String {
 /// A change with its interval: in per cent, or as a difference per hop or task.
 fn change(row: &Compared, quotient: &Quotient, change: &Interval) -> String {
     if quotient.is_share {
-        let show = |value: f64| change_in_percent(1.0 + value);
-        return format!("{} % {}", show(change.estimate), bracketed(change, show));
+        return number::change(&change.map(|share| 1.0 + share).into());
     }
     let show = |value: f64| format!("{value:+.3}");
     let unit = if quotient.kind == Kind::Memory { "task" } else { row.unit };
