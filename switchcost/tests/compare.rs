@@ -96,17 +96,17 @@ fn what_cannot_be_compared_says_why() {
     assert_eq!(verdicts(&comparison)[..2], reasons);
     let text = text(&comparison);
     for said in [
-        "3 no verdict, 2 failed, 1 not run",
+        "3 no verdict, 1 failed, 2 missing",
         "case 0: two modes",
         "case 2: fewer than 5 rounds",
         "Failed: case 1 (B: no memory)",
-        "Failed: case 3 (not in B)",
-        "Not run: case 4 (not in A)",
+        "Missing: case 3 (in B)",
+        "Missing: case 4 (in A)",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
     let csv = csv(&comparison);
-    for said in [",case 1,failed,", ",case 3,failed,", ",case 4,not run,"] {
+    for said in [",case 1,failed,", ",case 3,missing,", ",case 4,missing,"] {
         assert!(csv.contains(said), "{said}\n{csv}");
     }
 }

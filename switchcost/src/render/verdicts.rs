@@ -9,7 +9,7 @@ use stats::Interval;
 
 use super::document::{Document, Section};
 use super::grid::{ABSENT, Grid};
-use crate::views::comparison::Comparison;
+use crate::views::comparison::{Comparison, MISSING};
 
 /// Figures that are counted separately, with their names.
 const TALLIES: [(Kind, &str); 5] = [
@@ -65,6 +65,9 @@ fn tally(kind: Kind, name: &str, rows: &[&Compared]) -> Option<String> {
 /// Reason why a row has no quotients: a word, and a sentence.
 pub(super) fn fault(row: &Compared) -> (&'static str, String) {
     match &row.fault {
+        Some(why) if MISSING.contains(&why.text()) => {
+            ("missing", why.text().trim_start_matches("not ").to_owned())
+        }
         Some(why) => (why.word(), why.first_line().to_owned()),
         None => ("unfinished", format!("only {}", counted(row.pairs, "pair"))),
     }

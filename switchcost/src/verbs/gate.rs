@@ -77,7 +77,7 @@ impl Gate {
         ensure!(worse.is_empty(), "worse by more than {}: {worse}", percent(share));
         ensure!(
             failed.is_empty() || (limit.is_none() && quotients.peek().is_some()),
-            End::untested(format!("failed: {failed}"))
+            End::untested(format!("failed or missing: {failed}"))
         );
         // Of the time, counts say nothing: with a limit, a change of them alone does not let a build pass.
         let is_said = |quotient: &Quotient| match quotient.kind {

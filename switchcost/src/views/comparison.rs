@@ -50,6 +50,9 @@ pub struct Comparison {
     pub rows: Vec<Compared>,
 }
 
+/// Faults of a row that only one of two files has. Nothing failed, but a row that the second side lacks fails a gate.
+pub(crate) const MISSING: [&str; 2] = ["not in A", "not in B"];
+
 /// Parts of a row of memory.
 const PARTS: [&str; 2] = [", user", ", with kernel"];
 
@@ -98,8 +101,8 @@ impl Comparison {
                     [Some(Err(why)), _] => Some(Why::Failed(format!("A: {why}"))),
                     [_, Some(Err(why))] => Some(Why::Failed(format!("B: {why}"))),
                     // Something that worked before and no longer does is the worst result of an upgrade.
-                    [_, None] => Some(Why::Failed("not in B".to_owned())),
-                    [None, _] => Some(Why::LeftOut("not in A".to_owned())),
+                    [_, None] => Some(Why::Failed(MISSING[1].to_owned())),
+                    [None, _] => Some(Why::LeftOut(MISSING[0].to_owned())),
                     _ => None,
                 };
                 let quotient = match &values {
