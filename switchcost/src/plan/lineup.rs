@@ -276,7 +276,9 @@ fn note(
     let crates: Vec<&str> = crates.into_iter().collect();
     (!crates.is_empty()).then(|| {
         let (crates, programs) = (crates.join(" and "), unlike.join(", "));
-        format!("{crates} is in {programs}; which rows use it is not known.")
+        format!(
+            "Programs built with {crates}: {programs}; which of their rows use it is not known."
+        )
     })
 }
 

@@ -67,8 +67,8 @@ pub(super) struct Selection {
     #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, default_value = "default", help_heading = "Plan")]
     plan: OsString,
 
-    /// Only cases with this text in their section, row, column or name in the answer, in upper or lower case; run also
-    /// keeps the rows that these are divided by or subtract
+    /// Only cases with this text in their section, row, column or name in the answer (`switchcost run --list` shows them),
+    /// in upper or lower case; run also keeps the rows that these are divided by or subtract
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new(), help_heading = "Plan")]
     filter: Option<String>,
 }

@@ -156,7 +156,8 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     console::say(format_args!("{rows}, in turns for {} s, seed {seed}", budget.as_secs_f64()));
     let mut decider = Decider::new(margin, args.fail_above, count);
     let most = args.pairs.unwrap_or(u32::MAX);
-    say_what_fits(pacing::DUEL.usual_rounds(&measured, budget).min(most), count);
+    let has_pinned = measured.iter().any(|row| row.command.setting.cpus.is_some());
+    say_what_fits(pacing::DUEL.usual_rounds(&measured, budget).min(most), count, has_pinned);
     rounds.run(Some(budget), Some(&pacing::DUEL), |round, rows, records| {
         if round >= most {
             return Vec::new();
@@ -178,12 +179,11 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
 }
 
 /// Says before the start what so many rounds can show, from the usual spread of pairs.
-fn say_what_fits(rounds: u32, count: usize) {
-    if let Some([steady, unsteady]) = pairs::usual_reach(rounds, count) {
-        console::say(format_args!(
-            "about {rounds} rounds: pinned rows usually show changes beyond ± {:.1} %, or ± {:.1} % on an unsteady machine",
-            steady * 100.0,
-            unsteady * 100.0
-        ));
-    }
+fn say_what_fits(rounds: u32, count: usize, has_pinned: bool) {
+    let reach = pairs::usual_reach(rounds, count).filter(|_| has_pinned);
+    let reach = reach.map(|shares| {
+        let [steady, unsteady] = shares.map(|share| share * 100.0);
+        format!(": pinned rows usually show changes beyond ± {steady:.1} %, or ± {unsteady:.1} % on an unsteady machine")
+    });
+    console::say(format_args!("about {rounds} rounds{}", reach.unwrap_or_default()));
 }
