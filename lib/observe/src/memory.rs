@@ -1,5 +1,5 @@
-//! Memory of processes, and of the kernel. Resident sizes come from `smaps_rollup`: the counters behind
-//! VmRSS and statm lag (Documentation/filesystems/proc.rst).
+//! Memory of processes, and of the kernel. Resident sizes come from `smaps_rollup`: VmRSS and statm
+//! are approximate before Linux 6.16 (commit 82241a83cd15).
 
 use std::collections::BTreeSet;
 use std::fs;
