@@ -72,7 +72,9 @@ impl Patience {
 
     /// Time until a further look at a silent process; says once that its first answer has not come.
     pub(super) fn look(&self, pid: Pid) -> Duration {
-        if self.is_renewed || self.stage != Stage::Free || TOLD.is_completed() {
+        // A short limit soon speaks for itself.
+        let is_told = self.limit <= GRACE || TOLD.is_completed();
+        if is_told || self.is_renewed || self.stage != Stage::Free {
             return self.left();
         }
         let silent = self.limit.saturating_sub(self.left());
