@@ -207,7 +207,7 @@ impl Session {
         serde_json::from_slice(&line).map_err(|e| {
             let start: String = String::from_utf8_lossy(&line).chars().take(80).collect();
             let e = shortened(&e.to_string());
-            anyhow!("it does not follow docs/CONTRACT.md: its answer is {start:?} ({e})")
+            anyhow!("it does not follow docs/CONTRACT.md ({e}): {start}")
         })
     }
 
