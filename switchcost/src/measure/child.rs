@@ -213,7 +213,7 @@ impl Child {
         signals::drain();
         let due = self.patience.press(signals::requests())?;
         self.send(due);
-        let left = self.patience.look(self.pid()) + Duration::from_millis(1);
+        let left = self.patience.left() + Duration::from_millis(1);
         let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
         let readable = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![readable(self.pidfd.as_fd())];

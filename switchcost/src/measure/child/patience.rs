@@ -2,21 +2,12 @@
 //! SIGKILL.
 
 use std::io;
-use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
-use nix::unistd::Pid;
-
-use crate::system::console;
 
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(10);
-
-/// Time without any answer after which the runner says once that it waits.
-const SILENCE: Duration = Duration::from_secs(5);
-
-static TOLD: Once = Once::new();
 
 /// Signals that ask a program to end. A stopped program does not notice any other signal.
 const ASK: &[Signal] = &[Signal::SIGTERM, Signal::SIGCONT];
@@ -40,21 +31,18 @@ pub(crate) struct Patience {
     deadline: Instant,
     pub(super) stage: Stage,
     is_killed: bool,
-    /// True once it has had a request.
-    is_renewed: bool,
 }
 
 impl Patience {
     pub(crate) fn new(limit: Duration) -> Self {
         let deadline = Instant::now() + limit;
-        Patience { limit, deadline, stage: Stage::Free, is_killed: false, is_renewed: false }
+        Patience { limit, deadline, stage: Stage::Free, is_killed: false }
     }
 
     /// Gives it the whole time limit again, since it waits for nobody while others have their turns; false if it is
     /// ended already.
     pub(super) fn renew(&mut self) -> bool {
         let is_free = self.stage == Stage::Free;
-        self.is_renewed = true;
         if is_free {
             self.deadline = Instant::now() + self.limit;
         }
@@ -68,26 +56,6 @@ impl Patience {
 
     pub(super) fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
-    }
-
-    /// Time until a further look at a silent process; says once that its first answer has not come.
-    pub(super) fn look(&self, pid: Pid) -> Duration {
-        // A short limit soon speaks for itself.
-        let is_told = self.limit <= GRACE || TOLD.is_completed();
-        if is_told || self.is_renewed || self.stage != Stage::Free {
-            return self.left();
-        }
-        let silent = self.limit.saturating_sub(self.left());
-        if silent < SILENCE {
-            return self.left().min(SILENCE - silent);
-        }
-        TOLD.call_once(|| {
-            console::say(format_args!(
-                "process {pid} has not answered yet (docs/CONTRACT.md): waiting for up to {:?}",
-                self.limit
-            ));
-        });
-        self.left()
     }
 
     /// Signals that are due now, after so many requests to stop.
