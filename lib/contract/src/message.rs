@@ -144,11 +144,10 @@ fn settle<'de, D: Deserializer<'de>>(number: D) -> Result<u64, D::Error> {
 /// Reads distributions that can be those of samples.
 fn extra<'de, D: Deserializer<'de>>(line: D) -> Result<Extra, D::Error> {
     let extra = Extra::deserialize(line)?;
-    let is_possible =
-        |d: &Distribution| d.min <= d.max && d.mean >= 0.0 && d.stddev.is_none_or(|s| s >= 0.0);
+    let is_possible = |d: &Distribution| d.min <= d.max && d.stddev.is_none_or(|s| s >= 0.0);
     match extra.iter().find(|(_, distribution)| !is_possible(distribution)) {
         Some((name, _)) => Err(D::Error::custom(format!(
-            "extra: {name}: min must not be above max, nor mean or stddev negative"
+            "extra: {name}: min must not be above max, nor stddev negative"
         ))),
         None => Ok(extra),
     }
