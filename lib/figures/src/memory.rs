@@ -28,8 +28,6 @@ pub struct Slopes {
 pub struct Fit {
     /// Least squares: the slope is in bytes for each task, the intercept what there is without.
     pub line: Line,
-    /// The median of all pairwise slopes, which no outlier moves.
-    pub robust: Option<f64>,
     /// The slopes of the lower and of the upper half, which agree if it is a line.
     pub halves: Option<[Interval; 2]>,
 }
@@ -143,11 +141,7 @@ impl Fit {
     fn of(runs: &[&Record], size: impl Fn(&Record) -> Option<f64>) -> Option<Self> {
         let (tasks, sizes): (Vec<f64>, Vec<f64>) =
             runs.iter().filter_map(|record| Some((record.tasks()? as f64, size(record)?))).unzip();
-        Some(Fit {
-            line: stats::fit_line(&tasks, &sizes)?,
-            robust: stats::theil_sen(&tasks, &sizes),
-            halves: stats::halves(&tasks, &sizes),
-        })
+        Some(Fit { line: stats::fit_line(&tasks, &sizes)?, halves: stats::halves(&tasks, &sizes) })
     }
 }
 

@@ -22,5 +22,5 @@ mod tests;
 pub use describe::{mean, median, quantile};
 pub use estimate::{Estimate, MIN_ROUNDS};
 pub use interval::{CONFIDENCE, Contrast, Interval, t_critical, t_interval};
-pub use line::{Line, fit_line, halves, theil_sen};
+pub use line::{Line, fit_line, halves};
 pub use modes::{Mode, modes};

@@ -1,8 +1,8 @@
-//! Straight lines by ordinary least squares, and a robust slope: bytes per task from task counts.
+//! Straight lines by ordinary least squares: bytes per task from task counts.
 
 use serde::Serialize;
 
-use crate::describe::{finite, mean, median, sorted, squares_about, usable};
+use crate::describe::{finite, mean, sorted, squares_about, usable};
 use crate::interval::{CONFIDENCE, Contrast, Interval};
 
 /// Line y = intercept + slope · x by ordinary least squares, for independent points of equal variance.
@@ -77,19 +77,6 @@ impl Contrast {
     }
 }
 
-/// Theil–Sen slope: the median of the slopes of all pairs of points with distinct x, in units of y per unit of x.
-pub fn theil_sen(x: &[f64], y: &[f64]) -> Option<f64> {
-    if x.len() != y.len() || !usable(x) || !usable(y) {
-        return None;
-    }
-    let mut slopes = Vec::new();
-    for i in 0..x.len() {
-        let pairs = (0..i).filter(|&j| x[i] != x[j]);
-        slopes.extend(pairs.map(|j| (y[i] - y[j]) / (x[i] - x[j])));
-    }
-    median(&slopes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,7 +142,6 @@ mod tests {
         ] {
             assert_eq!(fit_line(x, y), None, "{x:?} {y:?}");
             assert_eq!(halves(x, y), None, "{x:?} {y:?}");
-            assert_eq!(theil_sen(x, y), None, "{x:?} {y:?}");
         }
         assert_eq!(fit_line(&[1.0, 2.0], &[1.0, 2.0]), None);
     }
@@ -170,15 +156,5 @@ mod tests {
         let flat = fit_line(&MEMORY_X, &[7.0; 24]).unwrap();
         assert_eq!((flat.r_squared, Contrast::log_slope(&flat)), (None, None));
         assert!(fit_line(&[1.0, 2.0, 3.0], &[1.0, 2.0, 4.0]).is_some());
-    }
-
-    #[test]
-    fn robust_slopes_match_scipy() {
-        // scipy 1.17.1: stats.theilslopes(Y, X)[0]
-        close(theil_sen(&MEMORY_X, &MEMORY_Y).unwrap(), 9791.595789473684, 1e-12);
-        // Ties in y, one outlier.
-        let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
-        let y = [2.0, 4.0, 4.0, 8.0, 9.0, 13.0, 13.0, 40.0];
-        close(theil_sen(&x, &y).unwrap(), 2.225, 1e-12);
     }
 }

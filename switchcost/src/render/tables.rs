@@ -250,11 +250,10 @@ fn memory_sentence(slopes: &Slopes) -> String {
             text += &format!("{name} {}, ", Quantity::Bytes.show(part.line.slope.estimate));
         }
     }
-    let robust = fit.robust.map_or("unknown".to_owned(), |slope| Quantity::Bytes.show(slope));
     let r_squared = fit.line.r_squared.map_or("unknown".to_owned(), |r| format!("{r:.4}"));
     let (least, most) = slopes.tasks;
     text += &format!(
-        "fixed {}; Theil–Sen {robust}, R² {r_squared}, {} from {least} to {most} tasks",
+        "fixed {}; R² {r_squared}, {} from {least} to {most} tasks",
         Quantity::Bytes.show(fit.line.intercept),
         shape(fit)
     );
