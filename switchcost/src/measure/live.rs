@@ -288,8 +288,8 @@ impl<'a> Live<'a> {
         if self.session.is_none() {
             return;
         }
-        // Settling is not timed, and these count it too. So they do the questions between the slices, which take CPU
-        // time, but hardly a switch: the counts follow the iterations unless a slow one ended the settling.
+        // These count what is not timed, too: settling, and the time between the slices, in which a program takes CPU
+        // time but hardly switches. So counts follow the iterations, unless a slow one ended the settling.
         let timed = Duration::from_nanos(self.samples.iter().sum()).as_secs_f64();
         let (time, counts) = match self.trial.description.as_ref() {
             // Nothing settles, and a sample is CPU time.
