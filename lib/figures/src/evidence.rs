@@ -66,7 +66,10 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Verdict::Switches => "As claimed, 0.9 to 2.1 switches per hop",
+            Verdict::Switches => {
+                let [least, most] = [1.0 - TOLERANCE, 2.0 + TOLERANCE];
+                return write!(f, "As claimed, {least} to {most} switches per hop");
+            }
             Verdict::StaysOnCpu => "System calls, but no context switch",
             Verdict::NeverInKernel => "No hop enters the kernel",
             Verdict::SharedSwitches => "A switch serves several hops",

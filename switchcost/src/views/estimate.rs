@@ -160,16 +160,18 @@ impl Loaded {
 
     /// The verdict in words.
     pub(crate) fn sentence(&self) -> String {
-        let cpus = self.saved.map_or(String::new(), |[low, high]| {
-            let [low, high] = [low, high].map(|share| number(share * 100.0));
-            format!("Threads use {low} to {high} % of the available CPUs more than async tasks do")
-        });
+        let cpus =
+            self.saved.map_or("Too few rounds tell the CPU time".to_owned(), |[low, high]| {
+                let [low, high] = [low, high].map(|share| number(share * 100.0));
+                format!(
+                    "Threads use {low} to {high} % of the available CPUs more than async tasks do"
+                )
+            });
         let memory =
             self.memory.map_or("the size of the memory is not known".to_owned(), |share| {
                 format!("threads hold {} of the memory", percent(share))
             });
-        let found = [cpus, memory].into_iter().filter(|words| !words.is_empty());
-        let found = found.collect::<Vec<String>>().join("; ");
+        let found = format!("{cpus}; {memory}");
         match (self.verdict, &self.missing) {
             (Verdict::Threads, _) => format!("Threads will do. {found}."),
             (Verdict::Depends, _) => format!("It depends on the rest of your program. {found}."),
