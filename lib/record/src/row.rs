@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Metric, Setting};
 
-/// Address of a measurement. Figures of several sessions that have equal places are one figure. Trials of one place differ
-/// further by session and round.
+/// Address of a measurement. Figures of several sessions that have equal places are one figure. Trials of one place
+/// differ further by session and round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Place {
     /// Title of the table.
@@ -212,12 +212,17 @@ impl Row {
         self.effort.alone || self.place.metric.is_slope()
     }
 
-    /// True if its section, row, column, both together or its name in the answer contains `text`, case-insensitively.
+    /// True if its section, row, column, both together or its name in the answer contains `text` from the start of a
+    /// word on (`lock` is in "Locks", not in "blocking"), case-insensitively.
     pub fn matches(&self, text: &str) -> bool {
         let answer = self.ties.answer.as_ref().map(|name| self.place.named(name));
         let names = [Some(self.place.section.clone()), Some(self.place.name()), answer];
         let text = text.to_lowercase();
-        names.iter().flatten().any(|name| name.to_lowercase().contains(&text))
+        let is_word = text.starts_with(char::is_alphanumeric);
+        names.iter().flatten().map(|name| name.to_lowercase()).any(|name| {
+            let mut places = name.match_indices(&text);
+            places.any(|(at, _)| !is_word || !name[..at].ends_with(char::is_alphanumeric))
+        })
     }
 
     /// The same row at a value of a flag, which is typed in this unit.

@@ -67,8 +67,9 @@ pub(super) struct Selection {
     #[arg(long, value_name = "NAME|PATH", value_parser = PlanParser, default_value = "default", help_heading = "Plan")]
     plan: OsString,
 
-    /// Only cases with this text in their section, row, column or name in the answer (`switchcost run --list` shows them),
-    /// in upper or lower case; run also keeps the rows that these are divided by or subtract
+    /// Only cases with this text in their section, row, column or name in the answer (`switchcost run --list` shows
+    /// them), from the start of a word, in upper or lower case; run also keeps the rows that these are divided by or
+    /// subtract
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new(), help_heading = "Plan")]
     filter: Option<String>,
 }
@@ -99,8 +100,7 @@ impl Selection {
         let mut wanted: HashSet<Place> = wanted.map(|row| row.place.cell()).collect();
         if wanted.is_empty() {
             return Err(BadUsage::new(format!(
-                "--filter: no case has '{filter}' in its section, row, column or name in the answer: `switchcost run \
-                 --list` lists them"
+                "--filter: no case has '{filter}' at the start of a word: `switchcost run --list` lists them"
             )));
         }
         if with_needs {

@@ -50,6 +50,16 @@ fn an_answer_names_the_rows_of_its_plan() {
 }
 
 #[test]
+fn a_filter_begins_where_a_word_begins() {
+    let house = House::new(1, &TWO);
+    for (filter, status) in [("Thread-brig", 0), ("read", 2)] {
+        let run = house.run("--list --filter").arg(filter).finish().expect(status);
+        assert_eq!(run.stdout.contains("one-thread-brigade"), status == 0, "{run}");
+        assert!(!run.stdout.contains("async-brigade"), "{run}");
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_order() {
     let house = House::new(4, &TWO);
     let order = |seed: &str| {
