@@ -95,7 +95,7 @@ fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
     running.finish();
     assert_eq!(k(), "1\n");
 
-    // The side whose command fails is the one to blame.
+    // The side is to blame if its command fails.
     for flags in ["--after-b true --before-b", "--before-b true --after-b"] {
         let run = sides.duel("a a --pairs 8").flags(flags).arg("echo no >&2; exit 4").finish();
         let run = run.expect(125);

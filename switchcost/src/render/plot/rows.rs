@@ -17,14 +17,15 @@ use crate::views::tables::Table;
 const STRIP: &str = "Sorted by the mean, with multiples of the least. A point is the mean of one process, the first \
                      process on top. A stroke is the mean, or the centre of a group of processes.";
 
-/// Height of a row in pixels, of which its name and its figure take the upper half.
+/// Height of a row in pixels. Its name and its figure take the upper half.
 const ROW: u32 = 50;
 /// Middle of the lower half.
 const TRACK: u32 = 34;
 /// Height that the points of a row's processes spread over.
 const SPREAD: u32 = 14;
 
-/// Height at which a row of [`dots`] has its first mark, and the step to the next one: marks of equal figures stay apart.
+/// Height at which a row of [`dots`] has its first mark, and the step to the next one: marks of equal figures stay
+/// apart.
 const DOT_TRACK: u32 = 27;
 const DOT_STEP: u32 = 8;
 
@@ -75,7 +76,8 @@ fn ratios(
     label: &str,
 ) -> Plot {
     let mut plot = Plot::new(title, "");
-    plot.legend([format!("{other} = 1x").as_str(), one].into_iter());
+    // Threads come first, as in other plots: the same mark and colour.
+    plot.legend([one, format!("{other} = 1x").as_str()].into_iter());
     let axis = Axis::ratios(rows.iter().flat_map(|(_, row)| row.ratio.ends()));
     // The figures stand beside the marks; two of them need more room.
     let has_modes = rows.iter().any(|(_, row)| row.task.modes.or(row.thread.modes).is_some());
@@ -86,9 +88,9 @@ fn ratios(
         let (task, thread) = (place(1.0), place(row.ratio.estimate.value));
         let [_, low, high] = row.ratio.ends().map(place);
         let y = plot.row(name, &multiple(row.ratio.grade, row.ratio.estimate.value));
-        plot.line((task, y), (thread, y), "line s2");
-        plot.mark((task, y), 0, row.task.grade);
-        plot.mark((thread, y), 1, row.ratio.grade);
+        plot.line((task, y), (thread, y), "line s1");
+        plot.mark((task, y), 1, row.task.grade);
+        plot.mark((thread, y), 0, row.ratio.grade);
         if row.ratio.estimate.interval.is_some() {
             plot.interval([low, high], y, 8);
         }
@@ -108,8 +110,8 @@ fn multiple(grade: Grade, ratio: f64) -> String {
     grade.mark(&format!("{}x", thousands(&number(ratio))))
 }
 
-/// Figures of a table on one common axis, on a new plot: a row for each of its lines, a series for each of its columns.
-/// `title` is that of the axis.
+/// A new plot with the figures of a table on one axis: a row for each of its lines, a series for each of its columns.
+/// `title` is the axis's.
 pub fn dots(
     mut plot: Plot,
     title: &str,
@@ -187,8 +189,8 @@ fn mean(figure: &Figure<'_>) -> f64 {
     figure.reading().map_or(f64::NAN, |reading| reading.mean.value)
 }
 
-/// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables, and for those with more
-/// columns than a plot can show.
+/// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables, and for those with
+/// more columns than a plot can show.
 pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
     let (columns, strips) = strips(table);
     let (_, least) = strips.last().filter(|_| columns.len() <= MOST_SERIES)?;
