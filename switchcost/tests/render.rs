@@ -80,7 +80,7 @@ fn every_format_is_stable() {
 fn what_is_wide_fits_a_narrow_terminal() {
     let of = |name: &str| store::read(&Path::new(RESULTS).join(name)).unwrap().records;
     let (sizes, duel) =
-        (of("xeon6b-2vcpu-6.18/waiting.jsonl.gz"), of("epyc5-2vcpu-6.18/knobs.jsonl.gz"));
+        (of("xeon6b-2vcpu-6.18/waiting.jsonl.gz"), of("xeon6b-2vcpu-6.18/knobs.jsonl.gz"));
     let (figures, duel) = (Figures::of(&sizes), Comparison::of_duel(&duel));
     for width in [60, 80] {
         for document in [render::document(&figures), render::verdicts::document(&duel)] {

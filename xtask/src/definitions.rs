@@ -32,7 +32,7 @@ pub(crate) enum Block {
     /// The headlines of docs/claims.toml, which docs/claims.csv has with all others.
     Claims(IgnoredAny),
     /// Settings that a duel found to change something.
-    Duel { file: String, without: Vec<String> },
+    Duel(String),
     /// The answer of a file, as a terminal shows it.
     Answer(String),
     #[serde(untagged)]

@@ -142,8 +142,8 @@ impl Block {
         match self {
             Block::Claims(_) => definitions.claims.headlines(records),
             Block::Table(table) => table.lines(records),
-            Block::Duel { file, without } => match records.get(file)? {
-                File::Duel(comparison) => settings(comparison, without),
+            Block::Duel(file) => match records.get(file)? {
+                File::Duel(comparison) => settings(comparison),
                 _ => bail!("{file} is no duel"),
             },
             Block::Answer(file) => match records.get(file)? {
@@ -218,14 +218,13 @@ fn with_texts(template: &str, texts: &[String]) -> String {
     })
 }
 
-/// Settings of a duel that changed some program's time, but for some: a column for each program.
-fn settings(comparison: &Comparison, without: &[String]) -> anyhow::Result<String> {
+/// Settings of a duel that changed some program's time: a column for each program.
+fn settings(comparison: &Comparison) -> anyhow::Result<String> {
     let named = comparison.rows.iter().filter_map(|row| Some((row.name.split_once(": ")?, row)));
     let named: Vec<_> = named.collect();
     let programs = unique(named.iter().map(|((program, _), _)| *program));
     let mut rows = Vec::new();
-    let all = unique(named.iter().map(|((_, setting), _)| *setting));
-    for setting in all.into_iter().filter(|setting| !without.iter().any(|name| name == setting)) {
+    for setting in unique(named.iter().map(|((_, setting), _)| *setting)) {
         let row = |program: &str| {
             named.iter().find(|(name, _)| *name == (program, setting)).map(|(_, row)| row)
         };

@@ -30,7 +30,7 @@ const EARLY: f64 = 0.4;
 const LOOKS: [usize; 6] = [MIN_PAIRS, 12, 18, 27, 40, 60];
 
 /// Standard deviation of the pairs of a pinned row, as logarithms, on a steady machine and on an unsteady one:
-/// the medians of 24 rows in results/epyc5-2vcpu-6.18/knobs.jsonl.gz, and of 25 rows on a busier machine.
+/// the medians of 24 rows of docs/findings/knobs.toml on `epyc5`, and of 25 rows on a busier machine.
 const SPREADS: [f64; 2] = [0.022, 0.040];
 
 /// Figures of a row, the time first.
@@ -144,8 +144,8 @@ fn series(side: &Runs<'_>, kind: Kind) -> BTreeMap<Round, f64> {
     side.processes().filter_map(|(round, timed)| Some((round, figure(timed)?))).collect()
 }
 
-/// Resident memory of a task, in bytes. The kernel's share is counted for the whole system alone, in which
-/// others' work would hide a change.
+/// Resident memory per task, in bytes. The kernel's memory is left out: it is counted only for the whole system, where
+/// other work would hide a change.
 fn slope(side: &[&Timed<'_>]) -> Option<f64> {
     let point = |timed: &&Timed<'_>| {
         Some((timed.record.row().place.x? as f64, timed.record.resident()? as f64))
@@ -154,7 +154,8 @@ fn slope(side: &[&Timed<'_>]) -> Option<f64> {
     Some(stats::fit_line(&tasks, &bytes)?.slope.estimate)
 }
 
-/// Judges the rows that have no fault; of too few pairs nothing is said. `margin` is the largest change that counts as none.
+/// Judges the rows that have no fault; of too few pairs nothing is said. `margin` is the largest change that counts as
+/// none.
 pub fn judge(rows: &mut [Compared], margin: f64) {
     let tried = rows.iter().filter(|row| !row.is_left_out()).count();
     for row in rows.iter_mut() {

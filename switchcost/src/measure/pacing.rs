@@ -36,8 +36,8 @@ pub const FIRST_TURNS: u32 = 6;
 /// Share of the budget that a single row may take.
 const LARGEST_SHARE: f64 = 0.5;
 
-/// Usual time of a process: with six slices it took 0.13 s in results/epyc5-2vcpu-6.18/knobs.jsonl.gz and 0.18 s on
-/// another machine, with eleven slices 0.24 s there.
+/// Usual time of a process: with six slices, it took 0.13 s in a duel of docs/findings/knobs.toml on `epyc5`, and 0.18 s
+/// on another machine; with eleven slices, 0.24 s there.
 const USUAL: Wall = Wall { fixed: 0.07, slice: 0.015, slices: FIRST_TURNS };
 
 /// Time of a row in one round.
