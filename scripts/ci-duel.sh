@@ -35,7 +35,7 @@ esac
 base=$1
 shift
 
-# Builds and measures, and keeps the status of the duel: that of anything else says nothing of the change.
+# Builds and measures, and keeps the duel's status: no other status says anything about the change.
 measure() (
     repository=$root
     [[ -z $crate ]] || repository=$(git -C "$folder" rev-parse --show-toplevel) ||

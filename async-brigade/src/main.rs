@@ -72,7 +72,7 @@ async fn build(cli: &Cli, tasks: &mut Vec<JoinHandle<io::Result<u64>>>) -> Resul
         let (from, guard) = (mem::replace(&mut last, reader), latch.guard()?);
         tasks.push(match cli.read_buffer {
             1 => tokio::spawn(pass_on(from, to, [0], guard)),
-            // Not zeros, whose pages would not be resident before timing starts.
+            // Not zeros: their pages would not be resident before timing starts.
             size => tokio::spawn(pass_on(from, to, vec![u8::MAX; size as usize], guard)),
         });
     }

@@ -13,7 +13,7 @@
 // the warm-up. `--warmup 0` and some `run 100` show them. Nor for I/O: the event loop does not turn within an
 // iteration. Between iterations it turns once in 10 ms, so that signals are heard.
 
-// Not `node:process`, whose import reads all that it exports: process.stdout makes a pipe non-blocking.
+// Not `node:process`: its import reads all that it exports, and process.stdout makes a pipe non-blocking.
 import fs from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 

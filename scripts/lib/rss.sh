@@ -118,7 +118,7 @@ measure() {
         'total kB '*) virtual=${field[2]} resident=${field[3]} ;;
         esac
     done <"$pages"
-    # Other makes of pmap have other columns there: that of BusyBox shares pages out (PSS).
+    # Other versions of pmap have other columns there: BusyBox's shares pages out (PSS).
     [[ -n $headed && -n $resident ]] ||
         fail "$(type -P pmap) -x printed no columns 'Kbytes' and 'RSS' with their total: the pmap of procps is needed"
     printf '%s\t%s\t%s\n' "$1" "$virtual" "$resident"

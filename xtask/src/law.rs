@@ -83,7 +83,7 @@ impl Law<'_> {
                 let fit = self.fit(kind, sleepers)?;
                 Value::estimated(Estimate::from(fit.b), time, fit.grade)
             }
-            // Predictions in which the sleepers add more than a tenth of a, and those of them that are right.
+            // The predictions that count (sleepers add more than a tenth of a), and how many of them are right.
             [what @ ("predictions" | "within")] => {
                 let (mut count, mut grade) = (0, Grade::Sure);
                 for fit in self.fits()? {

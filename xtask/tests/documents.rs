@@ -244,7 +244,7 @@ fn each_fault_is_named_with_its_file_and_line() {
             "creating a|thread ÷",
             "docs/MORE.md:5: claims: a | ends its table's cell: creating a|thread",
         ),
-        (claims, "17 µs ÷ 0.3 µs", "17 KiB", "their unit is not that of the figure"),
+        (claims, "17 µs ÷ 0.3 µs", "17 KiB", "their unit is not the figure's"),
         (
             figures,
             "/ thread with a pipe",

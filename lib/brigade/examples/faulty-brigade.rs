@@ -1,4 +1,4 @@
-//! A brigade in which one thread fails, or which lies, for tests of the proof, of how a program ends and of `check`.
+//! A brigade with a thread that fails or lies: it tests the proof, how a program ends, and `check`.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -18,7 +18,7 @@ use crate::ChainFlags;
 /// Descriptors that are not part of a link: the standard three, an epoll, a timer, and a few for a runtime.
 const DESCRIPTORS_TO_SPARE: u64 = 16;
 
-/// Size, tokens and links of a brigade whose links are descriptors.
+/// Size, tokens and links of a brigade that uses descriptors as links.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LinkFlags {
     #[command(flatten)]

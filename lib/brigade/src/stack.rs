@@ -47,7 +47,7 @@ const PAGE_TABLE_SPAN: u64 = 2 << 20;
 /// Bytes of a thread that has worked: its stack as far as it is used, queues, and the kernel's share.
 const WORKER_BYTES: u64 = 100 << 10;
 
-/// Address space that the C library reserves for each of its arenas, in which threads allocate
+/// Address space that the C library reserves for each arena, the heap that threads allocate from
 /// (`HEAP_MAX_SIZE`, malloc/arena.c in glibc).
 const ARENA: u64 = 64 << 20;
 

@@ -106,9 +106,8 @@ pub fn plain_line(text: &str) -> Cow<'_, str> {
     escaped(text, is_command)
 }
 
-/// True if a terminal obeys a character instead of showing it: the control characters of ASCII and of
-/// ISO 6429 (C1), and those of Unicode that turn the direction of what follows. U+FFFE and U+FFFF are no characters,
-/// and XML has no place for them.
+/// True if a terminal obeys a character instead of showing it: the control characters of ASCII and ISO 6429 (C1), and
+/// the Unicode characters that change the direction of text. U+FFFE and U+FFFF are no characters; XML forbids them.
 pub fn is_command(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')

@@ -141,7 +141,7 @@ fn settle<'de, D: Deserializer<'de>>(number: D) -> Result<u64, D::Error> {
     Ok(number)
 }
 
-/// Reads distributions that can be those of samples.
+/// Reads distributions, and refuses what no samples can have.
 fn extra<'de, D: Deserializer<'de>>(line: D) -> Result<Extra, D::Error> {
     let extra = Extra::deserialize(line)?;
     let is_possible = |d: &Distribution| d.min <= d.max && d.stddev.is_none_or(|s| s >= 0.0);
@@ -176,7 +176,7 @@ pub struct PassKind {
 }
 
 impl PassKind {
-    /// The main pass of a program whose iterations are short: three untimed ones after a wait.
+    /// The main pass of a program with short iterations: three untimed ones after a wait.
     pub fn main() -> Self {
         PassKind { name: "main".to_owned(), settle: 3 }
     }
@@ -302,8 +302,8 @@ pub struct Usage {
     pub elapsed_ns: Option<u64>,
 }
 
-/// Least CPU time whose split is shown, in ns. The kernel counts the sum exactly, but samples what is user and what is
-/// kernel at ticks of up to 10 ms (cputime_adjust, kernel/sched/cputime.c): 100 ticks tell a share within 10 points.
+/// Least CPU time that is split into user and kernel time, in ns. The kernel counts the sum exactly, but samples the
+/// split at ticks of up to 10 ms (cputime_adjust, kernel/sched/cputime.c): 100 ticks give a share within 10 points.
 const SPLIT: u64 = 1_000_000_000;
 
 impl Usage {

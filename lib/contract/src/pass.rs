@@ -1,5 +1,5 @@
-//! One pass: what becomes a sample. A program's loop is that of examples/rendezvous-brigade.rs: the program reads the
-//! clock itself, around nothing but its work, and hands the time to [`Pass::record`].
+//! One pass: what becomes a sample. The loop stays in the program, as in examples/rendezvous-brigade.rs: it reads the
+//! clock around nothing but the work, and hands the time to [`Pass::record`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +28,7 @@ pub struct Pass {
     /// For a person: any number of samples, summed up.
     pub(crate) recorder: Option<Box<Recorder>>,
     pub(crate) first: Option<Duration>,
-    /// True if this process's own usage is that of the work.
+    /// True if this process itself does the work, so that its usage is the work's.
     has_usage: bool,
     before: Option<Usage>,
     pub(crate) usage: Option<Usage>,

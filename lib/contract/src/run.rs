@@ -111,8 +111,8 @@ impl Run {
         self.sent() * self.description.tasks
     }
 
-    /// Next pass of a program whose tasks are always there; `None` if it is to take them down.
-    /// The first call says that all tasks run.
+    /// Next pass of a program that keeps its tasks between passes; `None` if it is to end them. The first call tells
+    /// the runner that all tasks run.
     pub fn next_pass(&mut self) -> anyhow::Result<Option<Pass>> {
         loop {
             match self.next_step()? {

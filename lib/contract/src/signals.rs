@@ -1,6 +1,6 @@
-//! Signals that ask a process to stop, counted as requests. The first ends a program that has measured nothing yet. Of
-//! another, the first ends what it measures, and the second the program. The runner's first ends the program that it
-//! measures, the second kills that, and the third ends the runner. A further signal is that of an abort.
+//! Signals that ask a process to stop, counted as requests. A program that has measured nothing yet ends at the first
+//! one. Any other program ends its measurement at the first and itself at the second. The runner ends the measured
+//! program at the first, kills it at the second, and ends itself at the third. SIGABRT is explained, too.
 
 #![expect(unsafe_code, reason = "signal handlers are installed")]
 
@@ -16,8 +16,8 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{pipe2, read, write};
 
-/// Ctrl-C, kill(1), a terminal that has gone away, Ctrl-\, and what else people and alarms send to a process that
-/// does not expect it. By default each of them ends a process, whose children's children then stay.
+/// Ctrl-C, kill(1), a closed terminal, Ctrl-\, and other signals that people and alarms send. By default, each of them
+/// ends a process and leaves its grandchildren running.
 const STOPPING: [Signal; 7] = [
     Signal::SIGINT,
     Signal::SIGTERM,
@@ -72,7 +72,7 @@ extern "C" fn note(signal: libc::c_int) {
 /// True if a runner reads standard output.
 static IS_CONTROLLED: AtomicBool = AtomicBool::new(false);
 
-/// The standard library aborts where memory is refused, even that of a new thread's signal stack.
+/// The standard library aborts if memory is refused, even the memory for a new thread's signal stack.
 extern "C" fn explain_abort(_: libc::c_int) {
     let words = "aborted: memory was refused, or this is a bug: raise `ulimit -v`, or lower the flags that ask for tasks, threads or memory";
     if IS_CONTROLLED.load(Ordering::Relaxed) {

@@ -54,7 +54,7 @@ impl Between {
             _ => return Between::default(),
         };
         let [ratio, time] = [SPREAD.ratios, SPREAD.times].map(|of| of[usize::from(is_pinned)]);
-        // The variances of two such times add up to that of their ratio.
+        // The variances of two such times add up to the variance of their ratio.
         let own = ratio / 2f64.sqrt();
         let common = (time * time - own * own).sqrt();
         Between { own: own * estimate, common: sign * common * estimate }

@@ -79,7 +79,7 @@ impl Rule {
             is_plain || needs_number || self == Rule::Larger,
             "the rule is about plain numbers"
         );
-        ensure!(is_like, "their unit is not that of the figure");
+        ensure!(is_like, "their unit is not the figure's");
         let has_all = self != Rule::Counts || numbers(theirs).count() == figures.len();
         ensure!(has_all, "the quotation has another number of counts");
         match ours.iter().map(|value| value.grade).max() {

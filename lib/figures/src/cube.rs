@@ -77,7 +77,7 @@ impl<'a> Figures<'a> {
         Figures { records, slices, held_out, all, index }
     }
 
-    /// Figures in the plan's order; of a duel those of the first side.
+    /// Figures in the plan's order; of a duel, the first side's.
     pub fn iter(&self) -> impl Iterator<Item = &Figure<'a>> {
         self.all.iter().filter(|figure| figure.place().side == Side::A)
     }
@@ -111,7 +111,8 @@ impl<'a> Figures<'a> {
         self.neighbour(of, of.runs.ties()?.baseline.as_ref())
     }
 
-    /// What is made of a figure and others: its ratio, its difference from the baseline, and the ratio of both differences.
+    /// What is made of a figure and others: its ratio, its difference from the baseline, and the ratio of both
+    /// differences.
     fn related(&self, own: &Figure<'_>) -> Related {
         let versus = self.versus(own);
         let less = |of: &Figure<'_>| {
@@ -132,8 +133,8 @@ impl<'a> Figures<'a> {
         figure.over(self.get(&figure.place().on(Side::Twin))?).ok()
     }
 
-    /// The row in which two equal runs differ most, and by what share: the bound of the A/A ratio's interval that lies
-    /// farther from one. `None` if no row was run twice a round.
+    /// The row with the largest difference between equal runs, and that difference as a share: the end of the twins'
+    /// ratio that is farther from 1. `None` if no row has a twin.
     pub fn noise_floor(&self) -> Option<(String, f64)> {
         let own = self.iter().filter(|f| f.runs.ties().is_some() && f.place().x.is_none());
         let floors = own.filter_map(|figure| {
@@ -158,7 +159,7 @@ fn order(records: &[Record]) -> BTreeMap<Place, usize> {
     order
 }
 
-/// Counts the trials of a twin that failed with those of its row.
+/// Adds a twin's failed trials to its row's.
 fn count_failed_twins(all: &mut BTreeMap<Place, Runs<'_>>) {
     let twins = all.values().filter(|runs| runs.place.side == Side::Twin && runs.failed > 0);
     let failed: Vec<_> =

@@ -28,7 +28,7 @@ pub struct Evidence {
     pub migrations: Option<f64>,
     /// System calls, if they were counted (`--counters`, or by the program's own event loop).
     pub calls: Option<f64>,
-    /// Hops per call in which an event loop asked the kernel what is ready.
+    /// Hops per call by which an event loop asked the kernel what is ready.
     pub hops_per_wait: Option<f64>,
     /// What the counts say about the figure's name.
     pub verdict: Verdict,

@@ -182,8 +182,9 @@ impl<'a> Figure<'a> {
         })
     }
 
-    /// A part of a size (`user`, `kernel`, both `together`, `stacks` and others), or what the kernel counted per hop: `cpu` time,
-    /// `switches`, interrupts between CPUs (`wakeups`), `hops per wait` of an event loop. `None` if it is unknown.
+    /// A part of a size (`user`, `kernel`, both `together`, `stacks` and others), or what the kernel counted per hop:
+    /// `cpu` time, `switches`, interrupts between CPUs (`wakeups`), `hops per wait` of an event loop. `None` if it is
+    /// unknown.
     ///
     /// # Errors
     /// The figure has no such part.
@@ -249,7 +250,8 @@ impl<'a> Figure<'a> {
         sessions.collect()
     }
 
-    /// This divided by another figure. Sides that took turns, and twins, are paired turn by turn; others round by round.
+    /// This divided by another figure. Sides that took turns, and twins, are paired turn by turn; others round by
+    /// round.
     ///
     /// # Errors
     /// Why they cannot be divided.
@@ -281,7 +283,7 @@ impl<'a> Figure<'a> {
     }
 }
 
-/// One object, with the place's fields beside those of the outcome.
+/// One object, with the fields of the place and of the outcome.
 impl Serialize for Figure<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (Runs { place, row, .. }, ties) = (&self.runs, self.runs.ties());

@@ -1,7 +1,6 @@
 //! What has changed from one side to the other, row by row. A side is a build, a setting or a file.
 //!
-//! All intervals of a comparison hold together (Bonferroni), and those of the twins likewise: a verdict is what
-//! its interval says.
+//! The intervals of a comparison are joint (Bonferroni), and so are the twins'. A verdict says what its interval says.
 
 use std::collections::BTreeSet;
 
@@ -139,15 +138,15 @@ pub struct Quotient {
     /// Share of the error that was set apart for it, if it was decided before the end.
     #[serde(skip)]
     pub(crate) level: Option<f64>,
-    /// Pairs that it is made of, if the sides took turns, and those of twins.
+    /// The pairs from which it is made, if the sides took turns; below them, the pairs of twins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) pairs: Vec<Pair>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) twins: Vec<Pair>,
 }
 
-/// Judges the figures of rows. `error` is the share of comparisons of equal sides in which any may be called
-/// different; `margin` is the largest change that counts as none, as a share.
+/// Judges the figures of rows. Of all comparisons of equal sides, a share of at most `error` may call any row
+/// different. `margin` is the largest change that counts as none, as a share.
 pub fn judge(rows: &mut [Compared], error: f64, margin: f64) {
     let mut all: Vec<&mut Quotient> = rows.iter_mut().flat_map(|row| &mut row.quotients).collect();
     // Steps of Holm's method would give narrower intervals, which do not hold together.
@@ -156,7 +155,7 @@ pub fn judge(rows: &mut [Compared], error: f64, margin: f64) {
 }
 
 impl Quotient {
-    /// One of which nothing is known yet.
+    /// A quotient without figures.
     pub fn new(kind: Kind, quantity: Quantity) -> Self {
         Quotient {
             kind,

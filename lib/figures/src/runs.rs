@@ -54,8 +54,8 @@ impl<'a> Runs<'a> {
         Runs { place, row, whole, failed: 0, why: None, slots }
     }
 
-    /// Adds a trial. One that was repeated, after a failure for one, counts once; but not a good one that is followed by a
-    /// failure.
+    /// Adds a trial. One that was repeated, after a failure for one, counts once; but not a good one that is followed
+    /// by a failure.
     pub(crate) fn add(&mut self, timed: &Timed<'a>) {
         let record = timed.record;
         let slot = (round(record), record.trial.row);
@@ -98,8 +98,8 @@ impl<'a> Runs<'a> {
         (self.place.metric == self.row.place.metric).then_some(&self.row.ties)
     }
 
-    /// CPU time of each process per hop, or per what else its time is divided by: as the kernel counted it, corrected as
-    /// the time is, in ns. A process that does not count CPU time is left out.
+    /// CPU time of each process per hop, or per what else its time is divided by: as the kernel counted it, corrected
+    /// as the time is, in ns. A process that does not count CPU time is left out.
     pub fn cpu_times(&self) -> Vec<(Round, &'a Record, f64)> {
         let times = self.processes().filter_map(|(round, timed)| {
             let ns = Metric::Cpu.figure(timed.record, None)? * timed.factor();
@@ -165,8 +165,8 @@ impl<'a> Runs<'a> {
         stats::median(&self.each(figure, Timed::factor))
     }
 
-    /// The shortest iteration; the 50th, 90th and 99th percentile at the quiet speed, medians of the trials'; and the longest
-    /// iteration. `None` if the figure is not their time.
+    /// The shortest iteration; the 50th, 90th and 99th percentile at the quiet speed, medians of the trials'; and the
+    /// longest iteration. `None` if the figure is not their time.
     pub(crate) fn iterations(&self) -> Option<[f64; 5]> {
         Some([
             self.each(|s| s.min, |_| 1.0).into_iter().reduce(f64::min)?,
@@ -188,8 +188,8 @@ impl<'a> Runs<'a> {
         ratios.map(|(round, log_ratio)| (round, log_ratio.exp())).collect()
     }
 
-    /// Logarithm of its time divided by that of another side, in each round that has both. Of programs that took turns,
-    /// slices of the same turn are divided: the slope of both is the same.
+    /// Logarithm of its time divided by another side's, in each round that has both. If the programs took turns, slices
+    /// of the same turn are divided, since both have the same slope.
     pub(crate) fn log_ratios(&self, other: &Runs<'_>) -> BTreeMap<Round, f64> {
         // Of several processes in a round the last one.
         let [own, others] = [self, other].map(|runs| runs.processes().collect::<BTreeMap<_, _>>());

@@ -87,9 +87,9 @@ impl Timed<'_> {
         self.corrected.as_ref().map_or(1.0, |corrected| (-corrected.correction).exp())
     }
 
-    /// Logarithm of its time divided by that of another process of its row and round: the median over the turns
-    /// that both have. Their slices lie next to each other and depend on the speed alike, so that it cancels: to
-    /// correct them would add the noise of the probe. `None` if either has no time.
+    /// Logarithm of its time divided by the time of another process of the same row and round: the median over their
+    /// common turns. Their slices are next to each other and depend on the speed alike, so that the speed cancels; a
+    /// correction would add the noise of the probe. `None` if either has no time.
     pub(crate) fn log_ratio(&self, other: &Timed<'_>) -> Option<f64> {
         if let (Some(own), Some(others)) = (&self.corrected, &other.corrected) {
             let both =
@@ -107,7 +107,7 @@ impl Timed<'_> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Slices {
     pub(crate) all: usize,
-    /// Those in which the host took time from their CPUs.
+    /// Slices during which the host took time from their CPUs.
     pub stolen: usize,
     /// Those around which other programs used the CPUs.
     pub(crate) others: usize,
@@ -115,15 +115,16 @@ pub struct Slices {
     pub(crate) slower: Option<f64>,
 }
 
-/// Test of the correction: for each row with [`stats::MIN_ROUNDS`] processes that had quiet slices and others,
-/// the logarithms of its corrected time, by all slices and by the others alone, beside that of the quiet ones.
+/// Test of the correction, for each row with [`stats::MIN_ROUNDS`] processes that had both quiet and other slices:
+/// logarithms of the time corrected from all slices, and from the others alone, each divided by the time of the quiet
+/// slices.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HoldOut(pub Vec<[f64; 2]>);
 
 impl HoldOut {
-    /// Median of the errors, and what 95 % of them do not exceed, as shares: by all slices, and by those that were not
-    /// quiet. Neither is moved by a row whose slices are quiet when it behaves otherwise, such as a lock when its threads
-    /// do not meet.
+    /// Median of the errors, and the error that 95 % of them do not exceed, as shares: from all slices, and from the
+    /// slices that were not quiet. One row moves neither of them, such as a lock that has its quiet slices when its
+    /// threads do not meet.
     pub fn errors(&self) -> Option<[[f64; 2]; 2]> {
         let errors = |which: usize| {
             let errors: Vec<f64> = self.0.iter().map(|logs| logs[which].exp_m1()).collect();

@@ -35,8 +35,8 @@ pub struct Value {
     pub modes: Option<[f64; 2]>,
     /// Worst grade of the figures that it is made of.
     pub grade: Grade,
-    /// Its sessions; empty if nothing can be paired with it. `None` for a number whose error is not known: a count, or one
-    /// that somebody wrote.
+    /// Its sessions; empty if nothing can be paired with it. `None` for a number without a known error: a count, or a
+    /// number that somebody wrote.
     #[serde(skip)]
     pub(crate) sessions: Option<Vec<Session>>,
 }

@@ -28,7 +28,7 @@ pub use rights::{CapabilityState, Rights};
 /// All limits at one moment. What others use changes: read them just before a program starts.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Every limit, with those that do not bind and those that cannot be read, in the order in which to raise them.
+    /// Every limit, even if it does not bind or cannot be read, in the order in which to raise them.
     pub statuses: Vec<LimitStatus>,
     /// Rights of this process to raise them.
     pub rights: Rights,

@@ -10,7 +10,7 @@ use crate::needs::{Need, Needs};
 /// little less.
 pub(crate) const NO_LIMIT: u64 = 1 << 62;
 
-/// Process whose needs are compared with the limits.
+/// Which process's needs are compared with the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asker {
     /// A program that this process is going to start.
@@ -123,8 +123,8 @@ impl LimitStatus {
         self.raise == RaiseMethod::Group
     }
 
-    /// Command for a shell that raises it to the needed value, as root or as another user, or what else helps. Limits of
-    /// a process are raised for the shell that runs it.
+    /// Command for a shell that raises it to the needed value, as root or as another user, or what else helps. Limits
+    /// of a process are raised for the shell that runs it.
     pub fn remedy(&self, needed: u64, is_root: bool) -> String {
         // A container often has no sudo, and root needs none.
         let sudo = if is_root { "" } else { "sudo " };

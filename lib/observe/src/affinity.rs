@@ -24,7 +24,7 @@ pub fn restrict(cpus: &[u32]) -> nix::Result<()> {
 /// These CPUs as system calls take them.
 ///
 /// # Errors
-/// When a number is larger than that of any CPU.
+/// If a number is larger than any CPU's.
 pub fn set_of(cpus: &[u32]) -> nix::Result<CpuSet> {
     let mut set = CpuSet::new();
     cpus.iter().try_for_each(|&cpu| set.set(cpu as usize))?;

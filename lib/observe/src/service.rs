@@ -112,7 +112,8 @@ impl Service {
         self.counted.unwrap_or(0).saturating_sub(voluntary + involuntary)
     }
 
-    /// CPUs that were busy for so much CPU time of its threads, at most all of them: a quota may be exceeded for a while.
+    /// CPUs that were busy for so much CPU time of its threads, at most all of them: a quota may be exceeded for a
+    /// while.
     pub fn busy(&self, cpu_ns: u64) -> f64 {
         busy_cpus(cpu_ns as f64, self.elapsed_ns as f64, Some(self.cpus)).unwrap_or(self.cpus)
     }
@@ -132,8 +133,8 @@ struct Thread {
     cpus: CpuSet,
 }
 
-/// A process: its parent, and at the first look and at the last one its CPU time and that of children that it has
-/// awaited, in ns.
+/// A process: its parent, and its CPU time at the first and the last look, including children that it has awaited, in
+/// ns.
 #[derive(Debug, Default)]
 struct Process {
     parent: i32,

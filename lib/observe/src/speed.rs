@@ -11,7 +11,7 @@ use std::time::Instant;
 /// Rounds of the loop, eight additions each: some 10 µs.
 const ROUNDS: u64 = 10_000;
 
-/// Loops, the quickest of which counts: an interrupt does no harm.
+/// Number of loops. The quickest one counts, so that an interrupt does no harm.
 const LOOPS: usize = 3;
 
 /// Time of the probe on the calling thread's CPU, in ns; some 30 µs pass.

@@ -90,7 +90,7 @@ enum Clock {
 
 /// A CPU clock of a process, in ns; its ended threads are included.
 fn time(pid: i32, clock: Clock) -> Option<u64> {
-    // MAKE_PROCESS_CPUCLOCK in the same header; clock_getcpuclockid(3) makes that of the scheduler.
+    // MAKE_PROCESS_CPUCLOCK in the same header; clock_getcpuclockid(3) makes the scheduler's clock.
     let id = (!pid << 3) | clock as libc::clockid_t;
     let time = ClockId::from_raw(id).now().ok()?;
     Some(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
@@ -123,7 +123,7 @@ pub fn moves(pids: &[i32]) -> Option<Moves> {
 }
 
 impl Moves {
-    /// Moves since `before`; `None` unless the threads are the same: those of an ended one are lost.
+    /// Moves since `before`; `None` if the threads are not the same, since the moves of an ended thread are lost.
     pub fn since(&self, before: &Moves) -> Option<u64> {
         let sum = |moves: &Moves| moves.0.values().sum::<u64>();
         self.0.keys().eq(before.0.keys()).then(|| sum(self).saturating_sub(sum(before)))

@@ -16,7 +16,7 @@ pub fn busy_cpus(cpu_ns: f64, elapsed_ns: f64, cpus: Option<f64>) -> Option<f64>
 const SECOND: f64 = 1e9;
 
 impl Metric {
-    /// The figure of a process whose iteration takes so many ns; `None` if the record does not have it.
+    /// The figure of a process, given the ns that its iteration takes; `None` if the record does not have it.
     pub fn figure(&self, record: &Record, iteration: Option<f64>) -> Option<f64> {
         let tasks = || Some(record.tasks()? as f64 * record.chains() as f64);
         let samples = || record.samples.as_ref();

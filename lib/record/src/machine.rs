@@ -55,7 +55,7 @@ impl Machine {
         cpu_list(self.text(name)?)
     }
 
-    /// Number of CPUs whose time the control group may use; `None` if that is unlimited or unknown.
+    /// Number of CPUs that the control group may keep busy; `None` if unlimited or unknown.
     pub fn quota(&self) -> Option<f64> {
         let [quota, period] =
             ["cpu_quota/quota_us", "cpu_quota/period_us"].map(|name| self.number(name));

@@ -110,8 +110,8 @@ pub struct Trial {
     pub run: u64,
     /// Position of its row in [`Run::rows`].
     pub row: u32,
-    /// What the program says of its command line; absent if the row's trial above says the same. In a [`Record`] it is absent:
-    /// see [`Record::said`].
+    /// What the program says of its command line; absent if the row's trial above says the same. In a [`Record`] it is
+    /// absent: see [`Record::said`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
     /// Number of its group; absent if it took no turn.
@@ -133,8 +133,8 @@ pub struct Trial {
     /// Moves of its threads between CPUs meanwhile; absent if nothing is handed over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub migrations: Option<u64>,
-    /// Interrupts from one CPU to another during its turns, of the whole system; absent if it had one CPU. The wake-up of
-    /// a thread on an idle CPU is one of them.
+    /// Interrupts from one CPU to another during its turns, of the whole system; absent if it had one CPU. The wake-up
+    /// of a thread on an idle CPU is one of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<u64>,
     /// Memory before the process and with all tasks at rest, if its section shows memory.
@@ -302,7 +302,7 @@ impl Record {
     }
 }
 
-/// Each record once, and all of a run together: files may hold the same lines, or those of several runs by turns.
+/// Each record once, and all records of a run together: files may repeat lines, or mix the lines of several runs.
 pub fn once(records: impl IntoIterator<Item = Record>) -> Vec<Record> {
     let mut runs: Vec<Vec<Record>> = Vec::new();
     let mut known = HashMap::new();

@@ -64,8 +64,8 @@ impl Contrast {
         Some(Self { estimate: mean(values)?, error, freedom: n as f64 - 1.0, n })
     }
 
-    /// The difference of two that are independent, and may differ in spread and size: Welch's t with Welch–Satterthwaite
-    /// degrees of freedom.
+    /// The difference of two that are independent, and may differ in spread and size: Welch's t with
+    /// Welch–Satterthwaite degrees of freedom.
     pub fn less(self, other: Self) -> Option<Self> {
         let estimate = finite(self.estimate - other.estimate)?;
         Some(Contrast { estimate, ..Contrast::average(&[self, other], 1.0)? })
@@ -94,7 +94,7 @@ impl Contrast {
         self.less(Contrast { estimate: 0.0, error, freedom, n: self.n })
     }
 
-    /// Interval of the ratio whose logarithm this is.
+    /// Interval of the ratio, if this is its logarithm.
     pub fn ratio(self, confidence: f64) -> Option<Interval> {
         let interval = self.interval(confidence)?.map(f64::exp);
         interval.high.is_finite().then_some(interval)
@@ -109,8 +109,8 @@ impl Contrast {
     }
 }
 
-/// Most degrees of freedom that are told apart. With 1e8 the search for a quantile does not end (statrs 0.19);
-/// from here on the quantile is that of the normal distribution within 2e-5.
+/// Most degrees of freedom that are told apart. With 1e8, the search for a quantile does not end (statrs 0.19). From
+/// here on, the quantile equals the normal distribution's within 2e-5.
 const MOST_FREEDOM: f64 = 1e5;
 
 /// Upper critical value of a two-sided Student's t interval: P(|T| ≤ t) = `confidence`.

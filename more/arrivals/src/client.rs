@@ -33,8 +33,8 @@ const RETRY: Duration = Duration::from_micros(1);
 /// Connections from one address, which has some 28,000 ports: the more are taken, the longer it takes to find one.
 const FROM_ONE_ADDRESS: u32 = 5_000;
 
-/// The rate is missed if the windows take so many times as long as their schedule, and so much longer: a single stall of
-/// the machine takes less.
+/// The rate is missed if the windows take so many times as long as their schedule, and so much longer: a single stall
+/// of the machine takes less.
 const MISSED: (f64, Duration) = (1.2, Duration::from_millis(150));
 
 /// A window that is so late is not awaited to its end.
@@ -206,8 +206,8 @@ impl Client {
         Ok(())
     }
 
-    /// Checks the responses that a connection has received as a whole. Returns the places of their requests in the
-    /// window, of which so many were sent.
+    /// Checks the responses that a connection has received completely. Returns the places of their requests in the
+    /// window; so many of its requests were sent.
     fn answered(&mut self, connection: usize, sent: usize) -> anyhow::Result<Vec<usize>> {
         let received = &mut self.received[connection];
         let whole = received.len() / self.size * self.size;
@@ -225,8 +225,8 @@ impl Client {
         responses.chunks(self.size).map(place).collect()
     }
 
-    /// Refuses a rate that is not reached. The current window was planned to take so long, and has taken so long; of all
-    /// requests so many are answered.
+    /// Refuses a rate that is not reached. The current window was planned to take so long, and has taken so long; of
+    /// all requests so many are answered.
     fn ensure_reached(
         &self,
         planned: Duration,

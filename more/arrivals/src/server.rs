@@ -149,7 +149,7 @@ fn live(cli: &Cli, listener: TcpListener, tell: OwnedFd) -> i32 {
         }
         On::Program(path) => {
             signals::restore()?;
-            // A terminal signals this process's group, and not that of the program.
+            // A terminal signals this process's group, and not the program's.
             let mut program = Command::new(path);
             let program = program.stdin(OwnedFd::from(listener)).stdout(tell).process_group(0);
             Err(program.exec()).with_context(|| format!("--on {}", path.display()))

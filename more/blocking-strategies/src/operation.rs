@@ -20,7 +20,7 @@ pub(crate) enum Kind {
     Expensive,
     /// sleep in the kernel
     Sleep,
-    /// keep a CPU busy; the length is in CPU time of the thread, without the time in which it is preempted
+    /// keep a CPU busy; the length is CPU time of the thread, without the time that it is preempted
     Spin,
 }
 

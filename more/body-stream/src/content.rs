@@ -1,7 +1,7 @@
-//! Bytes of the bodies. They follow from the number of the body, so that a receiver knows its summary.
+//! Bytes of the bodies. They follow from the body's number, so that a receiver knows the body's summary.
 //!
-//! A body has bytes of the lower half of the range, but for its last one, the peak, whose value differs from body to
-//! body: a body without its end, or another body, has another maximum.
+//! All bytes are in the lower half of the range, except the last one, the peak. Its value differs from body to body, so
+//! that a body without its end, or another body, has another maximum.
 
 use bytes::Bytes;
 use fastrand::Rng;

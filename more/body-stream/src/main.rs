@@ -12,9 +12,9 @@
 //! end. The pass `neighbours` times the same iterations beside a heartbeat and an echo on the same
 //! runtime.
 //!
-//! The server is a process of its own: CPU time, page faults and memory are the client's. Not to be taken
-//! for the client's work alone: the server shares the CPUs, and the time is that of both. Nor for a
-//! network: loopback copies each byte twice and loses none.
+//! The server is another process: CPU time, page faults and memory are the client's. Not to be taken for the client's
+//! work alone: the server shares the CPUs, and the time includes both. Nor for a network: loopback copies each byte
+//! twice and loses none.
 
 mod cli;
 mod client;

@@ -1,8 +1,8 @@
 //! A future in a box, without a runtime, which shows how much of a task's creation is the allocation.
 //!
-//! One iteration: N futures are boxed, each of which returns its own number when it is polled. Timed: the N allocations,
-//! and the move of each box to its place in a list, as the handle of a task has one. Left out: polling each future once
-//! and dropping it.
+//! One iteration: N futures are boxed, each of which returns its own number when it is polled. Timed: the N
+//! allocations, and the move of each box to its place in a list, as the handle of a task has one. Left out: polling
+//! each future once and dropping it.
 //!
 //! Not to be taken for a task: it has no header with state, references and a vtable, no place in a runtime's list of
 //! tasks or in a queue, and nothing could wake it.
@@ -55,7 +55,7 @@ fn create(n: u32, pass: &mut Pass, tasks: &mut Vec<Boxed<u32>>) -> anyhow::Resul
     Ok(())
 }
 
-/// N futures at once, each of which waits with its number.
+/// N futures at once; each waits with its number.
 fn hold(n: u32) -> anyhow::Result<Vec<Boxed<u32>>> {
     let mut tasks: Vec<Boxed<u32>> = Vec::with_capacity(n as usize);
     for k in 0..n {

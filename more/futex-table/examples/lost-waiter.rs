@@ -1,9 +1,10 @@
 //! Is a waiter lost when the process gets a table of futexes of its own?
 //!
-//! A process without threads has none: a wait by io_uring on a private futex (IORING_OP_FUTEX_WAIT) is in the system's
-//! table. The first thread brings the process's own, in which a wake-up then looks. A second wait, with the table in place,
-//! is the control. Exit status 0: both waiters were woken; 1: the first one was not, within a second; 2: it cannot be
-//! told. `cargo run --release -p futex-table --example lost-waiter` (github.com/lalinsky/zio/pull/402)
+//! A process without threads has no such table: a wait by io_uring on a private futex (IORING_OP_FUTEX_WAIT) is in the
+//! system's table. The first thread creates the process's own table, and wake-ups then search that one. A second wait,
+//! with the table in place, is the control. Exit status 0: both waiters were woken; 1: the first one was not, within a
+//! second; 2: it cannot be told. `cargo run --release -p futex-table --example lost-waiter`
+//! (github.com/lalinsky/zio/pull/402)
 
 #![expect(unsafe_code, reason = "the kernel is given a word to wait on")]
 

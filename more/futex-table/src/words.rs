@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::Context;
 use brigade::futex;
 
-/// Stack of a thread that only sleeps: the least that the C library takes on all architectures. It has no guard page, so
-/// that the kernel has one memory map for all.
+/// Stack of a thread that only sleeps: the least that the C library takes on all architectures. It has no guard page,
+/// so that the kernel has one memory map for all.
 pub(crate) const STACK: usize = 128 << 10;
 
 /// Upper bound of the bytes of such a thread: the kernel's stack and structures, and pages of its own.
@@ -25,7 +25,7 @@ pub(crate) const SLEEPER_BYTES: u64 = 40 << 10;
 /// Words, which are there until the process ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words {
-    /// Those of the operations, then those of idle threads.
+    /// The words of the operations, then the words of idle threads.
     all: &'static [AtomicU32],
 }
 

@@ -90,7 +90,7 @@ impl Program for Cli {
         let runtimes =
             if is_tokio && self.runtime.flavor == Flavor::CurrentThread { others } else { 0 };
         // A further runtime has an epoll, the eventfd that wakes it, and two descriptors to spare. The threads of
-        // further drivers are among those of the pairs, unless the pairs are tasks.
+        // further drivers are among the pairs' threads, unless the pairs are tasks.
         let descriptors = Need::new(4 * u64::from(runtimes), 0);
         let drivers = worker_needs(if is_tokio { others } else { 0 })
             + Needs { descriptors, ..Needs::default() };

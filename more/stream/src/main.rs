@@ -1,11 +1,11 @@
 //! Messages stream from producers to a consumer, which are threads or async tasks, through one channel.
 //!
-//! One iteration: the consumer tells each of N producers to start; together they send K messages (`--tokens`), as fast as
-//! the channel takes them; the consumer receives all of them. With `--repeater` the messages go through a second
+//! One iteration: the consumer tells each of N producers to start; together they send K messages (`--tokens`), as fast
+//! as the channel takes them; the consumer receives all of them. With `--repeater` the messages go through a second
 //! channel, into which one more thread or task hands what it receives. That makes K hops, or 2 K with `--repeater`.
 //!
-//! Timed: from before the first start until the last message is there. Left out: creating and joining producers, and the
-//! check that each message came once and in order.
+//! Timed: from before the first start until the last message is there. Left out: creating and joining producers, and
+//! the check that each message came once and in order.
 //!
 //! Not to be taken for the price of a switch: how many messages a producer sends before the consumer has to run depends
 //! on `--capacity` and on the scheduler. The switches beside a figure tell.
@@ -112,7 +112,7 @@ impl Cli {
     }
 }
 
-/// Checks that each message of an iteration came once, and those of each producer in order.
+/// Checks that each message of an iteration came once, and each producer's messages in order.
 fn verify(iteration: u64, received: &[usize], shares: &[Range<usize>]) -> Result<()> {
     let mut next: Vec<usize> = shares.iter().map(|share| share.start).collect();
     for &number in received {

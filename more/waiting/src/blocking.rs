@@ -1,8 +1,8 @@
-//! Work that returns at once, from tasks of a multi-thread runtime to its blocking pool, to its workers, or to those of
-//! another runtime. Nobody waits at rest.
+//! Work that returns at once, from tasks of a multi-thread runtime to its blocking pool, to its workers, or to another
+//! runtime's workers. Nobody waits at rest.
 //!
-//! Threads of a cold pool have ended before the next iteration, by a keep-alive of 1 ms. Right before it a closure has
-//! run: a pool that takes the thread of that for idle, and starts one too few, hangs (tokio#8056).
+//! With a keep-alive of 1 ms, the threads of a cold pool end before the next iteration. A closure runs right before
+//! each iteration: a pool that takes that closure's thread for idle starts one thread too few, and hangs (tokio#8056).
 
 use std::fs;
 use std::pin::pin;

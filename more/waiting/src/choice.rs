@@ -14,7 +14,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use crate::place::{Place, TaskDriver, Times};
 use crate::{Cli, On};
 
-/// Channels, of which a select! takes two or all.
+/// Number of channels; a select! takes two of them, or all.
 const CHANNELS: usize = 8;
 
 pub(crate) fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {

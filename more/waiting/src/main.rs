@@ -15,8 +15,8 @@
 //! Timed: those operations. Left out: whatever is built, and the proof: signals that the other side answered are
 //! counted, and what a lock guards. A JoinHandle ends when its task has.
 //!
-//! At rest N tasks wait for Tokio's timers or signals: the slope of memory over `--tasks` is the size of a waiter and of
-//! what it waits for. Of the other families nobody waits at rest.
+//! At rest N tasks wait for Tokio's timers or signals: the slope of memory over `--tasks` is the size of a waiter and
+//! of what it waits for. Of the other families nobody waits at rest.
 //!
 //! Not to be taken for a latency under load: one side always waits for the other. Tokio has its drivers of I/O and
 //! time, as `#[tokio::main]` has, so that a runtime with nothing to do sleeps in epoll_wait(2). Every 128 events at
@@ -127,7 +127,7 @@ enum On {
     UringMsgRing,
     /// spawn: await one empty tokio::spawn after the other
     Spawn,
-    /// spawn: the same on another runtime, into whose injection queue the tasks go
+    /// spawn: the same on another runtime; the tasks go into its injection queue
     Inject,
     /// blocking: await one empty spawn_blocking after the other: the thread exists already
     SpawnBlocking,

@@ -18,7 +18,7 @@ use crate::beside_timers::beside_timers;
 use crate::place::{OtherSide, Place, TaskDriver, Times, shared};
 use crate::{Cli, STACK};
 
-/// Time that no timer waits for: later than those of a day that are armed.
+/// Time that no timer waits for: later than the armed timers, which wait for a day.
 pub(crate) const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// A side: it signals the other one, and waits for its signal.
@@ -192,7 +192,7 @@ impl Elsewhere {
     }
 }
 
-/// Rests with N tasks of a new runtime, each of which waits for its own signal.
+/// Rests with N tasks of a new runtime; each waits for its own signal.
 pub(crate) fn rest<S: Side>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (runtime, mut latch) = (cli.runtime()?, StartLatch::new(cli.flags.tasks));
     let mut kept = Vec::with_capacity(cli.flags.tasks as usize);

@@ -55,7 +55,7 @@ func (c *Chain) Result(driver error, expected uint64) error {
 	return driver
 }
 
-// Channels joins tasks, each of which passes on numbers, by channels that hold so many. It returns the driver's ends.
+// Channels joins tasks, which pass on numbers, by channels that hold so many. It returns the driver's ends.
 func (c *Chain) Channels(tasks, capacity uint64, passOn func(from <-chan int, to chan<- int) uint64) (chan<- int, <-chan int) {
 	first := make(chan int, capacity)
 	last := first

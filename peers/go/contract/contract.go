@@ -20,7 +20,7 @@ import (
 	"unicode"
 )
 
-// Flags are those of the program, which adds its own before it calls Main.
+// Flags are the program's flags. It adds its own before it calls Main.
 var Flags = flag.NewFlagSet("", flag.ContinueOnError)
 
 var tasks *uint64

@@ -207,7 +207,7 @@ func (r *Run) Iterate() bool {
 	return true
 }
 
-// Record takes the time of the next iteration that has begun; that of an untimed one is dropped.
+// Record takes the time of the next iteration that has begun. It drops the times of untimed iterations.
 func (r *Run) Record(elapsed time.Duration) {
 	if r.first == 0 {
 		r.first = elapsed
@@ -242,7 +242,7 @@ type distribution struct {
 	Max    uint64  `json:"max"`
 }
 
-// summary sorts the samples, of which there is one at least.
+// summary sorts the samples. There is at least one.
 func summary(samples []uint64) distribution {
 	slices.Sort(samples)
 	n, sum, squares := len(samples), 0.0, 0.0

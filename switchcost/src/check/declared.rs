@@ -14,7 +14,7 @@ use record::{Cpus, Setting};
 use super::candidate::{BeyondLimits, Candidate, Checked};
 use super::requests::run;
 
-/// Iterations in which switches are counted.
+/// Number of iterations during which switches are counted.
 const COUNTED: u64 = 100;
 
 /// Number of tasks where one or two tell too little.
@@ -23,8 +23,8 @@ const MANY: u64 = 40;
 /// Further tasks that tell what each one holds: threads hold more, and of descriptors there are few.
 const MORE: [u64; 2] = [300, 2000];
 
-/// Least share of the time of a request that its samples are. Programs that create their tasks in an iteration, and join
-/// them outside of it, have a third.
+/// Least share of the time of a request that its samples are. Programs that create their tasks in an iteration, and
+/// join them outside of it, have a third.
 const LEAST_SHARE: f64 = 0.125;
 
 /// Time that samples should fill, in ns.

@@ -54,7 +54,7 @@ pub(crate) struct Child {
     stdout: Option<BufReader<ChildStdout>>,
     /// Its standard error; `None` once all writers have closed it.
     stderr: Option<ChildStderr>,
-    /// Start of a line whose newline is still to come.
+    /// Start of a line; its newline is still to come.
     partial: Vec<u8>,
     words: Vec<u8>,
     /// What it is waited for.
@@ -65,7 +65,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts a command whose input and outputs are pipes of this runner.
+    /// Starts a command, with pipes to this runner as its input and outputs.
     pub(crate) fn spawn(mut command: Command, limit: Duration) -> anyhow::Result<Self> {
         command
             .stdin(Stdio::piped())
@@ -309,8 +309,8 @@ impl Child {
         })
     }
 
-    /// Ends the group and all processes that have left it; returns the status and the names of those processes. Until the
-    /// status is taken, nobody else can get the group's number.
+    /// Ends the group and all processes that have left it; returns the status and the names of those processes. Until
+    /// the status is taken, nobody else can get the group's number.
     fn reap(&mut self) -> io::Result<(ExitStatus, Option<String>)> {
         self.send(&[Signal::SIGKILL]);
         self.is_over = true;

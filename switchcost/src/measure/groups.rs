@@ -7,8 +7,8 @@ use limits::Limits;
 use nix::sys::resource::{Resource, getrlimit};
 use record::{Place, Row};
 
-/// Groups of the rows that are due, by their numbers. A row that must run alone is a group; the others are together as far
-/// as they fit. A group is made of blocks, the rows that are compared.
+/// Groups of the rows that are due, by their numbers. A row that must run alone is a group; the others are together as
+/// far as they fit. A group is made of blocks, the rows that are compared.
 pub(crate) fn groups_of<'a>(
     rows: &[Row],
     due: &[usize],
@@ -24,8 +24,8 @@ pub(crate) fn groups_of<'a>(
     groups
 }
 
-/// Rows that are compared with each other, by their places in the list: those of a section and a column that divide by
-/// or subtract one another, with their twins, and the points of a curve.
+/// Rows that are compared with each other, by their positions: rows of a section and a column that divide by or
+/// subtract one another, with their twins, and the points of a curve.
 fn blocks(rows: &[&Row]) -> Vec<Vec<usize>> {
     let mut blocks: Vec<Vec<usize>> = Vec::new();
     let mut places = HashMap::new();
@@ -59,8 +59,7 @@ fn compared(row: &Row) -> Vec<Place> {
     [own.clone()].into_iter().chain(others).collect()
 }
 
-/// Descriptors of the runner besides those of its sessions, and those of a session: two pipes, its end and
-/// what it says to people.
+/// Descriptors of the runner itself, and of each session: two pipes, the session's end, and what it says to people.
 const DESCRIPTORS: (u64, u64) = (32, 4);
 
 /// Most programs that this process can have alive at once.
@@ -69,8 +68,8 @@ fn most_alive() -> usize {
     usize::try_from(soft.saturating_sub(DESCRIPTORS.0) / DESCRIPTORS.1).unwrap_or(usize::MAX)
 }
 
-/// Puts blocks together as long as all that they need fits, and they are no more programs than `most`; `needs`
-/// has those of each row. A block that does not fit by itself is a group: its programs say what they lack.
+/// Puts blocks together as long as their needs fit, and they have no more than `most` programs. `needs` has the needs
+/// of each row. A block that does not fit by itself is a group: its programs say what they lack.
 fn fitting(
     blocks: Vec<Vec<usize>>,
     needs: impl Fn(usize) -> Needs,

@@ -18,10 +18,10 @@ use crate::system::signals;
 /// Time after an answer, until which a program sleeps.
 const ANSWERED: Duration = Duration::from_millis(2);
 
-/// Threads whose usage is summed up, at most: to read more of them takes longer than most runs.
+/// Most threads for which usage is summed up: reading more would take longer than most runs.
 const MOST_THREADS: u64 = 10_000;
 
-/// Threads whose moves between CPUs are summed up, at most: the kernel writes a page for each.
+/// Most threads for which moves between CPUs are summed up: the kernel writes a page for each.
 const MOST_MOVED: u64 = 100;
 
 /// A program until its record is taken.
@@ -33,7 +33,7 @@ pub(super) struct Live<'a> {
     /// `None` before its start and after its end.
     session: Option<Session>,
     pids: Vec<i32>,
-    /// Its further processes, such as a server of its own: their CPU time is not that of others.
+    /// Its further processes, such as a server: their CPU time is not other programs'.
     helpers: Vec<i32>,
     /// True if its answers tell what it used.
     counts_usage: bool,
@@ -152,7 +152,7 @@ impl<'a> Live<'a> {
         if is_slope && self.has_hops() {
             session.run(1, None)?;
         }
-        // Before others start: the kernel's memory is that of the whole system.
+        // Before others start, since the kernel's memory is the whole system's.
         if !row.effort.skip_hold && row.metrics().any(Metric::is_held) {
             let held = session.hold()?;
             if let Some(change) = &mut self.trial.memory {

@@ -7,7 +7,7 @@ use nix::unistd::getuid;
 use record::{Command, Run, Trial};
 use serde_json::Value;
 
-/// Folders whose paths are the same on all machines.
+/// Folders with the same path on all machines.
 const PUBLIC: [&str; 10] = [
     "/bin",
     "/dev/null",
@@ -106,8 +106,8 @@ impl Privacy {
         })
     }
 
-    /// Shortens each path that leads out of the working folder to its last name. Paths that are the same on all machines
-    /// stay.
+    /// Shortens each path that leads out of the working folder to its last name. Paths that are the same on all
+    /// machines stay.
     fn without_paths(&self, text: &str) -> String {
         let text = self.folders.iter().fold(text.to_owned(), |text, (folder, instead)| {
             replaced(&text, folder, instead, |_, after| {

@@ -53,7 +53,7 @@ pub struct Rounds {
     groups: u32,
     /// The records so far.
     pub records: Vec<Record>,
-    /// Places, on the first side, of which a trial timed out in a limited time. That time has no room for more such trials.
+    /// Places, on the first side, with a trial that timed out in a limited time. It has no room for more such trials.
     given_up: HashSet<Place>,
     /// Time that they took.
     lost: Duration,
@@ -225,7 +225,7 @@ impl Rounds {
         self.given_up.contains(&row.place.on(Side::A))
     }
 
-    /// Removes rows whose program is not there, and stores why.
+    /// Removes rows if their program is not there, and stores why.
     fn leave_out_what_is_missing(&mut self, rows: &mut Vec<Row>) -> anyhow::Result<()> {
         for row in mem::take(rows) {
             match self.programs.of(&row).err() {

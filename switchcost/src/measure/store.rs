@@ -117,9 +117,9 @@ impl Store {
         written.with_context(|| format!("cannot append to {}{kept}", self.path.display()))
     }
 
-    /// Waits until the records are on the disk. A crash of this process loses no appended record; a crash of the machine
-    /// may lose the records since the last call. It is not called after each record: the next row must not start while
-    /// the disk is busy.
+    /// Waits until the records are on the disk. A crash of this process loses no appended record; a crash of the
+    /// machine may lose the records since the last call. It is not called after each record: the next row must not
+    /// start while the disk is busy.
     pub fn sync(&self) -> anyhow::Result<()> {
         // A device or a pipe has nothing to wait for.
         let synced = self.plain_file().map_or(Ok(()), |_| self.file.sync_data());
@@ -141,7 +141,7 @@ impl Drop for Store {
     }
 }
 
-/// Checks that lines can be appended: the name is not that of a compressed file, and what is in it begins as a record does.
+/// Checks that lines can be appended: the name does not end as a compressed file's, and the file begins as records do.
 fn ensure_lines(mut file: &File, path: &Path) -> anyhow::Result<()> {
     let is_blank = |byte: &io::Result<u8>| byte.as_ref().is_ok_and(u8::is_ascii_whitespace);
     // A terminal or a pipe has no beginning.

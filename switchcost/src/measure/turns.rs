@@ -19,9 +19,9 @@ use crate::system::signals;
 /// CPUs that this process might use when it began to measure.
 static FIRST: OnceLock<Vec<u32>> = OnceLock::new();
 
-/// Measures a group whose programs are all alive: `blocks` names the seats that are compared. Records come in the seats'
-/// order, without those for which no time was left. Whatever fails is an error of its process, and the others go on; a
-/// signal leaves what was measured marked as partial.
+/// Measures a group of programs that are alive at the same time; `blocks` names the seats that are compared. Returns
+/// records in the seats' order, except where no time was left. A failure is an error of its process, and the others go
+/// on. After a signal, what was measured is marked as partial.
 pub fn measure(
     seats: &[Seat<'_>],
     blocks: &[Vec<usize>],

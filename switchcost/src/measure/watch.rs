@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use observe::{affinity, interference, speed, usage};
 use record::{Account, Probe, Slice};
 
-/// Least window in which the CPU time of others can be told: the kernel counts in ticks of 10 ms.
+/// Shortest window that shows the CPU time of others: the kernel counts in ticks of 10 ms.
 const WINDOW: Duration = Duration::from_millis(250);
 
-/// Most CPUs whose speed is probed for a slice. Of more, these are drawn anew for each slice.
+/// Most CPUs that are probed for a slice. If there are more, so many are drawn for each slice.
 pub(crate) const MOST_PROBED: usize = 4;
 
 /// The machine at one moment between two slices.

@@ -10,8 +10,8 @@ use record::{Cpus, Place, Row};
 /// Rows that this machine cannot run, and why.
 pub type Absent = BTreeMap<Place, String>;
 
-/// Puts a list of CPUs in place of each [`Cpus::First`] and [`Cpus::Related`]: the first CPU of this process, two CPUs that
-/// are so related, or such a pair for each of the row's chains. A row for which there are none is absent.
+/// Puts a list of CPUs in place of each [`Cpus::First`] and [`Cpus::Related`]: the first CPU of this process, two CPUs
+/// that are so related, or such a pair for each of the row's chains. A row for which there are none is absent.
 pub fn place_rows(rows: &mut [Row]) -> anyhow::Result<Absent> {
     let allowed = affinity::allowed().context("cannot read the CPU affinity")?;
     let are_related = |row: &Row| matches!(row.command.setting.cpus, Some(Cpus::Related(_)));
@@ -50,7 +50,7 @@ fn place(row: &mut Row, map: &CpuMap, allowed: &[u32]) -> Result<(), String> {
     Ok(())
 }
 
-/// Flag for the number of chains at once, each of which needs a pair of CPUs.
+/// Flag for the number of chains at once. Each chain needs a pair of CPUs.
 const CHAINS: &str = "--chains";
 
 /// True if the flags ask for two CPUs, whatever else they ask for.

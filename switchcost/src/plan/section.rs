@@ -1,4 +1,4 @@
-//! A section of a plan, as TOML has it or a sweep makes it: a table, whose cells are its rows in each column.
+//! A section of a plan, from TOML or from a sweep. It is a table; each of its rows is a cell in each of its columns.
 
 use record::{
     Also, Command, Cpus, Effort, Metric, Place, Policy, Relation, Row, Setting, Side, Ties,
@@ -53,7 +53,7 @@ pub struct Variant {
     pub name: String,
     /// The benchmark program: the rows name theirs, or the columns.
     pub program: Option<String>,
-    /// Flags, those of the row before those of the column.
+    /// Flags; the column's follow the row's.
     #[serde(default)]
     pub flags: Vec<String>,
     /// True if it is pinned to one CPU.

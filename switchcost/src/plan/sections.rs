@@ -75,10 +75,10 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same plan, in which a relative path of a program (it has a `/`) starts in `folder`.
+    /// The same plan, with relative paths of programs (they have a `/`) starting in `folder`.
     ///
     /// # Errors
-    /// When others may have put it there.
+    /// If other users may have put a program there.
     pub fn with_paths_from(mut self, folder: &Path) -> Result<Self, String> {
         let known = built_in_tables().map_err(|e| e.to_string())?;
         let own = self.programs.iter_mut().filter(|(name, table)| known.get(*name) != Some(table));

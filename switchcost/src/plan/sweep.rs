@@ -42,8 +42,8 @@ pub fn checked(mut sweep: Section) -> anyhow::Result<Section> {
     Ok(sweep)
 }
 
-/// A plan of the rows of a section, in a table for each metric and number of tasks, with these flags in front of their
-/// own. `ask` has a program describe its flags; a row whose program does not take them belongs beside the others.
+/// A plan of the rows of a section, in a table for each metric and number of tasks, with these flags before their own.
+/// `ask` makes a program describe its flags; a row stays beside the others if its program does not take them.
 pub fn plan(
     sweep: &Section,
     flags: &[String],

@@ -45,7 +45,7 @@ pub fn tasks(text: &str) -> Result<u64, String> {
 pub fn cpus(text: &str) -> Result<Cpus, String> {
     match text.parse()? {
         Cpus::List(cpus) if affinity::set_of(&cpus).is_ok() => Ok(Cpus::List(cpus)),
-        // A word, or a number that is larger than that of any CPU.
+        // A word, or a number that is larger than any CPU's.
         _ => Err(format!("'{text}' is not a list of CPUs: write one such as 0,2-3")),
     }
 }

@@ -14,7 +14,7 @@ pub(super) const ABSENT: &str = "-";
 /// then indented, and one text for each column.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Grid {
-    /// Headings of the columns, that of the names first; on a terminal they may have several lines.
+    /// Headings of the columns, beginning with the names'; on a terminal they may have several lines.
     pub(super) head: Vec<String>,
     /// Lines, each as long as the head.
     pub(super) body: Vec<Vec<String>>,
@@ -53,8 +53,8 @@ impl Grid {
         Ok(())
     }
 
-    /// The grid with lines in its cells. Where names in lines leave room for all columns, only these change; else the names
-    /// and any other column fit.
+    /// The grid with lines in its cells. Where names in lines leave room for all columns, only these change; else the
+    /// names and any other column fit.
     fn folded(&self, width: usize) -> Grid {
         let widths = || (1..self.head.len()).map(|column| self.width(column));
         let abreast = (width + 1).checked_sub(widths().sum::<usize>() + MARGIN);

@@ -90,7 +90,7 @@ fn section(title: &str, rows: &[&Compared]) -> Section {
         }
     }
     let lines = grouped(reasons).into_iter().map(|(why, mut names)| {
-        // A reason may be that of all figures of a row.
+        // All figures of a row may have the same reason.
         names.dedup();
         format!("{}: {why}", names.join("; "))
     });

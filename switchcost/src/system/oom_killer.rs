@@ -3,8 +3,8 @@
 use limits::cgroup::ControlGroups;
 use limits::source::{Source, word_after};
 
-/// Counts of processes that the OOM killer has ended, by the files that tell: first the `oom_kill` of this process's memory
-/// control group, then that of the whole system.
+/// Counts of processes that the OOM killer has ended, by the files that tell: first the `oom_kill` of this process's
+/// memory control group, then the whole system's.
 pub(crate) fn kills() -> Vec<(String, u64)> {
     let source = Source::system();
     let group = ControlGroups::read(&source).own(&source, "memory");

@@ -24,7 +24,7 @@ use crate::views::service::{Prices, Watched};
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("load").args(["switches", "connections"]).multiple(true))]
 pub(crate) struct Args {
-    /// Requests per second, each of which wakes a thread or an async task, such as 20k/s [default: 5k/s]
+    /// Requests per second, such as 20k/s; each wakes a thread or an async task [default: 5k/s]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = rate)]
     switches: Option<u32>,
 
@@ -44,8 +44,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
     format: TextOrJson,
 
-    /// Results with the price of a switch [default: the newest switchcost-*.jsonl in this folder that has it and is from
-    /// this machine]
+    /// Results with the price of a switch [default: the newest switchcost-*.jsonl in this folder that has it and is
+    /// from this machine]
     #[arg(value_name = "FILE", conflicts_with = "load")]
     results: Option<PathBuf>,
 }

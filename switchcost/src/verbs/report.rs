@@ -18,7 +18,7 @@ use crate::views::fleet::Fleet;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Results; - is standard input. Several files from one machine make one answer, in which each session is a sample;
+    /// Results; - is standard input. Several files from one machine make one answer, with each session as a sample;
     /// files from several machines are shown side by side
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -31,8 +31,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "text", conflicts_with_all = ["html", "svg"])]
     format: Format,
 
-    /// Write a self-contained page with the answer, the tables and plots, or, for several machines, a page that compares
-    /// them
+    /// Write a self-contained page with the answer, the tables and plots, or, for several machines, a page that
+    /// compares them
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 

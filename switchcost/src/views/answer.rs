@@ -78,7 +78,7 @@ pub struct AnswerRow {
     pub(crate) cpu: [Option<Value>; 2],
     /// Names of what is divided and of what divides it: rows of the plan, if they are not threads and tasks.
     pub(crate) sides: [String; 2],
-    /// True if a size is that of the process alone, since the kernel's share is unknown.
+    /// True if a size is the process's alone, since the kernel's share is unknown.
     pub(crate) is_alone: bool,
 }
 
@@ -217,7 +217,7 @@ fn missing(figures: &Figures<'_>) -> Vec<(String, Vec<String>)> {
 fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
     let name = figure.runs.ties()?.answer.as_ref()?;
     let versus = figures.versus(figure)?;
-    // A size of which the kernel's share cannot be told is that of the process alone, on both sides.
+    // If the kernel's share of a size is unknown, the size is the process's alone, on both sides.
     let is_alone = [figure, versus].iter().any(|of| of.slopes().is_some_and(Slopes::lacks_kernel));
     let both = [figure, versus].map(|of| match is_alone {
         // A part of a size is not a sure one.

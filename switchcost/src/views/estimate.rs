@@ -190,7 +190,7 @@ impl Loaded {
         }
     }
 
-    /// Rounds in which a server failed that has figures all the same.
+    /// The rounds in which a server failed, if it has figures from others.
     pub(crate) fn failures(&self) -> Option<String> {
         let of_each = ["threads", "async tasks"].into_iter().zip(self.failed).zip(&self.missing);
         let failed = of_each.filter_map(|((name, (failed, all)), missing)| {
@@ -243,8 +243,8 @@ fn cpus_of(record: &Record) -> Option<f64> {
     Some((record.cpu_count()? as f64).min(quota.unwrap_or(f64::INFINITY)))
 }
 
-/// Memory of both servers per connection, the kernel's included. The client's ends of the connections are on this
-/// machine too: they are as large as the ends of the server of tasks, of which the kernel keeps nothing else.
+/// Memory of both servers per connection, including the kernel's. The client's ends of the connections are on this
+/// machine too. They are as large as the task server's ends, for which the kernel holds nothing else.
 fn memory(value: &impl Fn(&str, &Metric) -> Found) -> [Found; 2] {
     let [_, task] = SERVERS;
     let end = || {
@@ -377,7 +377,7 @@ mod tests {
         assert_eq!(found, Verdict::Unknown);
     }
 
-    /// A hundred connections: a thread holds 40 KiB and a task 9 KiB of which 3 KiB are its process's. Half of the
+    /// A hundred connections: a thread holds 40 KiB; a task holds 9 KiB, 3 KiB of it in its process. Half of the
     /// kernel's 6 KiB are the client's.
     #[test]
     fn the_ends_of_the_client_are_no_memory_of_a_server() {

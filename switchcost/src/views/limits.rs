@@ -15,8 +15,8 @@ pub struct LimitsReport {
     pub limits: Vec<LimitRow>,
     /// Every program.
     pub programs: Vec<ProgramRow>,
-    /// Remedies in the order in which they must be applied: for the number of tasks that was asked
-    /// about, or for twice as many as each program may have now.
+    /// Remedies in the order to apply them: for the requested number of tasks, or for twice as many as each program may
+    /// have now.
     pub raises: Vec<Raise>,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Prices {
     pub(crate) alone: f64,
     /// A hop between threads on one CPU: a write, a wake-up, a switch and a read.
     pub(crate) one_cpu: f64,
-    /// The same to any CPU: at worst, that of another CPU is woken.
+    /// The same to any CPU: at worst, another CPU is woken.
     pub(crate) any_cpu: f64,
     /// The worst grade of these.
     pub(crate) grade: Grade,
@@ -91,7 +91,7 @@ fn is_plain_hop(record: &Record, is_pinned: bool) -> bool {
 }
 
 /// CPU time per switch at the machine's quiet speed, by the first figure that is wanted: the ends of its interval, and
-/// its grade. The interval is as wide as that of the time.
+/// its grade. The interval is as wide as the time's.
 fn price(
     figures: &Figures<'_>,
     is_wanted: impl Fn(&Figure<'_>) -> bool,

@@ -40,8 +40,8 @@ pub(crate) struct Curve<'a> {
     /// Flag that is swept, as it is typed.
     pub(crate) over: String,
     pub(crate) series: Vec<Series<'a>>,
-    /// Points from which one series takes less time than another in the same column, which took less before. Of
-    /// hops, those of threads and of tasks.
+    /// Points from which on a series takes less time than another one in the same column that took less before. For
+    /// hops, a thread's series and a task's.
     pub(crate) overtakings: Vec<Overtaking>,
 }
 

@@ -205,7 +205,7 @@ fn a_twin_that_differs_voids_its_figure() {
     );
 }
 
-/// Neither the interval of the twins nor that of the pairs shows it.
+/// Neither the twins' interval nor the pairs' shows it.
 #[test]
 fn processes_in_two_groups_and_changes_as_large_as_the_twins_have_no_verdict() {
     let by_turns = |logs: [f64; 2]| (0..12).map(|k| time(logs[k % 2])).collect::<Vec<Pair>>();
@@ -276,7 +276,7 @@ fn few_pairs_have_intervals_and_no_verdict_faults_have_neither_and_memory_has_on
     assert!((size.change.unwrap().estimate - 0.1).abs() < 0.01 && size.is_share);
 }
 
-/// What is said before a duel holds for one whose pairs differ as usual.
+/// What a duel says beforehand is true if its pairs differ as usual.
 #[test]
 fn the_usual_reach_is_that_of_the_intervals() {
     // Not the number of an early look.

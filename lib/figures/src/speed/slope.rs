@@ -32,7 +32,7 @@ pub(crate) struct Look {
     pub(crate) turn: u32,
     pub(crate) x: f64,
     pub(crate) y: f64,
-    /// True if no probe was slower than those of a quiet CPU.
+    /// True if no probe was slower than on a quiet CPU.
     pub(crate) is_quiet: bool,
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn slopes<'a>(
         };
         let drawn = fit.variance / (fit.variance + spread * spread);
         let value = drawn * mean + (1.0 - drawn) * fit.slope;
-        // The variance of a drawn value is (1 - drawn) times that of the fit, and that of the mean.
+        // The variance of a drawn value is (1 - drawn) times the fit's variance, plus the mean's.
         let own = (1.0 - drawn).sqrt();
         let share = |(round, share): (&Round, &f64)| {
             (*round, own * share + drawn * mean_by_round.get(round).unwrap_or(&0.0))

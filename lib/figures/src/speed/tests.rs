@@ -46,9 +46,9 @@ fn slices_whose_time_others_had_do_not_count() {
 /// Programs, and how far they follow the speed of the machine.
 const ROWS: [(&str, f64); 4] = [("a", 0.4), ("b", 0.6), ("c", 0.9), ("d", 1.1)];
 
-/// A machine whose CPU is quiet or slowed, to slow and to quick with these chances in each half of a slice; its
-/// probes tell so with noise. Programs have a bias of their own of 2 % in each
-/// process, and slices with heavy tails. Their quiet times are equal: 100 µs.
+/// A machine with a CPU that is quiet or slowed. In each half of a slice, it slows down or recovers with these chances;
+/// its probes show that with noise. Each process has a bias of 2 %, and slices have heavy tails. All quiet times are
+/// 100 µs.
 fn simulated(rng: &mut fastrand::Rng, flips: [f64; 2]) -> Vec<Record> {
     let normal = |rng: &mut fastrand::Rng| (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
     let mut is_slow = rng.f64() < flips[0] / (flips[0] + flips[1]);

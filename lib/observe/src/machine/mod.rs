@@ -45,8 +45,8 @@ fn clock_step() -> Option<u64> {
 /// A fact by its name, if it is known.
 type Fact = (&'static str, Option<Value>);
 
-/// Reads the facts found in `/proc`, `/sys` and `/etc` below a root folder. Host name, user, serial numbers and names of
-/// control groups are not among them: results are published.
+/// Reads the facts found in `/proc`, `/sys` and `/etc` below a root folder. Host name, user, serial numbers and names
+/// of control groups are not among them: results are published.
 pub fn read_under(root: &Path) -> Machine {
     let source = &Source::new(root);
     let facts = software(source).into_iter().chain(hardware(source)).chain(grants(source));
@@ -229,7 +229,7 @@ fn mitigations(source: &Source) -> Value {
     Value::Object(states.collect())
 }
 
-/// Share of the last ten seconds in which some task waited for each resource, in per cent.
+/// Per cent of the last ten seconds during which some task waited, for each resource.
 fn pressures(source: &Source) -> Value {
     let waiting = ["cpu", "memory", "io"].into_iter().filter_map(|resource| {
         let share: f64 = pressure(source, resource, "avg10=")?;

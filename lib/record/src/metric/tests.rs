@@ -17,7 +17,7 @@ fn said(record: &mut Record) -> &mut Description {
     Arc::make_mut(record.said.as_mut().unwrap())
 }
 
-/// A process whose every field has a value of its own, so that no figure comes out right by chance.
+/// A process with a different value in every field, so that no figure is right by chance.
 fn record(tasks: u64, tokens: u64) -> Record {
     let memory = |resident: u64, kernel: u64| {
         json!({
@@ -152,7 +152,7 @@ fn iterations_of_no_length_have_no_rate_and_no_share_of_any_cpu() {
     for metric in [Metric::Rate, Metric::Throughput, Metric::CpuShare] {
         assert_eq!(figure(&metric, &record), None, "{metric}");
     }
-    // 720 µs of CPU time, on four CPUs: the CPU time is not that of the samples.
+    // 720 µs of CPU time, on four CPUs: the samples do not give this CPU time.
     for (mean, busy) in [(9_000.0, Some(2.0)), (4_450.0, Some(4.0)), (4_000.0, None)] {
         record.trial.samples.as_mut().unwrap().distribution.mean = mean;
         assert_eq!(figure(&Metric::CpuShare, &record), busy, "{mean}");

@@ -13,8 +13,8 @@ static OTHERS: OnceLock<BTreeSet<i32>> = OnceLock::new();
 /// Programs that are alive.
 static ALIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// Has what programs leave running ended with them, in a process whose further children are all programs that it
-/// measures, or tools that it waits for.
+/// From now on, ends what programs leave running when they end. All other children of this process must be programs
+/// that it measures, or tools that it waits for.
 pub(crate) fn end_what_is_left() {
     let children = strays::children().unwrap_or_default();
     let _ = OTHERS.set(children.into_iter().map(|child| child.pid).collect());
@@ -31,8 +31,8 @@ pub(super) fn note_start(program: i32) {
     ALIVE.lock().unwrap_or_else(PoisonError::into_inner).insert(program);
 }
 
-/// Ends what a program has left running, once it has ended; names of what had left its group. It may be of another
-/// one that is still alive: whose it was cannot be told once its parent has ended.
+/// Ends what a program that has ended left running; returns the names of what had left its group. This may also end a
+/// process of another live program: its origin cannot be told once its parent has ended.
 pub(super) fn end_what_is_left_of(program: i32) -> io::Result<Option<String>> {
     let mut alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
     alive.remove(&program);

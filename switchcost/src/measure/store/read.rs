@@ -1,5 +1,5 @@
-//! Reads a results file line by line, compressed by gzip or not; a line that is not a record is reported with its number
-//! and skipped.
+//! Reads a results file line by line, compressed by gzip or not; a line that is not a record is reported with its
+//! number and skipped.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -25,7 +25,7 @@ const MOST_FAULTS: usize = 1000;
 pub struct Contents {
     /// Headers in the file's order.
     pub runs: Vec<Arc<Run>>,
-    /// Trials in the file's order, each once and those of a run together.
+    /// Trials in the file's order, each once, and all trials of a run together.
     pub records: Vec<Record>,
     /// Lines that are not records: their number, from 1, and what is wrong.
     pub faults: Vec<(usize, String)>,
@@ -43,8 +43,8 @@ pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Reads a file of records, compressed by gzip or not; `-` is standard input.
 ///
 /// # Errors
-/// When it cannot be read, holds no record at all, or is compressed and damaged. A faulty line is skipped, and so is what
-/// a compressed file that was cut short lacks.
+/// When it cannot be read, holds no record at all, or is compressed and damaged. A faulty line is skipped, and so is
+/// what a compressed file that was cut short lacks.
 pub fn read(path: &Path) -> anyhow::Result<Contents> {
     let contents = if path == Path::new("-") {
         unpacked(io::stdin().lock())

@@ -134,8 +134,8 @@ impl fmt::Display for SideArg {
     }
 }
 
-/// Name of the package of a folder; CRATE if its Cargo.toml has none, as that of a workspace. `None` if there is no such
-/// file.
+/// Name of the package in a folder; CRATE if its Cargo.toml has no package, as in a workspace. `None` if there is no
+/// such file.
 pub(in crate::plan) fn crate_in(folder: &Path) -> Option<String> {
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).ok()?;
     let manifest: toml::Table = manifest.parse().unwrap_or_default();

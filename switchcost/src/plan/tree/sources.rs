@@ -256,7 +256,7 @@ fn link_entries(from: &Path, to: &Path) -> io::Result<()> {
     }
     for entry in fs::read_dir(from)? {
         let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
-        // Hidden files are git's, or cargo's configuration, which is that of the checkout anyway; and
+        // Hidden files are git's, or cargo's configuration, which is the checkout's anyway; and
         // cargo marks its target folders, this one's parent among them.
         let is_hidden = name.to_string_lossy().starts_with('.');
         if !is_hidden && name != "Cargo.lock" && !path.join("CACHEDIR.TAG").is_file() {

@@ -50,7 +50,7 @@ impl Axis {
         Axis { is_log: false, low, high, ticks: labelled(ticks, quantity) }
     }
 
-    /// An axis whose ends are values that can have a label, with the densest labels that fit.
+    /// An axis that ends at values with labels, with as many labels as fit.
     fn logarithmic(low: f64, high: f64, quantity: Quantity) -> Self {
         let choices: &[(f64, &[f64])] = match quantity {
             Quantity::Bytes => &[(2.0, &[1.0]), (4.0, &[1.0]), (32.0, &[1.0]), (1024.0, &[1.0])],

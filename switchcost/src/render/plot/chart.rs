@@ -116,8 +116,8 @@ impl Series {
     }
 }
 
-/// Points and lines over a horizontal axis, such as measured ones and what a law says of them, on a new plot. `axes` are the
-/// titles of the horizontal and of the vertical axis, `quantity` is that of the vertical one.
+/// A new plot with points and lines over a horizontal axis, such as measured times and a law. `axes` are the titles of
+/// the horizontal and the vertical axis; `quantity` is the vertical axis's.
 pub fn scatter(plot: Plot, axes: [&str; 2], series: &[Series], quantity: Quantity) -> Plot {
     let xs = series.iter().flat_map(|series| &series.points).map(|(x, _)| *x);
     chart(plot, axes, series, Axis::spanning(xs, Quantity::Count), quantity)

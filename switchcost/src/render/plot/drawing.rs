@@ -34,11 +34,11 @@ pub struct Plot {
     pub(super) body: String,
 }
 
-/// Width of a letter, as a share of the plot on the narrowest telephone. A label that has no room there is shown on wider
-/// screens.
+/// Width of a letter, as a share of the plot on the narrowest telephone. A label that has no room there is shown on
+/// wider screens.
 const LETTER: f64 = 7.0 / 328.0;
 
-/// Width of a file and of its margins, in pixels: a telephone shows its letters about as large as those of a page.
+/// Width of a file and of its margins, in pixels: on a telephone, its letters are about as large as a page's.
 const WIDTH: u32 = 480;
 const MARGIN: u32 = 16;
 
@@ -122,7 +122,8 @@ impl Plot {
         self.outline(place, SHAPES[series % MOST_SERIES], &format!("{}{open}", color(series)));
     }
 
-    /// Draws a path whose origin is at a place. Paths know no shares of a width, but a drawing in a drawing has its place.
+    /// Draws a path with its origin at a place. Paths cannot have shares of a width, but a nested drawing can be
+    /// placed.
     fn outline(&mut self, (x, y): (f64, u32), path: &str, class: &str) {
         self.body += &html! {
             svg x=(percent(x)) y=(y) class=(class) { path d=(path) {} }
@@ -210,7 +211,7 @@ impl Plot {
     }
 }
 
-/// Lines of text in a file from a height on, which becomes that of their end.
+/// Lines of text in a file, from a height on. Afterwards, `height` is below them.
 fn paragraph(text: &str, class: &str, height: &mut u32) -> Markup {
     let (letters, step) = if class == "title" { (42, 22) } else { (58, 18) };
     let lines = lines(text, 0, letters);
