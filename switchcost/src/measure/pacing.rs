@@ -117,8 +117,7 @@ impl Aim {
         let [seconds, allowed] = [least, budget].map(|time| time.as_secs());
         if seconds > allowed && least > *told * 3 / 2 {
             console::say(format_args!(
-                "{} rounds are the least, and take about {seconds} s, longer than the budget of {allowed} s: choose fewer \
-                 rows (--filter), or raise --budget",
+                "at least {} rounds are measured, in about {seconds} s rather than {allowed} s; --filter measures fewer rows",
                 self.fewest
             ));
             *told = least;
