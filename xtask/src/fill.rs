@@ -33,7 +33,7 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?:^|[\s(\[*|÷×])({number}{interval})$")).unwrap()
 });
 
-/// Begin of a comment that is meant as a marker.
+/// Start of a comment that is meant as a marker.
 static MARKER: LazyLock<Regex> = LazyLock::new(|| {
     #[expect(clippy::unwrap_used, reason = "a constant")]
     Regex::new(r"<!--\s*(?:=|/?\s*[tT]able\b)").unwrap()

@@ -54,8 +54,7 @@ impl<'a> Runs<'a> {
         Runs { place, row, whole, failed: 0, why: None, slots }
     }
 
-    /// Adds a trial. One that was repeated, after a failure for one, counts once; but not a good one that is followed
-    /// by a failure.
+    /// Adds a trial. It replaces an earlier one of the same round, unless it failed and the earlier one did not.
     pub(crate) fn add(&mut self, timed: &Timed<'a>) {
         let record = timed.record;
         let slot = (round(record), record.trial.row);

@@ -207,7 +207,7 @@ impl Client {
     }
 
     /// Checks the responses that a connection has received completely. Returns the places of their requests in the
-    /// window; so many of its requests were sent.
+    /// window, of which `sent` were sent.
     fn answered(&mut self, connection: usize, sent: usize) -> anyhow::Result<Vec<usize>> {
         let received = &mut self.received[connection];
         let whole = received.len() / self.size * self.size;
@@ -225,8 +225,8 @@ impl Client {
         responses.chunks(self.size).map(place).collect()
     }
 
-    /// Refuses a rate that is not reached. The current window was planned to take so long, and has taken so long; of
-    /// all requests so many are answered.
+    /// Refuses a rate that is not reached. `planned` and `taken` are the current window's times; `answered` counts the
+    /// requests of all windows.
     fn ensure_reached(
         &self,
         planned: Duration,

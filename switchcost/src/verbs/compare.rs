@@ -28,7 +28,8 @@ pub(crate) struct Args {
     format: Format,
 
     /// Exit with status 1 if the whole interval of a change for the worse lies above this, and with 125 if a file
-    /// cannot be read as a whole, or a case failed or is missing. Also the margin for 'unchanged', which is otherwise 5%; 5% and 5 mean the same
+    /// cannot be read as a whole, or a case failed or is missing. Also the margin for 'unchanged', which is otherwise
+    /// 5%; 5% and 5 mean the same
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = values::percent)]
     fail_above: Option<f64>,
 }
