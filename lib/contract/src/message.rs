@@ -219,19 +219,7 @@ pub type Extra = BTreeMap<String, Distribution>;
 )]
 pub enum Answer {
     /// All tasks run and the warm-up is over.
-    Ready {
-        /// The program and its children.
-        #[serde(deserialize_with = "processes")]
-        pids: Vec<i32>,
-        /// From the start of building until all tasks run.
-        setup_ns: Option<u64>,
-        /// The very first iteration.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        first_ns: Option<u64>,
-        /// The description of the command line.
-        #[serde(flatten)]
-        description: Description,
-    },
+    Ready(Ready),
     /// A `run` is over.
     Ran {
         /// The timed iterations in order, in ns.
@@ -262,6 +250,22 @@ pub enum Answer {
         /// The first true cause.
         error: String,
     },
+}
+
+/// First answer of a program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ready {
+    /// The program and its children.
+    #[serde(deserialize_with = "processes")]
+    pub pids: Vec<i32>,
+    /// From the start of building until all tasks run.
+    pub setup_ns: Option<u64>,
+    /// The very first iteration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_ns: Option<u64>,
+    /// The description of the command line.
+    #[serde(flatten)]
+    pub description: Description,
 }
 
 /// Reads some processes, each once, and no more than a runner can look at.

@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::flags::Flags;
-use crate::message::{Answer, Description, Extra, Request, Runtime, SETTLE_MS};
+use crate::message::{Answer, Description, Extra, Ready, Request, Runtime, SETTLE_MS};
 use crate::pass::Pass;
 use crate::samples::Recorder;
 use crate::{command, console, signals};
@@ -139,12 +139,12 @@ impl Run {
         signals::begin_to_measure();
         if self.flags.controlled && !self.is_ready {
             self.is_ready = true;
-            self.answer(&Answer::Ready {
+            self.answer(&Answer::Ready(Ready {
                 pids: self.measured.clone(),
                 setup_ns: self.setup.map(|d| d.as_nanos() as u64),
                 first_ns: self.first.map(|d| d.as_nanos() as u64),
                 description: self.description.clone(),
-            })?;
+            }))?;
         }
         let request = match self.pending.pop_front() {
             // Requests that lie in the pipe already are for a runner that does not interrupt.

@@ -154,7 +154,7 @@ impl Session {
             let is_other = |p: &Process| p.group == group && p.pid != group && !p.is_zombie;
             !strays::all().unwrap_or_default().iter().any(is_other)
         })?;
-        let ended = Ended { lines, ..self.end(None)? };
+        let ended = Ended { lines, ..self.child.end()? };
         if ended.is_overdue {
             return Err(ended.into());
         }

@@ -5,10 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use contract::message::{Answer, Description, MOST_SAMPLES, VERSION};
+use contract::message::{Answer, Description, MOST_SAMPLES, Ready, VERSION};
 
 use super::candidate::{Candidate, Checked, TASKS, shown};
-use crate::measure::session::{Ran, Ready, Session, difference};
+use crate::measure::session::{Ran, Session, difference};
 
 /// `--describe`: the same description each time, of any size, and nothing is built.
 pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Checked> {

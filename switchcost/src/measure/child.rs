@@ -297,16 +297,20 @@ impl Child {
                 break;
             }
         }
-        Ok(Ended {
+        let mut ended = Ended {
             is_overdue: self.is_overdue(),
-            is_interrupted: is_interrupted(status),
+            is_interrupted: !self.is_overdue() && is_interrupted(status),
             fault: self.fault(status),
             words: String::from_utf8_lossy(&self.words).trim().to_owned(),
             status,
             left,
             error: None,
             lines: Vec::new(),
-        })
+        };
+        if !ended.is_interrupted && (ended.fault.is_some() || !status.success()) {
+            ended.error = Some(ended.reason());
+        }
+        Ok(ended)
     }
 
     /// Ends the group and all processes that have left it; returns the status and the names of those processes. Until

@@ -4,14 +4,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use contract::message::{MOST_SAMPLES, Usage};
+use contract::message::{MOST_SAMPLES, Ready, Usage};
 use contract::units::counted;
 use observe::{counters, memory, usage};
 use record::{Counters, Memory, MemoryChange, Metric, Samples, Side, Slice, Trial, merge};
 
 use super::child::Ended;
 use super::seat::{Measured, Options, SLICE, Seat};
-use super::session::{Ready, Session};
+use super::session::Session;
 use super::watch::{Look, Watch};
 use crate::system::signals;
 
@@ -272,7 +272,7 @@ impl<'a> Live<'a> {
         }
         if let Some(mut session) = self.session.take() {
             let begun = Instant::now();
-            self.conclude(session.end(None).map_err(Into::into), begun);
+            self.conclude(session.child.end().map_err(Into::into), begun);
         }
         if !self.seat.row.metrics().any(Metric::is_life) {
             let trial = &mut self.trial;

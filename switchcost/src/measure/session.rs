@@ -1,13 +1,11 @@
 //! A session: the runner's requests to a live program, and its answers (docs/CONTRACT.md). Between requests the program
 //! waits and uses no CPU, so that many can be alive at once.
 
-use std::fmt;
-use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail, ensure};
-use contract::message::{Answer, Description, Extra, Request, Usage, VERSION};
+use contract::message::{Answer, Description, Extra, Ready, Request, Usage, VERSION};
 use observe::affinity;
 use record::Setting;
 use record::machine::cpu_ranges;
@@ -30,31 +28,6 @@ pub struct Session {
     begun: Instant,
     /// CPUs that its processes might use when it was ready.
     cpus: Vec<(i32, Vec<u32>)>,
-}
-
-/// Fault of a program that ended instead of answering; the cause is in how it did.
-#[derive(Debug)]
-struct HasEnded;
-
-impl fmt::Display for HasEnded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it has ended")
-    }
-}
-
-impl std::error::Error for HasEnded {}
-
-/// First answer of a program.
-#[derive(Debug)]
-pub struct Ready {
-    /// The program and its children.
-    pub pids: Vec<i32>,
-    /// From the start of building until all tasks ran, in ns.
-    pub setup_ns: Option<u64>,
-    /// Its very first iteration, in ns.
-    pub first_ns: Option<u64>,
-    /// Description of its command line.
-    pub description: Description,
 }
 
 /// Answer to a request for iterations.
@@ -93,13 +66,32 @@ impl Session {
         &mut self,
         part: impl FnOnce(&mut Session) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
-        let fault = match part(self) {
+        match part(self) {
             // It answered only when a signal asked it to end.
-            Ok(_) if self.child.is_overdue() => HasEnded.into(),
-            Err(fault) if !fault.is::<Ended>() => fault,
-            done => return done,
-        };
-        Err(self.end(Some(&fault))?.into())
+            Ok(_) if self.child.is_overdue() => Err(self.has_ended()),
+            Err(fault) if !fault.is::<Ended>() => {
+                self.child.give_up();
+                let mut ended = self.child.end()?;
+                let cause =
+                    ended.fault.as_ref().map_or(String::new(), |cause| format!("; {cause}"));
+                ended.error = Some(format!("{fault:#}{cause}"));
+                Err(ended.into())
+            }
+            done => done,
+        }
+    }
+
+    /// The error of a program that has ended instead of answering: its end.
+    fn has_ended(&mut self) -> anyhow::Error {
+        match self.child.end() {
+            Ok(mut ended) => {
+                if !ended.is_interrupted {
+                    ended.error = Some(ended.reason());
+                }
+                ended.into()
+            }
+            Err(e) => e.into(),
+        }
     }
 
     /// Takes the first answer, and makes sure that the program follows this runner's version of the contract and matches
@@ -107,9 +99,10 @@ impl Session {
     pub fn ready(&mut self, described: Option<&Description>) -> anyhow::Result<Ready> {
         self.attempt(|session| {
             let answer = session.success()?;
-            let Answer::Ready { pids, setup_ns, first_ns, description } = answer else {
+            let Answer::Ready(ready) = answer else {
                 return Err(session.unexpected("ready", &answer));
             };
+            let description = &ready.description;
             ensure!(
                 description.contract == VERSION,
                 "it follows version {} of the contract, but this runner follows version {VERSION}",
@@ -121,16 +114,16 @@ impl Session {
                 runtime: description.runtime.clone(),
                 ..before.clone()
             });
-            if let Some(what) = described.and_then(|before| difference(&before, &description)) {
+            if let Some(what) = described.and_then(|before| difference(&before, description)) {
                 bail!("it differs from its own --describe: {what}");
             }
             let took = session.begun.elapsed();
-            ensure_within("setup_ns", setup_ns, took)?;
-            ensure_within("first_ns", first_ns, took)?;
-            session.ensure_own(&pids)?;
+            ensure_within("setup_ns", ready.setup_ns, took)?;
+            ensure_within("first_ns", ready.first_ns, took)?;
+            session.ensure_own(&ready.pids)?;
             let cpus = |&pid: &i32| Some((pid, affinity::allowed_to(pid).ok()?));
-            session.cpus = pids.iter().filter_map(cpus).collect();
-            Ok(Ready { pids, setup_ns, first_ns, description })
+            session.cpus = ready.pids.iter().filter_map(cpus).collect();
+            Ok(ready)
         })
     }
 
@@ -203,7 +196,9 @@ impl Session {
     }
 
     fn next(&mut self) -> anyhow::Result<Answer> {
-        let line = self.child.line()?.ok_or(HasEnded)?;
+        let Some(line) = self.child.line()? else {
+            return Err(self.has_ended());
+        };
         serde_json::from_slice(&line).map_err(|e| {
             let start: String = String::from_utf8_lossy(&line).chars().take(80).collect();
             let e = shortened(&e.to_string());
@@ -227,35 +222,12 @@ impl Session {
         }
     }
 
-    /// Closes its standard input, waits for its end, and ends whatever it has left behind. After a fault that it
-    /// reported, it gets only a short while.
-    pub(crate) fn end(&mut self, fault: Option<&anyhow::Error>) -> io::Result<Ended> {
-        let (told, has_ended) = match fault {
-            Some(fault) if fault.is::<HasEnded>() => (None, true),
-            told => (told, false),
-        };
-        if told.is_some() {
-            self.child.give_up();
-        }
-        let mut ended = self.child.end()?;
-        ended.error = match (told, &ended.fault) {
-            (Some(told), Some(cause)) => Some(format!("{told:#}; {cause}")),
-            (Some(told), None) => Some(format!("{told:#}")),
-            (None, _) if ended.is_interrupted && !ended.is_overdue => None,
-            (None, _) if has_ended || ended.fault.is_some() || !ended.status.success() => {
-                Some(ended.reason())
-            }
-            (None, _) => None,
-        };
-        Ok(ended)
-    }
-
     /// The error for an answer where another was expected.
-    fn unexpected(&self, wanted: &str, found: &Answer) -> anyhow::Error {
+    fn unexpected(&mut self, wanted: &str, found: &Answer) -> anyhow::Error {
         // A program that is interrupted or late ends without being asked to.
         let is_stopped = signals::received().is_some() || self.child.is_overdue();
         if is_stopped && matches!(found, Answer::Ended { .. }) {
-            return HasEnded.into();
+            return self.has_ended();
         }
         let found = serde_json::to_string(found).unwrap_or_default();
         anyhow!("it answered {}, but '{wanted}' was expected", shortened(&found))

@@ -11,7 +11,7 @@ pub struct Ended {
     pub(crate) status: ExitStatus,
     /// True if its time was up.
     pub(crate) is_overdue: bool,
-    /// True if it ended since the runner was interrupted.
+    /// True if it ended in time since the runner was interrupted.
     pub(crate) is_interrupted: bool,
     /// Cause from outside, such as a timeout.
     pub(crate) fault: Option<String>,
@@ -19,7 +19,7 @@ pub struct Ended {
     pub words: String,
     /// Names of processes that it, or one alive beside it, left running.
     pub(crate) left: Option<String>,
-    /// Why its session failed.
+    /// Why it is a failure, if it is one.
     pub(crate) error: Option<String>,
     /// Lines of standard output that nobody had read.
     pub lines: Vec<String>,
