@@ -27,30 +27,17 @@ pub(super) const TASKS: u64 = 3;
 /// Most lines that are read of what a program prints in vain.
 const MOST_LINES: usize = 10_000;
 
-/// What came of a check.
-#[derive(Clone, Debug)]
-pub enum Checked {
-    /// The program does as it should.
-    Passed,
-    /// So does it; what it declares, beside what was measured.
-    Agrees(String),
-    /// It cannot be made of this program, or here.
-    Skipped(String),
-    /// The program violates the contract.
-    Failed(String),
-}
-
-/// The limits of this system do not allow what a check takes.
+/// Why a check cannot be made of this program, or on this system. Any other error is a fault of the program.
 #[derive(Debug)]
-pub(super) struct BeyondLimits(pub(super) String);
+pub struct Skipped(pub String);
 
-impl fmt::Display for BeyondLimits {
+impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for BeyondLimits {}
+impl std::error::Error for Skipped {}
 
 /// Program to be checked.
 #[derive(Clone, Debug)]
@@ -92,14 +79,14 @@ impl Candidate {
     /// A controlled run of so many tasks that is ready after so many iterations.
     ///
     /// # Errors
-    /// [`BeyondLimits`] if it fails and this system does not allow what it says that it needs.
+    /// [`Skipped`] if it fails and this system does not allow what it says that it needs.
     pub(super) fn ready_with(&self, tasks: u64, warmup: u64) -> anyhow::Result<Session> {
         let mut session = self.start_tasks(tasks, &format!("--warmup {warmup} --controlled"))?;
         session.ready(None).map_err(|e| {
             let flags = [&["--tasks".to_owned(), tasks.to_string()], &self.flags[..]].concat();
             match probe::ask(&self.executable, &flags, &self.setting) {
                 Ok(answer @ Feasibility::TooMuch { .. }) => {
-                    BeyondLimits(answer.reason().unwrap_or_default()).into()
+                    Skipped(answer.reason().unwrap_or_default()).into()
                 }
                 _ => e,
             }

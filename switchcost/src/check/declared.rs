@@ -11,7 +11,7 @@ use limits::Limits;
 use observe::{affinity, memory, usage};
 use record::{Cpus, Setting};
 
-use super::candidate::{BeyondLimits, Candidate, Checked};
+use super::candidate::{Candidate, Skipped};
 use super::requests::run;
 
 /// Number of iterations during which switches are counted.
@@ -37,10 +37,10 @@ const START: u64 = 16 << 20;
 const UNSEEN: u64 = 4 << 20;
 
 /// Claim about a hop, against what the kernel counts. On one CPU no spinning takes the place of a switch.
-pub(super) fn claim(candidate: &Candidate) -> anyhow::Result<Checked> {
+pub(super) fn claim(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let description = candidate.description(MANY)?;
     let Some(hops) = description.hops else {
-        return Ok(Checked::Skipped("it has no hops".to_owned()));
+        bail!(Skipped("it has no hops".to_owned()));
     };
     let cpus = Some(Cpus::List(affinity::allowed()?.into_iter().take(1).collect()));
     let pinned = Candidate { setting: Setting { cpus, ..Setting::default() }, ..candidate.clone() };
@@ -55,7 +55,7 @@ pub(super) fn claim(candidate: &Candidate) -> anyhow::Result<Checked> {
     let counted = before.and_then(|before| usage::totals(&pids)?.since(&before));
     session.finish()?.expect(0)?;
     let Some(Usage { voluntary_switches, involuntary_switches, .. }) = counted.or(used) else {
-        return Ok(Checked::Skipped("its threads change, and it reports no usage".to_owned()));
+        bail!(Skipped("its threads change, and it reports no usage".to_owned()));
     };
     let each = |count: u64| count as f64 / (hops as f64 * COUNTED as f64);
     let [waits, switches] =
@@ -79,13 +79,13 @@ pub(super) fn claim(candidate: &Candidate) -> anyhow::Result<Checked> {
         told.abs_diff(voluntary_switches) <= voluntary_switches / 2 + COUNTED / 2,
         "its usage has {told} voluntary switches, but there were {voluntary_switches}"
     );
-    Ok(Checked::Agrees(format!("{claim}; {measured}")))
+    Ok(Some(format!("{claim}; {measured}")))
 }
 
 /// Samples are most of the time of a request, but for what is done between iterations.
-pub(super) fn samples(candidate: &Candidate) -> anyhow::Result<Checked> {
+pub(super) fn samples(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     if candidate.description(MANY)?.arrivals.is_some() {
-        return Ok(Checked::Skipped("a sample is CPU time of its server".to_owned()));
+        bail!(Skipped("a sample is CPU time of its server".to_owned()));
     }
     let mut session = candidate.ready_with(MANY, 2)?;
     let shortest = run(&mut session, 10, None)?.samples.into_iter().min().unwrap_or(1);
@@ -101,11 +101,11 @@ pub(super) fn samples(candidate: &Candidate) -> anyhow::Result<Checked> {
     session.finish()?.expect(0)?;
     let measured = format!("its samples are {} of the time of `run {iterations}`", percent(share));
     ensure!(share >= LEAST_SHARE, "{measured}: expected {} or more", percent(LEAST_SHARE));
-    Ok(Checked::Agrees(measured))
+    Ok(Some(measured))
 }
 
 /// What it says that it needs is enough for what it has, and not much more.
-pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Checked> {
+pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let needs = candidate.description(MANY)?.needs;
     let (mut descriptors, mut threads) = (0, 0);
     let resident = hold(candidate, MANY, |pid| {
@@ -123,7 +123,7 @@ pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Checked> {
         ensure!(need <= 2 * has + 64, "it has only {has} {name}, but its needs are {need}");
     }
     let of_memory = bytes(candidate, &needs, resident)?;
-    Ok(Checked::Agrees(format!(
+    Ok(Some(format!(
         "{MANY} tasks have {descriptors} descriptors and {threads} threads; {of_memory}"
     )))
 }
@@ -146,7 +146,7 @@ fn bytes(candidate: &Candidate, needs: &Needs, few: Option<u64>) -> anyhow::Resu
     if let Some((limit, most)) =
         Limits::read().tightest(needs).filter(|(_, most)| *most < 2 * tasks)
     {
-        bail!(BeyondLimits(format!(
+        bail!(Skipped(format!(
             "what each task holds is told by {} tasks, and this system allows at most {most} ({})",
             2 * tasks,
             limit.name

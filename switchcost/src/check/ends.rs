@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use contract::message::{Answer, MOST_SAMPLES};
 use nix::sys::signal::Signal;
 
-use super::candidate::{Candidate, Checked};
+use super::candidate::Candidate;
 use super::requests::mean;
 
 /// Length, in ns, of a run during which something happens to the program.
@@ -23,7 +23,7 @@ fn stages(candidate: &Candidate) -> anyhow::Result<[(&'static str, String); 3]> 
 }
 
 /// The end of file is `end`, at any time; a request that it cuts off is not followed.
-pub(super) fn by_end_of_file(candidate: &Candidate) -> anyhow::Result<Checked> {
+pub(super) fn by_end_of_file(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let cut_off = ("in a request", "run 3".to_owned());
     for (stage, requests) in stages(candidate)?.into_iter().chain([cut_off]) {
         let mut session = candidate.start_small()?;
@@ -33,11 +33,11 @@ pub(super) fn by_end_of_file(candidate: &Candidate) -> anyhow::Result<Checked> {
         let has_ended = matches!(last, Some(Ok(Answer::Ended { .. })));
         ensure!(has_ended, "{stage}: its last line must be 'ended': {ended}");
     }
-    Ok(Checked::Passed)
+    Ok(None)
 }
 
 /// Signals end it after the iteration under way, with status 128 + N.
-pub(super) fn by_signal(candidate: &Candidate) -> anyhow::Result<Checked> {
+pub(super) fn by_signal(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let stages = stages(candidate)?;
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         for (stage, requests) in &stages {
@@ -49,11 +49,11 @@ pub(super) fn by_signal(candidate: &Candidate) -> anyhow::Result<Checked> {
             ended.with_context(|| format!("{signal}, {stage}"))?;
         }
     }
-    Ok(Checked::Passed)
+    Ok(None)
 }
 
 /// A runner that is killed closes both pipes at once; one that stops reading closes one.
-pub(super) fn without_runner(candidate: &Candidate) -> anyhow::Result<Checked> {
+pub(super) fn without_runner(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     for (stage, requests) in stages(candidate)? {
         let mut session = candidate.start_small()?;
         session.send(&requests)?;
@@ -68,5 +68,5 @@ pub(super) fn without_runner(candidate: &Candidate) -> anyhow::Result<Checked> {
         let ended = session.wait().with_context(|| format!("nobody reads its answers, {stage}"))?;
         ensure!(!ended.status.success(), "an answer is lost, {stage}: {ended}");
     }
-    Ok(Checked::Passed)
+    Ok(None)
 }

@@ -1,9 +1,11 @@
 //! Checks a program in any language against docs/CONTRACT.md.
 
+use anyhow::anyhow;
+
 use crate::measure::child::Ended;
 
-use self::candidate::{BeyondLimits, TASKS};
-pub use self::candidate::{Candidate, Checked};
+use self::candidate::TASKS;
+pub use self::candidate::{Candidate, Skipped};
 
 mod candidate;
 mod declared;
@@ -12,7 +14,8 @@ mod refusals;
 mod requests;
 mod rest;
 
-type Check = fn(&Candidate) -> anyhow::Result<Checked>;
+/// A check; of a program that passes, it may have what that declares, beside what was measured.
+type Check = fn(&Candidate) -> anyhow::Result<Option<String>>;
 
 /// All checks by name. The others need a program that answers in the first two.
 const CHECKS: &[(&str, Check)] = &[
@@ -31,31 +34,31 @@ const CHECKS: &[(&str, Check)] = &[
     ("refuses bad flags", refusals::flags),
 ];
 
-/// Makes the wanted checks, one per step: its name, and what came of it.
+/// Makes the wanted checks, one per step: its name, and what came of it. An error is [`Skipped`] or a fault.
 pub fn check(
     candidate: &Candidate,
     is_wanted: impl Fn(&str) -> bool,
-) -> impl Iterator<Item = (&'static str, Checked)> {
+) -> impl Iterator<Item = (&'static str, anyhow::Result<Option<String>>)> {
     // The others would fail for this reason, and each after as long a wait.
     let mut unanswered = None;
     let wanted = CHECKS.iter().enumerate().filter(move |(_, (name, _))| is_wanted(name));
     wanted.map(move |(place, &(name, check))| {
-        let outcome = match unanswered {
-            Some(why) => Checked::Skipped(str::to_owned(why)),
-            None => check(candidate).unwrap_or_else(|e| {
-                if let Some(limit) = e.downcast_ref::<BeyondLimits>() {
-                    return Checked::Skipped(limit.to_string());
-                }
-                let is_late = e.downcast_ref::<Ended>().is_some_and(|ended| ended.is_overdue);
-                if place < 2 && is_late {
-                    unanswered = Some("it does not answer");
-                } else if candidate.description(TASKS).is_err() {
-                    unanswered = Some("the program does not describe itself");
-                }
-                let hint = if is_late { " (is each line flushed?)" } else { "" };
-                Checked::Failed(format!("{}{hint}", format!("{e:#}").trim_end()))
-            }),
-        };
+        if let Some(why) = unanswered {
+            return (name, Err(Skipped(str::to_owned(why)).into()));
+        }
+        let outcome = check(candidate).map_err(|e| {
+            if e.is::<Skipped>() {
+                return e;
+            }
+            let is_late = e.downcast_ref::<Ended>().is_some_and(|ended| ended.is_overdue);
+            if place < 2 && is_late {
+                unanswered = Some("it does not answer");
+            } else if candidate.description(TASKS).is_err() {
+                unanswered = Some("the program does not describe itself");
+            }
+            let hint = if is_late { " (is each line flushed?)" } else { "" };
+            anyhow!("{}{hint}", format!("{e:#}").trim_end())
+        });
         (name, outcome)
     })
 }

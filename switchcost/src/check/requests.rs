@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use contract::message::{Answer, Description, MOST_SAMPLES, Ready, VERSION};
 
-use super::candidate::{Candidate, Checked, TASKS, shown};
+use super::candidate::{Candidate, Skipped, TASKS, shown};
 use crate::measure::session::{Ran, Session, difference};
 
 /// `--describe`: the same description each time, of any size, and nothing is built.
-pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Checked> {
+pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let description = candidate.description(TASKS)?;
     if let Some(what) = difference(&description, &candidate.description(TASKS)?) {
         bail!("two descriptions: {what}");
@@ -43,11 +43,11 @@ pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Checked> {
         few == much,
         "the descriptors, threads or maps per task change with --tasks: {few:?}, {much:?}"
     );
-    Ok(Checked::Passed)
+    Ok(None)
 }
 
 /// A whole session: `ready`, runs of each pass, `hold`, `end`.
-pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Checked> {
+pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let described = candidate.description(TASKS)?;
     let begun = Instant::now();
     let mut session = candidate.start_small()?;
@@ -82,7 +82,7 @@ pub(super) fn answers(candidate: &Candidate) -> anyhow::Result<Checked> {
     // It ends by the request, not by the end of file.
     let ended = session.wait()?.expect(0)?;
     ensure!(ended.lines.is_empty(), "a line after the last answer: {ended}");
-    Ok(Checked::Passed)
+    Ok(None)
 }
 
 /// Asks for iterations of a pass, and makes sure that their times are possible.
@@ -99,22 +99,22 @@ pub(super) fn mean(session: &mut Session) -> anyhow::Result<u64> {
 }
 
 /// `--warmup 0` leaves no `first_ns`; one `run` may have up to 10,000 samples.
-pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<Checked> {
+pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let mut session = candidate.start_tasks(1, "--warmup 0 --controlled")?;
     let ready = session.ready(None)?;
     ensure!(ready.first_ns.is_none(), "first_ns without an iteration: {:?}", ready.first_ns);
     let time = Duration::from_nanos(mean(&mut session)?.saturating_mul(MOST_SAMPLES));
     if time > candidate.timeout / 20 {
-        return Ok(Checked::Skipped(format!("{MOST_SAMPLES} iterations would take {time:.0?}")));
+        bail!(Skipped(format!("{MOST_SAMPLES} iterations would take {time:.0?}")));
     }
     run(&mut session, MOST_SAMPLES, None)?;
     run(&mut session, 1, None)?;
     session.finish()?.expect(0)?;
-    Ok(Checked::Passed)
+    Ok(None)
 }
 
 /// Requests as a pipe delivers them: in pieces, and several at once.
-pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Checked> {
+pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let mut session = candidate.ready()?;
     session.send("ru")?;
     thread::sleep(Duration::from_millis(20));
@@ -132,5 +132,5 @@ pub(super) fn takes_pieces(candidate: &Candidate) -> anyhow::Result<Checked> {
     session.send("d\n")?;
     ensure!(matches!(session.answer()?, Answer::Ended { .. }), "no end");
     session.wait()?.expect(0)?;
-    Ok(Checked::Passed)
+    Ok(None)
 }

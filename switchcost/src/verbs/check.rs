@@ -8,7 +8,7 @@ use contract::units::counted;
 use record::Setting;
 use serde_json::{Value, json};
 
-use crate::check::{self, Candidate, Checked};
+use crate::check::{self, Candidate, Skipped};
 use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
@@ -38,9 +38,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let _lock = lock::acquire();
     let checks = args.checks(&candidate)?;
     let count = checks.len();
-    let tally = |wanted: &str| checks.iter().filter(|(_, of)| word(of) == wanted).count();
+    let tally = |wanted: &str| checks.iter().filter(|check| check["result"] == wanted).count();
     let [passed, failed, skipped] = ["passed", "failed", "skipped"].map(tally);
-    let checks: Vec<Value> = checks.iter().map(object).collect();
     let report = json!({
         "program": program, "passed": passed, "failed": failed, "skipped": skipped, "checks": checks,
     });
@@ -53,18 +52,25 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 impl Args {
     /// Makes the checks, and prints each of them.
-    fn checks(&self, candidate: &Candidate) -> anyhow::Result<Vec<(&'static str, Checked)>> {
+    fn checks(&self, candidate: &Candidate) -> anyhow::Result<Vec<Value>> {
         let mut checks = Vec::new();
-        for checked in check::check(candidate, |_| true) {
+        for (check, outcome) in check::check(candidate, |_| true) {
             // A check that was interrupted has no result.
             if signals::received().is_some() {
                 bail!("interrupted after {}", counted(checks.len(), "check"));
             }
+            let (result, reason) = match outcome {
+                Ok(agreement) => ("passed", agreement),
+                Err(e) if e.is::<Skipped>() => ("skipped", Some(e.to_string())),
+                Err(e) => ("failed", Some(e.to_string())),
+            };
             if self.format == TextOrJson::Text {
-                console::show(|out| writeln!(out, "{}", line(&checked)))
-                    .context("cannot print the result")?;
+                // A failure quotes what the program printed.
+                let words = reason.as_ref().map_or(String::new(), |words| format!(": {words}"));
+                let line = shortened(&format!("{result:<8} {check}{words}"));
+                console::show(|out| writeln!(out, "{line}")).context("cannot print the result")?;
             }
-            checks.push(checked);
+            checks.push(json!({"check": check, "result": result, "reason": reason}));
         }
         Ok(checks)
     }
@@ -90,32 +96,4 @@ impl Args {
         candidate.start(&["--describe".to_owned()]).map_err(|e| BadUsage::new(format!("{e:#}")))?;
         Ok(candidate)
     }
-}
-
-/// A check in a line. A failure quotes what the program printed.
-fn line((check, outcome): &(&str, Checked)) -> String {
-    let words = words(outcome).map_or(String::new(), |words| format!(": {words}"));
-    shortened(&format!("{:<8} {check}{words}", word(outcome)))
-}
-
-/// What came of a check, in a word.
-fn word(outcome: &Checked) -> &'static str {
-    match outcome {
-        Checked::Passed | Checked::Agrees(_) => "passed",
-        Checked::Failed(_) => "failed",
-        Checked::Skipped(_) => "skipped",
-    }
-}
-
-/// What else there is to say.
-fn words(outcome: &Checked) -> Option<&str> {
-    match outcome {
-        Checked::Passed => None,
-        Checked::Agrees(words) | Checked::Failed(words) | Checked::Skipped(words) => Some(words),
-    }
-}
-
-/// A check as a program reads it.
-fn object((check, outcome): &(&str, Checked)) -> Value {
-    json!({"check": check, "result": word(outcome), "reason": words(outcome)})
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use contract::message::{Answer, Description, Needs};
 use nix::sys::signal::Signal::{SIGINT, SIGTERM};
 use record::Setting;
-use switchcost::check::{Candidate, Checked, check};
+use switchcost::check::{Candidate, Skipped, check};
 
 use crate::support::process::{Outcome, Run};
 use crate::support::{build, is_installed, skip, until};
@@ -56,9 +56,9 @@ impl Program {
         for (check, outcome) in check(&self.candidate(), is_wanted) {
             let name = format!("{} {}: {check}", self.path.display(), self.flags);
             match outcome {
-                Checked::Passed | Checked::Agrees(_) => {}
-                Checked::Failed(why) => panic!("{name}: {why}"),
-                Checked::Skipped(why) => skip(&format!("{name}: {why}")),
+                Ok(_) => {}
+                Err(why) if why.is::<Skipped>() => skip(&format!("{name}: {why}")),
+                Err(why) => panic!("{name}: {why}"),
             }
         }
     }
