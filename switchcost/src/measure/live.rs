@@ -4,16 +4,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use contract::message::{MOST_SAMPLES, Ready, Usage};
+use contract::message::{Description, MOST_SAMPLES, Ready, Usage};
 use contract::units::counted;
-use observe::{counters, memory, usage};
-use record::{Counters, Memory, MemoryChange, Metric, Samples, Side, Slice, Trial, merge};
+use observe::{affinity, counters, memory, usage};
+use record::{Counters, Memory, MemoryChange, Metric, Row, Samples, Side, Slice, Trial, merge};
 
 use super::child::Ended;
-use super::seat::{Measured, Options, SLICE, Seat};
+use super::options::Options;
 use super::session::Session;
 use super::watch::{Look, Watch};
+use crate::system::program::Program;
 use crate::system::signals;
+
+/// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
+const SLICE: Duration = Duration::from_millis(8);
 
 /// Time after an answer, until which a program sleeps.
 const ANSWERED: Duration = Duration::from_millis(2);
@@ -24,12 +28,25 @@ const MOST_THREADS: u64 = 10_000;
 /// Most threads for which moves between CPUs are summed up: the kernel writes a page for each.
 const MOST_MOVED: u64 = 100;
 
-/// A program until its record is taken.
-pub(super) struct Live<'a> {
-    seat: &'a Seat<'a>,
+/// A program of a group: what is asked of it, and what came of it.
+#[derive(Debug)]
+pub struct Live {
+    row: Row,
+    program: Program,
+    /// Its description of the command line, if it was asked for it.
+    pub described: Option<Description>,
+    /// Iterations of a slice; `None` to find out how many make up 8 ms.
+    pub iterations: Option<u64>,
+    /// Most slices; `None` for as many as the row has iterations.
+    pub most_slices: Option<u32>,
+    /// Block of the group, whose programs are compared.
+    pub block: usize,
     /// CPUs that it may use.
     pub(super) cpus: Vec<u32>,
-    trial: Trial,
+    /// What it did.
+    pub trial: Trial,
+    /// Time that it took until it was ended, if it took longer than it may.
+    pub lost: Option<Duration>,
     /// `None` before its start and after its end.
     session: Option<Session>,
     pids: Vec<i32>,
@@ -46,18 +63,22 @@ pub(super) struct Live<'a> {
     used: Option<Usage>,
     /// Time of all its requests, settling and answers included.
     asked: Duration,
-    /// Time that it took until it was ended, if it took longer than it may.
-    lost: Option<Duration>,
 }
 
-impl<'a> Live<'a> {
-    /// A program that is to be started among the CPUs that the runner may use.
-    pub(super) fn new(seat: &'a Seat<'a>, allowed: Option<&[u32]>) -> Self {
-        let cpus = seat.row.command.setting.cpu_list().or(allowed);
+impl Live {
+    /// The program of a row, which is to be started.
+    pub fn new(row: &Row, program: &Program) -> Self {
+        let cpus = row.command.setting.cpu_list().map(<[u32]>::to_vec);
         Live {
-            seat,
-            cpus: cpus.unwrap_or_default().to_vec(),
+            row: row.clone(),
+            program: program.clone(),
+            described: None,
+            iterations: None,
+            most_slices: None,
+            block: 0,
+            cpus: cpus.or_else(|| affinity::allowed().ok()).unwrap_or_default(),
             trial: Trial::begin(),
+            lost: None,
             session: None,
             pids: Vec::new(),
             helpers: Vec::new(),
@@ -68,19 +89,18 @@ impl<'a> Live<'a> {
             samples: Vec::new(),
             used: None,
             asked: Duration::ZERO,
-            lost: None,
         }
     }
 
     /// Starts it, and looks at its memory before anybody else starts.
     pub(super) fn start(&mut self, options: &Options) {
-        if self.seat.row.metrics().any(Metric::is_memory) {
+        if self.row.metrics().any(Metric::is_memory) {
             self.trial.memory = Some(MemoryChange { before: memory::system(), held: None });
         }
-        let mut args = self.seat.row.args();
+        let mut args = self.row.args();
         args.push("--controlled".to_owned());
-        let setting = &self.seat.row.command.setting;
-        match Session::start(self.seat.program, &args, setting, options.limit()) {
+        let setting = &self.row.command.setting;
+        match Session::start(&self.program, &args, setting, options.limit()) {
             Ok(session) => {
                 self.session = Some(session);
                 self.attempt(Live::get_ready);
@@ -102,7 +122,7 @@ impl<'a> Live<'a> {
 
     /// Side of a duel that it is of.
     pub(super) fn side(&self) -> Side {
-        self.seat.row.place.side
+        self.row.place.side
     }
 
     /// Slices that it is to run; none unless it is alive.
@@ -139,7 +159,7 @@ impl<'a> Live<'a> {
 
     /// Finds out what it is, what it holds, and how long its slices are.
     fn get_ready(&mut self, session: &mut Session) -> anyhow::Result<()> {
-        let Seat { row, described, iterations, slices, .. } = *self.seat;
+        let described = self.described.as_ref();
         let Ready { pids, setup_ns, first_ns, description } = session.ready(described)?;
         self.helpers = session.child.members().unwrap_or_default();
         self.helpers.retain(|pid| !pids.contains(pid));
@@ -148,12 +168,12 @@ impl<'a> Live<'a> {
         let has_turns = !description.alone && description.arrivals.is_none();
         self.trial.description = Some(description);
         // Of a slope nothing is timed. Its tasks must have worked once, if they do not do so in a hold.
-        let is_slope = row.place.metric.is_slope();
+        let is_slope = self.row.place.metric.is_slope();
         if is_slope && self.has_hops() {
             session.run(1, None)?;
         }
         // Before others start, since the kernel's memory is the whole system's.
-        if !row.effort.skip_hold && row.metrics().any(Metric::is_held) {
+        if !self.row.effort.skip_hold && self.row.metrics().any(Metric::is_held) {
             let held = session.hold()?;
             if let Some(change) = &mut self.trial.memory {
                 change.held = Some(memory::of(&held));
@@ -162,10 +182,10 @@ impl<'a> Live<'a> {
         if is_slope {
             return Ok(());
         }
-        let iters = row.effort.iters;
+        let iters = self.row.effort.iters;
         // A few that are not kept: how long one takes, and whether the program counts its own usage. An open loop has
         // windows of a length of their own.
-        let few = if iterations.is_some() { 1 } else { 3 };
+        let few = if self.iterations.is_some() { 1 } else { 3 };
         if iters > 1 && has_turns {
             let ran = session.run(few.min(iters), None)?;
             self.counts_usage = ran.usage.is_some();
@@ -173,9 +193,9 @@ impl<'a> Live<'a> {
             let fitting = SLICE.as_nanos() as u64 / shortest;
             self.size = fitting.clamp(1, iters.min(MOST_SAMPLES));
         }
-        self.size = iterations.unwrap_or(self.size);
+        self.size = self.iterations.unwrap_or(self.size);
         let all = iters.div_ceil(self.size).min(u32::MAX.into()) as u32;
-        self.slices = slices.unwrap_or(all).min(all).max(1);
+        self.slices = self.most_slices.unwrap_or(all).min(all).max(1);
         self.before = self.totals();
         Ok(())
     }
@@ -215,7 +235,7 @@ impl<'a> Live<'a> {
         probed: &[u32],
         watch: &mut Watch,
     ) -> Option<Look> {
-        let left = self.seat.row.effort.iters.saturating_sub(self.samples.len() as u64);
+        let left = self.row.effort.iters.saturating_sub(self.samples.len() as u64);
         let (ran, used) = self.attempt(|live, session| {
             let then = live.cpu_time();
             let ran = session.run(live.size.min(left).max(1), None)?;
@@ -252,9 +272,9 @@ impl<'a> Live<'a> {
         self.trial.slices[slice].others = Some(others);
     }
 
-    /// Sums up the slices, asks for what is not timed, and ends it: its record, or `None` if no time was left for it.
-    /// `are_short` if the time was up before all slices had run.
-    pub(super) fn end(mut self, options: &Options, are_short: bool) -> Option<Measured> {
+    /// Sums up the slices, asks for what is not timed, and ends it; `None` if no time was left for it. `are_short` if the
+    /// time was up before all slices had run.
+    pub(super) fn end(mut self, options: &Options, are_short: bool) -> Option<Self> {
         self.attempt(|_, session| session.ensure_placed());
         let count = self.trial.slices.len() as u32;
         let has_begun = self.trial.description.is_some();
@@ -274,14 +294,14 @@ impl<'a> Live<'a> {
             let begun = Instant::now();
             self.conclude(session.child.end().map_err(Into::into), begun);
         }
-        if !self.seat.row.metrics().any(Metric::is_life) {
+        if !self.row.metrics().any(Metric::is_life) {
             let trial = &mut self.trial;
             (trial.setup_ns, trial.first_ns, trial.teardown_ns) = (None, None, None);
         }
         if let (Some(error), Some(samples)) = (&mut self.trial.error, &self.trial.samples) {
             *error += &format!("; timed before: {}", counted(samples.count, "iteration"));
         }
-        Some(Measured { trial: self.trial, lost: self.lost })
+        Some(self)
     }
 
     fn sum_up(&mut self) {
@@ -319,7 +339,7 @@ impl<'a> Live<'a> {
 
     /// Asks for what is not timed, and for the end of its tasks.
     fn ask_further(&mut self, session: &mut Session, has_counters: bool) -> anyhow::Result<()> {
-        let effort = &self.seat.row.effort;
+        let effort = &self.row.effort;
         for pass in &effort.passes {
             let ran = session.run(effort.iters.min(MOST_SAMPLES), Some(pass))?;
             merge(&mut self.trial.extra, ran.extra);
@@ -343,7 +363,7 @@ impl<'a> Live<'a> {
     /// Counts events in a further run: a tenth of the iterations, but a hundred if there are as many,
     /// since counts hardly vary.
     fn count(&self, session: &mut Session) -> anyhow::Result<Counters> {
-        let iters = self.seat.row.effort.iters;
+        let iters = self.row.effort.iters;
         let iterations = (iters / 10).max(100).min(iters).min(MOST_SAMPLES);
         // Where nothing is handed over, an iteration creates threads, which only their CPUs can count.
         let counting = counters::attach(&self.pids, !self.has_hops());

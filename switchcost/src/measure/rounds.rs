@@ -18,7 +18,7 @@ use crate::measure::pacing::{Aim, FIRST_TURNS, Wall};
 use crate::measure::privacy::Privacy;
 use crate::measure::probe;
 use crate::measure::store::Store;
-use crate::measure::turns::{self, Measured, Options, Seat, is_past};
+use crate::measure::turns::{self, Live, Options, is_past};
 use crate::plan::placement::Absent;
 use crate::plan::programs::Programs;
 use crate::system::progress::Progress;
@@ -305,15 +305,15 @@ impl Rounds {
             let begun = Instant::now();
             let members: Vec<usize> = group.concat();
             let (turns, measured) = self.measure(rows, &group, round, progress, &mut rng);
-            let all = || measured.iter().flatten();
-            let slices = all().flat_map(|measured| &measured.trial.slices);
+            let lives = || measured.iter().flatten();
+            let slices = lives().flat_map(|live| &live.trial.slices);
             let timed = Duration::from_micros(slices.map(|slice| slice.window).sum());
-            let lost: Duration = all().filter_map(|measured| measured.lost).sum();
+            let lost: Duration = lives().filter_map(|live| live.lost).sum();
             self.lost += lost;
             let fixed = begun.elapsed().saturating_sub(timed + lost);
             let turns = if timed.is_zero() { None } else { Some(self.keep_group(turns)?) };
             for (&k, measured) in members.iter().zip(measured) {
-                let Some(Measured { trial, lost }) = measured else { continue };
+                let Some(Live { trial, lost, .. }) = measured else { continue };
                 let row = &rows[k];
                 if lost.is_none() {
                     walls[k] = Some(Wall::of(&trial, fixed / members.len() as u32));
@@ -329,7 +329,7 @@ impl Rounds {
         Ok(walls)
     }
 
-    /// Measures a group; trials in the order of its rows.
+    /// Measures a group; its programs in the order of its rows.
     fn measure(
         &self,
         rows: &[Row],
@@ -337,27 +337,25 @@ impl Rounds {
         round: u32,
         progress: &Progress,
         rng: &mut fastrand::Rng,
-    ) -> (Group, Vec<Option<Measured>>) {
-        let seat = |&k: &usize| {
-            let row = &rows[k];
-            Some(Seat {
-                row,
-                program: self.programs.of(row).ok()?,
-                described: self.described(row),
-                iterations: self.sizes.get(&row.place).copied(),
-                slices: self.turns.filter(|_| !row.is_alone()),
-            })
-        };
-        let seats: Vec<Seat<'_>> = group.iter().flatten().filter_map(seat).collect();
-        let mut places = 0..;
-        let blocks: Vec<Vec<usize>> =
-            group.iter().map(|block| places.by_ref().take(block.len()).collect()).collect();
-        let name = match &seats[..] {
-            [one] => one.row.place.name(),
+    ) -> (Group, Vec<Option<Live>>) {
+        let mut lives = Vec::new();
+        for (number, block) in group.iter().enumerate() {
+            for row in block.iter().map(|&k| &rows[k]) {
+                let Ok(program) = self.programs.of(row) else { continue };
+                let mut live = Live::new(row, program);
+                live.described = self.described(row).cloned();
+                live.iterations = self.sizes.get(&row.place).copied();
+                live.most_slices = self.turns.filter(|_| !row.is_alone());
+                live.block = number;
+                lives.push(live);
+            }
+        }
+        let name = match &group.concat()[..] {
+            [k] => rows[*k].place.name(),
             many => format!("{} programs take turns", many.len()),
         };
         progress.show(round, &name);
         let tell = |turn, turns| progress.show(round, &format!("{name}: turn {turn} of {turns}"));
-        turns::measure(&seats, &blocks, &self.options, rng, tell)
+        turns::measure(lives, &self.options, rng, tell)
     }
 }

@@ -11,27 +11,24 @@ use record::machine::cpu_ranges;
 use record::{Group, Side};
 
 use super::around::Within;
-use super::live::Live;
-pub use super::seat::{Measured, Options, SLICE, Seat};
+pub use super::live::Live;
+pub use super::options::Options;
 use super::watch::{Look, MOST_PROBED, Watch};
 use crate::system::signals;
 
 /// CPUs that this process might use when it began to measure.
 static FIRST: OnceLock<Vec<u32>> = OnceLock::new();
 
-/// Measures a group of programs that are alive at the same time; `blocks` names the seats that are compared. Returns
-/// records in the seats' order, except where no time was left. A failure is an error of its process, and the others go
-/// on. After a signal, what was measured is marked as partial.
+/// Measures a group of programs that are alive at the same time. Returns them in their order with what they did, except
+/// where no time was left. A failure is an error of its process, and the others go on. After a signal, what was measured
+/// is marked as partial.
 pub fn measure(
-    seats: &[Seat<'_>],
-    blocks: &[Vec<usize>],
+    mut lives: Vec<Live>,
     options: &Options,
     rng: &mut fastrand::Rng,
     mut tell: impl FnMut(u32, u32),
-) -> (Group, Vec<Option<Measured>>) {
-    let allowed = ensure_same_cpus();
-    let mut lives: Vec<Live<'_>> =
-        seats.iter().map(|seat| Live::new(seat, allowed.as_deref().ok())).collect();
+) -> (Group, Vec<Option<Live>>) {
+    let changed = ensure_same_cpus().err();
     let mut within = Within::none(&options.around, options.limit());
     let mut order: Vec<usize> = (0..lives.len()).collect();
     rng.shuffle(&mut order);
@@ -39,7 +36,7 @@ pub fn measure(
         order.sort_by_key(|&k| lives[k].side() == Side::B);
     }
     for k in order {
-        if let Err(why) = &allowed {
+        if let Some(why) = &changed {
             lives[k].fail(why);
         } else if is_over(&lives, options.end) || signals::received().is_some() {
             lives[k].skip();
@@ -52,8 +49,7 @@ pub fn measure(
     }
     let mut watch = Watch::new(lives.iter().flat_map(|live| live.cpus.clone()));
     let before = interference::waits();
-    let are_short =
-        take_turns(&mut lives, blocks, options.end, &mut watch, &mut within, rng, &mut tell);
+    let are_short = take_turns(&mut lives, options.end, &mut watch, &mut within, rng, &mut tell);
     drop(within);
     let group = Group {
         run: 0,
@@ -72,16 +68,16 @@ pub(super) fn is_past(end: Option<Instant>) -> bool {
 }
 
 /// True if programs that timed out have brought a group to the end of its time.
-fn is_over(lives: &[Live<'_>], end: Option<Instant>) -> bool {
+fn is_over(lives: &[Live], end: Option<Instant>) -> bool {
     is_past(end) && lives.iter().any(Live::has_hung)
 }
 
-/// CPUs that this process may use: those with which it began, since programs inherit them.
-fn ensure_same_cpus() -> Result<Vec<u32>, String> {
+/// Makes sure that this process may use the CPUs with which it began, since programs inherit them.
+fn ensure_same_cpus() -> Result<(), String> {
     let now = affinity::allowed().map_err(|e| format!("cannot read the CPUs: {e}"))?;
     let first = FIRST.get_or_init(|| now.clone());
     if now == *first {
-        return Ok(now);
+        return Ok(());
     }
     let [first, now] = [first, &now].map(|cpus| cpu_ranges(cpus));
     Err(format!("somebody changed the CPUs of switchcost, from {first} to {now}"))
@@ -89,7 +85,7 @@ fn ensure_same_cpus() -> Result<Vec<u32>, String> {
 
 /// Switches to the setting of a side; true if that ran a command. If a command fails, the programs of the second side
 /// are ended; `None` if this side is theirs.
-fn enter(lives: &mut [Live<'_>], side: Side, within: &mut Within<'_>) -> Option<bool> {
+fn enter(lives: &mut [Live], side: Side, within: &mut Within<'_>) -> Option<bool> {
     let is_second = side == Side::B;
     let why = match within.enter(is_second) {
         Ok(is_run) => return Some(is_run),
@@ -105,8 +101,7 @@ fn enter(lives: &mut [Live<'_>], side: Side, within: &mut Within<'_>) -> Option<
 /// Runs all slices, or those that begin before `end`, which makes it true; the first turn is over in any case, unless
 /// programs hang in it.
 fn take_turns(
-    lives: &mut [Live<'_>],
-    blocks: &[Vec<usize>],
+    lives: &mut [Live],
     end: Option<Instant>,
     watch: &mut Watch,
     within: &mut Within<'_>,
@@ -115,13 +110,18 @@ fn take_turns(
 ) -> bool {
     let slices: Vec<u32> = lives.iter().map(Live::slices).collect();
     let turns = slices.iter().copied().max().unwrap_or(0);
+    let places: Vec<usize> = (0..lives.len()).collect();
+    let blocks: Vec<Vec<usize>> = places
+        .chunk_by(|&place, &next| lives[place].block == lives[next].block)
+        .map(<[usize]>::to_vec)
+        .collect();
     let mut last: Option<Look> = None;
     for turn in 0..turns {
         if turn > 0 && is_past(end) {
             return true;
         }
         tell(turn, turns);
-        let mut order = order(&slices, blocks, turn, rng);
+        let mut order = order(&slices, &blocks, turn, rng);
         if !within.is_plain() {
             let is_second_first = !rng.bool();
             order.sort_by_key(|&k| (lives[k].side() == Side::B) != is_second_first);

@@ -12,7 +12,7 @@ use record::{Also, Command, Effort, Metric, Place, Record, Row};
 use serde_json::json;
 
 use crate::measure::begin;
-use crate::measure::turns::{self, Measured, Options, Seat};
+use crate::measure::turns::{self, Live, Options};
 use crate::plan::change::{Change, ensure_each_once};
 use crate::plan::programs::Programs;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
@@ -64,16 +64,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if signals::received().is_some() {
         bail!("interrupted before the measurement began");
     }
-    let seat = Seat {
-        row: &row,
-        program: executable,
-        described: None,
-        iterations: Some(row.effort.iters.min(MOST_SAMPLES)),
-        slices: None,
-    };
+    let mut live = Live::new(&row, executable);
+    live.iterations = Some(row.effort.iters.min(MOST_SAMPLES));
     let mut rng = fastrand::Rng::with_seed(0);
-    let (group, measured) = turns::measure(&[seat], &[vec![0]], &args.options, &mut rng, |_, _| {});
-    let Measured { mut trial, .. } =
+    let (group, measured) = turns::measure(vec![live], &args.options, &mut rng, |_, _| {});
+    let Live { mut trial, .. } =
         measured.into_iter().flatten().next().context("nothing was measured")?;
     if let (Some(flag), Some(error)) = (own_option(&row.command.flags), &trial.error)
         && error.contains("unexpected argument")

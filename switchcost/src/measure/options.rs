@@ -1,16 +1,9 @@
-//! A program's place in a group that takes turns, and how the group is measured.
+//! How programs are measured, as flags say it.
 
 use std::time::{Duration, Instant};
 
-use contract::message::Description;
-use record::{Row, Trial};
-
 use crate::plan::lineup::Around;
 use crate::plan::values::time_limit;
-use crate::system::program::Program;
-
-/// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
-pub const SLICE: Duration = Duration::from_millis(8);
 
 /// Time that a program may take to answer or to end, if neither a user nor a budget limits it.
 const USUAL: Duration = Duration::from_secs(600);
@@ -50,28 +43,4 @@ impl Options {
         self.timeout = self.timeout.or(length.map(share));
         self.end = length.map(|length| begun + length + self.limit());
     }
-}
-
-/// A program of a group, and what is asked of it.
-#[derive(Clone, Debug)]
-pub struct Seat<'a> {
-    /// Its row.
-    pub row: &'a Row,
-    /// Its executable.
-    pub program: &'a Program,
-    /// Its description of the command line, if it was asked for it.
-    pub described: Option<&'a Description>,
-    /// Iterations of a slice; `None` to find out how many make up [`SLICE`].
-    pub iterations: Option<u64>,
-    /// Most slices; `None` for as many as the row has iterations.
-    pub slices: Option<u32>,
-}
-
-/// A process that was measured.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// What it did.
-    pub trial: Trial,
-    /// Time that it took until it was ended, if it took longer than it may.
-    pub lost: Option<Duration>,
 }
