@@ -13,43 +13,32 @@ use nix::sys::signal::killpg;
 use nix::unistd::Pid;
 
 use super::child::Patience;
-use crate::plan::lineup::Around;
 use crate::system::{console, signals};
 
 /// Pause between two looks whether a command has ended.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Commands, and whether their setting is in place.
-pub(super) struct Within<'a> {
-    commands: &'a Around,
-    timeout: Duration,
-    is_in_place: bool,
+pub(super) struct Around<'a> {
+    pub(super) commands: Option<&'a [String; 2]>,
+    pub(super) timeout: Duration,
+    pub(super) is_in_place: bool,
 }
 
-impl<'a> Within<'a> {
-    pub(super) fn none(commands: &'a Around, timeout: Duration) -> Self {
-        Within { commands, timeout, is_in_place: false }
-    }
-
-    /// True if there is no command.
-    pub(super) fn is_plain(&self) -> bool {
-        *self.commands == Around::default()
-    }
-
+impl Around<'_> {
     /// Switches to this side's setting. Returns true if that ran a command. If a command fails, the setting counts as
     /// restored.
     pub(super) fn enter(&mut self, is_second: bool) -> Result<bool, String> {
-        if self.is_plain() || self.is_in_place == is_second {
+        let Some([before, after]) = self.commands.filter(|_| self.is_in_place != is_second) else {
             return Ok(false);
-        }
-        self.is_in_place = is_second;
-        let entered = match (is_second, &self.commands.before, &self.commands.after) {
-            (true, Some(before), _) => self.execute(before, signals::requests),
-            // Interrupting the runner must not end the command that restores a setting.
-            (false, _, Some(after)) => self.execute(after, || 0),
-            _ => Ok(()),
         };
-        if is_second && entered.is_err() {
+        self.is_in_place = is_second;
+        if !is_second {
+            // Interrupting the runner must not end the command that restores a setting.
+            return self.execute(after, || 0).map(|()| true);
+        }
+        let entered = self.execute(before, signals::requests);
+        if entered.is_err() {
             // The other command undoes what this one did in part.
             drop(self.enter(false));
         }
@@ -101,7 +90,7 @@ fn run(
     }
 }
 
-impl Drop for Within<'_> {
+impl Drop for Around<'_> {
     fn drop(&mut self) {
         if let Err(why) = self.enter(false) {
             console::say(format_args!("switchcost: B: {why}"));

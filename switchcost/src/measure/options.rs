@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::plan::lineup::Around;
 use crate::plan::values::time_limit;
 
 /// Time that a program may take to answer or to end, if neither a user nor a budget limits it.
@@ -25,9 +24,10 @@ pub struct Options {
     #[arg(skip)]
     pub end: Option<Instant>,
 
-    /// Commands around the second side of a duel.
+    /// Commands, for `sh -c`, around the second side of a duel: one before its processes start and before each group of
+    /// its slices, and one after them, even if they failed.
     #[arg(skip)]
-    pub around: Around,
+    pub around: Option<[String; 2]>,
 }
 
 impl Options {

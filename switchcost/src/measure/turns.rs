@@ -10,7 +10,7 @@ use observe::{affinity, interference};
 use record::machine::cpu_ranges;
 use record::{Group, Side};
 
-use super::around::Within;
+use super::around::Around;
 pub use super::live::Live;
 pub use super::options::Options;
 use super::watch::{Look, MOST_PROBED, Watch};
@@ -29,10 +29,11 @@ pub fn measure(
     mut tell: impl FnMut(u32, u32),
 ) -> (Group, Vec<Option<Live>>) {
     let changed = ensure_same_cpus().err();
-    let mut within = Within::none(&options.around, options.limit());
+    let commands = options.around.as_ref();
+    let mut around = Around { commands, timeout: options.limit(), is_in_place: false };
     let mut order: Vec<usize> = (0..lives.len()).collect();
     rng.shuffle(&mut order);
-    if !within.is_plain() {
+    if around.commands.is_some() {
         order.sort_by_key(|&k| lives[k].side() == Side::B);
     }
     for k in order {
@@ -42,15 +43,15 @@ pub fn measure(
             lives[k].skip();
         } else if !lives[k].has_failed() {
             let side = lives[k].side();
-            if enter(&mut lives, side, &mut within).is_some() {
+            if enter(&mut lives, side, &mut around).is_some() {
                 lives[k].start(options);
             }
         }
     }
     let mut watch = Watch::new(lives.iter().flat_map(|live| live.cpus.clone()));
     let before = interference::waits();
-    let are_short = take_turns(&mut lives, options.end, &mut watch, &mut within, rng, &mut tell);
-    drop(within);
+    let are_short = take_turns(&mut lives, options.end, &mut watch, &mut around, rng, &mut tell);
+    drop(around);
     let group = Group {
         run: 0,
         group: 0,
@@ -85,9 +86,9 @@ fn ensure_same_cpus() -> Result<(), String> {
 
 /// Switches to the setting of a side; true if that ran a command. If a command fails, the programs of the second side
 /// are ended; `None` if this side is theirs.
-fn enter(lives: &mut [Live], side: Side, within: &mut Within<'_>) -> Option<bool> {
+fn enter(lives: &mut [Live], side: Side, around: &mut Around<'_>) -> Option<bool> {
     let is_second = side == Side::B;
-    let why = match within.enter(is_second) {
+    let why = match around.enter(is_second) {
         Ok(is_run) => return Some(is_run),
         Err(why) => why,
     };
@@ -104,7 +105,7 @@ fn take_turns(
     lives: &mut [Live],
     end: Option<Instant>,
     watch: &mut Watch,
-    within: &mut Within<'_>,
+    around: &mut Around<'_>,
     rng: &mut fastrand::Rng,
     tell: &mut impl FnMut(u32, u32),
 ) -> bool {
@@ -122,7 +123,7 @@ fn take_turns(
         }
         tell(turn, turns);
         let mut order = order(&slices, &blocks, turn, rng);
-        if !within.is_plain() {
+        if around.commands.is_some() {
             let is_second_first = !rng.bool();
             order.sort_by_key(|&k| (lives[k].side() == Side::B) != is_second_first);
         }
@@ -137,7 +138,7 @@ fn take_turns(
                 return true;
             }
             let side = lives[k].side();
-            match enter(lives, side, within) {
+            match enter(lives, side, around) {
                 Some(false) => {}
                 Some(true) => last = None,
                 None => continue,

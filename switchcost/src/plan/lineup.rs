@@ -21,15 +21,6 @@ const NO_CRATE: &str =
 /// Why a row is left out if nothing in it can have changed.
 const SAME: &str = "its program is the same on both sides";
 
-/// Commands around the second side, for `sh -c`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Around {
-    /// Runs before the side's processes start and before each group of its slices.
-    pub before: Option<String>,
-    /// Runs after them, even if they failed.
-    pub after: Option<String>,
-}
-
 /// What the sides differ in.
 #[derive(Debug)]
 pub struct Sides<'a> {
@@ -39,15 +30,15 @@ pub struct Sides<'a> {
     pub changes: [&'a [Change]; 2],
     /// Extra changes of the second side; each has its own rows.
     pub each: &'a [Change],
-    /// Commands around the second side.
-    pub around: &'a Around,
+    /// Commands before and after the second side.
+    pub around: Option<&'a [String; 2]>,
 }
 
 impl Sides<'_> {
     /// True if equal programs may differ.
     fn have_settings(&self) -> bool {
         let mut changes = self.changes.into_iter().chain([self.each]);
-        *self.around != Around::default() || changes.any(|changes| !changes.is_empty())
+        self.around.is_some() || changes.any(|changes| !changes.is_empty())
     }
 
     /// Names of the sides: their builds, changes and commands.
@@ -60,11 +51,8 @@ impl Sides<'_> {
         if !self.each.is_empty() {
             b += &format!(", and each of {}", together(self.each));
         }
-        let Around { before, after } = self.around;
-        for (when, command) in [("before", before), ("after", after)] {
-            if let Some(command) = command {
-                b += &format!(", {when} it `{command}`");
-            }
+        if let Some([before, after]) = self.around {
+            b += &format!(", before it `{before}`, after it `{after}`");
         }
         [a, b]
     }

@@ -19,7 +19,7 @@ use crate::measure::store::Store;
 use crate::measure::turns::Options;
 use crate::measure::{pacing, probe};
 use crate::plan::change::{Change, ensure_each_once};
-use crate::plan::lineup::{Around, Lineup, Sides};
+use crate::plan::lineup::{Lineup, Sides};
 use crate::plan::programs::Programs;
 use crate::plan::side::SideArg;
 use crate::plan::values;
@@ -133,9 +133,9 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     ensure_each_once(a)?;
     ensure_each_once(b)?;
     each.iter().try_for_each(|change| ensure_each_once(b.iter().chain([change])))?;
-    let around = Around { before: before_b.clone(), after: after_b.clone() };
+    let around = before_b.clone().zip(after_b.clone()).map(<[String; 2]>::from);
     let builds = [&args.first, &args.second].map(|side| side.as_ref().unwrap_or(&SideArg::Sources));
-    let sides = Sides { builds, changes: [a, b], each, around: &around };
+    let sides = Sides { builds, changes: [a, b], each, around: around.as_ref() };
     let Lineup { rows, absent, programs, names, note } =
         Lineup::of(rows, &plan.programs, &sides, refusal)?;
     let measured: Vec<Row> =
