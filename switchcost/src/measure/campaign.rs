@@ -7,10 +7,10 @@ use std::time::Duration;
 use contract::message::Description;
 use record::{Record, Row};
 
-use super::rounds::{Keep, Rounds};
+use super::rounds::Rounds;
 use super::store::Store;
 use super::turns::Options;
-use super::{pacing, probe};
+use super::{begin, pacing, probe};
 use crate::plan::Plan;
 use crate::plan::feasibility::Feasibility;
 use crate::plan::placement::{self, Absent};
@@ -163,11 +163,18 @@ impl Campaign {
     }
 
     /// Measures the rows, for the plan's budget or, if there is a limit, as far as that allows.
-    pub fn run(self, keep: Keep, plan: &Plan, limit: Option<Duration>) -> anyhow::Result<Rounds> {
-        let mut rounds = Rounds::new(self.programs, keep, self.rows, &self.absent, |header| {
-            header.question.clone_from(&plan.question);
-            header.notes.extend(plan.note());
-        })?;
+    pub fn run(
+        self,
+        plan: &Plan,
+        seed: Option<u64>,
+        store: Store,
+        options: Options,
+        limit: Option<Duration>,
+    ) -> anyhow::Result<Rounds> {
+        let mut header = begin::header(seed, self.programs.build(), self.rows);
+        header.question.clone_from(&plan.question);
+        header.notes.extend(plan.note());
+        let mut rounds = Rounds::new(self.programs, store, options, header, &self.absent)?;
         let aim = limit.is_none().then_some(&pacing::PLAN);
         rounds.run(limit.or(plan.budget), aim, |_, rows, _| vec![true; rows.len()])?;
         Ok(rounds)
@@ -206,7 +213,7 @@ pub fn run_here(plan: &Plan) -> anyhow::Result<(PathBuf, Vec<Record>)> {
     let rows = plan.rows();
     let names = rows.iter().map(|row| row.command.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
-    let keep = Keep { store, seed: None, options: Options::default() };
-    let rounds = Campaign::of(programs, rows)?.run(keep, plan, None)?;
+    let campaign = Campaign::of(programs, rows)?;
+    let rounds = campaign.run(plan, None, store, Options::default(), None)?;
     Ok((path, rounds.records))
 }

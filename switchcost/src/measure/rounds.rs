@@ -12,7 +12,6 @@ use contract::message::Description;
 use humantime::format_duration;
 use record::{Command, Group, Place, Record, Row, Run, Side, Trial, Why};
 
-use crate::measure::begin;
 use crate::measure::groups::groups_of;
 use crate::measure::pacing::{Aim, FIRST_TURNS, Wall};
 use crate::measure::privacy::Privacy;
@@ -26,17 +25,6 @@ use crate::system::{console, lock, signals};
 
 mod conclude;
 mod keep;
-
-/// Where records go, and how they are made.
-#[derive(Debug)]
-pub struct Keep {
-    /// The file.
-    pub store: Store,
-    /// Shuffles each round; drawn from the clock if there is none.
-    pub seed: Option<u64>,
-    /// How each process is measured.
-    pub options: Options,
-}
 
 /// A run of a plan: what it writes to, and what it has so far.
 #[derive(Debug)]
@@ -71,18 +59,16 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// A run of these rows that begins now. Absent ones are stored with the reason; `tell` puts more into the header.
+    /// A run of the rows of this header. Absent ones are stored with the reason.
     pub fn new(
         programs: Programs,
-        keep: Keep,
-        rows: Vec<Row>,
+        store: Store,
+        options: Options,
+        mut header: Run,
         absent: &Absent,
-        tell: impl FnOnce(&mut Run),
     ) -> anyhow::Result<Self> {
         signals::install()?;
-        let Keep { store, seed, options } = keep;
-        let mut header = begin::header(seed, programs.build(), rows.clone());
-        tell(&mut header);
+        let rows = header.rows.clone();
         let privacy = Privacy::of_this_process();
         privacy.run(&mut header);
         store.ensure_fits(&header)?;

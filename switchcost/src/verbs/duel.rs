@@ -14,10 +14,10 @@ use super::args::Selection;
 use super::gate::{End, Gate};
 use super::kept::Kept;
 use super::output;
-use crate::measure::rounds::{Keep, Rounds};
+use crate::measure::rounds::Rounds;
 use crate::measure::store::Store;
 use crate::measure::turns::Options;
-use crate::measure::{pacing, probe};
+use crate::measure::{begin, pacing, probe};
 use crate::plan::change::{Change, ensure_each_once};
 use crate::plan::lineup::{Lineup, Sides};
 use crate::plan::programs::Programs;
@@ -145,11 +145,10 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     // Not before the builds: a signal that ends a build would leave an empty file.
     let store = Store::open(args.keep.out.as_deref(), "duel")?;
     let options = Options { around: around.clone(), ..args.keep.options.clone() };
-    let keep = Keep { store, seed: args.keep.seed, options };
-    let mut rounds = Rounds::new(programs, keep, rows, &absent, |header| {
-        (header.sides, header.margin) = (Some(names), Some(margin));
-        header.notes = plan.note().into_iter().chain(note).collect();
-    })?;
+    let mut header = begin::header(args.keep.seed, programs.build(), rows);
+    (header.sides, header.margin) = (Some(names), Some(margin));
+    header.notes = plan.note().into_iter().chain(note).collect();
+    let mut rounds = Rounds::new(programs, store, options, header, &absent)?;
     let budget = args.keep.budget.or(plan.budget).unwrap_or(BUDGET);
     let seed = rounds.header.seed;
     let rows = counted(count as u64, "row");

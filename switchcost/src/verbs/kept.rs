@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::output::{self, Format};
 use crate::measure::campaign::Campaign;
-use crate::measure::rounds::Keep;
 use crate::measure::store::Store;
 use crate::measure::turns::Options;
 use crate::plan::Plan;
@@ -45,8 +44,7 @@ impl Kept {
         limit: Option<Duration>,
         full: bool,
     ) -> anyhow::Result<()> {
-        let keep = Keep { store, seed: self.seed, options: self.options.clone() };
-        let mut rounds = campaign.run(keep, plan, limit)?;
+        let mut rounds = campaign.run(plan, self.seed, store, self.options.clone(), limit)?;
         let path = &rounds.store.path;
         let printed = output::print_beside(&rounds.records, path, self.format, full);
         // Where the records are is said even if nothing could be printed.
