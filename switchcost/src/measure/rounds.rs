@@ -71,7 +71,6 @@ impl Rounds {
         let rows = header.rows.clone();
         let privacy = Privacy::of_this_process();
         privacy.run(&mut header);
-        store.ensure_fits(&header)?;
         let mut rounds = Rounds {
             programs,
             store,

@@ -86,18 +86,6 @@ impl Store {
         Ok(())
     }
 
-    /// Makes sure that a line is short enough to be read again, before anything is measured.
-    pub fn ensure_fits(&self, content: &impl Serialize) -> anyhow::Result<()> {
-        let size = serde_json::to_vec(content)?.len() as u64;
-        ensure!(
-            size < read::LONGEST_LINE,
-            "cannot append to {}: a record of {} MiB would be too long to be read again",
-            self.path.display(),
-            size >> 20
-        );
-        Ok(())
-    }
-
     /// Appends a line in one write, so that a reader never sees a part of it unless the
     /// machine stops. Where the disk is full, what fitted is taken back.
     pub fn append(&mut self, content: &impl Serialize) -> anyhow::Result<()> {

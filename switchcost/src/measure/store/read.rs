@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 /// No line is longer than this, in bytes: a record with as many samples as it may keep is shorter. A file that is not a
 /// results file must not fill the memory with one line.
-pub(super) const LONGEST_LINE: u64 = 16 << 20;
+const LONGEST_LINE: u64 = 16 << 20;
 
 /// No results file has more lines that are not records.
 const MOST_FAULTS: usize = 1000;
@@ -38,7 +38,7 @@ pub struct Contents {
 }
 
 /// What a gzip file begins with (RFC 1952, 2.3.1).
-pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Reads a file of records, compressed by gzip or not; `-` is standard input.
 ///
