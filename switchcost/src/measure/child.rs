@@ -1,7 +1,7 @@
 //! A live program in a process group of its own, from its start to its end: never longer than it may live,
 //! and its end takes the whole group with it.
 
-#![expect(unsafe_code, reason = "a child is prepared between fork and exec")]
+#![expect(unsafe_code, reason = "nix has no pidfd_open(2)")]
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::iter;
@@ -72,18 +72,9 @@ impl Child {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let parent = Pid::this();
-        // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
-        unsafe {
-            command.pre_exec(move || {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                // Otherwise the runner died before the call.
-                if Pid::parent() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
-            });
-        }
         left::prepare().context("cannot adopt what a child leaves running")?;
         let kills = oom_killer::kills();
-        let mut child = command.spawn().map_err(refused)?;
+        let mut child = command.spawn()?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let pipes = [
@@ -352,19 +343,6 @@ impl Drop for Child {
 fn is_interrupted(status: ExitStatus) -> bool {
     let is_own = status.code().is_some() || status.signal() == Some(Signal::SIGTERM as i32);
     signals::received().is_some() && is_own
-}
-
-/// The error of a start, with the limit that refused it.
-fn refused(error: io::Error) -> anyhow::Error {
-    let remedy = match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::EMFILE) => "no descriptors are left: raise `ulimit -n`",
-        Some(Errno::ENFILE) => "no open files are left: raise fs.file-max by sysctl(8)",
-        Some(Errno::EAGAIN) => {
-            "no processes are left: raise `ulimit -u`, or pids.max of the control group"
-        }
-        _ => return error.into(),
-    };
-    anyhow::Error::new(error).context(remedy)
 }
 
 /// A descriptor that can be read once a child has ended; pidfd_open(2) sets close-on-exec. Its pipes never block

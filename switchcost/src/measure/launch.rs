@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use nix::errno::Errno;
+use nix::sys::prctl;
 use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::unistd::Pid;
 use observe::affinity;
 use record::{Cpus, Policy, Setting};
 
@@ -27,8 +29,18 @@ pub(super) fn start(
     command.args(args);
     let applied = setting.clone();
     let name = command.get_program().to_string_lossy().into_owned();
+    let parent = Pid::this();
     // SAFETY: the calls in it are system calls, async-signal-safe, and allocate nothing.
-    unsafe { command.pre_exec(move || apply(&applied)) };
+    unsafe {
+        command.pre_exec(move || {
+            prctl::set_pdeathsig(Signal::SIGKILL)?;
+            // Otherwise the runner died before the call.
+            if Pid::parent() != parent {
+                return Err(Errno::ESRCH.into());
+            }
+            apply(&applied)
+        });
+    }
     Child::spawn(command, limit)
         .map_err(|e| match e.downcast_ref::<io::Error>().and_then(|io| refused(setting, io)) {
             Some(what) => e.context(what),
@@ -68,7 +80,7 @@ fn apply(setting: &Setting) -> io::Result<()> {
         Some(_) => return Err(Errno::EINVAL.into()),
     }
     if let Some(slack) = setting.timer_slack {
-        nix::sys::prctl::set_timerslack(slack)?;
+        prctl::set_timerslack(slack)?;
     }
     // What the runner ignores, or nohup(1) for it, is nothing to the program.
     for ignored in [Signal::SIGXFSZ, Signal::SIGINT, Signal::SIGHUP] {
@@ -87,16 +99,22 @@ fn apply(setting: &Setting) -> io::Result<()> {
     Ok(())
 }
 
-/// The part of a setting that was refused, if starting a program failed by this error.
+/// The part of a setting, or the limit, that refused the start of a program by this error.
 fn refused(setting: &Setting, error: &io::Error) -> Option<String> {
-    match (error.raw_os_error(), &setting.cpus, setting.policy) {
-        (Some(libc::EPERM), _, Some(Policy::Fifo)) => Some(
+    let refusal = match error.raw_os_error().map(Errno::from_raw)? {
+        Errno::EPERM if setting.policy == Some(Policy::Fifo) => {
             "policy fifo: it needs CAP_SYS_NICE or a real-time priority (`ulimit -r 1`), and a control group with real-time bandwidth"
-                .to_owned(),
-        ),
-        (Some(libc::EINVAL), Some(cpus), _) => {
-            Some(format!("CPUs {cpus}: this process may use none of them"))
         }
-        _ => None,
-    }
+        Errno::EINVAL => {
+            let cpus = setting.cpus.as_ref()?;
+            return Some(format!("CPUs {cpus}: this process may use none of them"));
+        }
+        Errno::EMFILE => "no descriptors are left: raise `ulimit -n`",
+        Errno::ENFILE => "no open files are left: raise fs.file-max by sysctl(8)",
+        Errno::EAGAIN => {
+            "no processes are left: raise `ulimit -u`, or pids.max of the control group"
+        }
+        _ => return None,
+    };
+    Some(refusal.to_owned())
 }
