@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::measure::child::Ended;
 use crate::measure::probe;
 use crate::measure::session::Session;
-use crate::plan::feasibility::Feasibility;
+use crate::plan::refusal::Refusal;
 use crate::system::console::shortened;
 use crate::system::program::Program;
 use crate::system::signals;
@@ -84,10 +84,9 @@ impl Candidate {
         let mut session = self.start_tasks(tasks, &format!("--warmup {warmup} --controlled"))?;
         session.ready(None).map_err(|e| {
             let flags = [&["--tasks".to_owned(), tasks.to_string()], &self.flags[..]].concat();
-            match probe::ask(&self.executable, &flags, &self.setting) {
-                Ok(answer @ Feasibility::TooMuch { .. }) => {
-                    Skipped(answer.reason().unwrap_or_default()).into()
-                }
+            let refusal = probe::ask(&self.executable, &flags, &self.setting).err();
+            match refusal.and_then(|why| why.downcast::<Refusal>().ok()) {
+                Some(why @ Refusal::TooMuch { .. }) => Skipped(why.to_string()).into(),
                 _ => e,
             }
         })?;

@@ -12,9 +12,9 @@ use super::store::Store;
 use super::turns::Options;
 use super::{begin, pacing, probe};
 use crate::plan::Plan;
-use crate::plan::feasibility::Feasibility;
 use crate::plan::placement::{self, Absent};
 use crate::plan::programs::Programs;
+use crate::plan::refusal::Refusal;
 use crate::system::console::{self, BadUsage};
 
 /// Fewest timed iterations per process, if their number follows from the hops.
@@ -51,7 +51,10 @@ impl Campaign {
         // A program that is missing or cannot be started is reported when it runs.
         let ask = |row: &Row| {
             let command = &row.command;
-            probe::ask(programs.of(row).ok()?, &command.flags, &command.setting).ok()
+            match probe::ask(programs.of(row).ok()?, &command.flags, &command.setting) {
+                Ok(description) => Some(Ok(description)),
+                Err(e) => e.downcast().ok().map(Err),
+            }
         };
         let mut campaign = Campaign { absent, ..Campaign::default() };
         let mut told: Vec<String> = Vec::new();
@@ -81,36 +84,36 @@ impl Campaign {
     fn add_curve(
         &mut self,
         curve: &[Row],
-        ask: impl Fn(&Row) -> Option<Feasibility>,
+        ask: impl Fn(&Row) -> Option<Result<Description, Refusal>>,
     ) -> Vec<String> {
-        let mut cuts: Vec<(Feasibility, Vec<Row>)> = Vec::new();
+        let mut cuts: Vec<(Refusal, Vec<Row>)> = Vec::new();
         let mut last = None;
         for row in curve {
             let answer = ask(row);
             if let Some(swept) = &row.swept {
                 let varied = [row.place.section.clone(), swept.flag.clone()];
                 *self.varied.entry(varied).or_default() |=
-                    !matches!(answer, Some(Feasibility::NoFlag(_)));
+                    !matches!(answer, Some(Err(Refusal::NoFlag(_))));
             }
             match answer {
-                Some(Feasibility::Fits(description)) => {
+                Some(Ok(description)) => {
                     self.add(row.clone(), &description);
                     last = row.place.x;
                 }
                 // What a program refuses fails when it runs; of a curve it is not run.
-                Some(answer)
-                    if row.swept.is_some() || matches!(answer, Feasibility::TooMuch { .. }) =>
+                Some(Err(refusal))
+                    if row.swept.is_some() || matches!(refusal, Refusal::TooMuch { .. }) =>
                 {
-                    match cuts.iter_mut().find(|(other, _)| other.alike(&answer)) {
+                    match cuts.iter_mut().find(|(other, _)| other.alike(&refusal)) {
                         Some((_, rows)) => rows.push(row.clone()),
-                        None => cuts.push((answer, vec![row.clone()])),
+                        None => cuts.push((refusal, vec![row.clone()])),
                     }
                 }
                 _ => self.rows.push(row.clone()),
             }
         }
-        if let Some((answer, rows)) = cuts.first_mut()
-            && let Feasibility::TooMuch { largest, .. } = *answer
+        if let Some((refusal, rows)) = cuts.first_mut()
+            && let Refusal::TooMuch { largest, .. } = *refusal
             && rows[0].swept.as_ref().is_some_and(|swept| swept.flag == TASKS)
         {
             let at = |x: u64| {
@@ -123,24 +126,25 @@ impl Campaign {
             };
             // The first limit to bind among those that are too low here.
             if let Some((_, first)) = at(largest.saturating_add(1)) {
-                let most = most_tasks(largest, &first);
+                let first = first.err();
+                let most = most_tasks(largest, first.as_ref());
                 if curve[0].place.x <= Some(most)
                     && last < Some(most)
-                    && let Some((row, Feasibility::Fits(description))) = at(most)
+                    && let Some((row, Ok(description))) = at(most)
                 {
                     self.add(row, &description);
                 }
-                if answer.alike(&first) {
-                    *answer = first;
+                if let Some(first) = first.filter(|first| refusal.alike(first)) {
+                    *refusal = first;
                 }
             }
         }
-        let lines = cuts.iter().map(|(answer, rows)| describe_cut(answer, rows)).collect();
-        for (answer, rows) in cuts {
-            let reason = answer.reason().unwrap_or_default();
+        let lines = cuts.iter().map(|(refusal, rows)| describe_cut(refusal, rows)).collect();
+        for (refusal, rows) in cuts {
+            let reason = refusal.to_string();
             self.absent.extend(rows.iter().map(|row| (row.place.clone(), reason.clone())));
             self.rows.extend(rows);
-            self.is_limited |= matches!(answer, Feasibility::TooMuch { .. });
+            self.is_limited |= matches!(refusal, Refusal::TooMuch { .. });
         }
         lines
     }
@@ -182,21 +186,21 @@ impl Campaign {
 }
 
 /// Says which points of a curve are left out, and why.
-fn describe_cut(answer: &Feasibility, rows: &[Row]) -> String {
+fn describe_cut(refusal: &Refusal, rows: &[Row]) -> String {
     let Row { place, command, .. } = &rows[0];
     let points: Vec<String> =
         rows.iter().filter_map(|row| Some(row.place.x?.to_string())).collect();
-    let at = match (answer, command.flags.iter().nth_back(1)) {
-        (Feasibility::NoFlag(_), _) | (_, None) => String::new(),
+    let at = match (refusal, command.flags.iter().nth_back(1)) {
+        (Refusal::NoFlag(_), _) | (_, None) => String::new(),
         (_, Some(flag)) => format!(" at {flag} {}", points.join(", ")),
     };
-    format!("{} is not run{at}: {}", place.row, answer.reason().unwrap_or_default())
+    format!("{} is not run{at}: {refusal}", place.row)
 }
 
 /// Most tasks to try if the limits allow `largest`: meanwhile other programs need some of the room.
-fn most_tasks(largest: u64, answer: &Feasibility) -> u64 {
-    match answer {
-        Feasibility::TooMuch { memory: true, .. } => (largest as f64 * SHARE_OF_MEMORY) as u64,
+fn most_tasks(largest: u64, refusal: Option<&Refusal>) -> u64 {
+    match refusal {
+        Some(Refusal::TooMuch { memory: true, .. }) => (largest as f64 * SHARE_OF_MEMORY) as u64,
         _ => largest.saturating_sub(1 + largest / 1000),
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, bail, ensure};
 use contract::message::Description;
 use limits::Limits;
 use record::Setting;
 
 use crate::measure::launch;
-use crate::plan::feasibility::Feasibility;
+use crate::plan::refusal::Refusal;
 use crate::system::console::shortened;
 use crate::system::program::Program;
 
@@ -23,44 +23,44 @@ const PATIENCE: Duration = Duration::from_secs(10);
 static SILENT: Mutex<Vec<Program>> = Mutex::new(Vec::new());
 
 /// Asks a program if it could run with these flags. Nothing is measured.
-pub fn ask(program: &Program, flags: &[String], setting: &Setting) -> anyhow::Result<Feasibility> {
-    let description = match call(program, flags, setting)? {
-        Ok(description) => description,
-        Err(refusal) => return Ok(refusal),
-    };
+///
+/// # Errors
+/// [`Refusal`] if it would not run, and another one if it cannot be started.
+pub fn ask(program: &Program, flags: &[String], setting: &Setting) -> anyhow::Result<Description> {
+    let description = call(program, flags, setting)?;
     let limits = Limits::read();
     let short = limits.too_low(&description.needs, description.tasks);
-    if short.is_empty() {
-        return Ok(Feasibility::Fits(Box::new(description)));
-    }
-    Ok(Feasibility::TooMuch {
-        largest: limits.tightest(&description.needs).map_or(0, |(_, most)| most),
-        limits: short.iter().map(|(limit, _)| limit.name.clone()).collect(),
-        memory: short.iter().any(|(limit, _)| limit.resource.is_bytes()),
-    })
+    ensure!(
+        short.is_empty(),
+        Refusal::TooMuch {
+            largest: limits.tightest(&description.needs).map_or(0, |(_, most)| most),
+            limits: short.iter().map(|(limit, _)| limit.name.clone()).collect(),
+            memory: short.iter().any(|(limit, _)| limit.resource.is_bytes()),
+        }
+    );
+    Ok(description)
 }
 
-/// Describes a command line of a program that follows the contract.
+/// Describes a command line of a program that follows the contract, whether or not the limits allow it.
 pub fn describe(
     program: &Program,
     flags: &[String],
     setting: &Setting,
 ) -> anyhow::Result<Description> {
-    call(program, flags, setting)?.map_err(|refusal| {
-        let why = refusal.reason().unwrap_or_default();
-        anyhow!("{} --describe: {why}", program.path.display())
+    call(program, flags, setting).map_err(|e| {
+        if e.is::<Refusal>() {
+            e.context(format!("{} --describe", program.path.display()))
+        } else {
+            e
+        }
     })
 }
 
-fn call(
-    program: &Program,
-    flags: &[String],
-    setting: &Setting,
-) -> anyhow::Result<Result<Description, Feasibility>> {
+fn call(program: &Program, flags: &[String], setting: &Setting) -> anyhow::Result<Description> {
     let silence = format!("it did not describe itself within {} s", PATIENCE.as_secs());
     let silent = || SILENT.lock().unwrap_or_else(PoisonError::into_inner);
     if silent().contains(program) {
-        return Ok(Err(Feasibility::Refused(silence)));
+        bail!(Refusal::Other(silence));
     }
     let args = [flags, &["--describe".to_owned()]].concat();
     let mut running = launch::start(program, &args, setting, PATIENCE)?;
@@ -70,24 +70,24 @@ fn call(
     let ended = running.end().with_context(cannot)?;
     if ended.is_overdue {
         silent().push(program.clone());
-        return Ok(Err(Feasibility::Refused(silence)));
+        bail!(Refusal::Other(silence));
     }
     let words = ended.fault.as_ref().unwrap_or(&ended.words);
     let is_silent = line.is_empty() && words.trim().is_empty();
     if is_silent && !setting.wrap.is_empty() {
         let silence =
             "it printed nothing: the command of wrap= must execute the program that follows it";
-        return Ok(Err(Feasibility::Refused(silence.to_owned())));
+        bail!(Refusal::Other(silence.to_owned()));
     }
-    Ok(understand(ended.status.code(), &line, words))
+    Ok(understand(ended.status.code(), &line, words)?)
 }
 
-fn understand(status: Option<i32>, stdout: &[u8], words: &str) -> Result<Description, Feasibility> {
+fn understand(status: Option<i32>, stdout: &[u8], words: &str) -> Result<Description, Refusal> {
     serde_json::from_slice(stdout).map_err(|e| {
         if let (Some(BAD_USAGE), Some(flag)) = (status, unknown_flag(words)) {
-            return Feasibility::NoFlag(flag.to_owned());
+            return Refusal::NoFlag(flag.to_owned());
         }
-        Feasibility::Refused(match words.lines().map(str::trim).find(|line| !line.is_empty()) {
+        Refusal::Other(match words.lines().map(str::trim).find(|line| !line.is_empty()) {
             Some(complaint) => complaint.to_owned(),
             None if stdout.is_empty() => "it printed no reason".to_owned(),
             None => {
@@ -112,8 +112,8 @@ mod tests {
 
     #[test]
     fn refusals_are_understood() {
-        let no_flag = |flag: &str| Feasibility::NoFlag(flag.to_owned());
-        let refused = |why: &str| Feasibility::Refused(why.to_owned());
+        let no_flag = |flag: &str| Refusal::NoFlag(flag.to_owned());
+        let refused = |why: &str| Refusal::Other(why.to_owned());
         for (status, words, refusal) in [
             (2, "error: unexpected argument '--x' found\n\nUsage: b\n", no_flag("--x")),
             (2, "flag provided but not defined: -x\nUsage of b:\n", no_flag("-x")),

@@ -3,12 +3,12 @@
 mod built_in;
 pub mod change;
 mod check;
-pub mod feasibility;
 pub mod lineup;
 mod over;
 pub mod placement;
 pub mod programs;
 pub mod range;
+pub mod refusal;
 mod section;
 mod sections;
 pub mod side;

@@ -103,10 +103,7 @@ const BUDGET: Duration = Duration::from_secs(60);
 fn refusal(row: &Row, programs: &Programs) -> Option<String> {
     let Command { flags, setting, .. } = &row.command;
     match programs.of(row) {
-        Ok(program) => match probe::ask(program, flags, setting) {
-            Ok(answer) => answer.reason(),
-            Err(error) => Some(format!("{error:#}")),
-        },
+        Ok(program) => probe::ask(program, flags, setting).err().map(|e| format!("{e:#}")),
         Err(why) => Some(why.to_string()),
     }
 }
