@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::flags::Flags;
 pub use crate::request::{MOST_SAMPLES, Request};
-use crate::units::Nanos;
+use crate::units::Quantity;
 pub use limits::{Need, Needs};
 
 /// Version of the contract.
@@ -337,10 +337,10 @@ impl Usage {
 
     /// CPU time divided by a count, for people; with its split if that is known well enough.
     pub fn cpu_time_per(self, count: u64) -> String {
-        let [all, user, kernel] =
-            [self.cpu_ns(), self.user_ns, self.system_ns].map(|ns| Nanos(ns as f64 / count as f64));
+        let [all, user, kernel] = [self.cpu_ns(), self.user_ns, self.system_ns]
+            .map(|ns| Quantity::Time.show(ns as f64 / count as f64));
         if self.cpu_ns() < SPLIT {
-            return all.to_string();
+            return all;
         }
         format!("{all} ({user} user, {kernel} kernel)")
     }

@@ -5,11 +5,12 @@ use std::fmt::Write;
 use crate::message::{Description, Distribution};
 use crate::pass::Pass;
 use crate::run::Run;
-use crate::units::Nanos;
+use crate::units::{Quantity, Span};
 
 /// The original experiment's two lines, then one line for each part of the result.
 pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
     let samples = pass.recorder.as_ref()?.distribution()?;
+    let time = |ns: f64| Quantity::Time.show(ns);
     let Distribution { count, mean, .. } = samples;
     let description = &run.description;
     let Description { tasks, tokens, chains, trips, .. } = *description;
@@ -17,16 +18,16 @@ pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
         Some(requests) => ("request", format!("{requests} requests per iteration")),
         None => {
             let all = [tasks, tokens, chains, trips].map(|n| n as f64).iter().product::<f64>();
-            ("iteration", format!("{:.3} per task per iter", Nanos(mean / all)))
+            ("iteration", format!("{} per task per iter", time(mean / all)))
         }
     };
     let mut text = format!(
-        "{tasks} tasks, {count} iterations:\nmean {:.3} per {per}{} ({each})\n",
-        Nanos(mean),
-        samples.spread().map_or(String::new(), |spread| format!(", stddev {:.3}", Nanos(spread))),
+        "{tasks} tasks, {count} iterations:\nmean {} per {per}{} ({each})\n",
+        time(mean),
+        samples.spread().map_or(String::new(), |spread| format!(", stddev {}", time(spread))),
     );
     if let Some(hops) = description.hops {
-        let hop = Nanos(mean / hops as f64);
+        let hop = time(mean / hops as f64);
         add_line(&mut text, "per hop", &format!("{hop} ({hops} hops per iteration)"));
     }
     if count > 1 {
@@ -46,14 +47,14 @@ pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
         // The unit of a distribution is in its name, or it is ns.
         let is_count =
             ["_bytes", "_tasks", "_count", "_percent"].iter().any(|unit| name.ends_with(unit));
-        let value = match samples.spread().map(Nanos) {
+        let value = match samples.spread() {
             None if is_count => max.to_string(),
-            None => Nanos(mean).to_string(),
+            None => time(mean),
             Some(_) if is_count => {
                 format!("mean {mean:.4}, min {min}, p50 {p50}, p99 {p99}, max {max}")
             }
             Some(spread) => {
-                format!("mean {}, stddev {spread}, {}", Nanos(mean), percentiles(samples))
+                format!("mean {}, stddev {}, {}", time(mean), time(spread), percentiles(samples))
             }
         };
         add_line(&mut text, &name.replace('_', " "), &value);
@@ -70,6 +71,6 @@ fn add_line(text: &mut String, name: &str, value: &str) {
 }
 
 fn percentiles(d: &Distribution) -> String {
-    let [min, p50, p90, p99, max] = [d.min, d.p50, d.p90, d.p99, d.max].map(|ns| Nanos(ns as f64));
+    let [min, p50, p90, p99, max] = [d.min, d.p50, d.p90, d.p99, d.max].map(Span);
     format!("min {min}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}")
 }

@@ -1,6 +1,6 @@
 //! Who has which doubts: processes, figures, rows of a duel and sets of records.
 
-use contract::units::{Bytes, Nanos, counted};
+use contract::units::{Bytes, Span, counted};
 use record::{Memory, Metric, Quantity, Record, Run};
 use serde_json::Value;
 use stats::MIN_ROUNDS;
@@ -54,8 +54,8 @@ fn short_samples(record: &Record) -> Option<Doubt> {
     }
     let text = format!(
         "Short samples: {} is less than 1000 steps of the clock ({} each).",
-        Nanos(shortest as f64),
-        Nanos(step as f64)
+        Span(shortest),
+        Span(step)
     );
     Some(Doubt::new(Kind::ShortSamples, step as f64 / shortest.max(1) as f64, text))
 }
@@ -66,9 +66,8 @@ fn throttled(record: &Record) -> Option<Doubt> {
 
 /// A quota stopped the programs for so many ns.
 pub(crate) fn quota(ns: u64) -> Doubt {
-    let ns = ns as f64;
-    let text = format!("A CPU quota (cpu.max) stopped the programs for {}.", Nanos(ns));
-    Doubt::new(Kind::Throttled, ns, text)
+    let text = format!("A CPU quota (cpu.max) stopped the programs for {}.", Span(ns));
+    Doubt::new(Kind::Throttled, ns as f64, text)
 }
 
 fn huge_pages(record: &Record) -> Option<Doubt> {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::slice;
 
-use contract::units::{Bytes, Nanos, counted};
+use contract::units::{Bytes, Span, counted};
 use figures::evidence::Verdict;
 use figures::{doubts, provenance};
 use record::{Metric, Quantity, Record, Stat};
@@ -75,20 +75,21 @@ fn title(record: &Record) -> String {
 
 fn time(record: &Record) -> Option<String> {
     let samples = record.samples.as_ref()?;
-    let mut line = format!("{} per iteration", Nanos(samples.mean));
+    let time = |ns: f64| Quantity::Time.show(ns);
+    let mut line = format!("{} per iteration", time(samples.mean));
     if let Some(spread) = samples.spread() {
-        line += &format!(", stddev {}", Nanos(spread));
+        line += &format!(", stddev {}", time(spread));
     }
     if let Some((repeats, unit)) = record.repeats() {
-        line += &format!("; {} per {unit}", Nanos(samples.mean / repeats as f64));
+        line += &format!("; {} per {unit}", time(samples.mean / repeats as f64));
     }
     Some(line)
 }
 
 fn percentiles(record: &Record) -> Option<String> {
     let s = record.samples.as_ref().filter(|samples| samples.count > 1)?;
-    let [min, p50, p90, p99, max] = [s.min, s.p50, s.p90, s.p99, s.max].map(|ns| Nanos(ns as f64));
-    let p999 = s.p999.map_or(String::new(), |ns| format!("p99.9 {}, ", Nanos(ns as f64)));
+    let [min, p50, p90, p99, max] = [s.min, s.p50, s.p90, s.p99, s.max].map(Span);
+    let p999 = s.p999.map_or(String::new(), |ns| format!("p99.9 {}, ", Span(ns)));
     Some(format!("per iteration: min {min}, p50 {p50}, p90 {p90}, p99 {p99}, {p999}max {max}"))
 }
 
@@ -201,7 +202,7 @@ fn events(record: &Record) -> Option<String> {
 /// Times with their names, those that are known and not zero.
 fn times(times: &[(&str, Option<u64>)]) -> Option<String> {
     let known = times.iter().filter_map(|(name, ns)| Some((name, ns.filter(|&ns| ns > 0)?)));
-    joined(known.map(|(name, ns)| format!("{name} {}", Nanos(ns as f64))))
+    joined(known.map(|(name, ns)| format!("{name} {}", Span(ns))))
 }
 
 fn joined(parts: impl Iterator<Item = String>) -> Option<String> {
