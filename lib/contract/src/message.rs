@@ -132,15 +132,6 @@ pub fn is_one(number: &u64) -> bool {
     *number == 1
 }
 
-/// Reads a number of untimed iterations.
-fn settle<'de, D: Deserializer<'de>>(number: D) -> Result<u64, D::Error> {
-    let number = u64::deserialize(number)?;
-    if number > MOST_SAMPLES {
-        return Err(D::Error::custom(format!("settle: {number} are more than {MOST_SAMPLES}")));
-    }
-    Ok(number)
-}
-
 /// Reads distributions, and refuses what no samples can have.
 fn extra<'de, D: Deserializer<'de>>(line: D) -> Result<Extra, D::Error> {
     let extra = Extra::deserialize(line)?;
@@ -171,7 +162,7 @@ pub struct PassKind {
     /// Name for `run N NAME`.
     pub name: String,
     /// Most untimed iterations after a wait.
-    #[serde(default, deserialize_with = "settle")]
+    #[serde(default)]
     pub settle: u64,
 }
 
