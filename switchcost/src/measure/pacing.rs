@@ -107,28 +107,18 @@ impl Aim {
         ((budget.as_secs_f64() / round.max(1e-9)) as u32).max(self.fewest)
     }
 
-    /// Time that the fewest rounds usually take.
-    pub fn usual_least(&self, rows: &[Row]) -> Duration {
-        self.rest(0, rows, &vec![Some(USUAL); rows.len()])
-    }
-
-    /// Says that the fewest rounds take longer than the budget, unless much the same was said before.
-    pub fn tell(&self, least: Duration, budget: Duration, told: &mut Duration) {
-        let [seconds, allowed] = [least, budget].map(|time| time.as_secs());
-        if seconds > allowed && least > *told * 3 / 2 {
+    /// Says after the first round, which took this time, if the fewest rounds take longer than the budget.
+    pub fn tell(&self, first: Duration, rows: &[Row], walls: &[Option<Wall>], budget: Duration) {
+        let rounds = |row: &Row| row.effort.most_rounds().clamp(1, self.fewest) - 1;
+        let times = |row: &Row| f64::from(rounds(row)) * self.share(row);
+        let rest = time_of(rows, walls, f64::from(self.turns[0]), times);
+        let [least, allowed] = [(first.as_secs_f64() + rest) as u64, budget.as_secs()];
+        if least > allowed {
             console::say(format_args!(
-                "at least {} rounds are measured, in about {seconds} s rather than {allowed} s; --filter measures fewer rows",
+                "at least {} rounds are measured, in about {least} s rather than {allowed} s; --filter measures fewer rows",
                 self.fewest
             ));
-            *told = least;
         }
-    }
-
-    /// Time of the fewest rounds, without those that are over.
-    pub fn rest(&self, over: u32, rows: &[Row], walls: &[Option<Wall>]) -> Duration {
-        let rounds = |row: &Row| row.effort.most_rounds().min(self.fewest).saturating_sub(over);
-        let times = |row: &Row| f64::from(rounds(row)) * self.share(row);
-        Duration::from_secs_f64(time_of(rows, walls, f64::from(self.turns[0]), times))
     }
 
     /// Share of the rounds that a row is in: a duel has its twins in every second one.
@@ -231,12 +221,10 @@ mod tests {
         };
         let row = || [Side::A, Side::B, Side::Twin].map(of_side);
         let seconds = Duration::from_secs;
-        // One row has time for many rounds; twenty-two have eight in a minute, and not in ten seconds.
+        // One row has time for many rounds, and twenty-two do not.
         let rounds = DUEL.usual_rounds(&row(), seconds(60));
-        assert!((30..60).contains(&rounds) && DUEL.usual_least(&row()) < seconds(4), "{rounds}");
+        assert!((30..60).contains(&rounds), "{rounds}");
         let many: Vec<Row> = (0..22).flat_map(|_| row()).collect();
-        let least = DUEL.usual_least(&many);
-        assert!((seconds(40)..seconds(80)).contains(&least), "{least:?}");
         assert_eq!(DUEL.usual_rounds(&many, seconds(10)), 8);
 
         let slowed = |round, slice| {

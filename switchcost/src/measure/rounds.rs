@@ -145,10 +145,6 @@ impl Rounds {
         };
         self.describe(&rows);
         self.turns = budget.map(|_| FIRST_TURNS);
-        let mut told = Duration::ZERO;
-        if let Some((aim, budget)) = budget {
-            aim.tell(aim.usual_least(&rows), budget, &mut told);
-        }
         let mut spent = begun.elapsed();
         // Every second round of a duel has the twins.
         let mut lengths = [Duration::ZERO; 2];
@@ -183,7 +179,7 @@ impl Rounds {
                 let before = (round, self.turns.unwrap_or(FIRST_TURNS));
                 self.turns = Some(aim.turns(before, &mut rows, &mut walls, [left, budget]));
                 if round == 0 {
-                    aim.tell(spent + aim.rest(1, &rows, &walls), budget, &mut told);
+                    aim.tell(spent, &rows, &walls, budget);
                 }
             }
             let is_done =
