@@ -1,6 +1,5 @@
 //! A program that is checked, and its sessions.
 
-use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +9,7 @@ use contract::message::Description;
 use contract::strays::{self, Process};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use record::Setting;
+use record::{Setting, Why};
 use serde::Serialize;
 
 use crate::measure::child::Ended;
@@ -26,18 +25,6 @@ pub(super) const TASKS: u64 = 3;
 
 /// Most lines that are read of what a program prints in vain.
 const MOST_LINES: usize = 10_000;
-
-/// Why a check cannot be made of this program, or on this system. Any other error is a fault of the program.
-#[derive(Debug)]
-pub struct Skipped(pub String);
-
-impl fmt::Display for Skipped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Skipped {}
 
 /// Program to be checked.
 #[derive(Clone, Debug)]
@@ -79,14 +66,14 @@ impl Candidate {
     /// A controlled run of so many tasks that is ready after so many iterations.
     ///
     /// # Errors
-    /// [`Skipped`] if it fails and this system does not allow what it says that it needs.
+    /// [`Why::LeftOut`] if it fails and this system does not allow what it says that it needs.
     pub(super) fn ready_with(&self, tasks: u64, warmup: u64) -> anyhow::Result<Session> {
         let mut session = self.start_tasks(tasks, &format!("--warmup {warmup} --controlled"))?;
         session.ready(None).map_err(|e| {
             let flags = [&["--tasks".to_owned(), tasks.to_string()], &self.flags[..]].concat();
             let refusal = probe::ask(&self.executable, &flags, &self.setting).err();
             match refusal.and_then(|why| why.downcast::<Refusal>().ok()) {
-                Some(why @ Refusal::TooMuch { .. }) => Skipped(why.to_string()).into(),
+                Some(why @ Refusal::TooMuch { .. }) => anyhow!(Why::LeftOut(why.to_string())),
                 _ => e,
             }
         })?;

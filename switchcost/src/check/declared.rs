@@ -9,9 +9,9 @@ use contract::units::Bytes;
 use figures::number::percent;
 use limits::Limits;
 use observe::{affinity, memory, usage};
-use record::{Cpus, Setting};
+use record::{Cpus, Setting, Why};
 
-use super::candidate::{Candidate, Skipped};
+use super::candidate::Candidate;
 use super::requests::run;
 
 /// Number of iterations during which switches are counted.
@@ -40,7 +40,7 @@ const UNSEEN: u64 = 4 << 20;
 pub(super) fn claim(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let description = candidate.description(MANY)?;
     let Some(hops) = description.hops else {
-        bail!(Skipped("it has no hops".to_owned()));
+        bail!(Why::LeftOut("it has no hops".to_owned()));
     };
     let cpus = Some(Cpus::List(affinity::allowed()?.into_iter().take(1).collect()));
     let pinned = Candidate { setting: Setting { cpus, ..Setting::default() }, ..candidate.clone() };
@@ -55,7 +55,7 @@ pub(super) fn claim(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let counted = before.and_then(|before| usage::totals(&pids)?.since(&before));
     session.finish()?.expect(0)?;
     let Some(Usage { voluntary_switches, involuntary_switches, .. }) = counted.or(used) else {
-        bail!(Skipped("its threads change, and it reports no usage".to_owned()));
+        bail!(Why::LeftOut("its threads change, and it reports no usage".to_owned()));
     };
     let each = |count: u64| count as f64 / (hops as f64 * COUNTED as f64);
     let [waits, switches] =
@@ -85,7 +85,7 @@ pub(super) fn claim(candidate: &Candidate) -> anyhow::Result<Option<String>> {
 /// Samples are most of the time of a request, but for what is done between iterations.
 pub(super) fn samples(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     if candidate.description(MANY)?.arrivals.is_some() {
-        bail!(Skipped("a sample is CPU time of its server".to_owned()));
+        bail!(Why::LeftOut("a sample is CPU time of its server".to_owned()));
     }
     let mut session = candidate.ready_with(MANY, 2)?;
     let shortest = run(&mut session, 10, None)?.samples.into_iter().min().unwrap_or(1);
@@ -146,7 +146,7 @@ fn bytes(candidate: &Candidate, needs: &Needs, few: Option<u64>) -> anyhow::Resu
     if let Some((limit, most)) =
         Limits::read().tightest(needs).filter(|(_, most)| *most < 2 * tasks)
     {
-        bail!(Skipped(format!(
+        bail!(Why::LeftOut(format!(
             "what each task holds is told by {} tasks, and this system allows at most {most} ({})",
             2 * tasks,
             limit.name

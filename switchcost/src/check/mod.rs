@@ -1,11 +1,11 @@
 //! Checks a program in any language against docs/CONTRACT.md.
 
-use anyhow::anyhow;
+use record::Why;
 
 use crate::measure::child::Ended;
 
+pub use self::candidate::Candidate;
 use self::candidate::TASKS;
-pub use self::candidate::{Candidate, Skipped};
 
 mod candidate;
 mod declared;
@@ -14,11 +14,9 @@ mod refusals;
 mod requests;
 mod rest;
 
-/// A check; of a program that passes, it may have what that declares, beside what was measured.
-type Check = fn(&Candidate) -> anyhow::Result<Option<String>>;
-
-/// All checks by name. The others need a program that answers in the first two.
-const CHECKS: &[(&str, Check)] = &[
+/// All checks by name. The others need a program that answers in the first two. Of a program that passes, a check may
+/// return what that declares, beside what was measured.
+const CHECKS: &[(&str, fn(&Candidate) -> anyhow::Result<Option<String>>)] = &[
     ("describes itself", requests::describes),
     ("answers requests", requests::answers),
     ("measures the most samples", requests::most_samples),
@@ -34,21 +32,21 @@ const CHECKS: &[(&str, Check)] = &[
     ("refuses bad flags", refusals::flags),
 ];
 
-/// Makes the wanted checks, one per step: its name, and what came of it. An error is [`Skipped`] or a fault.
+/// Makes the wanted checks, one per step: its name, and what came of it.
 pub fn check(
     candidate: &Candidate,
     is_wanted: impl Fn(&str) -> bool,
-) -> impl Iterator<Item = (&'static str, anyhow::Result<Option<String>>)> {
+) -> impl Iterator<Item = (&'static str, Result<Option<String>, Why>)> {
     // The others would fail for this reason, and each after as long a wait.
     let mut unanswered = None;
     let wanted = CHECKS.iter().enumerate().filter(move |(_, (name, _))| is_wanted(name));
     wanted.map(move |(place, &(name, check))| {
         if let Some(why) = unanswered {
-            return (name, Err(Skipped(str::to_owned(why)).into()));
+            return (name, Err(Why::LeftOut(str::to_owned(why))));
         }
         let outcome = check(candidate).map_err(|e| {
-            if e.is::<Skipped>() {
-                return e;
+            if let Some(why) = e.downcast_ref::<Why>() {
+                return why.clone();
             }
             let is_late = e.downcast_ref::<Ended>().is_some_and(|ended| ended.is_overdue);
             if place < 2 && is_late {
@@ -57,7 +55,7 @@ pub fn check(
                 unanswered = Some("the program does not describe itself");
             }
             let hint = if is_late { " (is each line flushed?)" } else { "" };
-            anyhow!("{}{hint}", format!("{e:#}").trim_end())
+            Why::Failed(format!("{}{hint}", format!("{e:#}").trim_end()))
         });
         (name, outcome)
     })

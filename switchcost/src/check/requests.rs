@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use contract::message::{Answer, Description, MOST_SAMPLES, Ready, VERSION};
+use record::Why;
 
-use super::candidate::{Candidate, Skipped, TASKS, shown};
+use super::candidate::{Candidate, TASKS, shown};
 use crate::measure::session::{Ran, Session, difference};
 
 /// `--describe`: the same description each time, of any size, and nothing is built.
@@ -105,7 +106,7 @@ pub(super) fn most_samples(candidate: &Candidate) -> anyhow::Result<Option<Strin
     ensure!(ready.first_ns.is_none(), "first_ns without an iteration: {:?}", ready.first_ns);
     let time = Duration::from_nanos(mean(&mut session)?.saturating_mul(MOST_SAMPLES));
     if time > candidate.timeout / 20 {
-        bail!(Skipped(format!("{MOST_SAMPLES} iterations would take {time:.0?}")));
+        bail!(Why::LeftOut(format!("{MOST_SAMPLES} iterations would take {time:.0?}")));
     }
     run(&mut session, MOST_SAMPLES, None)?;
     run(&mut session, 1, None)?;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use contract::units::counted;
-use record::Setting;
+use record::{Setting, Why};
 use serde_json::{Value, json};
 
-use crate::check::{self, Candidate, Skipped};
+use crate::check::{self, Candidate};
 use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
@@ -61,8 +61,8 @@ impl Args {
             }
             let (result, reason) = match outcome {
                 Ok(agreement) => ("passed", agreement),
-                Err(e) if e.is::<Skipped>() => ("skipped", Some(e.to_string())),
-                Err(e) => ("failed", Some(e.to_string())),
+                Err(Why::LeftOut(why)) => ("skipped", Some(why)),
+                Err(Why::Failed(why)) => ("failed", Some(why)),
             };
             if self.format == TextOrJson::Text {
                 // A failure quotes what the program printed.

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use contract::message::{Answer, Description, Needs};
 use nix::sys::signal::Signal::{SIGINT, SIGTERM};
-use record::Setting;
-use switchcost::check::{Candidate, Skipped, check};
+use record::{Setting, Why};
+use switchcost::check::{Candidate, check};
 
 use crate::support::process::{Outcome, Run};
 use crate::support::{build, is_installed, skip, until};
@@ -57,8 +57,8 @@ impl Program {
             let name = format!("{} {}: {check}", self.path.display(), self.flags);
             match outcome {
                 Ok(_) => {}
-                Err(why) if why.is::<Skipped>() => skip(&format!("{name}: {why}")),
-                Err(why) => panic!("{name}: {why}"),
+                Err(Why::LeftOut(why)) => skip(&format!("{name}: {why}")),
+                Err(Why::Failed(why)) => panic!("{name}: {why}"),
             }
         }
     }
