@@ -1,7 +1,7 @@
 //! A budget of time: how many turns a round has, so that enough rounds fit.
 //!
 //! The times of the first round alone decide how many turns a round has, and then the clock decides how many rounds
-//! there are. If the machine becomes busy during a duel, the rounds that a verdict needs have fewer turns.
+//! there are. If the machine becomes busy, the rounds that there are in any case have fewer turns.
 //! The spread between processes decides nothing: an interval that decides when to stop is too narrow.
 
 use std::time::Duration;
@@ -19,22 +19,19 @@ pub struct Aim {
     pub rounds: [u32; 2],
     /// Fewest and most turns of a round.
     pub turns: [u32; 2],
-    /// Whether a row that takes most of the time is left out.
-    pub leaves_out: bool,
+    /// Share of the rounds that twins are in.
+    pub twins: f64,
 }
 
 /// Aim of a plan: an interval needs the fewest rounds.
 pub const PLAN: Aim =
-    Aim { fewest: stats::MIN_ROUNDS as u32, rounds: [10, 16], turns: [6, 60], leaves_out: true };
+    Aim { fewest: stats::MIN_ROUNDS as u32, rounds: [10, 16], turns: [6, 60], twins: 1.0 };
 
-/// Aim of a duel: its rows have two sides and need more rounds.
-pub const DUEL: Aim = Aim { fewest: 8, rounds: [8, 16], turns: [4, 30], leaves_out: false };
+/// Aim of a duel: its rows have two sides and need more rounds. Every second round has the twins.
+pub const DUEL: Aim = Aim { fewest: 8, rounds: [8, 16], turns: [4, 30], twins: 0.5 };
 
 /// Turns of the first round.
 pub const FIRST_TURNS: u32 = 6;
-
-/// Share of the budget that a single row may take.
-const LARGEST_SHARE: f64 = 0.5;
 
 /// Usual time of a process: with six slices, it took 0.13 s in a duel of docs/findings/knobs.toml on `epyc5`, and 0.18 s
 /// on another machine; with eleven slices, 0.24 s there.
@@ -70,33 +67,19 @@ impl Wall {
 }
 
 impl Aim {
-    /// Turns of the next rounds, by the time that this round took. After the first round, this also removes rows that
-    /// the budget has no room for, with their times.
+    /// Turns of the next rounds, by the time that this round took, with so many turns, and the time that is left.
     pub fn turns(
         &self,
         (round, turns): (u32, u32),
-        rows: &mut Vec<Row>,
-        walls: &mut Vec<Option<Wall>>,
-        [left, budget]: [Duration; 2],
+        rows: &[Row],
+        walls: &[Option<Wall>],
+        left: Duration,
     ) -> u32 {
-        if round > 0 {
-            let rounds = self.fewest.saturating_sub(round);
-            if self.leaves_out || rounds < 2 {
-                return turns;
-            }
-            return turns.min(fitting(rows, walls, left, &Aim { rounds: [rounds; 2], ..*self }));
+        match self.fewest.saturating_sub(round) {
+            _ if round == 0 => fitting(rows, walls, left, self),
+            0 | 1 => turns,
+            rounds => turns.min(fitting(rows, walls, left, &Aim { rounds: [rounds; 2], ..*self })),
         }
-        let dropped =
-            if self.leaves_out { retain(rows, walls, [left, budget], self) } else { vec![] };
-        if !dropped.is_empty() {
-            console::say(format_args!(
-                "measured in one round only, since more rounds would exceed {} s: {}; use `switchcost run` with a \
-                 larger --budget",
-                budget.as_secs(),
-                dropped.join("; ")
-            ));
-        }
-        fitting(rows, walls, left, self)
     }
 
     /// Rounds that a budget usually has room for.
@@ -121,9 +104,9 @@ impl Aim {
         }
     }
 
-    /// Share of the rounds that a row is in: a duel has its twins in every second one.
+    /// Share of the rounds that a row is in.
     fn share(&self, row: &Row) -> f64 {
-        if !self.leaves_out && row.place.side == Side::Twin { 0.5 } else { 1.0 }
+        if row.place.side == Side::Twin { self.twins } else { 1.0 }
     }
 }
 
@@ -146,35 +129,6 @@ fn fitting(rows: &[Row], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> u
     let (none, one) = (needed(0.0, rounds), needed(1.0, rounds));
     let [fewest, most] = aim.turns.map(f64::from);
     ((left - none) / (one - none).max(1e-9)).clamp(fewest, most) as u32
-}
-
-/// As long as the rows do not fit into the rest of the budget, removes those that take most of it by themselves, with
-/// their times, and returns their names. All others stay, even if the sum is too much: a host that was busy in the
-/// first round seldom stays so.
-fn retain(
-    rows: &mut Vec<Row>,
-    walls: &mut Vec<Option<Wall>>,
-    [left, budget]: [Duration; 2],
-    aim: &Aim,
-) -> Vec<String> {
-    let rest = |row: &Row| f64::from(row.effort.most_rounds().clamp(1, aim.fewest) - 1);
-    let cost = |(row, wall): (&Row, &Option<Wall>)| {
-        wall.as_ref().map_or(0.0, |w| rest(row) * w.within(f64::from(aim.turns[0]), row))
-    };
-    let mut costs: Vec<f64> = rows.iter().zip(&*walls).map(cost).collect();
-    let mut dropped = Vec::new();
-    while costs.iter().sum::<f64>() > left.as_secs_f64() && rows.len() > 1 {
-        let most = (0..costs.len()).max_by(|&a, &b| costs[a].total_cmp(&costs[b]));
-        let most = most.filter(|&most| costs[most] > LARGEST_SHARE * budget.as_secs_f64());
-        let Some(most) = most else { break };
-        costs.remove(most);
-        walls.remove(most);
-        let name = rows.remove(most).place.name();
-        if !dropped.contains(&name) {
-            dropped.push(name);
-        }
-    }
-    dropped
 }
 
 #[cfg(test)]
@@ -202,17 +156,6 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_fit_is_left_out() {
-        let left_out = |walls: &[Option<Wall>], seconds| {
-            let mut rows = vec![Row::default(); walls.len()];
-            retain(&mut rows, &mut walls.to_vec(), [Duration::from_secs(seconds); 2], &PLAN).len()
-        };
-        assert_eq!(left_out(&[wall(1.0, 0.0), wall(10.0, 0.0)], 6), 1);
-        // No single one is to blame.
-        assert_eq!(left_out(&[wall(1.0, 0.0); 20], 20), 0);
-    }
-
-    #[test]
     fn a_duel_is_forecast_and_slows_down_if_the_machine_does() {
         let of_side = |side| {
             let mut row = Row::default();
@@ -228,8 +171,8 @@ mod tests {
         assert_eq!(DUEL.usual_rounds(&many, seconds(10)), 8);
 
         let slowed = |round, slice| {
-            let mut walls = vec![Some(Wall { fixed: 0.1, slice, slices: 20 }); 3];
-            DUEL.turns((round, 20), &mut row().to_vec(), &mut walls, [seconds(10), seconds(60)])
+            let walls = [Some(Wall { fixed: 0.1, slice, slices: 20 }); 3];
+            DUEL.turns((round, 20), &row(), &walls, seconds(10))
         };
         assert_eq!([0.01, 0.1, 10.0].map(|slice| slowed(2, slice)), [20, 5, 4]);
         // A verdict needs no more rounds.

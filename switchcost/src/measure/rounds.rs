@@ -21,7 +21,7 @@ use crate::measure::turns::{self, Live, Options, is_past};
 use crate::plan::placement::Absent;
 use crate::plan::programs::Programs;
 use crate::system::progress::Progress;
-use crate::system::{console, lock, signals};
+use crate::system::{lock, signals};
 
 mod conclude;
 mod keep;
@@ -102,10 +102,10 @@ impl Rounds {
     /// others from it as long as this run lives. Then runs all rounds of the rows: `wanted` says before each which of
     /// them take part in it; without any it ends.
     ///
-    /// With an aim, rounds go on for this length: the first one sizes the others, so that enough of them fit, rows that
-    /// do not fit are left out and named, and after the fewest no round begins that would not end in time. Without one,
-    /// no group but the first begins after it: sizes of unknown cost start with the smallest. What has run together is
-    /// stored as soon as it has ended; a signal ends it early, and then it is stored as interrupted.
+    /// With an aim, rounds go on for this length: the first one sizes the others, so that enough of them fit, and after
+    /// the fewest no round begins that would not end in time. Without one, no group but the first begins after it: sizes
+    /// of unknown cost start with the smallest. What has run together is stored as soon as it has ended; a signal ends
+    /// it early, and then it is stored as interrupted.
     ///
     /// # Errors
     /// When nothing was measured; if something was, [`Rounds::conclude`] tells the error, when that
@@ -153,7 +153,7 @@ impl Rounds {
             if !chosen.contains(&true) {
                 break;
             }
-            let mut walls = self.run_round(&rows, &chosen, round, &progress)?;
+            let walls = self.run_round(&rows, &chosen, round, &progress)?;
             if signals::received().is_some() || self.is_over() {
                 break;
             }
@@ -168,16 +168,9 @@ impl Rounds {
             };
             progress.end = progress.end.max(due(aim.fewest));
             let left = budget.saturating_sub(spent);
-            if round == 0 && aim.leaves_out && left.is_zero() {
-                console::say(format_args!(
-                    "the first round took the whole budget, so no other follows: raise --budget for {} rounds",
-                    aim.fewest
-                ));
-                break;
-            }
             if walls.iter().any(Option::is_some) {
                 let before = (round, self.turns.unwrap_or(FIRST_TURNS));
-                self.turns = Some(aim.turns(before, &mut rows, &mut walls, [left, budget]));
+                self.turns = Some(aim.turns(before, &rows, &walls, left));
                 if round == 0 {
                     aim.tell(spent, &rows, &walls, budget);
                 }
