@@ -140,9 +140,6 @@ fn start(
         console::show(&line).context("cannot print the description")?;
         return Ok(0);
     }
-    if flags.controlled {
-        signals::tell_runner();
-    }
     let mut run = Run::new(flags, description);
     let outcome = limits::check(&run.description).and_then(|()| {
         catch_unwind(AssertUnwindSafe(|| measure(&mut run)))

@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, Ordering};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -58,7 +58,7 @@ extern "C" fn note(signal: libc::c_int) {
                 1 => "interrupted before the first iteration\n",
                 _ => "interrupted again: ended at once\n",
             };
-            end(128 + RECEIVED.load(Ordering::Relaxed), libc::STDERR_FILENO, &[words]);
+            end(128 + RECEIVED.load(Ordering::Relaxed), words);
         }
         if let Some((_, end)) = PIPE.get() {
             // A pipe that is full has woken poll(2) already.
@@ -69,25 +69,19 @@ extern "C" fn note(signal: libc::c_int) {
     Errno::set_raw(errno);
 }
 
-/// True if a runner reads standard output.
-static IS_CONTROLLED: AtomicBool = AtomicBool::new(false);
-
 /// The standard library aborts if memory is refused, even the memory for a new thread's signal stack.
 extern "C" fn explain_abort(_: libc::c_int) {
-    let words = "aborted: memory was refused, or this is a bug: raise `ulimit -v`, or lower the flags that ask for tasks, threads or memory";
-    if IS_CONTROLLED.load(Ordering::Relaxed) {
-        end(1, libc::STDOUT_FILENO, &[r#"{"at":"failed","error":""#, words, "\"}\n"]);
-    }
-    end(1, libc::STDERR_FILENO, &[words, "\n"])
+    end(
+        1,
+        "aborted: memory was refused, or this is a bug: raise `ulimit -v`, or lower the flags that ask for tasks, threads or memory\n",
+    )
 }
 
-/// Ends the process with a status and words; async-signal-safe.
-fn end(status: i32, stream: libc::c_int, words: &[&str]) -> ! {
+/// Ends the process with a status and words on standard error, where a runner finds them; async-signal-safe.
+fn end(status: i32, words: &str) -> ! {
     // SAFETY: write and _exit are async-signal-safe, and the words are there during the calls.
     unsafe {
-        for part in words {
-            libc::write(stream, part.as_ptr().cast(), part.len());
-        }
+        libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len());
         libc::_exit(status)
     }
 }
@@ -95,11 +89,6 @@ fn end(status: i32, stream: libc::c_int, words: &[&str]) -> ! {
 /// Has an abort end this process with words and status 1.
 pub fn explain_aborts() -> nix::Result<()> {
     set(Signal::SIGABRT, SigHandler::Handler(explain_abort)).map(drop)
-}
-
-/// Has a program's words on an abort reach its runner.
-pub(crate) fn tell_runner() {
-    IS_CONTROLLED.store(true, Ordering::Relaxed);
 }
 
 /// Says that a program begins to measure: from now on, the first request leaves it time to tell what it has measured.
