@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -45,15 +45,27 @@ impl Around<'_> {
         entered.map(|()| true)
     }
 
-    /// Runs a command until its shell ends; what that leaves running may keep its outputs open. It is ended when its
+    /// Runs a command in a process group of its own until its shell ends; what that leaves running may keep its outputs open. It is ended when its
     /// time is up, or after so many requests to stop.
     fn execute(&self, line: &str, requests: fn() -> u32) -> Result<(), String> {
         let fault = |e: io::Error| format!("`{line}`: {e}");
         let words = memfd_create(c"words", MFdFlags::MFD_CLOEXEC).map_err(|e| fault(e.into()))?;
         let words = File::from(words);
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(words.try_clone().map_err(fault)?);
+        let mut shell = command.spawn().map_err(fault)?;
         let mut patience = Patience::new(self.timeout);
-        let status = words.try_clone().and_then(|to| run(line, to, &mut patience, requests));
-        let status = status.map_err(fault)?;
+        let status = loop {
+            if let Some(status) = shell.try_wait().map_err(fault)? {
+                break status;
+            }
+            for &signal in patience.press(requests()).map_err(fault)? {
+                // It fails only if the group has ended.
+                let _ = killpg(Pid::from_raw(shell.id() as i32), signal);
+            }
+            thread::sleep(PAUSE);
+        };
         if status.success() {
             return Ok(());
         }
@@ -65,28 +77,6 @@ impl Around<'_> {
         let words = String::from_utf8_lossy(&start[..length]);
         let words = words.lines().next().unwrap_or("it printed no reason");
         Err(format!("`{line}`: {status}: {words}"))
-    }
-}
-
-/// Runs a command in a process group of its own, and waits until it has ended.
-fn run(
-    line: &str,
-    words: File,
-    patience: &mut Patience,
-    requests: fn() -> u32,
-) -> io::Result<ExitStatus> {
-    let mut command = Command::new("sh");
-    command.args(["-c", line]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(words);
-    let mut shell = command.process_group(0).spawn()?;
-    loop {
-        if let Some(status) = shell.try_wait()? {
-            return Ok(status);
-        }
-        for &signal in patience.press(requests())? {
-            // It fails only if the group has ended.
-            let _ = killpg(Pid::from_raw(shell.id() as i32), signal);
-        }
-        thread::sleep(PAUSE);
     }
 }
 
