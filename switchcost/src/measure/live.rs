@@ -249,13 +249,14 @@ impl Live {
         }
         let after = watch.look(probed, self.cpus.len() > 1);
         let at = (place, self.trial.slices.len());
-        let (slice, interrupts) = watch.slice(turn, (&before, &after), &self.cpus, used, at);
+        let slice = watch.slice(turn, (&before, &after), &self.cpus, used, at);
         self.trial.slices.push(Slice {
             iterations: ran.samples.len() as u64,
             total: ran.samples.iter().sum(),
             ..slice
         });
-        let interrupts = [self.trial.interrupts, interrupts].into_iter().flatten();
+        let interrupts = [self.trial.interrupts, after.interrupts_since(&before)];
+        let interrupts = interrupts.into_iter().flatten();
         self.trial.interrupts = interrupts.reduce(u64::saturating_add);
         self.used = if self.samples.is_empty() {
             ran.usage
@@ -265,11 +266,6 @@ impl Live {
         merge(&mut self.trial.extra, ran.extra);
         self.samples.extend(ran.samples);
         Some(after)
-    }
-
-    /// Notes the share of the CPU time that others used around a slice, in parts per thousand.
-    pub(super) fn note_others(&mut self, slice: usize, others: u32) {
-        self.trial.slices[slice].others = Some(others);
     }
 
     /// Sums up the slices, asks for what is not timed, and ends it; `None` if no time was left for it. `are_short` if the

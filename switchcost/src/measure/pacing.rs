@@ -70,13 +70,16 @@ impl Aim {
     /// Turns of the next rounds, by the time that this round took, with so many turns, and the time that is left.
     pub fn turns(
         &self,
-        (round, turns): (u32, u32),
+        round: u32,
+        turns: u32,
         rows: &[Row],
         walls: &[Option<Wall>],
         left: Duration,
     ) -> u32 {
+        if round == 0 {
+            return fitting(rows, walls, left, self);
+        }
         match self.fewest.saturating_sub(round) {
-            _ if round == 0 => fitting(rows, walls, left, self),
             0 | 1 => turns,
             rounds => turns.min(fitting(rows, walls, left, &Aim { rounds: [rounds; 2], ..*self })),
         }
@@ -172,7 +175,7 @@ mod tests {
 
         let slowed = |round, slice| {
             let walls = [Some(Wall { fixed: 0.1, slice, slices: 20 }); 3];
-            DUEL.turns((round, 20), &row(), &walls, seconds(10))
+            DUEL.turns(round, 20, &row(), &walls, seconds(10))
         };
         assert_eq!([0.01, 0.1, 10.0].map(|slice| slowed(2, slice)), [20, 5, 4]);
         // A verdict needs no more rounds.

@@ -59,7 +59,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// A run of the rows of this header. Absent ones are stored with the reason.
+    /// A run of the rows of this header. Absent ones, and those without a program, are stored with the reason.
     pub fn new(
         programs: Programs,
         store: Store,
@@ -90,8 +90,12 @@ impl Rounds {
             failure: None,
         };
         for row in rows {
-            match absent.get(&row.place) {
-                Some(reason) => rounds.leave_out(&row, reason)?,
+            let why = match absent.get(&row.place) {
+                Some(reason) => Some(Why::LeftOut(reason.clone())),
+                None => rounds.programs.of(&row).err(),
+            };
+            match why {
+                Some(why) => rounds.leave_out(&row, why)?,
                 None => rounds.rows.push(row),
             }
         }
@@ -136,8 +140,7 @@ impl Rounds {
         self.options.set_end(length, begun);
         let budget = aim.zip(length);
         self.last_start = length.filter(|_| budget.is_none()).map(|limit| begun + limit);
-        let mut rows = mem::take(&mut self.rows);
-        self.leave_out_what_is_missing(&mut rows)?;
+        let rows = mem::take(&mut self.rows);
         let last = rows.iter().map(|row| row.effort.most_rounds()).max().unwrap_or(0);
         let mut progress = Progress {
             rounds: budget.is_none().then_some(last),
@@ -169,8 +172,8 @@ impl Rounds {
             progress.end = progress.end.max(due(aim.fewest));
             let left = budget.saturating_sub(spent);
             if walls.iter().any(Option::is_some) {
-                let before = (round, self.turns.unwrap_or(FIRST_TURNS));
-                self.turns = Some(aim.turns(before, &rows, &walls, left));
+                let turns = self.turns.unwrap_or(FIRST_TURNS);
+                self.turns = Some(aim.turns(round, turns, &rows, &walls, left));
                 if round == 0 {
                     aim.tell(spent, &rows, &walls, budget);
                 }
@@ -199,27 +202,13 @@ impl Rounds {
         self.given_up.contains(&row.place.on(Side::A))
     }
 
-    /// Removes rows if their program is not there, and stores why.
-    fn leave_out_what_is_missing(&mut self, rows: &mut Vec<Row>) -> anyhow::Result<()> {
-        for row in mem::take(rows) {
-            match self.programs.of(&row).err() {
-                None => rows.push(row),
-                Some(Why::LeftOut(why)) => self.leave_out(&row, &why)?,
-                Some(Why::Failed(why)) => {
-                    self.keep(&row, Trial { error: Some(why), ..Trial::begin() }, None)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Stores which rows there was no time for.
     fn leave_out_what_has_not_begun(&mut self, rows: &[Row], time: Duration) -> anyhow::Result<()> {
         let begun: HashSet<Place> =
             self.records.iter().map(|record| record.row().place.on(Side::A)).collect();
         let reason = format!("not started within the --budget of {}", format_duration(time));
         for row in rows.iter().filter(|row| !begun.contains(&row.place.on(Side::A))) {
-            self.leave_out(row, &reason)?;
+            self.leave_out(row, Why::LeftOut(reason.clone()))?;
         }
         Ok(())
     }

@@ -153,7 +153,7 @@ fn take_turns(
             last = lives[k].slice(turn, k, before, &probed, watch);
             let closed = last.as_ref().map(|after| watch.close(after)).unwrap_or_default();
             for ((place, slice), others) in closed {
-                lives[place].note_others(slice, others);
+                lives[place].trial.slices[slice].others = Some(others);
             }
         }
     }

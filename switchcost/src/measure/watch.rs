@@ -48,6 +48,11 @@ impl Look {
         cpus.iter().all(|cpu| self.probes.contains_key(cpu))
             && (self.counts_interrupts || !interrupts)
     }
+
+    /// Interrupts between CPUs since an earlier look; `None` unless both have counted them.
+    pub(crate) fn interrupts_since(&self, before: &Look) -> Option<u64> {
+        self.interrupts?.checked_sub(before.interrupts?)
+    }
 }
 
 impl Watch {
@@ -78,8 +83,8 @@ impl Watch {
         }
     }
 
-    /// What the machine did in a slice on these CPUs: its facts but for the iterations, and the interrupts
-    /// between CPUs. `used` is the CPU time of the program in ns; `place` finds the slice again.
+    /// What the machine did in a slice on these CPUs: its facts but for the iterations. `used` is the CPU time of the
+    /// program in ns; `place` finds the slice again.
     pub(crate) fn slice(
         &mut self,
         turn: u32,
@@ -87,7 +92,7 @@ impl Watch {
         cpus: &[u32],
         used: Option<u64>,
         place: (usize, usize),
-    ) -> (Slice, Option<u64>) {
+    ) -> Slice {
         let window = after.at.duration_since(before.at);
         let stolen = |cpu: &u32| {
             let [then, now] = [before, after].map(|look| look.times.get(cpu));
@@ -112,8 +117,7 @@ impl Watch {
         let rest = all.saturating_sub(own) * 1000 / all.max(1);
         self.open.push((place, if used.is_some() { rest as u32 } else { 1000 }));
         self.window.get_or_insert_with(|| before.clone());
-        let both = before.interrupts.zip(after.interrupts);
-        (slice, both.and_then(|(then, now)| now.checked_sub(then)))
+        slice
     }
 
     /// Closes the window that is open if it is long enough: each slice of it with the share of the CPU time that

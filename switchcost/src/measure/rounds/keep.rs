@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use record::{Group, Record, Row, Trial};
+use record::{Group, Record, Row, Trial, Why};
 
 use super::Rounds;
 
@@ -49,8 +49,12 @@ impl Rounds {
         Ok(())
     }
 
-    /// Stores that a row is not run, and why, so that the file tells what is missing.
-    pub(super) fn leave_out(&mut self, row: &Row, reason: &str) -> anyhow::Result<()> {
-        self.keep(row, Trial { not_run: Some(reason.to_owned()), ..Trial::begin() }, None)
+    /// Stores why a row has no figure, so that the file tells what is missing.
+    pub(super) fn leave_out(&mut self, row: &Row, why: Why) -> anyhow::Result<()> {
+        let (not_run, error) = match why {
+            Why::LeftOut(reason) => (Some(reason), None),
+            Why::Failed(reason) => (None, Some(reason)),
+        };
+        self.keep(row, Trial { not_run, error, ..Trial::begin() }, None)
     }
 }
