@@ -112,31 +112,20 @@ impl Campaign {
                 _ => self.rows.push(row.clone()),
             }
         }
-        if let Some((refusal, rows)) = cuts.first_mut()
-            && let Refusal::TooMuch { largest, .. } = *refusal
+        if let Some((Refusal::TooMuch { largest, memory, .. }, rows)) = cuts.first()
             && rows[0].swept.as_ref().is_some_and(|swept| swept.flag == TASKS)
         {
-            let at = |x: u64| {
-                let mut row = rows[0].clone();
-                row.place.x = Some(x);
-                if let Some(value) = row.command.flags.last_mut() {
-                    *value = x.to_string();
-                }
-                ask(&row).map(|answer| (row, answer))
-            };
-            // The first limit to bind among those that are too low here.
-            if let Some((_, first)) = at(largest.saturating_add(1)) {
-                let first = first.err();
-                let most = most_tasks(largest, first.as_ref());
-                if curve[0].place.x <= Some(most)
-                    && last < Some(most)
-                    && let Some((row, Ok(description))) = at(most)
-                {
-                    self.add(row, &description);
-                }
-                if let Some(first) = first.filter(|first| refusal.alike(first)) {
-                    *refusal = first;
-                }
+            let mut row = rows[0].clone();
+            let most = most_tasks(*largest, *memory);
+            row.place.x = Some(most);
+            if let Some(value) = row.command.flags.last_mut() {
+                *value = most.to_string();
+            }
+            if curve[0].place.x <= row.place.x
+                && last < row.place.x
+                && let Some(Ok(description)) = ask(&row)
+            {
+                self.add(row, &description);
             }
         }
         let lines = cuts.iter().map(|(refusal, rows)| describe_cut(refusal, rows)).collect();
@@ -198,11 +187,11 @@ fn describe_cut(refusal: &Refusal, rows: &[Row]) -> String {
 }
 
 /// Most tasks to try if the limits allow `largest`: meanwhile other programs need some of the room.
-fn most_tasks(largest: u64, refusal: Option<&Refusal>) -> u64 {
-    match refusal {
-        Some(Refusal::TooMuch { memory: true, .. }) => (largest as f64 * SHARE_OF_MEMORY) as u64,
-        _ => largest.saturating_sub(1 + largest / 1000),
+fn most_tasks(largest: u64, of_memory: bool) -> u64 {
+    if of_memory {
+        return (largest as f64 * SHARE_OF_MEMORY) as u64;
     }
+    largest.saturating_sub(1 + largest / 1000)
 }
 
 /// Runs a plan at once; returns its records and the new file in this folder that keeps them.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use contract::message::Description;
 use limits::Limits;
 use record::Setting;
@@ -28,17 +28,14 @@ static SILENT: Mutex<Vec<Program>> = Mutex::new(Vec::new());
 /// [`Refusal`] if it would not run, and another one if it cannot be started.
 pub fn ask(program: &Program, flags: &[String], setting: &Setting) -> anyhow::Result<Description> {
     let description = call(program, flags, setting)?;
-    let limits = Limits::read();
-    let short = limits.too_low(&description.needs, description.tasks);
-    ensure!(
-        short.is_empty(),
-        Refusal::TooMuch {
-            largest: limits.tightest(&description.needs).map_or(0, |(_, most)| most),
-            limits: short.iter().map(|(limit, _)| limit.name.clone()).collect(),
-            memory: short.iter().any(|(limit, _)| limit.resource.is_bytes()),
-        }
-    );
-    Ok(description)
+    match Limits::read().tightest(&description.needs) {
+        Some((limit, largest)) if largest < description.tasks => bail!(Refusal::TooMuch {
+            largest,
+            limit: limit.name.clone(),
+            memory: limit.resource.is_bytes(),
+        }),
+        _ => Ok(description),
+    }
 }
 
 /// Describes a command line of a program that follows the contract, whether or not the limits allow it.

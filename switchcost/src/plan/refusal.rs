@@ -12,9 +12,9 @@ pub enum Refusal {
     TooMuch {
         /// How many tasks they allow.
         largest: u64,
-        /// Names of the limits that are too low.
-        limits: Vec<String>,
-        /// True if memory is among them.
+        /// The limit that binds first.
+        limit: String,
+        /// True if it is one of memory.
         memory: bool,
     },
     /// The program has no such flag.
@@ -24,8 +24,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// True if two refusals are of one kind. To a reader they are one then, and the refusal of the smallest number is it:
-    /// of limits, it names the one that binds first.
+    /// True if two refusals are of one kind, and one of them is enough for a reader.
     pub fn alike(&self, other: &Refusal) -> bool {
         mem::discriminant(self) == mem::discriminant(other)
     }
@@ -34,9 +33,8 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::TooMuch { largest, limits, .. } => {
-                let (largest, limits) = (counted(*largest, "task"), limits.join("; "));
-                write!(f, "this system allows at most {largest} ({limits})")
+            Refusal::TooMuch { largest, limit, .. } => {
+                write!(f, "this system allows at most {} ({limit})", counted(*largest, "task"))
             }
             Refusal::NoFlag(flag) => write!(f, "it has no flag {flag}"),
             Refusal::Other(reason) => f.write_str(reason),
