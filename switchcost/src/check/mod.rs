@@ -14,9 +14,11 @@ mod refusals;
 mod requests;
 mod rest;
 
-/// All checks by name. The others need a program that answers in the first two. Of a program that passes, a check may
-/// return what that declares, beside what was measured.
-const CHECKS: &[(&str, fn(&Candidate) -> anyhow::Result<Option<String>>)] = &[
+/// A check; of a program that passes, it may have what that declares, beside what was measured.
+type Check = fn(&Candidate) -> anyhow::Result<Option<String>>;
+
+/// All checks by name. The others need a program that answers in the first two.
+const CHECKS: &[(&str, Check)] = &[
     ("describes itself", requests::describes),
     ("answers requests", requests::answers),
     ("measures the most samples", requests::most_samples),
