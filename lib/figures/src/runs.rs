@@ -7,7 +7,6 @@ use record::{Metric, Place, Record, Row, Ties, Why};
 
 use super::basis::joined;
 use super::between::Between;
-use super::number::capitalised;
 use super::speed::{self, Round, Timed, round};
 
 /// Trials of one row, and one figure of them.
@@ -35,11 +34,8 @@ pub(crate) fn places(row: &Row) -> Vec<Place> {
         let metric = also.metric.clone();
         // A point of a curve has one height: another figure is another curve.
         match &row.swept {
-            Some(swept) => {
-                let section = match &swept.title {
-                    Some(title) => format!("{} over {title}", capitalised(&also.name)),
-                    None => format!("{}: {}", own.section, also.name),
-                };
+            Some(_) => {
+                let section = format!("{}: {}", own.section, also.name);
                 Place { section, metric, ..own.clone() }
             }
             None => Place { column: also.heading(&own.column), metric, ..own.clone() },

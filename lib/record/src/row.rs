@@ -17,7 +17,7 @@ pub struct Place {
     pub column: String,
     /// What is measured.
     pub metric: Metric,
-    /// Value of the flag that a curve or a slope runs over; times in ns.
+    /// Value of the flag that a curve or a slope runs over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<u64>,
     /// Side of a duel, or twin.
@@ -108,9 +108,6 @@ impl Also {
 pub struct Swept {
     /// The flag, with its dashes.
     pub flag: String,
-    /// What the curves of further metrics run over, such as `--length in ns, 500 tasks`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
 }
 
 /// A program, and where and how it runs.
@@ -225,12 +222,12 @@ impl Row {
         })
     }
 
-    /// The same row at a value of a flag, which is typed in this unit.
+    /// The same row at a value of a flag.
     #[must_use]
-    pub fn at(&self, flag: &str, x: u64, unit: &str) -> Row {
+    pub fn at(&self, flag: &str, x: u64) -> Row {
         let mut row = self.clone();
         row.place.x = Some(x);
-        row.command.flags.extend([flag.to_owned(), format!("{x}{unit}")]);
+        row.command.flags.extend([flag.to_owned(), x.to_string()]);
         row
     }
 }

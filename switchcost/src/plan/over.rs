@@ -4,7 +4,6 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use observe::affinity;
-use record::Swept;
 
 /// A flag and its values: each row and column is run with each of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -16,12 +15,6 @@ pub struct Over {
     /// twice as many.
     #[serde(deserialize_with = "values")]
     pub values: Vec<u64>,
-    /// Unit of the values as typed: `ns`, or nothing for plain numbers.
-    #[serde(skip)]
-    pub unit: &'static str,
-    /// What the curves run over, for the titles of further ones, such as `--length in ns, 500 tasks`.
-    #[serde(skip)]
-    pub title: Option<String>,
 }
 
 fn values<'de, D: Deserializer<'de>>(text: D) -> Result<Vec<u64>, D::Error> {
@@ -40,18 +33,6 @@ fn values<'de, D: Deserializer<'de>>(text: D) -> Result<Vec<u64>, D::Error> {
 fn chains(cpus: u64) -> Vec<u64> {
     let powers = (0..u64::BITS).map(|power| 1 << power).take_while(|&count| count < cpus);
     powers.chain([cpus, 2 * cpus]).collect()
-}
-
-impl Over {
-    /// A flag without its dashes and its values, which are typed in this unit.
-    pub fn of(flag: &str, values: Vec<u64>, unit: &'static str) -> Self {
-        Over { flag: format!("--{flag}"), values, unit, title: None }
-    }
-
-    /// The same for its rows.
-    pub(super) fn swept(&self) -> Swept {
-        Swept { flag: self.flag.clone(), title: self.title.clone() }
-    }
 }
 
 #[cfg(test)]

@@ -78,11 +78,11 @@ mod tests {
         let cpus = Some(Cpus::Related(Relation::SmtSibling));
         let setting = Setting { cpus, ..Setting::default() };
         let row = Row {
-            swept: Some(Swept { flag: CHAINS.to_owned(), title: None }),
+            swept: Some(Swept { flag: CHAINS.to_owned() }),
             command: Command { program: "p".to_owned(), flags, setting },
             ..Row::default()
         };
-        let mut rows = [1, 2, 8].map(|x| row.at(CHAINS, x, ""));
+        let mut rows = [1, 2, 8].map(|x| row.at(CHAINS, x));
         let map = CpuMap {
             online: vec![0, 1, 2, 3],
             cores: vec![vec![0, 2], vec![1, 3]],

@@ -10,21 +10,6 @@ pub struct Range {
 }
 
 impl Range {
-    /// Reads a range; `number` reads its ends.
-    pub fn parse(text: &str, number: impl Fn(&str) -> Option<u64>) -> Result<Self, String> {
-        let ends = text.split_once("..").and_then(|(from, to)| Some((number(from)?, number(to)?)));
-        let no_range = || format!("'{text}' is not a range: write one such as 2..1000");
-        match ends.ok_or_else(no_range)? {
-            (from, to) if from > to => {
-                Err(format!("{from}..{to} is backwards: write {to}..{from}"))
-            }
-            (from, to) if from == to => {
-                Err(format!("{from}..{to} is a single number: a sweep needs two or more"))
-            }
-            (from, to) => Ok(Range { from, to }),
-        }
-    }
-
     /// At most `count` different whole numbers in ascending order, by equal factors, both ends among
     /// them. There are fewer if small numbers fall together. After 0 the factors begin at 1.
     pub fn points(self, count: u32) -> Vec<u64> {
@@ -48,7 +33,18 @@ impl FromStr for Range {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Range::parse(text, |end| end.parse().ok())
+        let number = |end: &str| end.parse::<u64>().ok();
+        let ends = text.split_once("..").and_then(|(from, to)| Some((number(from)?, number(to)?)));
+        let no_range = || format!("'{text}' is not a range: write one such as 2..1000");
+        match ends.ok_or_else(no_range)? {
+            (from, to) if from > to => {
+                Err(format!("{from}..{to} is backwards: write {to}..{from}"))
+            }
+            (from, to) if from == to => {
+                Err(format!("{from}..{to} is a single number: a sweep needs two or more"))
+            }
+            (from, to) => Ok(Range { from, to }),
+        }
     }
 }
 

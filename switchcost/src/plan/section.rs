@@ -1,7 +1,7 @@
 //! A section of a plan, from TOML or from a sweep. It is a table; each of its rows is a cell in each of its columns.
 
 use record::{
-    Also, Command, Cpus, Effort, Metric, Place, Policy, Relation, Row, Setting, Side, Ties,
+    Also, Command, Cpus, Effort, Metric, Place, Policy, Relation, Row, Setting, Side, Swept, Ties,
 };
 use serde::Deserialize;
 
@@ -133,7 +133,7 @@ impl Section {
                 side: Side::A,
             },
             also: self.also.clone(),
-            swept: self.over.as_ref().map(Over::swept),
+            swept: self.over.as_ref().map(|over| Swept { flag: over.flag.clone() }),
             command: Command {
                 // One of them has it.
                 program: own
@@ -165,13 +165,13 @@ impl Section {
     /// The points of a cell, each behind its twin.
     fn points(&self, table: &RowTable, row: Row) -> Vec<Row> {
         let points: Vec<Row> = if let Some(over) = &self.over {
-            over.values.iter().map(|&x| row.at(&over.flag, x, over.unit)).collect()
+            over.values.iter().map(|&x| row.at(&over.flag, x)).collect()
         } else if table.tasks.is_empty() {
             vec![row]
         } else {
             let rounds = Some(self.rounds.unwrap_or(REPEATS_OF_A_COUNT));
             let row = Row { effort: Effort { rounds, ..row.effort }, ..row };
-            table.tasks.iter().map(|&tasks| row.at("--tasks", tasks.into(), "")).collect()
+            table.tasks.iter().map(|&tasks| row.at("--tasks", tasks.into())).collect()
         };
         // The points of a slope show its noise.
         let has_twin = table.twin && !self.metric.is_slope();

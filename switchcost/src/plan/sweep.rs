@@ -7,7 +7,6 @@ use contract::units::counted;
 use record::Metric;
 
 use super::check;
-use super::over::Over;
 use super::section::{RowTable, Section, Variant};
 use super::sections::Plan;
 use super::table::ProgramTable;
@@ -75,26 +74,21 @@ pub fn plan(
 
 /// The table of a metric and a number of tasks, without rows.
 fn table(sweep: &Section, metric: Metric, flags: &[String], tasks: Option<u64>) -> Section {
-    let over = sweep.over.clone().unwrap_or_default();
-    let mut swept = over.flag.clone();
-    if !over.unit.is_empty() {
-        swept += &format!(" in {}", over.unit);
-    }
-    let is_told = over.flag == "--tasks" || flags.iter().any(|flag| flag.contains("--tasks"));
+    let mut swept = sweep.over.clone().unwrap_or_default().flag;
+    let is_told = swept == "--tasks" || flags.iter().any(|flag| flag.contains("--tasks"));
     if let Some(tasks) = tasks.filter(|_| !is_told) {
         swept += &format!(", {}", counted(tasks, "task"));
     }
     if !flags.is_empty() {
         swept += &format!(", {}", shell_line(flags));
     }
-    let title = metric.title_over(&swept);
-    let over = Some(Over { title: Some(swept), ..over });
-    Section { title, metric, over, rows: Vec::new(), ..sweep.clone() }
+    Section { title: metric.title_over(&swept), metric, rows: Vec::new(), ..sweep.clone() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Over;
 
     #[test]
     fn each_metric_and_number_of_tasks_is_a_table() {
@@ -113,7 +107,7 @@ mod tests {
         let flags = ["--tokens".to_owned(), "2".to_owned()];
         let programs = ["peer", "thread-brigade", " async-creation  --tasks 9 "];
         let sweep = Section {
-            over: Some(Over::of("length", vec![5, 9], "ns")),
+            over: Some(Over { flag: "--length".to_owned(), values: vec![5, 9] }),
             columns: vec![placed(true)],
             rows: programs.map(|line| row(line).unwrap()).to_vec(),
             ..Section::default()
@@ -125,12 +119,12 @@ mod tests {
             format!("{}: {}: {}", place.section, place.name(), row.command.flags.join(" "))
         };
         let lines: Vec<String> = first.map(line).collect();
-        let hops = "Time per hop over --length in ns, 500 tasks, --tokens 2";
+        let hops = "Time per hop over --length, 500 tasks, --tokens 2";
         let expected = [
-            format!("{hops}: thread-brigade, pinned: --tokens 2 --length 5ns"),
-            format!("{hops}: peer, pinned: --tokens 2 --length 5ns"),
-            "Time per task over --length in ns, 9 tasks, --tokens 2: async-creation --tasks 9, pinned: --tokens 2 \
-             --tasks 9 --length 5ns"
+            format!("{hops}: thread-brigade, pinned: --tokens 2 --length 5"),
+            format!("{hops}: peer, pinned: --tokens 2 --length 5"),
+            "Time per task over --length, 9 tasks, --tokens 2: async-creation --tasks 9, pinned: --tokens 2 \
+             --tasks 9 --length 5"
                 .to_owned(),
         ];
         assert_eq!(lines, expected);

@@ -1,12 +1,12 @@
-//! `switchcost sweep`: one flag over a range.
+//! `switchcost sweep`: the number of tasks or of tokens over a range.
 
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::ArgGroup;
-use contract::units::{Bytes, Span, counted};
+use contract::units::counted;
 use humantime::format_duration;
-use record::{Also, Metric, Setting};
+use record::Setting;
 
 use super::kept::Kept;
 use crate::measure::campaign::Campaign;
@@ -20,7 +20,7 @@ use crate::system::console::{self, BadUsage};
 
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("swept").required(true).args([
-    "tasks", "tokens", "over",
+    "tasks", "tokens",
 ])))]
 #[command(mut_arg("budget", |it| it.help(
     "Time for the whole run, without builds: nothing starts after that, and values that were not reached are listed \
@@ -34,11 +34,6 @@ pub(crate) struct Args {
     /// Vary the number of tokens that travel at the same time
     #[arg(long, value_name = "FROM..TO")]
     tokens: Option<Range>,
-
-    /// Vary another flag that takes a number, a size or a time, such as capacity=1..64, stack-size=64KiB..8MiB or
-    /// length=1us..10ms
-    #[arg(long, value_name = "NAME=FROM..TO", value_parser = named)]
-    over: Option<Swept>,
 
     /// Number of values, spaced by equal factors, including both ends
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
@@ -61,11 +56,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     hops: u64,
 
-    /// Another figure of the same processes, with a curve of its own: set-up, first-iteration, teardown, system-per-task
-    /// or any other metric of plans; repeatable
-    #[arg(long, value_name = "METRIC", value_parser = figure)]
-    also: Vec<Also>,
-
     #[command(flatten)]
     keep: Kept,
 
@@ -77,45 +67,12 @@ pub(crate) struct Args {
 /// Default time of a sweep.
 const BUDGET: Duration = Duration::from_secs(600);
 
-/// A curve of a metric that can be had from a single process.
-fn figure(text: &str) -> Result<Also, String> {
-    let metric: Metric = text.parse()?;
-    if metric.is_slope() {
-        return Err("this is a slope over many processes, and a curve needs a figure of one: use system-per-task".to_owned());
-    }
-    Ok(Also { name: format!("{metric}, {}", metric.label()), metric })
-}
-
-/// The name of a swept flag, without dashes, its range, and the unit of its values: `ns`, or nothing for plain numbers.
-type Swept = (String, Range, &'static str);
-
-/// Reads a flag's name and its range of numbers, sizes or times.
-fn named(text: &str) -> Result<Swept, String> {
-    let (name, range) = text.split_once('=').ok_or_else(|| {
-        format!("'{text}' is not NAME=FROM..TO: write one such as capacity=1..64")
-    })?;
-    let name = name.trim_start_matches('-');
-    let of_times = Range::parse(range, |end| Some(end.parse::<Span>().ok()?.0));
-    let (range, unit) = match of_times {
-        // Times need a unit: nobody could tell which one was meant.
-        Ok(range) => (range, "ns"),
-        Err(why) if range.contains(char::is_alphabetic) => {
-            let of_sizes = Range::parse(range, |end| Some(end.parse::<Bytes>().ok()?.0));
-            (of_sizes.map_err(|_| why)?, "")
-        }
-        Err(_) => (range.parse()?, ""),
-    };
-    Ok((name.to_owned(), range, unit))
-}
-
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let number = |name: &str, range: Option<Range>| Some((name.to_owned(), range?, ""));
-    let swept = number("tasks", args.tasks).or_else(|| number("tokens", args.tokens));
-    let swept = swept.or_else(|| args.over.clone());
-    let (flag, range, unit) = swept.context("a sweep has one of --tasks, --tokens and --over")?;
+    let tasks = args.tasks.map(|range| ("--tasks", range));
+    let swept = tasks.or_else(|| args.tokens.map(|range| ("--tokens", range)));
+    let (flag, range) = swept.context("a sweep has --tasks or --tokens")?;
     let sweep = Section {
-        over: Some(Over::of(&flag, range.points(args.points), unit)),
-        also: args.also.clone(),
+        over: Some(Over { flag: flag.to_owned(), values: range.points(args.points) }),
         columns: args.placement.iter().map(|at| placed(at == "pinned")).collect(),
         rows: args.program.clone(),
         rounds: Some(args.rounds),
@@ -135,8 +92,8 @@ fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
     let over = sweep.over.clone().unwrap_or_default();
     let plan = sweep::plan(&sweep, &args.flags, tables, |it| {
         let program = programs.named(it.program.as_ref()?).ok()?;
-        let value = format!("{}{}", over.values.first()?, over.unit);
-        let flags = [&it.flags[..], &[over.flag.clone(), value]].concat();
+        let flags =
+            [&it.flags[..], &[over.flag.clone(), over.values.first()?.to_string()]].concat();
         probe::describe(program, &flags, &Setting::default()).ok()
     });
     let campaign = Campaign::of(programs, plan.rows())?;
