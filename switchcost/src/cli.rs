@@ -106,8 +106,8 @@ said, 125 a file cannot be read as a whole, or a case failed or is missing.")]
     /// Measure two builds or settings in turns, and judge what changed from A to B
     ///
     /// A side is one of: a folder with built programs; `.`, these sources; `git:REV`, a revision of these sources; or
-    /// these sources with another version of a dependency: CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or
-    /// CRATE@git:URL#REV. Builds are made and kept in target/duel. A setting is NAME=VALUE or another form that --a lists.
+    /// these sources with another version of a dependency: CRATE@VERSION such as tokio@1.50.0, or CRATE@path:FOLDER.
+    /// Builds are made and kept in target/duel. A setting is NAME=VALUE or another form that --a lists.
     #[command(after_long_help = "Examples:
   switchcost duel tokio@1.50.0 .
   switchcost duel git:HEAD~1 . --fail-above 5%

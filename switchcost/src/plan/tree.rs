@@ -41,8 +41,8 @@ pub(crate) struct Tree {
     profile: String,
     /// Commit of the sources, if they are none of the checkout's.
     commit: Option<String>,
-    /// What cargo takes from somewhere else, as values of its configuration.
-    patch: Vec<String>,
+    /// A crate that cargo takes from a folder, as a value of its configuration.
+    patch: Option<String>,
 }
 
 impl Tree {
@@ -78,7 +78,7 @@ impl Tree {
             sources: workspace.to_owned(),
             target: target.to_owned(),
             commit: None,
-            patch: Vec::new(),
+            patch: None,
             profile: if name == "debug" { "dev" } else { &name }.to_owned(),
         }))
     }
@@ -136,7 +136,7 @@ impl Tree {
             command.env_remove(name);
         }
         // Nobody can answer a question for a password.
-        command.env("GIT_TERMINAL_PROMPT", "0").stdin(Stdio::null());
+        command.env("GIT_TERMINAL_PROMPT", "0");
         // `status` would rewrite the index.
         output(command.arg("--no-optional-locks").args(args))
     }
@@ -328,7 +328,7 @@ mod tests {
     /// A tree in a folder that is also its target folder.
     pub(super) fn tree_in(folder: &Path) -> Tree {
         let [home, sources, target] = [(); 3].map(|()| folder.to_owned());
-        Tree { home, sources, target, profile: "dev".to_owned(), commit: None, patch: Vec::new() }
+        Tree { home, sources, target, profile: "dev".to_owned(), commit: None, patch: None }
     }
 
     #[test]

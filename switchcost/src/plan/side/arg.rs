@@ -29,18 +29,7 @@ pub enum SideArg {
         /// Name of the crate.
         name: String,
         /// Folder that holds it, as typed.
-        typed: String,
-        /// The same, absolute.
         folder: PathBuf,
-    },
-    /// `CRATE@git:URL#REV`.
-    Git {
-        /// Name of the crate.
-        name: String,
-        /// A repository.
-        url: String,
-        /// Commit, branch or tag.
-        revision: String,
     },
 }
 
@@ -71,8 +60,8 @@ impl FromStr for SideArg {
             return Ok(SideArg::Folder(text.into()));
         }
         let (name, source) = text.split_once('@').filter(|(name, _)| is_word(name, "-_")).ok_or(
-            "there is no such folder: write a folder with built programs, . (these sources), git:REV, or \
-             CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV",
+            "there is no such folder: write a folder with built programs, . (these sources), git:REV, \
+             CRATE@VERSION such as tokio@1.50.0, or CRATE@path:FOLDER",
         )?;
         SideArg::of_crate(name, source)
     }
@@ -83,39 +72,22 @@ impl SideArg {
     fn of_crate(name: &str, text: &str) -> Result<Self, String> {
         let name = name.to_owned();
         if let Some(folder) = text.strip_prefix("path:") {
-            let path = std::path::absolute(folder).map_err(|e| format!("{folder}: {e}"))?;
-            return if path.join("Cargo.toml").is_file() {
-                Ok(SideArg::Path { name, typed: folder.to_owned(), folder: path })
+            return if Path::new(folder).join("Cargo.toml").is_file() {
+                Ok(SideArg::Path { name, folder: folder.into() })
             } else {
                 Err(format!("{folder} has no Cargo.toml: name the folder of the crate"))
             };
         }
-        let is_plain = |text: &str| {
-            let is_odd = |c: char| c.is_whitespace() || "'\"\\".contains(c);
-            !text.is_empty() && !text.starts_with('-') && !text.contains(is_odd)
-        };
-        match text.strip_prefix("git:").map(|rest| rest.split_once('#').unwrap_or_default()) {
-            None if is_word(text, ".+-") && text.starts_with(|c: char| c.is_ascii_digit()) => {
-                Ok(SideArg::Version { name, version: text.to_owned() })
-            }
-            Some((url, revision))
-                if url.contains("://") && is_plain(url) && is_plain(revision) =>
-            {
-                let [url, revision] = [url, revision].map(str::to_owned);
-                Ok(SideArg::Git { name, url, revision })
-            }
-            _ => Err("write CRATE@VERSION such as tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV, where REV may be \
-                      a branch; the URL of a folder is file:///FOLDER"
-                .to_owned()),
+        if is_word(text, ".+-") && text.starts_with(|c: char| c.is_ascii_digit()) {
+            return Ok(SideArg::Version { name, version: text.to_owned() });
         }
+        Err("write CRATE@VERSION such as tokio@1.50.0, or CRATE@path:FOLDER for a clone of any revision".to_owned())
     }
 
     /// Name of the crate that it replaces.
     pub(in crate::plan) fn replaced(&self) -> Option<&str> {
         match self {
-            SideArg::Version { name, .. }
-            | SideArg::Path { name, .. }
-            | SideArg::Git { name, .. } => Some(name),
+            SideArg::Version { name, .. } | SideArg::Path { name, .. } => Some(name),
             _ => None,
         }
     }
@@ -128,8 +100,7 @@ impl fmt::Display for SideArg {
             SideArg::Folder(folder) => folder.display().fmt(f),
             SideArg::Revision(revision) => write!(f, "git:{revision}"),
             SideArg::Version { name, version } => write!(f, "{name}@{version}"),
-            SideArg::Path { name, typed, .. } => write!(f, "{name}@path:{typed}"),
-            SideArg::Git { name, url, revision } => write!(f, "{name}@git:{url}#{revision}"),
+            SideArg::Path { name, folder } => write!(f, "{name}@path:{}", folder.display()),
         }
     }
 }
@@ -169,20 +140,13 @@ mod tests {
     #[test]
     fn sides_read_as_they_print() {
         let own = concat!("stats@path:", env!("CARGO_MANIFEST_DIR"));
-        let git = "tokio@git:https://github.com/tokio-rs/tokio#main";
-        for text in
-            [".", "git:main", "git:HEAD~2", "tokio@1.50.0", "a_b-c@1.0.0-rc.1", "/", own, git]
-        {
+        for text in [".", "git:main", "git:HEAD~2", "tokio@1.50.0", "a_b-c@1.0.0-rc.1", "/", own] {
             assert_eq!(text.parse::<SideArg>().unwrap().to_string(), text);
         }
         for (text, words) in [
             ("a@path:/", "has no Cargo.toml"),
-            ("a@git:", "CRATE@VERSION"),
-            ("a@git:file:///x", "CRATE@VERSION"),
-            ("a@git:file:///x#-y", "CRATE@VERSION"),
-            ("a@git:file:///x y#z", "CRATE@VERSION"),
-            ("tokio@git:/tmp/tk#x", "file:///FOLDER"),
-            ("tokio@master", "tokio@1.50.0, CRATE@path:FOLDER or CRATE@git:URL#REV"),
+            ("tokio@git:https://github.com/tokio-rs/tokio#main", "CRATE@path:FOLDER for a clone"),
+            ("tokio@master", "tokio@1.50.0, or CRATE@path:FOLDER"),
             ("tokio@", "CRATE@VERSION"),
             ("a@-1", "CRATE@VERSION"),
             ("", "no such folder"),

@@ -58,7 +58,6 @@ fn is_of(id: &str, wanted: &SideArg) -> bool {
             id.starts_with("registry+") && order(version) == order(wanted)
         }
         SideArg::Path { .. } => id.starts_with("path+"),
-        SideArg::Git { .. } => id.starts_with("git+"),
         SideArg::Sources | SideArg::Folder(_) | SideArg::Revision(_) => false,
     }
 }
@@ -68,9 +67,9 @@ impl Tree {
     pub(in crate::plan) fn of_side(&self, side: &SideArg) -> anyhow::Result<Tree> {
         match side {
             SideArg::Revision(revision) => self.worktree(revision),
-            SideArg::Version { name, .. }
-            | SideArg::Path { name, .. }
-            | SideArg::Git { name, .. } => self.with_source(name, side),
+            SideArg::Version { name, .. } | SideArg::Path { name, .. } => {
+                self.with_source(name, side)
+            }
             SideArg::Sources => Ok(self.as_it_is()),
             SideArg::Folder(_) => bail!("a folder of programs has no sources"),
         }
@@ -120,7 +119,15 @@ impl Tree {
         side.to_string().hash(&mut hasher);
         let folder = self.target.join("duel").join(format!("{name}-{:016x}", hasher.finish()));
         // A source that is not there leaves no folder.
-        let patch = self.patch_for(name, side)?;
+        let patch = match side {
+            // A text of JSON is one of TOML.
+            SideArg::Path { folder, .. } => {
+                let path = std::path::absolute(package_in(folder, name)?)?;
+                let path = path.to_string_lossy().into_owned();
+                Some(format!("patch.crates-io.{name}.path={}", serde_json::Value::from(path)))
+            }
+            _ => None,
+        };
         ensure_own(&[&folder])?;
         let (sources, target) = (folder.join("sources"), folder.join("target"));
         let tree = Tree { sources, target, patch, ..self.clone() };
@@ -137,7 +144,7 @@ impl Tree {
             SideArg::Path { folder, .. } => fs::read(package_in(folder, name)?.join("Cargo.toml"))?,
             _ => Vec::new(),
         };
-        let now = [&own, self.patch.concat().as_bytes(), &manifest].concat();
+        let now = [&own, self.patch.as_deref().unwrap_or_default().as_bytes(), &manifest].concat();
         link_entries(&self.home, &self.sources)
             .with_context(|| format!("cannot link the sources into {}", self.sources.display()))?;
         if !lock.is_file() || fs::read(&base).ok().as_ref() != Some(&now) {
@@ -163,27 +170,6 @@ impl Tree {
              perhaps by [patch]"
         );
         fs::write(&base, &now).context("Cargo.lock")
-    }
-
-    /// Values of configuration that take a crate from somewhere else, unless that is the registry.
-    fn patch_for(&self, name: &str, side: &SideArg) -> anyhow::Result<Vec<String>> {
-        // A text of JSON is one of TOML.
-        let value = |key: &str, text: &str| {
-            format!("patch.crates-io.{name}.{key}={}", serde_json::Value::from(text))
-        };
-        Ok(match side {
-            SideArg::Path { folder, .. } => {
-                vec![value("path", &package_in(folder, name)?.to_string_lossy())]
-            }
-            SideArg::Git { url, revision, .. } => {
-                // A branch moves. Tags and commits cargo finds by itself.
-                let branch = format!("refs/heads/{revision}");
-                let found = self.git(&["ls-remote", "--", url, &branch])?;
-                let commit = found.split_whitespace().next().unwrap_or(revision);
-                vec![value("git", url), value("rev", commit)]
-            }
-            _ => Vec::new(),
-        })
     }
 
     /// Packages of the lock file that depend on a crate, directly or not.
@@ -329,7 +315,6 @@ mod tests {
             ("registry+https://x#tokio@1.54.1+meta", "tokio@1.54.1", true),
             ("registry+https://x#tokio@1.54.1", "tokio@1.54", false),
             ("git+https://x/tokio?rev=abc#1.0.0", "tokio@1.0.0", false),
-            ("git+https://x/tokio?rev=abc#1.0.0", "tokio@git:file:///x#y", true),
             ("path+file:///x#1.0.0", "tokio@1.0.0", false),
         ] {
             assert_eq!(is_of(id, &wanted.parse().unwrap()), expected, "{id} {wanted}");
