@@ -102,7 +102,7 @@ fn refuse_unused(
         return Ok(());
     };
     for name in sides.into_iter().filter_map(SideArg::replaced) {
-        let users = tree.dependents(name)?;
+        let users = tree.dependents(name).map_err(|e| BadUsage::new(format!("{e:#}")))?;
         let uses_it = |program: &str| users.contains(program) && tree.has_program(program);
         if wanted.iter().any(|program| uses_it(program)) {
             continue;

@@ -8,8 +8,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail, ensure};
-use serde::Deserialize;
+use anyhow::{Context, bail, ensure};
 
 use super::{Tree, ensure_own, output, revision};
 use crate::plan::side::{SideArg, crate_in};
@@ -17,36 +16,6 @@ use crate::system::console;
 
 /// Prefix of a crate from the usual registry, as cargo prints it.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index#";
-
-/// A lock file of cargo's.
-#[derive(Deserialize)]
-struct Lock {
-    package: Vec<Package>,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    name: String,
-    #[serde(default)]
-    dependencies: Vec<String>,
-}
-
-/// Why there is no such side, by cargo's words on it.
-fn refused(side: &SideArg, words: &str) -> Option<String> {
-    let SideArg::Version { name, version } = side else { return None };
-    let is_unknown = words.contains(&format!("no matching package named `{name}` found"));
-    // Offline, cargo knows those that it has.
-    if is_unknown && !words.contains("offline") {
-        return Some(format!("{name} has no version {version}: name another one"));
-    }
-    let quoted = |before: &str| words.split_once(before)?.1.split('`').next();
-    let requirement = match quoted("for the requirement `") {
-        Some(requirement) => requirement.replace(" = \"", " ").replace('"', ""),
-        None => format!("{} {}", quoted("a version for `")?, quoted("the requirements `")?),
-    };
-    let package = quoted("required by package `")?.split(' ').next()?;
-    Some(format!("{package} requires {requirement}: name another version"))
-}
 
 /// True if cargo takes the source that a side names.
 fn is_of(id: &str, wanted: &SideArg) -> bool {
@@ -155,12 +124,10 @@ impl Tree {
                 command.args(["--precise", version]);
             }
             command.args(self.configuration());
-            let updated =
-                output(command.arg("--manifest-path").arg(self.sources.join("Cargo.toml")));
-            updated.map_err(|why| match refused(side, &why.to_string()) {
-                Some(words) => anyhow!(words),
-                None => why,
-            })?;
+            output(command.arg("--manifest-path").arg(self.sources.join("Cargo.toml")))
+                .with_context(|| {
+                    format!("the programs cannot use it, so name another version of {name}")
+                })?;
         }
         let taken = self.taken(name)?;
         // Cargo ignores a version that the dependents do not accept, and a [patch] in its configuration takes precedence.
@@ -172,23 +139,14 @@ impl Tree {
         fs::write(&base, &now).context("Cargo.lock")
     }
 
-    /// Packages of the lock file that depend on a crate, directly or not.
+    /// Packages of the workspace and its dependencies that depend on a crate, directly or not.
     pub(in crate::plan) fn dependents(&self, name: &str) -> anyhow::Result<BTreeSet<String>> {
-        let lock = fs::read_to_string(self.home.join("Cargo.lock")).context("Cargo.lock")?;
-        let Lock { package: packages } = toml::from_str(&lock).context("Cargo.lock")?;
-        let mut found = BTreeSet::from([name.to_owned()]);
-        loop {
-            // A name stands alone, or before its version.
-            let uses_it = |of: &String| of.split(' ').next().is_some_and(|of| found.contains(of));
-            let more = packages.iter().filter(|package| {
-                !found.contains(&package.name) && package.dependencies.iter().any(uses_it)
-            });
-            let more: Vec<String> = more.map(|package| package.name.clone()).collect();
-            if more.is_empty() {
-                return Ok(found);
-            }
-            found.extend(more);
-        }
+        let mut cargo = self.cargo();
+        cargo.args(["tree", "--quiet", "--locked", "--workspace", "--edges", "normal,build"]);
+        let tree = output(cargo.args(["--prefix", "none", "--invert", name]))?;
+        // A package is a line, and its name the first word.
+        let names = tree.lines().filter_map(|line| line.split_whitespace().next());
+        Ok(names.map(str::to_owned).collect())
     }
 
     /// The crates of these names that it is built from, and its commit, in a line. What cargo cannot tell of `side` is
@@ -281,32 +239,6 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "own");
         assert!(tree.worktree("^main").unwrap_err().to_string().contains("name another commit"));
-    }
-
-    /// As cargo 1.95 says it, in a line.
-    #[test]
-    fn a_version_that_cannot_be_had_is_told_with_whose_requirement_forbids_it() {
-        for (side, words, expected) in [
-            (
-                "tokio@1.52.99",
-                "no matching package named `tokio` found; location searched: crates.io index",
-                "tokio has no version 1.52.99: name another one",
-            ),
-            (
-                "serde@1.0.200",
-                "failed to select a version for the requirement `serde = \"^1.0.220\"`; candidate versions found which \
-                 didn't match: 1.0.200; required by package `serde_json v1.0.154`",
-                "serde_json requires serde ^1.0.220: name another version",
-            ),
-            (
-                "nix@0.31.1",
-                "failed to select a version for `libc`.; ... required by package `rustix v1.1.6`; versions that meet the \
-                 requirements `^0.2.182` are: 0.2.191, 0.2.190",
-                "rustix requires libc ^0.2.182: name another version",
-            ),
-        ] {
-            assert_eq!(refused(&side.parse().unwrap(), words).unwrap(), expected);
-        }
     }
 
     #[test]
