@@ -139,7 +139,7 @@ impl Executables {
             // Tests and benchmarks are one level further down.
             folder = folder.parent().unwrap_or(folder);
         }
-        Ok(Executables { folder: folder.to_owned(), tree: Tree::of(folder)? })
+        Ok(Executables { folder: folder.to_owned(), tree: Tree::of(folder) })
     }
 
     /// False if there is no such program, or the sources have none. An executable may have been built before its crate

@@ -32,7 +32,7 @@ mod sources;
 /// A cargo workspace, and where its executables are built.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
-    /// The checkout that this executable was built from: git and cargo start there.
+    /// The checkout that this executable is in or was built from: git and cargo start there.
     home: PathBuf,
     /// The sources; for the checkout itself the same folder.
     pub(crate) sources: PathBuf,
@@ -46,41 +46,26 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The workspace with `folder` in its target folder, as `<target>/<profile>`.
-    pub(crate) fn of(folder: &Path) -> anyhow::Result<Option<Self>> {
-        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-        workspace.map_or(Ok(None), |workspace| Tree::at(workspace, folder))
-    }
-
-    /// That one, if it is this workspace.
-    fn at(workspace: &Path, folder: &Path) -> anyhow::Result<Option<Self>> {
-        let (Some(target), Some(name)) = (folder.parent(), folder.file_name()) else {
-            return Ok(None);
-        };
+    /// The workspace with `folder` in its target folder, as `<target>/<profile>`: the one around that, or, with
+    /// CARGO_TARGET_DIR elsewhere, the one that this executable was built from.
+    pub(crate) fn of(folder: &Path) -> Option<Self> {
+        let (target, profile) = (folder.parent()?, folder.file_name()?.to_string_lossy());
         // Cargo puts this file into each target folder that it makes.
-        if !workspace.join("Cargo.toml").is_file() || !target.join("CACHEDIR.TAG").is_file() {
-            return Ok(None);
+        if !target.join("CACHEDIR.TAG").is_file() {
+            return None;
         }
         let manifest = concat!(env!("CARGO_PKG_NAME"), "/Cargo.toml");
-        if let Some(around) = target.parent().filter(|around| around.join(manifest).is_file()) {
-            ensure!(
-                fs::canonicalize(around)? == fs::canonicalize(workspace)?,
-                "{} holds a copy of what was built from {}, so the sources there would be measured: run `cargo build \
-             --release` in {}",
-                folder.display(),
-                workspace.display(),
-                around.display()
-            );
-        }
-        let name = name.to_string_lossy();
-        Ok(Some(Tree {
-            home: workspace.to_owned(),
-            sources: workspace.to_owned(),
+        let workspaces = [target.parent(), Path::new(env!("CARGO_MANIFEST_DIR")).parent()];
+        let home =
+            workspaces.into_iter().flatten().find(|folder| folder.join(manifest).is_file())?;
+        Some(Tree {
+            home: home.to_owned(),
+            sources: home.to_owned(),
             target: target.to_owned(),
             commit: None,
             patch: None,
-            profile: if name == "debug" { "dev" } else { &name }.to_owned(),
-        }))
+            profile: if profile == "debug" { "dev" } else { &profile }.to_owned(),
+        })
     }
 
     /// Names of the programs that it builds, in their order.
@@ -360,23 +345,18 @@ mod tests {
     }
 
     #[test]
-    fn a_target_folder_that_was_copied_with_its_checkout_is_refused() {
+    fn a_checkout_that_was_copied_with_its_target_folder_has_its_own_sources() {
         let folder = tempfile::tempdir().unwrap();
-        for place in ["own", "copy"].map(|name| folder.path().join(name)) {
-            fs::create_dir_all(place.join("target/release")).unwrap();
-            fs::create_dir(place.join("switchcost")).unwrap();
-            for file in ["Cargo.toml", "switchcost/Cargo.toml", "target/CACHEDIR.TAG"] {
-                fs::write(place.join(file), "").unwrap();
-            }
+        for place in ["copy/switchcost", "copy/target/release"] {
+            fs::create_dir_all(folder.path().join(place)).unwrap();
         }
-        let of = |name: &str| {
-            Tree::at(&folder.path().join("own"), &folder.path().join(name).join("release"))
-        };
-        assert_eq!(of("own/target").unwrap().unwrap().profile, "release");
-        let why = of("copy/target").unwrap_err().to_string();
-        assert!(why.contains("copy of what was built from"), "{why}");
+        for file in ["copy/switchcost/Cargo.toml", "copy/target/CACHEDIR.TAG"] {
+            fs::write(folder.path().join(file), "").unwrap();
+        }
+        let home = || Tree::of(&folder.path().join("copy/target/release")).unwrap().home;
+        assert_eq!(home(), folder.path().join("copy"));
         // As by CARGO_TARGET_DIR.
         fs::remove_dir_all(folder.path().join("copy/switchcost")).unwrap();
-        assert!(of("copy/target").unwrap().is_some());
+        assert_eq!(home(), Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap());
     }
 }

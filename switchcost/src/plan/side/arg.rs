@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::plan::programs::Executables;
 use crate::system::console::is_command;
 
 /// A side as it is written on a command line.
@@ -44,9 +45,8 @@ impl FromStr for SideArg {
             return match crate_around() {
                 None => Ok(SideArg::Sources),
                 Some(name) => Err(format!(
-                    "it stands for the sources of this switchcost ({}), and this folder is in another cargo package: write \
-                     {name}@path:.",
-                    own_sources().display()
+                    "it stands for the sources of switchcost, and this folder is in another cargo package: write \
+                     {name}@path:."
                 )),
             };
         }
@@ -114,16 +114,12 @@ pub(in crate::plan) fn crate_in(folder: &Path) -> Option<String> {
     Some(name.unwrap_or("CRATE").to_owned())
 }
 
-/// Folder of the workspace that this executable was built from.
-fn own_sources() -> &'static Path {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().unwrap_or(package)
-}
-
 /// The package that the current folder is in, if it is not one of switchcost's.
 fn crate_around() -> Option<String> {
     let here = env::current_dir().ok()?;
-    let is_own = fs::canonicalize(own_sources()).is_ok_and(|own| here.starts_with(own));
+    let tree = Executables::here().ok().and_then(|own| own.tree);
+    let own = tree.and_then(|tree| fs::canonicalize(tree.sources).ok());
+    let is_own = own.is_some_and(|own| here.starts_with(own));
     here.ancestors().filter(|_| !is_own).find_map(crate_in)
 }
 
