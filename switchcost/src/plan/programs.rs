@@ -39,18 +39,9 @@ impl Programs {
         wanted: impl IntoIterator<Item = &'a str>,
         tables: &BTreeMap<String, ProgramTable>,
     ) -> anyhow::Result<Self> {
-        let wanted: BTreeSet<&str> = wanted.into_iter().collect();
-        ensure_known(wanted.iter().copied(), tables)?;
-        Programs::find(wanted, tables)
-    }
-
-    /// The same, but any executable may be missing.
-    pub fn find<'a>(
-        wanted: impl IntoIterator<Item = &'a str>,
-        tables: &BTreeMap<String, ProgramTable>,
-    ) -> anyhow::Result<Self> {
         let here = Executables::here()?;
         let wanted: BTreeSet<&str> = wanted.into_iter().collect();
+        ensure_known(wanted.iter().copied(), tables)?;
         if let Some(checkout) = &here.tree {
             // A table may start a crate of the workspace in another environment.
             let tabled = |name: &str| tables.get(name)?.run.first().map(String::as_str);

@@ -84,7 +84,7 @@ impl Args {
         if let Some(name) = names.into_iter().find(|name| ["--tasks", "--threads"].contains(name)) {
             return Err(bad(format!("{name} belongs to the runner")));
         }
-        let programs = Programs::find([program], &built_in_tables()?)?;
+        let programs = Programs::up_to_date([program], &built_in_tables()?)?;
         let executable = programs.named(program).map_err(|e| BadUsage::new(e.to_string()))?;
         let executable = executable.clone();
         let candidate = Candidate {

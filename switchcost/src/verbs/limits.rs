@@ -80,7 +80,7 @@ fn ask_all() -> anyhow::Result<Vec<(String, Result<Needs, String>)>> {
     let mut tables = built_in_tables()?;
     // A question builds no peer.
     tables.values_mut().for_each(|table| table.build.clear());
-    let programs = Programs::find(names.iter().map(String::as_str), &tables)?;
+    let programs = Programs::up_to_date(names.iter().map(String::as_str), &tables)?;
     let present =
         names.into_iter().filter(|name| programs.named(name).is_ok() || !tables.contains_key(name));
     let asked = present.map(|name| {
