@@ -132,7 +132,6 @@ extra.to_end.p99
 MALLOC_ARENA_MAX=2
 cpus=0-1
 policy=batch
-slack=1us
 wrap='nice -n 5'";
 
 const DESCRIPTION: &str = r#""contract":1,"program":"p","version":"0.2.0","tasks":2,"bytes":1,"hops":3,"claim":"kernel-switch","passes":[{"name":"main","settle":3}],"needs":{"descriptors":{"fixed":18,"each":2},"bytes":{"fixed":4194306,"each":49153}}}"#;

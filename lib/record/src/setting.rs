@@ -20,9 +20,6 @@ pub struct Setting {
     /// Scheduling policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
-    /// Timer slack, in ns.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timer_slack: Option<u64>,
     /// Environment variables in addition to the runner's.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -34,10 +31,9 @@ pub struct Setting {
 impl Setting {
     /// Takes over each part that another setting has. The words of its wrapper follow those that are there.
     pub fn put(&mut self, other: &Setting) {
-        let Setting { cpus, policy, timer_slack, env, wrap } = other.clone();
+        let Setting { cpus, policy, env, wrap } = other.clone();
         self.cpus = cpus.or(self.cpus.take());
         self.policy = policy.or(self.policy);
-        self.timer_slack = timer_slack.or(self.timer_slack);
         self.env.extend(env);
         self.wrap.extend(wrap);
     }

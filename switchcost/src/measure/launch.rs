@@ -79,9 +79,6 @@ fn apply(setting: &Setting) -> io::Result<()> {
         // It was not placed.
         Some(_) => return Err(Errno::EINVAL.into()),
     }
-    if let Some(slack) = setting.timer_slack {
-        prctl::set_timerslack(slack)?;
-    }
     // What the runner ignores, or nohup(1) for it, is nothing to the program.
     for ignored in [Signal::SIGXFSZ, Signal::SIGINT, Signal::SIGHUP] {
         // SAFETY: no handler is set.

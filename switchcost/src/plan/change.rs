@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use record::{Command, Policy, Setting};
 
 use super::check::ensure_no_runner_flags;
-use super::values::{cpus, timer_slack};
+use super::values::cpus;
 use crate::system::console::{BadUsage, is_command, shell_word};
 
 /// A change of a setting or of flags.
@@ -20,7 +20,7 @@ pub struct Change {
     text: String,
     /// `flags="--workers 4"`: for the programs that know them.
     flags: Vec<String>,
-    /// `NAME=VALUE`, an environment variable; `cpus=0-3`, `policy=batch`, `slack=1ns` or `wrap="setarch -R"`.
+    /// `NAME=VALUE`, an environment variable; `cpus=0-3`, `policy=batch` or `wrap="setarch -R"`.
     setting: Setting,
 }
 
@@ -50,7 +50,6 @@ impl FromStr for Change {
                 let unknown = |_| format!("there is no policy '{value}': use other, batch or fifo");
                 setting.policy = Some(Policy::from_str(value, false).map_err(unknown)?);
             }
-            "slack" => setting.timer_slack = Some(timer_slack(value)?.0),
             "wrap" => setting.wrap = words()?,
             _ => {
                 ensure_variable(name, value)?;
@@ -62,7 +61,7 @@ impl FromStr for Change {
 }
 
 const USAGE: &str = "write NAME=VALUE (an environment variable, in capitals), flags=\"--FLAG VALUE\", cpus=LIST, \
-                     policy=NAME, slack=TIME or wrap=\"COMMAND ARG\"; the build of a duel needs no flag: \
+                     policy=NAME or wrap=\"COMMAND ARG\"; the build of a duel needs no flag: \
                      `switchcost duel tokio@1.50.0 .`";
 
 /// Checks that a name is meant as a variable: a name in small letters may be a misspelt setting.
@@ -180,7 +179,6 @@ mod tests {
             "flags='--workers 4'",
             "cpus=0-3,8",
             "policy=batch",
-            "slack=1ns",
             "wrap='nice -n 19'",
         ] {
             let words = shlex::split(text).unwrap();

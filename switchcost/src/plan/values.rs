@@ -50,14 +50,6 @@ pub fn cpus(text: &str) -> Result<Cpus, String> {
     }
 }
 
-/// A timer slack: to the kernel, 0 means the default value.
-pub fn timer_slack(text: &str) -> Result<Span, String> {
-    match text.parse()? {
-        Span(0) => Err("a timer slack is at least 1ns: raise it".to_owned()),
-        span => Ok(span),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,7 +65,6 @@ mod tests {
         for text in ["", "90", "-5s", "soon", "300000d", "0s"] {
             assert!(time_limit(text).is_err(), "{text}");
         }
-        assert_eq!((timer_slack("0s").is_err(), timer_slack("1ns")), (true, Ok(Span(1))));
         assert_eq!(cpus("3,0-1").unwrap().to_string(), "0-1,3");
         for text in ["", "first", "smt-sibling", "99999"] {
             assert!(cpus(text).is_err(), "{text}");

@@ -62,7 +62,7 @@ pub(crate) struct Args {
     keep: Kept,
 
     /// Setting for the old side, repeatable: NAME=VALUE (an environment variable), flags="--workers 4" (for the programs
-    /// that have them), cpus=0-3, policy=batch, slack=1ns, or wrap="nice -n 19" (a command that executes the program)
+    /// that have them), cpus=0-3, policy=batch, or wrap="nice -n 19" (a command that executes the program)
     #[arg(help_heading = "Settings", long = "a", value_name = "SETTING")]
     a: Vec<Change>,
 

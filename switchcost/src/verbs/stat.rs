@@ -25,7 +25,7 @@ use crate::verbs::output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Setting for the program, repeatable: cpus=0,2-3, policy=batch, slack=1ns, NAME=VALUE (an environment variable), or
+    /// Setting for the program, repeatable: cpus=0,2-3, policy=batch, NAME=VALUE (an environment variable), or
     /// wrap="nice -n 19" (a command that executes the program)
     #[arg(long, value_name = "SETTING")]
     set: Vec<Change>,

@@ -23,11 +23,6 @@ fn a_setting_is_found_told_and_repeated() {
         ("K=2", ": ${K:=1}", "K=2"),
         ("wrap=env K=2", ": ${K:=1}", "wrap='env K=2'"),
         ("flags=--k 2", "K=1; case \"$*\" in *--k\\ 2*) K=2 ;; esac", "flags='--k 2'"),
-        (
-            "slack=7ns",
-            "K=$(($(cat /proc/self/timerslack_ns 2>/dev/null || echo 1) == 7 ? 2 : 1))",
-            "slack=7ns",
-        ),
     ] {
         let sides = of_settings(count);
         let run = of_counts(sides.duel("a a --pairs 8 --out out.jsonl --b").arg(setting));
