@@ -164,15 +164,8 @@ impl Lineup {
         if reasons.len() == names.len() {
             reasons.retain(|_, why| why != SAME);
         }
-        let reason = |row: &Row| reasons.get(&*row.command.program);
-        // One of the rows that cannot differ shows the noise.
-        let is_control = |row: &&Row| {
-            let is_pinned = row.command.setting.cpu_list().is_some_and(|cpus| cpus.len() == 1);
-            reason(row).is_some_and(|why| why == SAME) && is_pinned && !row.is_alone()
-        };
-        let control = rows.iter().find(is_control).map(|row| row.place.cell());
-        for row in rows.iter().filter(|row| control != Some(row.place.cell())) {
-            if let Some(why) = reason(row) {
+        for row in &rows {
+            if let Some(why) = reasons.get(&*row.command.program) {
                 absent.entry(row.place.clone()).or_insert_with(|| why.clone());
             }
         }
