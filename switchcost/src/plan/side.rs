@@ -7,7 +7,6 @@ use anyhow::{Context, bail, ensure};
 
 use crate::plan::programs::Executables;
 use crate::plan::tree::Tree;
-use crate::plan::{BUILT_IN, BuiltIn};
 use crate::system::console::BadUsage;
 
 mod arg;
@@ -59,7 +58,7 @@ pub(super) fn programs(
             let side = sides[k].to_string();
             let what = format!("{name}, {build} of {builds}: {side}");
             tree.build(&crates, &what).with_context(|| side.clone())?;
-            resolved[k] = tree.describe(&names, &side, revision);
+            resolved[k] = tree.describe(&names, revision);
         }
     }
     let [a, b] = both;
@@ -103,21 +102,10 @@ fn refuse_unused(
     };
     for name in sides.into_iter().filter_map(SideArg::replaced) {
         let users = tree.dependents(name).map_err(|e| BadUsage::new(format!("{e:#}")))?;
-        let uses_it = |program: &str| users.contains(program) && tree.has_program(program);
-        if wanted.iter().any(|program| uses_it(program)) {
-            continue;
+        if !wanted.iter().any(|program| users.contains(*program)) {
+            let why = format!("{name}: no program of these rows depends on it");
+            return Err(BadUsage::new(format!("{why}: choose others by --plan or --filter")));
         }
-        let rows = |plan: &BuiltIn| plan.plan().unwrap_or_default().rows();
-        let plans = BUILT_IN
-            .iter()
-            .filter(|plan| rows(plan).iter().any(|row| uses_it(&row.command.program)));
-        let plans: Vec<&str> = plans.map(|plan| plan.name).collect();
-        return Err(BadUsage::new(if plans.is_empty() {
-            format!("{name}: no program that a duel can build depends on it")
-        } else {
-            let plans = plans.join(" or ");
-            format!("{name}: no program of these rows depends on it: use --plan {plans}")
-        }));
     }
     Ok(())
 }

@@ -12,7 +12,6 @@ use anyhow::{Context, bail, ensure};
 
 use super::{Tree, ensure_own, output, revision};
 use crate::plan::side::{SideArg, crate_in};
-use crate::system::console;
 
 /// Prefix of a crate from the usual registry, as cargo prints it.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index#";
@@ -149,19 +148,13 @@ impl Tree {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// The crates of these names that it is built from, and its commit, in a line. What cargo cannot tell of `side` is
-    /// said.
+    /// The crates of these names that it is built from, and its commit, in a line. An earlier revision may lack a crate.
     pub(in crate::plan) fn describe(
         &self,
         names: &BTreeSet<&str>,
-        side: &str,
         (commit, dirty): &(Option<String>, Option<bool>),
     ) -> String {
-        let tell = |name: &str, why| {
-            console::say(format_args!("{side}: its name lacks {name}: {why:#}"));
-        };
-        let taken = |name: &&str| self.taken(name).map_err(|why| tell(name, why)).ok();
-        let crates = names.iter().filter_map(taken);
+        let crates = names.iter().filter_map(|name| self.taken(name).ok());
         let mut parts: Vec<String> = crates.map(|id| id.replace(REGISTRY, "")).collect();
         let own = revision(commit.as_deref(), *dirty);
         if parts.is_empty() {
