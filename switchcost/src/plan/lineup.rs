@@ -8,11 +8,12 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use record::{Effort, Row, Side};
 
-use super::change::{Change, together};
+use super::change::{Change, ensure_each_once, together};
 use super::placement::{self, Absent};
 use super::programs::Programs;
 use super::side::{self, SideArg};
 use super::{ProgramTable, tree};
+use crate::system::console::BadUsage;
 
 /// Why a row has no side.
 const NO_CRATE: &str =
@@ -21,37 +22,92 @@ const NO_CRATE: &str =
 /// Why a row is left out if nothing in it can have changed.
 const SAME: &str = "its program is the same on both sides";
 
-/// What the sides differ in.
-#[derive(Debug)]
-pub struct Sides<'a> {
-    /// Where their programs come from.
-    pub builds: [&'a SideArg; 2],
-    /// What they are started with.
-    pub changes: [&'a [Change]; 2],
-    /// Extra changes of the second side; each has its own rows.
-    pub each: &'a [Change],
-    /// Commands before and after the second side.
-    pub around: Option<&'a [String; 2]>,
+/// A command around the new side.
+fn command(line: &str) -> Result<String, &'static str> {
+    if line.trim().is_empty() {
+        Err("it is empty: `true` does nothing")
+    } else {
+        Ok(line.to_owned())
+    }
 }
 
-impl Sides<'_> {
+/// What the sides differ in.
+#[derive(Debug, clap::Args)]
+pub struct Sides {
+    /// Old side; it is also measured against itself, which shows the noise [default: .]
+    #[arg(value_name = "A")]
+    first: Option<SideArg>,
+
+    /// New side [default: .]
+    #[arg(value_name = "B")]
+    second: Option<SideArg>,
+
+    /// Setting for the old side, repeatable: NAME=VALUE (an environment variable), flags="--workers 4" (for the programs
+    /// that have them), cpus=0-3, policy=batch, or wrap="nice -n 19" (a command that executes the program)
+    #[arg(help_heading = "Settings", long = "a", value_name = "SETTING")]
+    a: Vec<Change>,
+
+    /// Setting for the new side, repeatable
+    #[arg(help_heading = "Settings", long = "b", value_name = "SETTING")]
+    b: Vec<Change>,
+
+    /// Extra setting for the new side, repeatable: each one has its own rows, and the intervals are joint over all rows
+    #[arg(help_heading = "Settings", long, value_name = "SETTING")]
+    each: Vec<Change>,
+
+    /// Command to run, by `sh -c`, before the new side's processes start and before its slices, such as
+    /// "sysctl -q kernel.sched_autogroup_enabled=0"
+    #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "after_b", value_parser = command)]
+    before_b: Option<String>,
+
+    /// Command to run after them, unless SIGKILL ends the runner, to undo --before-b; `true` if there is nothing to undo
+    #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "before_b", value_parser = command)]
+    after_b: Option<String>,
+}
+
+impl Sides {
+    /// Checks that no setting would replace another one.
+    ///
+    /// # Errors
+    /// The setting that is given twice.
+    pub fn ensure_each_once(&self) -> anyhow::Result<()> {
+        let Sides { a, b, each, .. } = self;
+        if let Some(twice) = (1..each.len()).find(|&k| each[..k].contains(&each[k])) {
+            let change = &each[twice];
+            return Err(BadUsage::new(format!("--each {change} is given twice: drop one of them")));
+        }
+        ensure_each_once(a)?;
+        ensure_each_once(b)?;
+        each.iter().try_for_each(|change| ensure_each_once(b.iter().chain([change])))
+    }
+
+    /// Where their programs come from.
+    fn builds(&self) -> [&SideArg; 2] {
+        [&self.first, &self.second].map(|side| side.as_ref().unwrap_or(&SideArg::Sources))
+    }
+
+    /// Commands before and after the second side.
+    pub fn around(&self) -> Option<[String; 2]> {
+        self.before_b.clone().zip(self.after_b.clone()).map(<[String; 2]>::from)
+    }
+
     /// True if equal programs may differ.
     fn have_settings(&self) -> bool {
-        let mut changes = self.changes.into_iter().chain([self.each]);
-        self.around.is_some() || changes.any(|changes| !changes.is_empty())
+        let mut changes = [&self.a, &self.b, &self.each].into_iter();
+        self.around().is_some() || changes.any(|changes| !changes.is_empty())
     }
 
     /// Names of the sides: their builds, changes and commands.
     fn names(&self, [mut a, mut b]: [String; 2]) -> [String; 2] {
-        for (name, changes) in [(&mut a, self.changes[0]), (&mut b, self.changes[1])] {
+        for (name, changes) in [(&mut a, &self.a), (&mut b, &self.b)] {
             if !changes.is_empty() {
                 *name += &format!(" with {}", together(changes));
             }
         }
         if !self.each.is_empty() {
-            b += &format!(", and each of {}", together(self.each));
+            b += &format!(", and each of {}", together(&self.each));
         }
-        if let Some([before, after]) = self.around {
+        if let Some([before, after]) = self.around() {
             b += &format!(", before it `{before}`, after it `{after}`");
         }
         [a, b]
@@ -78,13 +134,13 @@ impl Sides<'_> {
         each: Option<&Change>,
         refusal: impl Fn(&Row) -> Option<String>,
     ) -> Result<[Row; 3], String> {
-        for change in self.changes.into_iter().flatten().chain(each) {
+        for change in self.a.iter().chain(&self.b).chain(each) {
             change.obstacle(&row.command).map_or(Ok(()), Err)?;
         }
         let copies = [Side::A, Side::B, Side::Twin].map(|side| {
             let effort = Effort { rounds: None, ..row.effort.clone() };
             let mut copy = Row { place: row.place.on(side), effort, ..row.clone() };
-            let changes = self.changes[usize::from(side == Side::B)].iter();
+            let changes = if side == Side::B { &self.b } else { &self.a }.iter();
             let each = each.filter(|_| side == Side::B);
             changes.chain(each).for_each(|change| change.put_into(&mut copy.command));
             copy
@@ -151,16 +207,16 @@ impl Lineup {
     pub fn of(
         mut rows: Vec<Row>,
         tables: &BTreeMap<String, ProgramTable>,
-        sides: &Sides<'_>,
+        sides: &Sides,
         refusal: impl Fn(&Row, &Programs) -> Option<String>,
     ) -> anyhow::Result<Self> {
         rows.retain(|row| row.place.side == Side::A);
         let mut absent = placement::place_rows(&mut rows)?;
         let names: BTreeSet<String> = rows.iter().map(|row| row.command.program.clone()).collect();
         let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
-        let (programs, built) = find(&names, tables, sides.builds)?;
+        let (programs, built) = find(&names, tables, sides.builds())?;
         let mut reasons = reasons(&names, &programs, sides.have_settings())?;
-        let note = note(&names, &reasons, sides.builds);
+        let note = note(&names, &reasons, sides.builds());
         if reasons.len() == names.len() {
             reasons.retain(|_, why| why != SAME);
         }

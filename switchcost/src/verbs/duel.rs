@@ -18,10 +18,8 @@ use crate::measure::rounds::Rounds;
 use crate::measure::store::Store;
 use crate::measure::turns::Options;
 use crate::measure::{begin, pacing, probe};
-use crate::plan::change::{Change, ensure_each_once};
 use crate::plan::lineup::{Lineup, Sides};
 use crate::plan::programs::Programs;
-use crate::plan::side::SideArg;
 use crate::plan::values;
 use crate::render::Found;
 use crate::system::console::{self, BadUsage};
@@ -37,13 +35,8 @@ use crate::views::comparison::Comparison;
     "Append the records to this file [default: duel-DATE.jsonl in this folder]"
 )))]
 pub(crate) struct Args {
-    /// Old side; it is also measured against itself, which shows the noise [default: .]
-    #[arg(value_name = "A")]
-    first: Option<SideArg>,
-
-    /// New side [default: .]
-    #[arg(value_name = "B")]
-    second: Option<SideArg>,
+    #[command(flatten)]
+    sides: Sides,
 
     /// Maximum number of pairs per row, one per round [default: as many as the budget allows]; 8 are enough for counts
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
@@ -61,39 +54,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     keep: Kept,
 
-    /// Setting for the old side, repeatable: NAME=VALUE (an environment variable), flags="--workers 4" (for the programs
-    /// that have them), cpus=0-3, policy=batch, or wrap="nice -n 19" (a command that executes the program)
-    #[arg(help_heading = "Settings", long = "a", value_name = "SETTING")]
-    a: Vec<Change>,
-
-    /// Setting for the new side, repeatable
-    #[arg(help_heading = "Settings", long = "b", value_name = "SETTING")]
-    b: Vec<Change>,
-
-    /// Extra setting for the new side, repeatable: each one has its own rows, and the intervals are joint over all rows
-    #[arg(help_heading = "Settings", long, value_name = "SETTING")]
-    each: Vec<Change>,
-
-    /// Command to run, by `sh -c`, before the new side's processes start and before its slices, such as
-    /// "sysctl -q kernel.sched_autogroup_enabled=0"
-    #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "after_b", value_parser = command)]
-    before_b: Option<String>,
-
-    /// Command to run after them, unless SIGKILL ends the runner, to undo --before-b; `true` if there is nothing to undo
-    #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "before_b", value_parser = command)]
-    after_b: Option<String>,
-
     #[command(flatten)]
     selection: Selection,
-}
-
-/// A command around the new side.
-fn command(line: &str) -> Result<String, &'static str> {
-    if line.trim().is_empty() {
-        Err("it is empty: `true` does nothing")
-    } else {
-        Ok(line.to_owned())
-    }
 }
 
 /// Time of a duel, if its plan has rounds.
@@ -122,26 +84,16 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let plan = args.selection.plan()?.with_three_counts();
     let mut rows = plan.rows();
     args.selection.retain(&mut rows, false)?;
-    let Args { a, b, each, before_b, after_b, .. } = args;
-    if let Some(twice) = (1..each.len()).find(|&k| each[..k].contains(&each[k])) {
-        let change = &each[twice];
-        return Err(BadUsage::new(format!("--each {change} is given twice: drop one of them")));
-    }
-    ensure_each_once(a)?;
-    ensure_each_once(b)?;
-    each.iter().try_for_each(|change| ensure_each_once(b.iter().chain([change])))?;
-    let around = before_b.clone().zip(after_b.clone()).map(<[String; 2]>::from);
-    let builds = [&args.first, &args.second].map(|side| side.as_ref().unwrap_or(&SideArg::Sources));
-    let sides = Sides { builds, changes: [a, b], each, around: around.as_ref() };
+    args.sides.ensure_each_once()?;
     let Lineup { rows, absent, programs, names, note } =
-        Lineup::of(rows, &plan.programs, &sides, refusal)?;
+        Lineup::of(rows, &plan.programs, &args.sides, refusal)?;
     let measured: Vec<Row> =
         rows.iter().filter(|row| !absent.contains_key(&row.place)).cloned().collect();
     let count = measured.iter().map(|row| row.place.cell()).collect::<BTreeSet<Place>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
     // Not before the builds: a signal that ends a build would leave an empty file.
     let store = Store::open(args.keep.out.as_deref(), "duel")?;
-    let options = Options { around: around.clone(), ..args.keep.options.clone() };
+    let options = Options { around: args.sides.around(), ..args.keep.options.clone() };
     let mut header = begin::header(args.keep.seed, programs.build(), rows);
     (header.sides, header.margin) = (Some(names), Some(margin));
     header.notes = plan.note().into_iter().chain(note).collect();
