@@ -1,4 +1,4 @@
-//! The command line: one verb, one file of `verbs`.
+//! The command line: each verb but `completions` is a file of `verbs`.
 
 use std::env;
 use std::ffi::OsString;
@@ -7,13 +7,14 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use nix::sys::signal::{SigHandler, Signal, signal};
 
 use crate::measure::child;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::verbs::gate::End;
-use crate::verbs::{check, compare, completions, duel, estimate, limits, report, run, stat, sweep};
+use crate::verbs::{check, compare, duel, estimate, limits, report, run, stat, sweep};
 
 /// Measure what an OS thread and an async (Tokio) task cost here: to switch to, to create, to keep in memory
 #[derive(Debug, Parser)]
@@ -116,13 +117,12 @@ said, 125 a file cannot be read as a whole, or a case failed or is missing.")]
 Exit status: 0 nothing is worse by more than --fail-above, 1 something is, 3 nothing can be said, 125 a side could not \
 be built or a row failed. `git bisect run` takes 125 as untested and 3 as bad.")]
     Duel(duel::Args),
-    /// Print shell completions, or a manual page
+    /// Print shell completions
     #[command(after_long_help = "Examples:
   switchcost completions fish > ~/.config/fish/completions/switchcost.fish")]
     Completions {
         /// Shell to print completions for
-        #[arg(value_parser = completions::kinds())]
-        kind: String,
+        shell: Shell,
     },
 }
 
@@ -157,7 +157,11 @@ fn run_verb(cli: Cli) -> anyhow::Result<()> {
         Verb::Report(args) => report::main(&args),
         Verb::Compare(args) => compare::main(&args),
         Verb::Duel(args) => duel::main(&args),
-        Verb::Completions { kind } => completions::main(&kind, Cli::command()),
+        Verb::Completions { shell } => console::print(|out| {
+            clap_complete::generate(shell, &mut Cli::command(), "switchcost", out);
+            Ok(())
+        })
+        .context("cannot print the completions"),
     }
 }
 

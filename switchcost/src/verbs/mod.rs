@@ -3,7 +3,6 @@
 pub(crate) mod args;
 pub(crate) mod check;
 pub(crate) mod compare;
-pub(crate) mod completions;
 pub(crate) mod duel;
 pub(crate) mod estimate;
 pub(crate) mod gate;
