@@ -39,26 +39,17 @@ pub(super) fn programs(
     // the same programs.
     let is_in_both = |name: &&str| both.iter().all(|programs| programs.may_have(name));
     let crates: Vec<&str> = wanted.iter().copied().filter(is_in_both).collect();
-    let builds = both.iter().filter(|programs| programs.tree.is_some()).count();
-    ensure!(
-        !crates.is_empty() || builds == 0,
-        "{} and {}: no program of the plan is in the sources of both",
-        sides[0],
-        sides[1]
-    );
-    let names: BTreeSet<&str> = sides.into_iter().filter_map(SideArg::replaced).collect();
-    let mut resolved =
-        both.each_ref().map(|programs| programs.folder.to_string_lossy().into_owned());
+    let replaced: BTreeSet<&str> = sides.into_iter().filter_map(SideArg::replaced).collect();
     // Before the builds, which take minutes.
     let revisions = both.each_ref().map(|programs| programs.tree.as_ref().map(Tree::revision));
-    let mut build = 0;
+    let mut resolved =
+        both.each_ref().map(|programs| programs.folder.to_string_lossy().into_owned());
     for (k, name) in ["A", "B"].into_iter().enumerate() {
         if let (Some(tree), Some(revision)) = (&both[k].tree, &revisions[k]) {
-            build += 1;
+            ensure!(!crates.is_empty(), "no program of these rows is in the sources of both sides");
             let side = sides[k].to_string();
-            let what = format!("{name}, {build} of {builds}: {side}");
-            tree.build(&crates, &what).with_context(|| side.clone())?;
-            resolved[k] = tree.describe(&names, revision);
+            tree.build(&crates, &format!("side {name}: {side}")).context(side)?;
+            resolved[k] = tree.describe(&replaced, revision);
         }
     }
     let [a, b] = both;
