@@ -24,8 +24,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use switchcost::measure::store;
 use switchcost::plan::change::Change;
-use switchcost::plan::range::Range;
-use switchcost::plan::{BUILT_IN, Plan, values};
+use switchcost::plan::{BUILT_IN, Plan, range, values};
 use switchcost::render;
 use switchcost::views::answer;
 use tempfile::TempDir;
@@ -216,8 +215,8 @@ proptest! {
             if let Ok(cpus) = values::cpus(&text) {
                 assert_eq!(cpus.to_string().parse(), Ok(cpus));
             }
-            if let Ok(range) = text.parse::<Range>() {
-                let points = range.points(300);
+            if let Ok(ends) = range::parse(&text) {
+                let points = range::points(&ends, 300);
                 assert!(points.len() <= 300 && points.is_sorted_by(|a, b| a < b), "{points:?}");
             }
             if let Ok(metric) = text.parse::<Metric>() {

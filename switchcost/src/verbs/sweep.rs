@@ -1,5 +1,6 @@
 //! `switchcost sweep`: the number of tasks or of tokens over a range.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -13,9 +14,8 @@ use crate::measure::campaign::Campaign;
 use crate::measure::probe;
 use crate::measure::store::Store;
 use crate::plan::programs::Programs;
-use crate::plan::range::Range;
 use crate::plan::sweep::{self, placed};
-use crate::plan::{Over, RowTable, Section, built_in_tables};
+use crate::plan::{Over, RowTable, Section, built_in_tables, range};
 use crate::system::console::{self, BadUsage};
 
 #[derive(Debug, clap::Args)]
@@ -28,12 +28,12 @@ use crate::system::console::{self, BadUsage};
 )))]
 pub(crate) struct Args {
     /// Vary the number of tasks, such as 2..100000, as far as the limits of this system allow
-    #[arg(long, value_name = "FROM..TO")]
-    tasks: Option<Range>,
+    #[arg(long, value_name = "FROM..TO", value_parser = range::parse)]
+    tasks: Option<RangeInclusive<u64>>,
 
     /// Vary the number of tokens that travel at the same time
-    #[arg(long, value_name = "FROM..TO")]
-    tokens: Option<Range>,
+    #[arg(long, value_name = "FROM..TO", value_parser = range::parse)]
+    tokens: Option<RangeInclusive<u64>>,
 
     /// Number of values, spaced by equal factors, including both ends
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
@@ -68,11 +68,11 @@ pub(crate) struct Args {
 const BUDGET: Duration = Duration::from_secs(600);
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let tasks = args.tasks.map(|range| ("--tasks", range));
-    let swept = tasks.or_else(|| args.tokens.map(|range| ("--tokens", range)));
+    let tasks = args.tasks.as_ref().map(|range| ("--tasks", range));
+    let swept = tasks.or_else(|| Some(("--tokens", args.tokens.as_ref()?)));
     let (flag, range) = swept.context("a sweep has --tasks or --tokens")?;
     let sweep = Section {
-        over: Some(Over { flag: flag.to_owned(), values: range.points(args.points) }),
+        over: Some(Over { flag: flag.to_owned(), values: range::points(range, args.points) }),
         columns: args.placement.iter().map(|at| placed(at == "pinned")).collect(),
         rows: args.program.clone(),
         rounds: Some(args.rounds),
