@@ -188,28 +188,24 @@ impl Executables {
 
     /// The executable of a table, built first if this is a checkout.
     fn of_table(&self, table: &ProgramTable) -> Result<Program, Why> {
-        let lacking = table.needs.iter().find(|tool| tools::find(tool).is_none());
-        if let (None, Some(checkout)) = (lacking, &self.tree) {
+        let lacking =
+            table.needs.iter().find(|tool| tools::find(tool).is_none()).map(|tool| {
+                Why::LeftOut(format!("it needs {tool}, which is not in PATH: install it"))
+            });
+        // Away from a checkout, what is built already needs no tool that builds it.
+        if let Some(checkout) = &self.tree {
+            lacking.clone().map_or(Ok(()), Err)?;
             checkout.build_by(table).map_err(Why::Failed)?;
         }
-        // What is built already needs no tool that builds it, but may be out of date in a checkout.
-        let found = self.executable(table)?;
-        let found = found.filter(|_| lacking.is_none() || self.tree.is_none());
-        found.ok_or_else(|| match lacking {
-            Some(tool) => {
-                Why::LeftOut(format!("it needs {tool}, which is not in PATH: install it"))
-            }
-            None => {
-                let program = table.run.first().map_or("", String::as_str);
-                let folder = self.folder.display();
-                if self.tree.is_some() {
-                    Why::Failed(format!("there is no {program}, built or in PATH"))
-                } else {
-                    Why::LeftOut(format!(
-                        "there is no {program} in {folder}: install it there, or use a build in a checkout"
-                    ))
-                }
-            }
+        self.executable(table)?.ok_or_else(|| {
+            let program = table.run.first().map_or("", String::as_str);
+            lacking.unwrap_or_else(|| match &self.tree {
+                Some(_) => Why::Failed(format!("there is no {program}, built or in PATH")),
+                None => Why::LeftOut(format!(
+                    "there is no {program} in {}: install it there, or use a build in a checkout",
+                    self.folder.display()
+                )),
+            })
         })
     }
 
