@@ -10,7 +10,6 @@ use super::check;
 use super::section::{RowTable, Section, Variant};
 use super::sections::Plan;
 use super::table::ProgramTable;
-use crate::system::console::shell_line;
 
 /// A row for a program's name and its flags, separated by white space.
 ///
@@ -41,46 +40,39 @@ pub fn checked(mut sweep: Section) -> anyhow::Result<Section> {
     Ok(sweep)
 }
 
-/// A plan of the rows of a section, in a table for each metric and number of tasks, with these flags before their own.
-/// `ask` makes a program describe its flags; a row stays beside the others if its program does not take them.
+/// A plan of the rows of a section, in a table for each metric and number of tasks. `ask` makes a program describe its
+/// flags; a row stays beside the others if its program does not take them.
 pub fn plan(
     sweep: &Section,
-    flags: &[String],
     programs: BTreeMap<String, ProgramTable>,
     ask: impl Fn(&Variant) -> Option<Description>,
 ) -> Plan {
     let mut tables: Vec<Section> = Vec::new();
     let mut others = Vec::new();
     for row in &sweep.rows {
-        let mut row = row.clone();
-        row.variant.flags = [flags, &row.variant.flags].concat();
         let Some(description) = ask(&row.variant) else {
-            others.push(row);
+            others.push(row.clone());
             continue;
         };
         let metric = if description.hops.is_some() { Metric::Hop } else { Metric::Task };
-        let table = table(sweep, metric, flags, Some(description.tasks));
+        let table = table(sweep, metric, Some(description.tasks));
         match tables.iter_mut().find(|known| known.title == table.title) {
-            Some(known) => known.rows.push(row),
-            None => tables.push(Section { rows: vec![row], ..table }),
+            Some(known) => known.rows.push(row.clone()),
+            None => tables.push(Section { rows: vec![row.clone()], ..table }),
         }
     }
     if tables.is_empty() {
-        tables.push(table(sweep, Metric::Hop, flags, None));
+        tables.push(table(sweep, Metric::Hop, None));
     }
     tables[0].rows.extend(others);
     Plan { sections: tables, programs, ..Plan::default() }
 }
 
 /// The table of a metric and a number of tasks, without rows.
-fn table(sweep: &Section, metric: Metric, flags: &[String], tasks: Option<u64>) -> Section {
+fn table(sweep: &Section, metric: Metric, tasks: Option<u64>) -> Section {
     let mut swept = sweep.over.clone().unwrap_or_default().flag;
-    let is_told = swept == "--tasks" || flags.iter().any(|flag| flag.contains("--tasks"));
-    if let Some(tasks) = tasks.filter(|_| !is_told) {
+    if let Some(tasks) = tasks.filter(|_| swept != "--tasks") {
         swept += &format!(", {}", counted(tasks, "task"));
-    }
-    if !flags.is_empty() {
-        swept += &format!(", {}", shell_line(flags));
     }
     Section { title: metric.title_over(&swept), metric, rows: Vec::new(), ..sweep.clone() }
 }
@@ -104,7 +96,6 @@ mod tests {
             });
             (program != "peer").then(|| serde_json::from_value(json).unwrap())
         };
-        let flags = ["--tokens".to_owned(), "2".to_owned()];
         let programs = ["peer", "thread-brigade", " async-creation  --tasks 9 "];
         let sweep = Section {
             over: Some(Over { flag: "--length".to_owned(), values: vec![5, 9] }),
@@ -112,19 +103,18 @@ mod tests {
             rows: programs.map(|line| row(line).unwrap()).to_vec(),
             ..Section::default()
         };
-        let rows = plan(&sweep, &flags, BTreeMap::new(), ask).rows();
+        let rows = plan(&sweep, BTreeMap::new(), ask).rows();
         let first = rows.iter().filter(|row| row.place.x == Some(5));
         let line = |row: &record::Row| {
             let place = &row.place;
             format!("{}: {}: {}", place.section, place.name(), row.command.flags.join(" "))
         };
         let lines: Vec<String> = first.map(line).collect();
-        let hops = "Time per hop over --length, 500 tasks, --tokens 2";
+        let hops = "Time per hop over --length, 500 tasks";
         let expected = [
-            format!("{hops}: thread-brigade, pinned: --tokens 2 --length 5"),
-            format!("{hops}: peer, pinned: --tokens 2 --length 5"),
-            "Time per task over --length, 9 tasks, --tokens 2: async-creation --tasks 9, pinned: --tokens 2 \
-             --tasks 9 --length 5"
+            format!("{hops}: thread-brigade, pinned: --length 5"),
+            format!("{hops}: peer, pinned: --length 5"),
+            "Time per task over --length, 9 tasks: async-creation --tasks 9, pinned: --tasks 9 --length 5"
                 .to_owned(),
         ];
         assert_eq!(lines, expected);

@@ -58,10 +58,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     keep: Kept,
-
-    /// Flags for all programs, such as --tasks 500
-    #[arg(last = true, value_name = "FLAGS")]
-    flags: Vec<String>,
 }
 
 /// Default time of a sweep.
@@ -90,7 +86,7 @@ fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
     let names = sweep.rows.iter().filter_map(|row| row.variant.program.as_deref());
     let programs = Programs::up_to_date(names, &tables)?;
     let over = sweep.over.clone().unwrap_or_default();
-    let plan = sweep::plan(&sweep, &args.flags, tables, |it| {
+    let plan = sweep::plan(&sweep, tables, |it| {
         let program = programs.named(it.program.as_ref()?).ok()?;
         let flags =
             [&it.flags[..], &[over.flag.clone(), over.values.first()?.to_string()]].concat();
