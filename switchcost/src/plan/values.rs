@@ -31,9 +31,9 @@ pub fn many(text: &str) -> Option<u64> {
 
 /// A number of tasks, such as `50k`.
 pub fn tasks(text: &str) -> Result<u64, String> {
-    many(text).filter(|tasks| (1..=1_000_000_000_000).contains(tasks)).ok_or_else(|| {
-        format!("'{text}' is not a number of tasks: write one such as 50k or 50000")
-    })
+    many(text)
+        .filter(|tasks| (1..=1_000_000_000_000).contains(tasks))
+        .ok_or_else(|| format!("'{text}' is not a number of tasks: write one such as 50k or 50000"))
 }
 
 /// A list of CPUs, such as `0-3,8`.

@@ -21,7 +21,7 @@ use crate::views::limits::{self, ProgramRow};
 pub(crate) struct Args {
     /// Check whether each program can have this many tasks, and exit with status 1 if one cannot. Without the flag, the
     /// commands in the output make room for twice as many tasks as each program can have now
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = values::tasks)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = values::tasks, conflicts_with = "command")]
     tasks: Option<u64>,
 
     /// Output format
@@ -44,9 +44,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             if shows_help(executable, flags)? {
                 return Ok(());
             }
-            let tasks = args.tasks.into_iter().flat_map(|n| ["--tasks".to_owned(), n.to_string()]);
-            let flags: Vec<String> = tasks.chain(flags.iter().cloned()).collect();
-            let description = probe::describe(executable, &flags, &Setting::default())?;
+            let description = probe::describe(executable, flags, &Setting::default())?;
             let asked = (shortened(&description.program), Ok(description.needs));
             (vec![asked], Some(description.tasks))
         }
