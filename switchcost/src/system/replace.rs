@@ -1,9 +1,9 @@
-//! Files that are named on a command line. Outputs are regular files, or what this process was given, such as standard
-//! output: another user may have put a link or a FIFO into the place of a file.
+//! Files that are named on a command line. Outputs are regular files, or `-`, which is standard output: another user may
+//! have put a link or a FIFO into the place of a file.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -34,8 +34,8 @@ pub fn folder(path: &Path) -> anyhow::Result<()> {
 }
 
 fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    if let Some(given) = given(path)? {
-        return match write::all(given, bytes) {
+    if is_stdout(path) {
+        return match write::all(stdout()?, bytes) {
             // It has seen enough, as head(1) has.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => Ok(written?),
@@ -65,8 +65,8 @@ fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Opens a file to append to it; true if it was not there before.
 pub(crate) fn append(path: &Path) -> io::Result<(File, bool)> {
-    if let Some(given) = given(path)? {
-        return Ok((given, false));
+    if is_stdout(path) {
+        return Ok((stdout()?, false));
     }
     let mut options = OpenOptions::new();
     options.read(true).append(true);
@@ -98,25 +98,13 @@ pub(crate) fn ensure_output(found: &Metadata) -> io::Result<()> {
 
 /// True if a path names standard output.
 pub(crate) fn is_stdout(path: &Path) -> bool {
-    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+    path == Path::new("-")
 }
 
-/// The file that this process was given, if the path names one: standard output, standard error, or the pipe of a
-/// process substitution.
-fn given(path: &Path) -> io::Result<Option<File>> {
-    let cloned = |fd: BorrowedFd<'_>| Ok(Some(File::from(fd.try_clone_to_owned()?)));
-    if is_stdout(path) {
-        contract::console::ensure_stdout()?;
-        return cloned(io::stdout().as_fd());
-    }
-    if path == Path::new("/dev/stderr") {
-        return cloned(io::stderr().as_fd());
-    }
-    if path.parent() != Some(Path::new("/dev/fd")) {
-        return Ok(None);
-    }
-    // Without a reader it is an error.
-    OpenOptions::new().append(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path).map(Some)
+/// Standard output, if it is open.
+fn stdout() -> io::Result<File> {
+    contract::console::ensure_stdout()?;
+    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }
 
 /// Text of a regular file.
