@@ -1,42 +1,32 @@
 //! CPUs online, and which of them share a core, a cache or a socket. A hypervisor may show
 //! a topology that is not the real one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use contract::units::Bytes;
 use record::Relation;
-use record::machine::{cpu_list, cpu_ranges};
-use serde_json::{Value, json};
+use record::machine::cpu_list;
+use serde_json::Value;
 
 use crate::source::Source;
 
 pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
 
-/// Sets of CPUs that share something; none if that is unknown.
-pub type Groups = Vec<Vec<u32>>;
-
-/// Arrangement of the CPUs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// CPUs online, and what each shares with others.
+#[derive(Clone, Debug, Default)]
 pub struct CpuMap {
-    /// CPUs online, ascending.
-    pub online: Vec<u32>,
-    /// Sockets.
-    pub sockets: Groups,
-    /// Cores. CPUs of one are SMT siblings.
-    pub cores: Groups,
-    /// CPUs that share a cache, by its kind, those nearest to a core first.
-    pub caches: BTreeMap<Cache, Groups>,
+    /// By the number of the CPU.
+    pub cpus: BTreeMap<u32, Shared>,
 }
 
-/// Caches of one kind and size.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cache {
-    /// 1 is nearest to the core.
-    pub level: u8,
-    /// `Data`, `Instruction` or `Unified`.
-    pub kind: String,
-    /// Size of one in bytes.
-    pub size_bytes: Option<u64>,
+/// What a CPU shares with others. What the kernel does not tell is absent.
+#[derive(Clone, Debug, Default)]
+pub struct Shared {
+    /// CPUs of its core: SMT siblings.
+    pub core: Option<Vec<u32>>,
+    /// CPUs with the same last cache.
+    pub cache: Option<Vec<u32>>,
+    /// Number of its socket.
+    pub socket: Option<u32>,
 }
 
 impl CpuMap {
@@ -47,84 +37,39 @@ impl CpuMap {
 
     /// Reads the arrangement found in `/sys` of a source.
     pub fn of(source: &Source) -> Self {
-        let list = |file: &str| source.text(file).and_then(|list| cpu_list(&list));
-        let online = list(&format!("{CPUS}/online")).unwrap_or_default();
-        let mut cores = Groups::new();
-        let mut packages: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
-        let mut caches: BTreeMap<Cache, Groups> = BTreeMap::new();
-        for &cpu in &online {
+        let online = list(source, &format!("{CPUS}/online")).unwrap_or_default();
+        let shared = online.into_iter().map(|cpu| {
             let topology = format!("{CPUS}/cpu{cpu}/topology");
-            let siblings = list(&format!("{topology}/thread_siblings_list"));
-            add(&mut cores, siblings.unwrap_or_default());
-            let package = source.number(&format!("{topology}/physical_package_id"));
-            packages.entry(package.unwrap_or(-1)).or_default().push(cpu);
-            let folders = (0..).map(|k: u32| format!("{CPUS}/cpu{cpu}/cache/index{k}"));
-            for folder in folders.take_while(|folder| source.exists(folder)) {
-                let level = source.number::<u8>(&format!("{folder}/level"));
-                let kind = source.text(&format!("{folder}/type"));
-                let size = source.number(&format!("{folder}/size")).ok();
-                let size_bytes = size.map(|Bytes(size)| size);
-                let group = list(&format!("{folder}/shared_cpu_list"));
-                if let (Ok(level), Some(kind), Some(group)) = (level, kind, group) {
-                    add(caches.entry(Cache { level, kind, size_bytes }).or_default(), group);
-                }
-            }
-        }
-        // A group with an unknown CPU is useless; so are packages of firmware that says nothing
-        // about them, and leaves -1.
-        if cores.iter().any(Vec::is_empty) {
-            cores.clear();
-        }
-        if packages.keys().any(|id| *id < 0) {
-            packages.clear();
-        }
-        CpuMap { sockets: packages.into_values().collect(), cores, caches, online }
-    }
-
-    /// Caches of a CPU as records hold them, those nearest to its core first.
-    pub(crate) fn caches_of(&self, cpu: u32) -> Value {
-        let caches = self.caches.iter().filter_map(|(cache, groups)| {
-            let group = groups.iter().find(|group| group.contains(&cpu))?;
-            let mut facts = json!({
-                "level": cache.level, "type": cache.kind, "shared_cpu_list": cpu_ranges(group),
-            });
-            if let Some(size) = cache.size_bytes {
-                facts["size_bytes"] = size.into();
-            }
-            Some(facts)
+            let core = list(source, &format!("{topology}/thread_siblings_list"));
+            // Firmware that says nothing about sockets leaves -1.
+            let socket = source.number(&format!("{topology}/physical_package_id")).ok();
+            (cpu, Shared { core, cache: last_cache(source, cpu), socket })
         });
-        Value::Array(caches.collect())
+        CpuMap { cpus: shared.collect() }
     }
 
     /// Number of sockets, cores and hardware threads as records hold them.
     pub(crate) fn topology(&self) -> Value {
-        let threads = self.cores.iter().map(Vec::len).max().unwrap_or(0);
-        let counts = [
-            ("sockets", self.sockets.len()),
-            ("cores", self.cores.len()),
-            ("threads_per_core", threads),
-        ];
+        let sockets: BTreeSet<_> = self.cpus.values().filter_map(|cpu| cpu.socket).collect();
+        let cores: BTreeSet<_> = self.cpus.values().filter_map(|cpu| cpu.core.as_ref()).collect();
+        let threads = cores.iter().map(|core| core.len()).max().unwrap_or(0);
+        let counts =
+            [("sockets", sockets.len()), ("cores", cores.len()), ("threads_per_core", threads)];
         let known = counts.into_iter().filter(|(_, count)| *count > 0);
         Value::Object(known.map(|(name, count)| (name.to_owned(), count.into())).collect())
     }
 
-    /// Last cache of a CPU: its kind, and its number among those.
-    fn last_cache(&self, cpu: u32) -> Option<(usize, usize)> {
-        let caches = self.caches.iter().enumerate().rev();
-        let mut caches = caches.filter(|(_, (cache, _))| cache.kind != "Instruction");
-        caches.find_map(|(kind, (_, groups))| Some((kind, group_of(groups, cpu)?)))
-    }
-
     /// Relation of two CPUs; `None` if the kernel does not tell enough.
     pub fn relation(&self, one: u32, other: u32) -> Option<Relation> {
-        if group_of(&self.cores, one)? == group_of(&self.cores, other)? {
+        let (one, other) = (self.cpus.get(&one)?, self.cpus.get(&other)?);
+        if one.core.as_ref()? == other.core.as_ref()? {
             return Some(Relation::SmtSibling);
         }
-        let caches = self.last_cache(one).zip(self.last_cache(other));
+        let caches = one.cache.as_ref().zip(other.cache.as_ref());
         if caches.is_some_and(|(one, other)| one == other) {
             return Some(Relation::SameCache);
         }
-        if group_of(&self.sockets, one)? != group_of(&self.sockets, other)? {
+        if one.socket? != other.socket? {
             return Some(Relation::OtherSocket);
         }
         caches.map(|_| Relation::OtherCache)
@@ -139,13 +84,15 @@ impl CpuMap {
         if !pairs.is_empty() {
             return Ok(pairs);
         }
-        if let Some([one, other]) = self.pairs_of(relation, &self.online).first() {
+        let online: Vec<u32> = self.cpus.keys().copied().collect();
+        if let Some([one, other]) = self.pairs_of(relation, &online).first() {
             return Err(format!(
                 "CPUs {one} and {other} are such a pair, but this process may not use both: allow them by taskset(1)"
             ));
         }
-        let is_unknown = self.cores.is_empty() || self.caches.is_empty() || self.sockets.is_empty();
-        Err(if is_unknown {
+        let is_told =
+            |cpu: &Shared| cpu.core.is_some() && cpu.cache.is_some() && cpu.socket.is_some();
+        Err(if self.cpus.is_empty() || !self.cpus.values().all(is_told) {
             "the kernel does not say which CPUs share a core, a cache or a socket".to_owned()
         } else {
             format!("no two CPUs of this machine have this relation: {}", relation.name())
@@ -166,19 +113,27 @@ impl CpuMap {
     }
 }
 
-/// Number of the group that a CPU is in.
-fn group_of(groups: &Groups, cpu: u32) -> Option<usize> {
-    groups.iter().position(|group| group.contains(&cpu))
+/// CPUs that a file lists.
+fn list(source: &Source, file: &str) -> Option<Vec<u32>> {
+    cpu_list(&source.text(file)?)
 }
 
-fn add(groups: &mut Groups, group: Vec<u32>) {
-    if !groups.contains(&group) {
-        groups.push(group);
-    }
+/// CPUs that share a CPU's last cache.
+fn last_cache(source: &Source, cpu: u32) -> Option<Vec<u32>> {
+    let folders = (0..).map(|k: u32| format!("{CPUS}/cpu{cpu}/cache/index{k}"));
+    let caches = folders.take_while(|folder| source.exists(folder)).filter_map(|folder| {
+        let level = source.number::<u8>(&format!("{folder}/level")).ok()?;
+        let kind = source.text(&format!("{folder}/type"))?;
+        let cpus = list(source, &format!("{folder}/shared_cpu_list"))?;
+        (kind != "Instruction").then_some((level, cpus))
+    });
+    caches.max_by_key(|(level, _)| *level).map(|(_, cpus)| cpus)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::fixtures::Root;
 
@@ -207,11 +162,8 @@ mod tests {
     #[test]
     fn each_pair_has_its_relation() {
         let map = CpuMap::of(&two_sockets().source());
-        assert_eq!((map.online.len(), map.sockets.len()), (16, 2));
-        assert_eq!(
-            (map.cores.len(), &*map.caches.last_key_value().unwrap().1[3]),
-            (8, &[6, 7, 14, 15][..])
-        );
+        let counts = json!({"sockets": 2, "cores": 8, "threads_per_core": 2});
+        assert_eq!((map.cpus.len(), map.topology()), (16, counts));
         for (one, other, relation) in [
             (0, 8, Relation::SmtSibling),
             (0, 1, Relation::SameCache),
@@ -231,9 +183,9 @@ mod tests {
         let reason = |map: &CpuMap, relation, cpus: &[u32]| map.pairs(relation, cpus).unwrap_err();
         assert!(reason(&map, Relation::SmtSibling, &[0, 1]).contains("CPUs 0 and 8 are such"));
         assert!(reason(&map, Relation::SameCache, &[3]).contains("only CPU 3"));
-        map.online = vec![0, 1];
+        map.cpus.retain(|cpu, _| *cpu < 2);
         assert!(reason(&map, Relation::OtherSocket, &[0, 1]).contains("no two CPUs"));
-        map.caches.clear();
+        map.cpus.values_mut().for_each(|cpu| cpu.cache = None);
         assert!(reason(&map, Relation::SameCache, &[0, 1]).contains("does not say"));
     }
 }

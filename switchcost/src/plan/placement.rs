@@ -68,6 +68,7 @@ fn layout(flags: &mut [String]) -> Option<&mut String> {
 
 #[cfg(test)]
 mod tests {
+    use observe::cpu_map::Shared;
     use record::{Command, Relation, Setting, Swept};
 
     use super::*;
@@ -83,11 +84,9 @@ mod tests {
             ..Row::default()
         };
         let mut rows = [1, 2, 8].map(|x| row.at(CHAINS, x));
-        let map = CpuMap {
-            online: vec![0, 1, 2, 3],
-            cores: vec![vec![0, 2], vec![1, 3]],
-            ..CpuMap::default()
-        };
+        let cores = [[0, 2], [1, 3], [0, 2], [1, 3]];
+        let shared = cores.map(|core| Shared { core: Some(core.to_vec()), ..Shared::default() });
+        let map = CpuMap { cpus: (0..).zip(shared).collect() };
         rows.iter_mut().for_each(|row| place(row, &map, &[0, 1, 2, 3]).unwrap());
         let found = rows.map(|row| {
             let cpus = row.command.setting.cpus.as_ref().unwrap().to_string();

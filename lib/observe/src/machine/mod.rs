@@ -1,6 +1,5 @@
 //! The machine that a result was measured on: facts that the kernel tells, once at the start of a run.
 
-mod bounds;
 mod cpu;
 #[cfg(test)]
 mod tests;
@@ -83,10 +82,9 @@ fn software(source: &Source) -> [Fact; 11] {
 }
 
 /// The CPUs, how they idle and how quick they are, and the memory.
-fn hardware(source: &Source) -> [Fact; 13] {
+fn hardware(source: &Source) -> [Fact; 12] {
     let text = |file: &str| source.text(file).map(Value::from);
     let info = source.text("/proc/cpuinfo").unwrap_or_default();
-    let map = CpuMap::of(source);
     // By the firmware (DMI).
     let [vendor, product] = ["sys_vendor", "product_name"]
         .map(|name| source.text(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default());
@@ -95,9 +93,7 @@ fn hardware(source: &Source) -> [Fact; 13] {
         ("cpu_model", cpu::model(&info).map(Value::from)),
         ("cpus_online", text("/sys/devices/system/cpu/online")),
         // Sockets, cores, and hardware threads of a core, of the CPUs online.
-        ("topology", Some(map.topology())),
-        // Of CPU 0.
-        ("caches", Some(map.caches_of(0))),
+        ("topology", Some(CpuMap::of(source).topology())),
         // The same governor means different things under different drivers.
         ("frequency_driver", text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver")),
         ("governor", governor(source).map(Value::from)),
@@ -115,7 +111,7 @@ fn hardware(source: &Source) -> [Fact; 13] {
 }
 
 /// What the runner may use, and how busy the machine is when a run starts.
-fn grants(source: &Source) -> [Fact; 7] {
+fn grants(source: &Source) -> [Fact; 6] {
     let status = source.text("/proc/self/status").unwrap_or_default();
     let groups = &ControlGroups::read(source);
     let quota = cpu_quota(source, groups).map(|quota| match quota {
@@ -127,8 +123,7 @@ fn grants(source: &Source) -> [Fact; 7] {
         // A filter makes each system call slower.
         ("seccomp", word_after::<u8>(&status, "Seccomp:").map(|mode| (mode > 0).into())),
         ("cpu_quota", quota),
-        ("memory_limit", bounds::memory_limit(source, groups)),
-        ("rlimits", Some(bounds::rlimits(source))),
+        ("memory_limit", memory_limit(source, groups)),
         ("load_average", load(source)),
         ("pressure", Some(pressures(source))),
     ]
@@ -173,6 +168,17 @@ pub(crate) fn cpu_quota_of(pid: i32) -> Option<f64> {
     let source = Source::system();
     let groups = ControlGroups::of_process(&source, &pid.to_string());
     cpu_quota(&source, &groups)?.map(cpus)
+}
+
+/// Lowest memory limit of the process's group and its ancestors, in bytes. A group without the file has no limit.
+fn memory_limit(source: &Source, groups: &ControlGroups) -> Option<Value> {
+    let groups = groups.own(source, "memory")?;
+    let file = if groups.version == 2 { "memory.max" } else { "memory.limit_in_bytes" };
+    let limits =
+        groups.folders.iter().filter_map(|folder| source.number(&format!("{folder}/{file}")).ok());
+    // For *no limit* version 1 writes `LONG_MAX` rounded down to a page.
+    let limit = limits.min().filter(|limit: &u64| *limit < 1 << 62);
+    Some(limit.map_or_else(|| "unlimited".into(), Value::from))
 }
 
 /// `PRETTY_NAME` of os-release(5), without its quotes; in a container, the image's.

@@ -130,6 +130,28 @@ fn the_tightest_group_decides() {
 }
 
 #[test]
+fn a_memory_limit_is_a_number_or_a_word() {
+    let version_1 = "\
+/proc/self/cgroup: 4:memory:/a
+/proc/self/mountinfo: 31 23 0:28 / /g rw - cgroup cgroup rw,memory
+/g/memory.limit_in_bytes: 9223372036854771712
+/g/a/memory.limit_in_bytes: ";
+    let version_2 = "\
+/proc/self/cgroup: 0::/a/b
+/proc/self/mountinfo: 31 23 0:28 / /g rw - cgroup2 cgroup2 rw
+/g/a/b/memory.max: max
+/g/a/memory.max: ";
+    for (group, limit) in [
+        (format!("{version_2}4096"), json!(4096)),
+        (format!("{version_2}max"), json!("unlimited")),
+        (format!("{version_1}4096"), json!(4096)),
+        (format!("{version_1}9223372036854771712"), json!("unlimited")),
+    ] {
+        assert_eq!(read(&group).get("memory_limit"), Some(&limit));
+    }
+}
+
+#[test]
 fn missing_files_and_infinite_numbers_are_unknown() {
     let infinite = "/proc/loadavg: NaN inf NaN\n/proc/pressure/cpu: some avg10=inf avg60=0";
     assert_eq!(read(infinite), Machine::default());
