@@ -6,7 +6,6 @@ use anyhow::Context;
 use contract::message::{Need, Needs};
 use contract::units::Bytes;
 use contract::{console, limits};
-use nix::unistd::{SysconfVar, sysconf};
 
 /// Stacks of threads.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -47,16 +46,6 @@ const PAGE_TABLE_SPAN: u64 = 2 << 20;
 /// Bytes of a thread that has worked: its stack as far as it is used, queues, and the kernel's share.
 const WORKER_BYTES: u64 = 100 << 10;
 
-/// Address space that the C library reserves for each arena, the heap that threads allocate from
-/// (`HEAP_MAX_SIZE`, malloc/arena.c in glibc).
-const ARENA: u64 = 64 << 20;
-
-/// Most arenas: eight per CPU (`M_ARENA_MAX`, mallopt(3)), whichever of them the program may use.
-fn arenas() -> u64 {
-    let cpus = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
-    cpus.map_or(1, i64::unsigned_abs) * 8
-}
-
 /// Needs of `workers` workers, however many tasks they run.
 pub fn worker_needs(workers: u32) -> Needs {
     let workers = u64::from(workers);
@@ -64,23 +53,24 @@ pub fn worker_needs(workers: u32) -> Needs {
         threads: Need::new(workers, 0),
         maps: Need::new(workers * MAPS, 0),
         bytes: Need::new(workers * WORKER_BYTES, 0),
-        space: Need::new(workers * STD_STACK + workers.min(arenas()) * ARENA, 0),
+        space: Need::new(workers * STD_STACK, 0),
         ..Needs::default()
     }
 }
 
 impl StackFlags {
     /// Needs of threads that wait, their kernel stacks and task structures included: about 40 KiB
-    /// each, a tenth more than was seen.
+    /// each, a tenth more than was seen. The heaps that the C library reserves for threads (arenas, mallopt(3)) are no
+    /// need: it does with fewer.
     pub fn needs(self) -> Needs {
         let Bytes(stack) = self.stack_size;
         let tables = u64::from(stack >= PAGE_TABLE_SPAN) * (4 << 10);
         Needs {
             threads: Need::new(0, 1),
-            // The fixed maps are the arenas.
+            // The fixed maps are those heaps.
             maps: Need::new(64, MAPS),
             bytes: Need::new(0, (40 << 10) + tables),
-            space: Need::new(arenas() * ARENA, stack),
+            space: Need::new(0, stack),
             ..Needs::default()
         }
     }

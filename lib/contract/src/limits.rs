@@ -16,7 +16,7 @@ use crate::message::Description;
 pub fn check(description: &Description) -> anyhow::Result<()> {
     raise_descriptors()?;
     let Description { tasks, needs, .. } = description;
-    let limits = Limits::of_this_process();
+    let limits = Limits::read();
     let mut short = Vec::new();
     for (limit, needed) in limits.too_low(needs, *tasks) {
         let (left, used) = (limit.room.unwrap_or(0), limit.in_use.unwrap_or(0));
@@ -39,12 +39,12 @@ pub fn check(description: &Description) -> anyhow::Result<()> {
 /// Message for a limit that is hit in spite of the check, because others took what was left, and the flag that asked for
 /// so many. Nobody can predict what the kernel reserves, so a limit of the address space is named wherever there is one.
 pub fn refused(what: &str, flag: &str, number: u32) -> String {
-    let limits = Limits::of_this_process();
+    let limits = Limits::read();
     let mut bounds = limits.statuses.iter();
     let space = bounds.find_map(|limit| {
-        Some((limit, limit.room.filter(|_| limit.resource == Resource::AddressSpace)?))
+        Some((limit, limit.value.filter(|_| limit.resource == Resource::AddressSpace)?))
     });
-    let space = space.map(|(limit, left)| format!("raise {limit}, which leaves {left} bytes"));
+    let space = space.map(|(limit, bytes)| format!("raise {limit}, which is {bytes} bytes"));
     let lower = (number > 1).then(|| format!("lower {flag}"));
     let limits = format!("see `{}`", command());
     let remedies: Vec<String> = lower.into_iter().chain(space).chain([limits]).collect();

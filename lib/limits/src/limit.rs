@@ -10,15 +10,6 @@ use crate::needs::{Need, Needs};
 /// little less.
 pub(crate) const NO_LIMIT: u64 = 1 << 62;
 
-/// Which process's needs are compared with the limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asker {
-    /// A program that this process is going to start.
-    Child,
-    /// This process, which has its first thread and its own descriptors already.
-    Itself,
-}
-
 /// Resource that a limit bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -41,17 +32,14 @@ impl Resource {
         matches!(self, Resource::Memory | Resource::AddressSpace)
     }
 
-    pub(crate) fn need(self, needs: &Needs, asker: Asker) -> Need {
-        match (self, asker) {
-            (Resource::Descriptors, _) => needs.descriptors,
+    fn need(self, needs: &Needs) -> Need {
+        match self {
+            Resource::Descriptors => needs.descriptors,
             // The first thread is in no program's needs.
-            (Resource::Threads, Asker::Child) => needs.threads + Need::new(1, 0),
-            (Resource::Threads, Asker::Itself) => needs.threads,
-            (Resource::Maps, _) => needs.maps,
-            (Resource::Memory, _) => needs.bytes,
-            (Resource::AddressSpace, Asker::Child) => needs.bytes + needs.space,
-            // What is reserved once is not all used: the C library does with less.
-            (Resource::AddressSpace, Asker::Itself) => Need { fixed: 0, ..needs.space },
+            Resource::Threads => needs.threads + Need::new(1, 0),
+            Resource::Maps => needs.maps,
+            Resource::Memory => needs.bytes,
+            Resource::AddressSpace => needs.bytes + needs.space,
         }
     }
 }
@@ -116,6 +104,19 @@ impl LimitStatus {
             self.remark = Some("this process may exceed it".to_owned());
         }
         self
+    }
+
+    /// Most tasks that it allows; `None` if it bounds none.
+    pub fn most_tasks(&self, needs: &Needs) -> Option<u64> {
+        let need = self.resource.need(needs);
+        let room = self.room?;
+        if need.fixed > room { Some(0) } else { need.most(room) }
+    }
+
+    /// Value of the limit that N tasks need, what is in use included; `None` if they fit.
+    pub fn needed(&self, needs: &Needs, tasks: u64) -> Option<u64> {
+        let need = self.resource.need(needs).of(tasks);
+        (need > self.room?).then(|| need.saturating_add(self.in_use.unwrap_or(0)))
     }
 
     /// True if it is a limit of a control group; several of these may have the same name.

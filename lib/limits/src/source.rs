@@ -84,13 +84,3 @@ pub fn word_after<T: FromStr>(text: &str, key: &str) -> Option<T> {
     let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
     rest.split_whitespace().next()?.parse().ok()
 }
-
-/// Soft and hard value of a line of `/proc/self/limits`; unlimited is [`u64::MAX`], as in the kernel.
-pub fn rlimit(limits: &str, name: &str) -> Option<(u64, u64)> {
-    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
-    let mut values = line.split_whitespace().map(|value| match value {
-        "unlimited" => Some(u64::MAX),
-        number => number.parse().ok(),
-    });
-    Some((values.next()??, values.next()??))
-}

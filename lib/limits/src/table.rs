@@ -1,9 +1,9 @@
 //! Every limit: where it is read, how much of it is in use, and what raises it.
 
 use crate::cgroup::ControlGroups;
-use crate::limit::{Asker, LimitStatus, NO_LIMIT, RaiseMethod, Resource};
+use crate::limit::{LimitStatus, NO_LIMIT, RaiseMethod, Resource};
 use crate::rights::Rights;
-use crate::source::{Source, rlimit, word_after};
+use crate::source::{Source, word_after};
 
 /// Largest fs.nr_open: INT_MAX rounded down to whole words (`sysctl_nr_open_max`, fs/file_table.c).
 const MOST_OPEN: u64 = 2_147_483_584;
@@ -38,48 +38,48 @@ const CONTROLS: [(&str, Option<u8>, Resource, &str, &str); 4] = [
 ];
 
 /// Reads all limits, in the order to raise them.
-pub(crate) fn read(
-    source: &Source,
-    asker: Asker,
-    rights: &Rights,
-    groups: &ControlGroups,
-) -> Vec<LimitStatus> {
+pub(crate) fn read(source: &Source, rights: &Rights, groups: &ControlGroups) -> Vec<LimitStatus> {
     use Resource::{AddressSpace, Descriptors, Maps, Memory, Threads};
-    let system = System { source, asker };
     let mut limits = vec![
         // A hard limit above it is refused even to root (do_prlimit, kernel/sys.c).
-        system.sysctl("fs.nr_open", Descriptors, MOST_OPEN, system.descriptors()),
-        // Programs raise the soft limit to it by themselves.
-        system.rlimit(
+        sysctl(source, "fs.nr_open", Descriptors, MOST_OPEN, descriptors(source)),
+        rlimit(
+            source,
             ("open files, hard (ulimit -Hn)", "Max open files", "nofile", 'n', 1),
             Descriptors,
-            system.descriptors(),
+            descriptors(source),
         ),
-        system
-            .sysctl("fs.file-max", Descriptors, i64::MAX as u64, system.allocated_files(rights))
-            .passed_if(rights.passes_file_max),
-        system
-            .rlimit(
-                ("user processes (ulimit -u)", "Max processes", "nproc", 'u', 1),
-                Threads,
-                system.user_threads(rights),
-            )
-            .passed_if(rights.passes_nproc),
-        system.sysctl("kernel.threads-max", Threads, MOST_THREADS, system.all_threads(0)),
-        system.sysctl("kernel.pid_max", Threads, MOST_PIDS, system.all_threads(RESERVED_PIDS)),
-        system.sysctl("vm.max_map_count", Maps, i32::MAX as u64, system.maps()),
+        sysctl(
+            source,
+            "fs.file-max",
+            Descriptors,
+            i64::MAX as u64,
+            allocated_files(source, rights),
+        )
+        .passed_if(rights.passes_file_max),
+        rlimit(
+            source,
+            ("user processes (ulimit -u)", "Max processes", "nproc", 'u', 1),
+            Threads,
+            user_threads(source, rights),
+        )
+        .passed_if(rights.passes_nproc),
+        sysctl(source, "kernel.threads-max", Threads, MOST_THREADS, all_threads(source, 0)),
+        sysctl(source, "kernel.pid_max", Threads, MOST_PIDS, all_threads(source, RESERVED_PIDS)),
+        sysctl(source, "vm.max_map_count", Maps, i32::MAX as u64, maps(source)),
         // Swap is left out: what is swapped out is not being measured.
         LimitStatus::new(
             "MemAvailable",
             MEMINFO,
             Memory,
-            (system.meminfo("MemAvailable:"), Ok(None)),
+            (meminfo(source, "MemAvailable:"), Ok(None)),
             RaiseMethod::Nothing("free some memory, or use a larger machine (swap is not counted)"),
         ),
-        system.rlimit(
+        rlimit(
+            source,
             ("virtual memory (ulimit -v)", "Max address space", "as", 'v', 1024),
             AddressSpace,
-            system.mapped(),
+            Ok(None),
         ),
     ];
     // In its other modes the kernel has no such limit.
@@ -88,7 +88,7 @@ pub(crate) fn read(
             "CommitLimit (vm.overcommit_memory is 2)",
             MEMINFO,
             AddressSpace,
-            (system.meminfo("CommitLimit:"), system.committed()),
+            (meminfo(source, "CommitLimit:"), committed(source)),
             RaiseMethod::Nothing(
                 "`sysctl -w vm.overcommit_memory=0`, as root, lets programs reserve more memory than there is",
             ),
@@ -140,131 +140,122 @@ fn in_group(
     is_set.then(|| LimitStatus::new(max, &file, resource, (value, in_use), RaiseMethod::Group))
 }
 
-/// Files of the system, and who asks.
-struct System<'a> {
-    source: &'a Source,
-    asker: Asker,
+/// A kernel parameter, which takes at most `most`.
+fn sysctl(
+    source: &Source,
+    name: &str,
+    resource: Resource,
+    most: u64,
+    in_use: Result<Option<u64>, String>,
+) -> LimitStatus {
+    let file = format!("/proc/sys/{}", name.replace('.', "/"));
+    let amounts = (source.number(&file), in_use);
+    LimitStatus::new(name, &file, resource, amounts, RaiseMethod::Sysctl(most))
 }
 
-impl System<'_> {
-    /// A kernel parameter, which takes at most `most`.
-    fn sysctl(
-        &self,
-        name: &str,
-        resource: Resource,
-        most: u64,
-        in_use: Result<Option<u64>, String>,
-    ) -> LimitStatus {
-        let file = format!("/proc/sys/{}", name.replace('.', "/"));
-        let amounts = (self.source.number(&file), in_use);
-        LimitStatus::new(name, &file, resource, amounts, RaiseMethod::Sysctl(most))
-    }
+/// A limit of the process: name, line in the kernel's list, option of prlimit(1), letter of ulimit and unit.
+fn rlimit(
+    source: &Source,
+    (name, line, option, flag, unit): (&str, &str, &'static str, char, u64),
+    resource: Resource,
+    in_use: Result<Option<u64>, String>,
+) -> LimitStatus {
+    let found = source.read(RLIMITS).and_then(|text| {
+        soft_and_hard(&text, line).ok_or_else(|| format!("{RLIMITS} has no line '{line}'"))
+    });
+    let hard = found.as_ref().map_or(0, |(_, hard)| *hard);
+    // Programs raise the soft limit of descriptors to the hard one.
+    let is_hard = resource == Resource::Descriptors;
+    let value = found.map(|(soft, hard)| if is_hard { hard } else { soft });
+    let raise = RaiseMethod::Rlimit { option, flag, unit, hard };
+    LimitStatus::new(name, RLIMITS, resource, (value, in_use), raise)
+}
 
-    /// A limit of the process: name, line in the kernel's list, option of prlimit(1), letter of ulimit and unit.
-    fn rlimit(
-        &self,
-        (name, line, option, flag, unit): (&str, &str, &'static str, char, u64),
-        resource: Resource,
-        in_use: Result<Option<u64>, String>,
-    ) -> LimitStatus {
-        let found = self.source.read(RLIMITS).and_then(|text| {
-            rlimit(&text, line).ok_or_else(|| format!("{RLIMITS} has no line '{line}'"))
-        });
-        let hard = found.as_ref().map_or(0, |(_, hard)| *hard);
-        let is_hard = resource == Resource::Descriptors && self.asker == Asker::Child;
-        let value = found.map(|(soft, hard)| if is_hard { hard } else { soft });
-        let raise = RaiseMethod::Rlimit { option, flag, unit, hard };
-        LimitStatus::new(name, RLIMITS, resource, (value, in_use), raise)
-    }
+/// Bytes of a line of meminfo.
+fn meminfo(source: &Source, line: &str) -> Result<u64, String> {
+    let kib = word_after::<u64>(&source.read(MEMINFO)?, line);
+    kib.map(|kib| kib.saturating_mul(1024))
+        .ok_or_else(|| format!("{MEMINFO} has no amount '{line}'"))
+}
 
-    /// Bytes of a line of meminfo.
-    fn meminfo(&self, line: &str) -> Result<u64, String> {
-        let kib = word_after::<u64>(&self.source.read(MEMINFO)?, line);
-        kib.map(|kib| kib.saturating_mul(1024))
-            .ok_or_else(|| format!("{MEMINFO} has no amount '{line}'"))
-    }
+/// Descriptors that a program begins with.
+fn descriptors(source: &Source) -> Result<Option<u64>, String> {
+    let names = source.names("/proc/self/fdinfo");
+    let inherited = names.iter().filter(|name| is_inherited(source, name)).count() as u64;
+    Ok(Some(STANDARD_STREAMS + inherited))
+}
 
-    fn descriptors(&self) -> Result<Option<u64>, String> {
-        if self.asker == Asker::Child {
-            let names = self.source.names("/proc/self/fdinfo");
-            let inherited = names.iter().filter(|name| self.is_inherited(name)).count() as u64;
-            return Ok(Some(STANDARD_STREAMS + inherited));
+/// True of a descriptor that a program takes over beside the standard streams.
+fn is_inherited(source: &Source, name: &str) -> bool {
+    let info = source.text(&format!("/proc/self/fdinfo/{name}"));
+    let flags = info.and_then(|info| word_after::<String>(&info, "flags:"));
+    let flags = flags.and_then(|flags| u64::from_str_radix(&flags, 8).ok());
+    name.parse::<u64>().is_ok_and(|number| number >= STANDARD_STREAMS)
+        && flags.is_some_and(|flags| flags & CLOSED_BY_EXEC == 0)
+}
+
+/// Files that the whole system has open.
+fn allocated_files(source: &Source, rights: &Rights) -> Result<Option<u64>, String> {
+    if rights.passes_file_max {
+        return Ok(None);
+    }
+    let file = "/proc/sys/fs/file-nr";
+    let allocated = word_after(&source.read(file)?, "");
+    allocated.map(Some).ok_or_else(|| format!("{file} holds no number"))
+}
+
+/// Threads of every process of this user. Those in other pid namespaces count too, but do not show.
+fn user_threads(source: &Source, rights: &Rights) -> Result<Option<u64>, String> {
+    if rights.passes_nproc {
+        return Ok(None);
+    }
+    let own = "/proc/self/status";
+    let uid: u64 = word_after(&source.read(own)?, "Uid:")
+        .ok_or_else(|| format!("{own} does not name the user"))?;
+    let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
+    let mut sum = 0_u64;
+    for process in source.names("/proc").into_iter().filter(is_number) {
+        // A process may end while the list is read.
+        let status = source.text(&format!("/proc/{process}/status")).unwrap_or_default();
+        if word_after(&status, "Uid:") == Some(uid) {
+            sum = sum.saturating_add(word_after(&status, "Threads:").unwrap_or(1));
         }
-        // The folder itself is open while it is read.
-        Ok(Some((self.source.names("/proc/self/fd").len() as u64).saturating_sub(1)))
     }
+    Ok(Some(sum))
+}
 
-    /// True of a descriptor that a program takes over beside the standard streams.
-    fn is_inherited(&self, name: &str) -> bool {
-        let info = self.source.text(&format!("/proc/self/fdinfo/{name}"));
-        let flags = info.and_then(|info| word_after::<String>(&info, "flags:"));
-        let flags = flags.and_then(|flags| u64::from_str_radix(&flags, 8).ok());
-        name.parse::<u64>().is_ok_and(|number| number >= STANDARD_STREAMS)
-            && flags.is_some_and(|flags| flags & CLOSED_BY_EXEC == 0)
-    }
+/// Threads of the whole system, and numbers that no thread gets.
+fn all_threads(source: &Source, reserved: u64) -> Result<Option<u64>, String> {
+    let file = "/proc/loadavg";
+    let text = source.read(file)?;
+    let threads = text.split_whitespace().nth(3).and_then(|field| field.split_once('/'));
+    let all = threads.and_then(|(_, all)| all.parse::<u64>().ok());
+    let all = all.ok_or_else(|| format!("{file} has no number of threads"))?;
+    Ok(Some(all.saturating_add(reserved)))
+}
 
-    /// Files that the whole system has open.
-    fn allocated_files(&self, rights: &Rights) -> Result<Option<u64>, String> {
-        if rights.passes_file_max {
-            return Ok(None);
-        }
-        let file = "/proc/sys/fs/file-nr";
-        let allocated = word_after(&self.source.read(file)?, "");
-        allocated.map(Some).ok_or_else(|| format!("{file} holds no number"))
-    }
+/// Memory maps of this process: a program that is started has about as many.
+fn maps(source: &Source) -> Result<Option<u64>, String> {
+    Ok(Some(source.read("/proc/self/maps")?.lines().count() as u64))
+}
 
-    /// Threads of every process of this user. Those in other pid namespaces count too, but do not show.
-    fn user_threads(&self, rights: &Rights) -> Result<Option<u64>, String> {
-        if rights.passes_nproc {
-            return Ok(None);
-        }
-        let own = "/proc/self/status";
-        let uid: u64 = word_after(&self.source.read(own)?, "Uid:")
-            .ok_or_else(|| format!("{own} does not name the user"))?;
-        let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
-        let mut sum = 0_u64;
-        for process in self.source.names("/proc").into_iter().filter(is_number) {
-            // A process may end while the list is read.
-            let status = self.source.text(&format!("/proc/{process}/status")).unwrap_or_default();
-            if word_after(&status, "Uid:") == Some(uid) {
-                sum = sum.saturating_add(word_after(&status, "Threads:").unwrap_or(1));
-            }
-        }
-        Ok(Some(sum))
-    }
+/// Bytes that are granted, and those that the kernel keeps for root and for the user (__vm_enough_memory,
+/// mm/util.c).
+fn committed(source: &Source) -> Result<Option<u64>, String> {
+    let kept = |name| {
+        let kib = source.number::<u64>(&format!("/proc/sys/vm/{name}"));
+        kib.unwrap_or(0).saturating_mul(1024)
+    };
+    let kept = kept("admin_reserve_kbytes").saturating_add(kept("user_reserve_kbytes"));
+    Ok(Some(meminfo(source, "Committed_AS:")?.saturating_add(kept)))
+}
 
-    /// Threads of the whole system, and numbers that no thread gets.
-    fn all_threads(&self, reserved: u64) -> Result<Option<u64>, String> {
-        let file = "/proc/loadavg";
-        let text = self.source.read(file)?;
-        let threads = text.split_whitespace().nth(3).and_then(|field| field.split_once('/'));
-        let all = threads.and_then(|(_, all)| all.parse::<u64>().ok());
-        let all = all.ok_or_else(|| format!("{file} has no number of threads"))?;
-        Ok(Some(all.saturating_add(reserved)))
-    }
-
-    /// Memory maps of this process: a program that is started has about as many.
-    fn maps(&self) -> Result<Option<u64>, String> {
-        Ok(Some(self.source.read("/proc/self/maps")?.lines().count() as u64))
-    }
-
-    /// Bytes that this process has mapped, which a program that is started has not.
-    fn mapped(&self) -> Result<Option<u64>, String> {
-        if self.asker == Asker::Child {
-            return Ok(None);
-        }
-        let kib = word_after::<u64>(&self.source.read("/proc/self/status")?, "VmSize:");
-        Ok(kib.map(|kib| kib.saturating_mul(1024)))
-    }
-
-    /// Bytes that are granted, and those that the kernel keeps for root and for the user (__vm_enough_memory,
-    /// mm/util.c).
-    fn committed(&self) -> Result<Option<u64>, String> {
-        let kept = |name| {
-            let kib = self.source.number::<u64>(&format!("/proc/sys/vm/{name}"));
-            kib.unwrap_or(0).saturating_mul(1024)
-        };
-        let kept = kept("admin_reserve_kbytes").saturating_add(kept("user_reserve_kbytes"));
-        Ok(Some(self.meminfo("Committed_AS:")?.saturating_add(kept)))
-    }
+/// Soft and hard value of a line of `/proc/self/limits`; unlimited is [`u64::MAX`], as in the kernel.
+fn soft_and_hard(limits: &str, name: &str) -> Option<(u64, u64)> {
+    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    let mut values = line.split_whitespace().map(|value| match value {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    });
+    Some((values.next()??, values.next()??))
 }

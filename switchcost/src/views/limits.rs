@@ -70,7 +70,7 @@ pub fn check(
     let mut rows: Vec<LimitRow> = statuses
         .map(|status| {
             let most = programs.iter().filter_map(|row| {
-                let most = limits.most_tasks(status, &row.needs?)?;
+                let most = status.most_tasks(&row.needs?)?;
                 Some((row.program.clone(), most))
             });
             LimitRow { most: most.collect(), status: status.clone() }
@@ -106,7 +106,7 @@ fn raise(
 ) -> Option<Raise> {
     let needed = |row: &ProgramRow| {
         let twice = row.most.map(|most| most.saturating_mul(2).max(1));
-        limits.needed(limit, &row.needs?, tasks.or(twice)?)
+        limit.needed(&row.needs?, tasks.or(twice)?)
     };
     let short: Vec<(u64, &ProgramRow)> =
         programs.iter().filter_map(|row| Some((needed(row)?, row))).collect();
