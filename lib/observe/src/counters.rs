@@ -14,32 +14,13 @@ use perf_event::events::Software;
 use perf_event::{Builder, Counter};
 use record::{Absent, Counters};
 
-use crate::affinity;
 use crate::source::{Source, word_after};
 use crate::usage::threads;
 use event::events;
 
-/// Counters of a thread or CPU, and descriptors that stay free.
+/// Counters of a thread, and descriptors that stay free.
 const COUNTERS: usize = 16;
 const RESERVE: usize = 32;
-
-/// Thread or CPU that a counter follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Target {
-    Thread(i32),
-    Cpu(usize),
-}
-
-impl Target {
-    fn open(self, part: &Builder<'static>) -> io::Result<Counter> {
-        let mut builder = part.clone();
-        match self {
-            Target::Thread(id) => builder.observe_pid(id).any_cpu(),
-            Target::Cpu(cpu) => builder.any_pid().one_cpu(cpu),
-        };
-        builder.inherit(false).build()
-    }
-}
 
 /// Counters that are on.
 pub struct Counting {
@@ -51,22 +32,14 @@ pub struct Counting {
     pids: Vec<i32>,
 }
 
-/// Attaches counters to every thread of these processes, and switches them on. If the threads are more than there
-/// are descriptors for, or begin in the iterations, counts what runs on the CPUs that the first process may use.
-pub fn attach(pids: &[i32], begins_threads: bool) -> Counting {
+/// Attaches counters to every thread of these processes, and switches them on.
+pub fn attach(pids: &[i32]) -> Counting {
     let threads: Vec<i32> = pids.iter().flat_map(|&pid| threads(pid)).collect();
-    let soft = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
-    let needed = COUNTERS * threads.len() + RESERVE;
-    let targets: Vec<Target> = if begins_threads || needed as u64 > soft {
-        let cpus = pids.first().and_then(|&pid| affinity::allowed_to(pid).ok());
-        cpus.into_iter().flatten().map(|cpu| Target::Cpu(cpu as usize)).collect()
-    } else {
-        threads.into_iter().map(Target::Thread).collect()
-    };
+    make_room(COUNTERS * threads.len());
     let (calls, pids) = (calls(pids), pids.to_owned());
     let mut counting = Counting { open: Vec::new(), absent: Vec::new(), calls, pids };
     for (name, parts) in events() {
-        match parts.and_then(|parts| open_all(&parts, &targets)) {
+        match parts.and_then(|parts| open_all(&parts, &threads)) {
             Ok(counters) => counting.open.push((name, counters)),
             Err(why) => why.add(&name, &mut counting.absent),
         }
@@ -75,12 +48,22 @@ pub fn attach(pids: &[i32], begins_threads: bool) -> Counting {
     counting
 }
 
-/// Opens the counters of one event for every target, or none.
-fn open_all(parts: &[Builder<'static>], targets: &[Target]) -> Result<Vec<Counter>, Absent> {
-    let mut counters = Vec::with_capacity(parts.len() * targets.len());
-    for target in targets {
+/// Raises the limit of descriptors for so many counters, if it may be raised.
+fn make_room(counters: usize) {
+    let needed = (counters + RESERVE) as u64;
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && needed > soft
+    {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, needed.min(hard), hard);
+    }
+}
+
+/// Opens the counters of one event for every thread, and for all threads and processes that these start; or none.
+fn open_all(parts: &[Builder<'static>], threads: &[i32]) -> Result<Vec<Counter>, Absent> {
+    let mut counters = Vec::with_capacity(parts.len() * threads.len());
+    for &thread in threads {
         for part in parts {
-            match target.open(part) {
+            match part.clone().observe_pid(thread).any_cpu().inherit(true).build() {
                 Ok(counter) => counters.push(counter),
                 // It has ended since it was listed.
                 Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
@@ -126,26 +109,12 @@ pub(crate) struct Switches(Vec<Counter>);
 
 impl Switches {
     /// Counts from now on; `None` if that is not allowed, or there are not enough descriptors for it.
-    pub(crate) fn count(threads: impl ExactSizeIterator<Item = i32>) -> Option<Self> {
-        let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
-        let needed = (threads.len() + RESERVE) as u64;
-        if needed > soft {
-            setrlimit(Resource::RLIMIT_NOFILE, needed, hard).ok()?;
-        }
+    pub(crate) fn count(threads: &[i32]) -> Option<Self> {
+        make_room(threads.len());
         let mut switches = Builder::new(Software::CONTEXT_SWITCHES);
-        switches.include_kernel().any_cpu().inherit(true);
-        let mut counters = Vec::new();
-        for thread in threads {
-            match switches.clone().observe_pid(thread).build() {
-                Ok(mut counter) => {
-                    counter.enable().ok()?;
-                    counters.push(counter);
-                }
-                // It has ended since it was seen.
-                Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
-                Err(_) => return None,
-            }
-        }
+        switches.include_kernel();
+        let mut counters = open_all(&[switches], threads).ok()?;
+        counters.iter_mut().try_for_each(Counter::enable).ok()?;
         Some(Switches(counters))
     }
 
@@ -214,14 +183,12 @@ mod tests {
     #[test]
     fn another_process_is_counted_or_each_event_has_a_reason() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        for begins_threads in [false, true] {
-            let counters = attach(&[child.id() as i32], begins_threads).finish();
-            let absent: usize = counters.absent.iter().map(|one| one.events.len()).sum();
-            assert_eq!(counters.events.len() + absent, events().len(), "{counters:?}");
-            assert!(counters.absent.iter().all(|one| !one.reason.is_empty()));
-        }
+        let counters = attach(&[child.id() as i32]).finish();
+        let absent: usize = counters.absent.iter().map(|one| one.events.len()).sum();
+        assert_eq!(counters.events.len() + absent, events().len(), "{counters:?}");
+        assert!(counters.absent.iter().all(|one| !one.reason.is_empty()));
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert!(attach(&[child.id() as i32], false).finish().events.is_empty());
+        assert!(attach(&[child.id() as i32]).finish().events.is_empty());
     }
 }

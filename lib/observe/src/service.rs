@@ -198,8 +198,8 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
                 let times = now.as_secs_f64() / (now - *from).as_secs_f64();
                 counted = switches.total().map(|total| (total as f64 * times) as u64);
             } else if book.has_unseen() {
-                let threads = book.threads.keys().copied();
-                switches = Switches::count(threads).map(|switches| (switches, now));
+                let threads: Vec<i32> = book.threads.keys().copied().collect();
+                switches = Switches::count(&threads).map(|switches| (switches, now));
             }
             // It may have become another program meanwhile.
             name = name_of(main).or(name);

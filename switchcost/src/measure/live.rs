@@ -361,8 +361,7 @@ impl Live {
     fn count(&self, session: &mut Session) -> anyhow::Result<Counters> {
         let iters = self.row.effort.iters;
         let iterations = (iters / 10).max(100).min(iters).min(MOST_SAMPLES);
-        // Where nothing is handed over, an iteration creates threads, which only their CPUs can count.
-        let counting = counters::attach(&self.pids, !self.has_hops());
+        let counting = counters::attach(&self.pids);
         let ran = session.run(iterations, None)?;
         Ok(Counters { iterations: ran.samples.len() as u64, ..counting.finish() })
     }
