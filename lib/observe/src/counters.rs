@@ -19,7 +19,7 @@ use crate::usage::threads;
 use event::events;
 
 /// Counters of a thread, and descriptors that stay free.
-const COUNTERS: usize = 16;
+const COUNTERS: usize = 13;
 const RESERVE: usize = 32;
 
 /// Counters that are on.

@@ -3,16 +3,10 @@
 use std::io;
 
 use perf_event::Builder;
-use perf_event::events::{Hardware, Software, Tracepoint};
+use perf_event::events::{Hardware, Tracepoint};
 use record::Absent;
 
 use crate::source::Source;
-
-const SOFTWARE: [(&str, Software); 3] = [
-    ("context_switches", Software::CONTEXT_SWITCHES),
-    ("cpu_migrations", Software::CPU_MIGRATIONS),
-    ("page_faults", Software::PAGE_FAULTS),
-];
 
 /// Each is counted in user mode and in the kernel apart.
 const HARDWARE: [(&str, Hardware); 4] = [
@@ -42,29 +36,22 @@ type Parts = Result<Vec<Builder<'static>>, Absent>;
 /// All events by name.
 pub(super) fn events() -> Vec<(String, Parts)> {
     let mut events = Vec::new();
-    for (name, event) in SOFTWARE {
-        events.push((name.to_owned(), Ok(vec![with_kernel(Builder::new(event))])));
-    }
     for (name, event) in HARDWARE {
         events.push((format!("{name}_user"), Ok(vec![Builder::new(event)])));
-        let mut kernel = with_kernel(Builder::new(event));
-        kernel.exclude_user(true);
+        let mut kernel = Builder::new(event);
+        kernel.include_kernel().exclude_user(true);
         events.push((format!("{name}_kernel"), Ok(vec![kernel])));
     }
     events.extend(CALLS.map(|(name, calls)| (name.to_owned(), tracepoints(calls))));
     events
 }
 
-fn with_kernel(mut builder: Builder<'static>) -> Builder<'static> {
-    builder.include_kernel();
-    builder
-}
-
 /// The tracepoints that the kernel has, at least one.
 fn tracepoints(names: &[&str]) -> Parts {
     let files = names.iter().map(|name| format!("/sys/kernel/tracing/events/{name}/id"));
     let ids = files.filter_map(|file| Source::system().number(&file).ok());
-    let parts: Vec<_> = ids.map(|id| with_kernel(Builder::new(Tracepoint::with_id(id)))).collect();
+    let mut parts: Vec<_> = ids.map(|id| Builder::new(Tracepoint::with_id(id))).collect();
+    parts.iter_mut().for_each(|part| _ = part.include_kernel());
     if !parts.is_empty() {
         return Ok(parts);
     }
