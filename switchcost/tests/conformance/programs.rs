@@ -58,7 +58,6 @@ programs! {
     sleepers_that_are_threads: "sleepers", "--sleep 1ms --gate --stack-depth 65536";
     sleepers_that_are_tasks: "sleepers", "--sleep 1ms --on tokio --stack-depth 65536";
     sleepers_that_are_tasks_at_a_gate: "sleepers", "--sleep 1ms --on tokio --gate";
-    smol_mem_brigade: "smol-mem-brigade", "";
     uring_brigade: "uring-brigade", "";
     uring_brigade_with_several_tokens: "uring-brigade", "--transport socketpair --tokens 2";
     blocking_strategies: "blocking-strategies", "";
