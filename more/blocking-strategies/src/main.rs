@@ -11,8 +11,7 @@
 //! All strategies have the same number of threads, apart from the main one: only workers for `direct`, otherwise up to
 //! four workers and threads that may block. The program counts them at the end.
 //!
-//! The pass `neighbours` times the same batches beside a heartbeat and an echo on the same runtime, which
-//! take CPU time from them.
+//! The pass `neighbours` times the same batches beside a heartbeat on the same runtime, which takes CPU time from them.
 //!
 //! Not to be taken for the latency or the cost of an operation: operations run side by side, on as many
 //! CPUs as there are.

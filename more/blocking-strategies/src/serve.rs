@@ -20,10 +20,8 @@ pub enum DriverKind {
 /// The driver's state, the pass, and how it went.
 pub type Driven<S> = (S, Pass, anyhow::Result<()>);
 
-/// Starts the threads, has `prepare` make the driver's state, and runs the driver in each pass, beside the
-/// neighbours in their own pass. At the end it counts the threads.
-///
-/// The neighbours need this thread: a driver of [`DriverKind::BlockOn`] has no such pass.
+/// Starts the threads, has `prepare` make the driver's state, and runs the driver in each pass, beside the heartbeat in
+/// a pass of its own, which a driver of [`DriverKind::BlockOn`] does not have. At the end it counts the threads.
 pub fn serve<S: Send + 'static, F>(
     flags: &BlockingFlags,
     kind: DriverKind,
@@ -42,9 +40,12 @@ where
             (state, done, result) = if pass.is(neighbours::PASS) {
                 let progress = Arc::<Progress>::default();
                 let driver = runtime.spawn(drive(state, pass, Some(Arc::clone(&progress))));
-                let heard = neighbours::listen(&runtime, &progress, || !driver.is_finished());
-                let (state, mut pass, result) = runtime.block_on(driver)?;
-                heard?.iter().for_each(|(name, samples)| pass.add_extra(name, samples));
+                let heartbeat = runtime.spawn(neighbours::beat(Arc::clone(&progress)));
+                let driven = runtime.block_on(driver);
+                progress.end();
+                let late = runtime.block_on(runtime::join(heartbeat))?;
+                let (state, mut pass, result) = driven?;
+                pass.add_extra("heartbeat", &late);
                 (state, pass, result)
             } else {
                 let driver = drive(state, pass, None);

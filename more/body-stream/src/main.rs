@@ -9,8 +9,7 @@
 //! the check of the summaries.
 //!
 //! All strategies have the same number of threads besides the main one; the program counts them at the
-//! end. The pass `neighbours` times the same iterations beside a heartbeat and an echo on the same
-//! runtime.
+//! end. The pass `neighbours` times the same iterations beside a heartbeat on the same runtime.
 //!
 //! The server is another process: CPU time, page faults and memory are the client's. Not to be taken for the client's
 //! work alone: the server shares the CPUs, and the time includes both. Nor for a network: loopback copies each byte
