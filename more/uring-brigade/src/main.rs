@@ -22,7 +22,7 @@ use contract::message::{Claim, Description, Runtime};
 use contract::{Pass, Program, Run};
 
 use ring::{End, Ring};
-use setup::{Setup, entries};
+use setup::{entries, needs, open};
 
 /// Time switching between async tasks on io_uring: pass a byte along a chain of tasks joined by pipes
 #[derive(clap::Parser)]
@@ -30,14 +30,11 @@ use setup::{Setup, entries};
 struct Cli {
     #[command(flatten)]
     links: LinkFlags,
-    /// How the ring is set up
-    #[arg(long, value_enum, default_value = "deferred")]
-    setup: Setup,
 }
 
 impl Program for Cli {
     fn describe(&self) -> Result<Description> {
-        let needs = Setup::needs(entries(&self.links.chain));
+        let needs = needs(entries(&self.links.chain));
         Ok(Description {
             runtime: Some(Runtime::one_thread("io_uring", None)),
             ..self.links.describe("uring-brigade", Claim::UserSwitch, needs)?
@@ -51,7 +48,7 @@ fn main() -> ExitCode {
 
 /// Builds the chain, drives it, and takes it down.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    let mut ring = Ring::new(cli.setup.open(entries(&cli.links.chain))?);
+    let mut ring = Ring::new(open(entries(&cli.links.chain))?);
     let driven = build(cli, &mut ring).and_then(|mut driver| {
         while let Some(mut pass) = run.next_pass()? {
             (driver, pass) = ring.block_on(drive(driver, pass))??;

@@ -1,24 +1,12 @@
-//! The ring: its size, its mode, and the reason if the kernel refuses it.
+//! The ring: its size, and the reason if the kernel refuses it.
 
 use std::fs;
-use std::io;
 
 use anyhow::anyhow;
 use brigade::ChainFlags;
-use clap::ValueEnum;
 use contract::message::{Need, Needs};
 use io_uring::IoUring;
 use nix::errno::Errno;
-
-/// Modes of a ring: flags of io_uring_setup(2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Setup {
-    /// without flags: a completion interrupts the thread
-    Plain,
-    /// only one thread submits, and completions wait until it asks for them: IORING_SETUP_SINGLE_ISSUER and
-    /// IORING_SETUP_DEFER_TASKRUN (Linux 6.1)
-    Deferred,
-}
 
 /// Bytes that a waiting task takes: its operations, here and in the kernel.
 const TASK_BYTES: u64 = 3 << 10;
@@ -34,31 +22,23 @@ pub(crate) fn entries(chain: &ChainFlags) -> u32 {
     busy.clamp(32, 2048).next_power_of_two() * 2
 }
 
-impl Setup {
-    /// Needs of the ring and the operations of the tasks.
-    pub(crate) fn needs(entries: u32) -> Needs {
-        let queues = u64::from(entries) * ENTRY_BYTES;
-        Needs {
-            descriptors: Need::new(1, 0),
-            maps: Need::new(4, 0),
-            bytes: Need::new(2 * queues + (64 << 10), TASK_BYTES),
-            ..Needs::default()
-        }
+/// Needs of the ring and the operations of the tasks.
+pub(crate) fn needs(entries: u32) -> Needs {
+    let queues = u64::from(entries) * ENTRY_BYTES;
+    Needs {
+        descriptors: Need::new(1, 0),
+        maps: Need::new(4, 0),
+        bytes: Need::new(2 * queues + (64 << 10), TASK_BYTES),
+        ..Needs::default()
     }
+}
 
-    /// Sets a ring up. An error says why io_uring is not available, and the remedy.
-    pub(crate) fn open(self, entries: u32) -> anyhow::Result<IoUring> {
-        let mut builder = IoUring::builder();
-        if self == Setup::Deferred {
-            builder.setup_single_issuer().setup_defer_taskrun();
-        }
-        let errno = |e: io::Error| Errno::from_raw(e.raw_os_error().unwrap_or(0));
-        let ring = builder.build(entries).map_err(|e| unavailable(errno(e)))?;
-        if !ring.params().is_feature_fast_poll() {
-            return Err(unavailable(Errno::EINVAL));
-        }
-        Ok(ring)
-    }
+/// Sets a ring up: only one thread submits, and completions wait until it asks for them (Linux 6.1). An error says why
+/// io_uring is not available, and the remedy.
+pub(crate) fn open(entries: u32) -> anyhow::Result<IoUring> {
+    let mut builder = IoUring::builder();
+    builder.setup_single_issuer().setup_defer_taskrun();
+    builder.build(entries).map_err(|e| unavailable(Errno::from_raw(e.raw_os_error().unwrap_or(0))))
 }
 
 /// Why io_uring_setup(2) failed.
@@ -73,9 +53,7 @@ fn unavailable(errno: Errno) -> anyhow::Error {
             "a system-call filter, as in a container, denies io_uring_setup (docker run --security-opt \
              seccomp=FILE can allow it), or this kernel ({release}) was built without CONFIG_IO_URING"
         ),
-        Errno::EINVAL => {
-            format!("it needs Linux 6.1 or later, or 5.7 with --setup plain, but this is {release}")
-        }
+        Errno::EINVAL => format!("it needs Linux 6.1 or later, but this is {release}"),
         _ => format!("cannot set up the ring: {errno}"),
     };
     anyhow!("io_uring is not available: {why} (async-brigade does the same with epoll)")
