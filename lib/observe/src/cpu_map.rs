@@ -75,17 +75,16 @@ impl CpuMap {
         caches.map(|_| Relation::OtherCache)
     }
 
-    /// Pairs of allowed CPUs with this relation, each CPU in one pair at most, or why there are none.
-    pub fn pairs(&self, relation: Relation, allowed: &[u32]) -> Result<Vec<[u32; 2]>, String> {
+    /// The first two allowed CPUs with this relation, or why there are none.
+    pub fn pair(&self, relation: Relation, allowed: &[u32]) -> Result<[u32; 2], String> {
         if let &[only] = allowed {
             return Err(format!("it needs two CPUs, but this process may use only CPU {only}"));
         }
-        let pairs = self.pairs_of(relation, allowed);
-        if !pairs.is_empty() {
-            return Ok(pairs);
+        if let Some(pair) = self.pair_of(relation, allowed) {
+            return Ok(pair);
         }
         let online: Vec<u32> = self.cpus.keys().copied().collect();
-        if let Some([one, other]) = self.pairs_of(relation, &online).first() {
+        if let Some([one, other]) = self.pair_of(relation, &online) {
             return Err(format!(
                 "CPUs {one} and {other} are such a pair, but this process may not use both: allow them by taskset(1)"
             ));
@@ -99,17 +98,12 @@ impl CpuMap {
         })
     }
 
-    fn pairs_of(&self, relation: Relation, cpus: &[u32]) -> Vec<[u32; 2]> {
-        let mut left = cpus.to_vec();
-        let mut pairs = Vec::new();
-        while !left.is_empty() {
-            let one = left.remove(0);
-            let is_other = |&other: &u32| self.relation(one, other) == Some(relation);
-            if let Some(place) = left.iter().position(is_other) {
-                pairs.push([one, left.remove(place)]);
-            }
-        }
-        pairs
+    fn pair_of(&self, relation: Relation, cpus: &[u32]) -> Option<[u32; 2]> {
+        cpus.iter().enumerate().find_map(|(k, &one)| {
+            let mut others = cpus[k + 1..].iter();
+            let other = others.find(|&&other| self.relation(one, other) == Some(relation))?;
+            Some([one, *other])
+        })
     }
 }
 
@@ -178,9 +172,9 @@ mod tests {
     #[test]
     fn a_pair_is_of_the_cpus_allowed_or_has_a_reason() {
         let mut map = CpuMap::of(&two_sockets().source());
-        assert_eq!(map.pairs(Relation::SmtSibling, &[0, 1, 8, 9, 10]), Ok(vec![[0, 8], [1, 9]]));
-        assert_eq!(map.pairs(Relation::OtherSocket, &[2, 3, 5]), Ok(vec![[2, 5]]));
-        let reason = |map: &CpuMap, relation, cpus: &[u32]| map.pairs(relation, cpus).unwrap_err();
+        assert_eq!(map.pair(Relation::SmtSibling, &[0, 1, 8, 9, 10]), Ok([0, 8]));
+        assert_eq!(map.pair(Relation::OtherSocket, &[2, 3, 5]), Ok([2, 5]));
+        let reason = |map: &CpuMap, relation, cpus: &[u32]| map.pair(relation, cpus).unwrap_err();
         assert!(reason(&map, Relation::SmtSibling, &[0, 1]).contains("CPUs 0 and 8 are such"));
         assert!(reason(&map, Relation::SameCache, &[3]).contains("only CPU 3"));
         map.cpus.retain(|cpu, _| *cpu < 2);

@@ -10,7 +10,6 @@
 //! The pairs have nothing in common but the machine, the kernel, and, with `--flavor multi-thread`, the runtime. With
 //! `--flavor current-thread` each driver's thread runs a runtime of its own.
 
-mod layout;
 mod tasks;
 mod threads;
 
@@ -22,13 +21,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use brigade::{ChainFlags, StackFlags, Tokens, Transport, conclude, pin, worker_needs};
+use brigade::{
+    ChainFlags, StackFlags, Tokens, Transport, allowed_cpus, conclude, pin, worker_needs,
+};
 use clap::ValueEnum;
 use contract::message::{Description, Need, Needs};
 use contract::{BadUsage, Defaults, Flags, Program, Run, console, limits};
 use runtime::{Flavor, On, RuntimeFlags, io_needs};
-
-use layout::Layout;
 
 /// Time pairs of threads, or of async tasks, that hand a number to and fro, all pairs at once
 #[derive(clap::Parser)]
@@ -48,10 +47,9 @@ struct Cli {
     /// What joins a pair
     #[arg(long, value_enum, default_value = "pipe")]
     over: Over,
-    /// CPUs of the threads: free, the kernel decides; chain, one CPU per pair; spread, a pair's threads on different
-    /// CPUs; or a list such as 0,4, to use in turn
-    #[arg(long, value_name = "free|chain|spread|LIST", default_value = "free")]
-    placement: Layout,
+    /// CPUs of the threads
+    #[arg(long, value_enum, default_value = "free")]
+    placement: Placement,
     #[command(flatten)]
     stack: StackFlags,
     #[command(flatten)]
@@ -67,6 +65,15 @@ enum Over {
     Memory,
 }
 
+/// CPUs of the threads of all pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Placement {
+    /// as the kernel decides
+    Free,
+    /// a pair on one CPU, the next pair on the next CPU
+    Chain,
+}
+
 /// Most bytes of a link in memory with the task that reads it.
 const LINK_BYTES: u64 = 2048;
 
@@ -74,7 +81,14 @@ impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 1, iters: 1000, warmup: 10 };
 
     fn describe(&self) -> Result<Description> {
-        self.ensure_layout()?;
+        if self.placement == Placement::Chain
+            && self.on == On::Tokio
+            && self.runtime.flavor == Flavor::MultiThread
+        {
+            return Err(BadUsage::new(
+                "--placement chain: all async tasks of a runtime share its threads: use free, or --flavor current-thread",
+            ));
+        }
         self.on.check(self.runtime, self.stack)?;
         let claim = self.on.claim();
         let links = match self.over {
@@ -118,24 +132,6 @@ impl Cli {
     fn numbers<T: brigade::Number>(&self) -> Tokens<T> {
         Tokens::new(&ChainFlags { flags: self.flags.clone(), tokens: self.trips })
     }
-
-    /// Refuses a layout that does not fit: only threads can be pinned, and with async tasks only the driver's thread of a
-    /// current-thread runtime.
-    fn ensure_layout(&self) -> Result<()> {
-        let fits = match (self.on, self.runtime.flavor) {
-            (On::Thread, _) => true,
-            (On::Tokio, Flavor::CurrentThread) => {
-                matches!(self.placement, Layout::Free | Layout::Chain)
-            }
-            (On::Tokio, Flavor::MultiThread) => self.placement == Layout::Free,
-        };
-        if fits {
-            return Ok(());
-        }
-        Err(BadUsage::new(
-            "--placement: all async tasks of a runtime share its threads: use free, or chain with --flavor current-thread",
-        ))
-    }
 }
 
 /// Start and end of a driver's round trips.
@@ -157,14 +153,17 @@ fn main() -> ExitCode {
 
 /// Builds the pairs, drives them, and takes them down.
 fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    let cpus = cli.placement.cpus(cli.chains, cli.flags.tasks + 1)?;
+    let allowed = allowed_cpus()?;
+    let is_placed = cli.placement == Placement::Chain;
+    let cpus = allowed.iter().cycle().take(cli.chains as usize);
+    let cpus: Vec<Option<usize>> = cpus.map(|&cpu| is_placed.then_some(cpu)).collect();
     let pairs: Vec<Pair> = match cli.on {
-        On::Thread => cpus.iter().map(|cpus| threads::pair(cli, cpus)).collect::<Result<_>>()?,
+        On::Thread => cpus.iter().map(|&cpu| threads::pair(cli, cpu)).collect::<Result<_>>()?,
         On::Tokio => tasks::pairs(cli)?,
     };
     let (drivers, partners): (Vec<_>, Vec<_>) =
         pairs.into_iter().map(|pair| (pair.driver, pair.partners)).unzip();
-    let drivers = drivers.into_iter().zip(cpus.iter().map(|cpus| cpus[0])).collect();
+    let drivers = drivers.into_iter().zip(cpus).collect();
     // The drivers' ends are gone when it returns, and the end runs along each pair.
     for (k, (driven, partners)) in drive(run, drivers)?.into_iter().zip(partners).enumerate() {
         conclude(driven, partners(), run.visits()).with_context(|| format!("pair {k}"))?;

@@ -13,19 +13,19 @@ use crate::{Cli, Driver, Over, Pair};
 
 type Threads = Vec<JoinHandle<io::Result<u64>>>;
 
-/// Builds a pair on these CPUs, the driver's first, and waits until each partner runs.
-pub(crate) fn pair(cli: &Cli, cpus: &[Option<usize>]) -> Result<Pair> {
+/// Builds a pair on this CPU, unless the kernel decides, and waits until each partner runs.
+pub(crate) fn pair(cli: &Cli, cpu: Option<usize>) -> Result<Pair> {
     let n = cli.flags.tasks;
     let (mut latch, mut threads) = (StartLatch::new(n), Threads::new());
     let driver = match cli.over {
         Over::Pipe => {
             let link = || Transport::Pipe.link(n);
-            let (first, last) = build(cli, cpus, &latch, &mut threads, link, pass_bytes)?;
+            let (first, last) = build(cli, cpu, &latch, &mut threads, link, pass_bytes)?;
             over_pipes(first, last, cli.numbers())
         }
         Over::Memory => {
             let link = || Ok(futex_link());
-            let (first, last) = build(cli, cpus, &latch, &mut threads, link, pass_numbers)?;
+            let (first, last) = build(cli, cpu, &latch, &mut threads, link, pass_numbers)?;
             over_futexes(first, last, cli.numbers())
         }
     };
@@ -37,14 +37,14 @@ pub(crate) fn pair(cli: &Cli, cpus: &[Option<usize>]) -> Result<Pair> {
 /// Joins the partners by links. Returns the driver's ends.
 fn build<R: Send + 'static, W: Send + 'static>(
     cli: &Cli,
-    cpus: &[Option<usize>],
+    cpu: Option<usize>,
     latch: &StartLatch,
     threads: &mut Threads,
     link: impl Fn() -> Result<(R, W)>,
     pass_on: fn(R, W) -> io::Result<u64>,
 ) -> Result<(W, R)> {
     let (mut last, first) = link()?;
-    for &cpu in &cpus[1..] {
+    for _ in 0..cli.flags.tasks {
         let (reader, to) = link()?;
         let (from, guard) = (mem::replace(&mut last, reader), latch.guard()?);
         threads.push(cli.stack.spawn(cli.flags.tasks, move || {
