@@ -3,8 +3,7 @@
 //! how often one slept.
 //!
 //! A sample is the time from the first contender's first operation to the last one's last, and all of them run before
-//! it begins ([`crate::team`]). With `--oversubscribe` a process computes on each CPU, and may take it from who holds
-//! the lock.
+//! it begins ([`crate::team`]).
 
 use std::hint;
 use std::sync::atomic::{

@@ -69,9 +69,6 @@ struct Cli {
     /// How long the lock is held, while its holder computes
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "0ns", value_parser = held)]
     held: Span,
-    /// Keep every CPU busy with another process, so that lock holders are preempted
-    #[arg(long)]
-    oversubscribe: bool,
 }
 
 /// Stacks of threads that contend, or that are the other side.
@@ -211,7 +208,6 @@ impl Cli {
             ("--armed", self.armed > 0, is_timer),
             ("--contenders", self.contenders > 1, is_shared),
             ("--held", self.held.0 > 0, is_lock),
-            ("--oversubscribe", self.oversubscribe, is_lock),
         ] {
             if is_given && !is_of_use {
                 let row = self.on.to_possible_value().map(|row| row.get_name().to_owned());

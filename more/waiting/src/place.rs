@@ -1,4 +1,4 @@
-//! Where the two sides run, the processes that keep CPUs busy, and the steps of a run.
+//! Where the two sides run, the process that keeps a CPU busy, and the steps of a run.
 
 #![expect(unsafe_code, reason = "processes are forked")]
 
@@ -55,8 +55,8 @@ pub(crate) struct Place {
     here: Option<usize>,
     /// CPU of the other side's thread, if it is a different one.
     pub(crate) there: Option<usize>,
-    /// Processes that compute while a pass is timed.
-    busy: Vec<Forked>,
+    /// Process that computes there while a pass is timed.
+    busy: Option<Forked>,
 }
 
 impl Place {
@@ -72,14 +72,12 @@ impl Place {
         let mut place = Place {
             here: is_placed.then(|| cpus[0]),
             there: other.is_apart().then(|| cpus[1]),
-            busy: Vec::new(),
+            busy: None,
         };
-        let all: &[usize] = if cli.oversubscribe { &cpus } else { &[] };
-        let busy = place.there.iter().filter(|_| other == OtherSide::BusyCpu);
-        for &cpu in busy.chain(all) {
+        if let Some(cpu) = place.there.filter(|_| other == OtherSide::BusyCpu) {
             let busy = compute_on(cpu).context("cannot start a process that keeps a CPU busy")?;
             await_stop(&busy)?;
-            place.busy.push(busy);
+            place.busy = Some(busy);
         }
         place.back()?;
         Ok(place)
@@ -91,7 +89,7 @@ impl Place {
         back.context("cannot pin a thread to its CPU")
     }
 
-    /// Has `drive` do each pass while CPUs are kept busy, and `rest` each rest with N waiters.
+    /// Has `drive` do each pass while that CPU is kept busy, and `rest` each rest with N waiters.
     pub(crate) fn serve(
         &self,
         run: &mut Run,
@@ -148,9 +146,9 @@ impl Place {
         })
     }
 
-    /// Lets the processes go on, or stops them and waits until they are.
+    /// Lets the process go on, or stops it and waits until it is.
     fn tell(&self, signal: Signal) -> anyhow::Result<()> {
-        for busy in &self.busy {
+        if let Some(busy) = &self.busy {
             kill(busy.0, signal).context("cannot signal a process that keeps a CPU busy")?;
             if signal == Signal::SIGSTOP {
                 await_stop(busy)?;

@@ -82,7 +82,7 @@ programs! {
     waiting_on_a_ring: "waiting", "--on uring-msg-ring";
     waiting_for_timers: "waiting", "--on timerfd --armed 5";
     waiting_for_one_of_many: "waiting", "--on select-8-pending";
-    waiting_for_a_lock: "waiting", "--on tokio-mutex --contenders 3 --oversubscribe";
+    waiting_for_a_lock: "waiting", "--on tokio-mutex --contenders 3";
     waiting_for_new_threads: "waiting", "--on spawn-blocking-cold";
 }
 
