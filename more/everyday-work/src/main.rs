@@ -10,8 +10,7 @@
 //!   finds a page and clears it. Huge pages are off;
 //! - `yield`: the thread gives its CPU to another one, which gives it back: sched_yield(2). Pin the program to one CPU.
 //!   The CPU time per switch, and not the time per operation, is what the kernel's switch costs: another thread may be
-//!   picked, or the same one again;
-//! - `cache-line`: a cache line travels to a thread on another CPU and back; both threads spin, and nothing is switched.
+//!   picked, or the same one again.
 //!
 //! Timed: those operations. Left out: sealing the records, giving the pages back (MADV_DONTNEED), and the
 //! check of the results. For `page-fault` that includes the kernel's count: at least one fault for each page.
@@ -36,7 +35,6 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::getpid;
 use serde_json::Value;
 
-mod cache_line;
 mod page_fault;
 
 /// Time everyday work, to compare a switch with: JSON, a TLS record, a read, a system call, a page fault
@@ -65,8 +63,6 @@ enum Work {
     PageFault,
     /// give the CPU to another thread
     Yield,
-    /// send a cache line to another CPU and back
-    CacheLine,
 }
 
 /// Bytes of a document, and of a record's content.
@@ -87,7 +83,7 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         // The values of a parsed document take some times its length; a page has 64 KiB on some systems.
         let each = page_fault::page_size().max(16 << 10);
-        let other = u64::from(matches!(self.work, Work::Yield | Work::CacheLine));
+        let other = u64::from(self.work == Work::Yield);
         let needs = Needs {
             threads: Need::new(other, 0),
             maps: Need::new(4 * other, 0),
@@ -107,7 +103,6 @@ fn main() -> ExitCode {
             Work::Getpid => call,
             Work::PageFault => page_fault::touch,
             Work::Yield => give_way,
-            Work::CacheLine => cache_line::bounce,
         };
         while let Some(mut pass) = run.next_pass()? {
             let result = work(cli.flags.tasks as usize, &mut pass);

@@ -67,7 +67,6 @@ programs! {
     everyday_work_with_calls: "everyday-work", "--work getpid";
     everyday_work_with_page_faults: "everyday-work", "--work page-fault";
     everyday_work_with_yields: "everyday-work", "--work yield";
-    everyday_work_between_cpus: "everyday-work", "--work cache-line";
     body_stream: "body-stream", "--size 1KiB";
     body_stream_in_a_tmpfs: "body-stream", "--size 1KiB --store mmap-copy --tmpfs always";
     the_example_of_contributing: "examples/rendezvous-brigade", "";
