@@ -83,8 +83,6 @@ pub struct Service {
     pub cpus: f64,
     /// CPU time of the processes, in ns.
     pub cpu_ns: u64,
-    /// That of the thread that used most, in ns.
-    pub busiest_ns: u64,
     /// Switches of all threads by perf's counter, from a part of the time; `None` if nothing was missed without it, or
     /// it is not allowed.
     pub counted: Option<u64>,
@@ -209,14 +207,12 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
     }
     let elapsed = elapsed?;
     let cpu_ns = book.cpu_time();
-    let busiest = book.threads.values().map(|thread| thread.did().cpu_ns).max();
     Some(Service {
         name: name.unwrap_or_default(),
         elapsed_ns: elapsed.as_nanos() as u64,
         processes: book.processes.len() as u64,
         cpus: book.cpus().min(quota.unwrap_or(f64::INFINITY)),
         cpu_ns,
-        busiest_ns: busiest.unwrap_or(0),
         counted,
         throttling: quota.map(|_| most_throttled(&throttled_before, &throttling(main))),
         has_ended,

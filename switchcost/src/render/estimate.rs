@@ -188,9 +188,6 @@ fn advice(remark: Remark, Watched { service, .. }: &Watched) -> String {
              or they call sched_yield(2)."
                 .to_owned()
         }
-        Remark::Serial => "Its threads together used about one CPU: if they take turns (a lock, an interpreter's lock, one \
-                         token), more CPUs do not help."
-            .to_owned(),
     }
 }
 

@@ -137,8 +137,6 @@ pub(crate) enum Remark {
     Waiting,
     /// Its threads are preempted more often than they wait.
     Preempted,
-    /// The threads of one process together use one CPU, though they may use more.
-    Serial,
 }
 
 /// A service that was watched.
@@ -204,11 +202,6 @@ fn remarks(service: &Service) -> Vec<Remark> {
     let quota = service.throttling.unwrap_or_default();
     let is_throttled = quota.throttled * 20 > quota.periods;
     let waited = counts.waited_ns > counts.cpu_ns;
-    // Of threads that take turns none has most of the CPU time, and none waits for a CPU.
-    let is_shared =
-        service.busiest_ns * 10 <= counts.cpu_ns * 7 && counts.waited_ns * 2 < counts.cpu_ns;
-    let is_one = service.processes == 1 && (0.7..=1.15).contains(&used);
-    let is_serial = service.cpus >= 2.0 && is_one && is_shared;
     let preempted = counts.involuntary > counts.voluntary.max(service.elapsed_ns / 10_000_000);
     let all = [
         (Remark::Idle, used < IDLE),
@@ -216,7 +209,6 @@ fn remarks(service: &Service) -> Vec<Remark> {
         (Remark::Waiting, used >= IDLE && waited && !is_throttled),
         // A hundred per second at least.
         (Remark::Preempted, preempted),
-        (Remark::Serial, is_serial),
     ];
     all.into_iter().filter(|(_, holds)| *holds).map(|(what, _)| what).collect()
 }
@@ -239,7 +231,6 @@ mod tests {
             groups: vec![ThreadGroup { counts, threads: 1, ..ThreadGroup::default() }],
             processes: 1,
             cpu_ns: counts.cpu_ns,
-            busiest_ns: counts.cpu_ns,
             cpus: 4.0,
             ..Service::default()
         };
@@ -324,6 +315,5 @@ mod tests {
         assert_eq!(remarks(busy, throttled), [Remark::Throttled]);
         assert_eq!(remarks(Counts { waited_ns: 2 * SECOND, ..busy }, |_| ()), [Remark::Waiting]);
         assert_eq!(remarks(switches(1_000, 2_000, SECOND), |_| ()), [Remark::Preempted]);
-        assert_eq!(remarks(busy, |service| service.busiest_ns /= 2), [Remark::Serial]);
     }
 }
