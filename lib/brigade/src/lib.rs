@@ -9,7 +9,6 @@ mod link;
 mod placement;
 pub mod process;
 mod proof;
-pub mod rest;
 mod slot;
 mod stack;
 mod token;

@@ -17,6 +17,7 @@
 //!
 //! Not to be taken for the price of a lock: most make no system call while nobody waits.
 
+mod rest;
 mod words;
 
 use std::fs;
@@ -28,7 +29,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use brigade::futex::{self, FutexFlags};
-use brigade::rest;
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
 use contract::units::Bytes;

@@ -20,24 +20,24 @@ fn other_threads() -> anyhow::Result<Vec<i32>> {
 }
 
 /// Does `work` when all other threads of this process sleep, and checks that they slept all the time.
-pub fn beside(work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+pub(crate) fn beside(work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let ids = other_threads()?;
     let before = await_sleep(&ids)?;
     work()?;
-    let is_asleep = sleeps(&ids)?.is_some_and(|now| now == before);
+    let is_asleep = sleeps(&ids)? == Some(before);
     ensure!(is_asleep, "an idle task was woken: by a signal, or a debugger?");
     Ok(())
 }
 
 /// Looks until all sleep and none has woken since the look before: a thread may sleep on its way too, for a
-/// lock. Returns how often each went to sleep.
-fn await_sleep(ids: &[i32]) -> anyhow::Result<Vec<u64>> {
+/// lock. Returns how often they went to sleep.
+fn await_sleep(ids: &[i32]) -> anyhow::Result<u64> {
     let begun = Instant::now();
     let mut before = None;
     loop {
         let now = sleeps(ids)?;
-        if let Some(sleeps) = now.as_ref().filter(|_| now == before) {
-            return Ok(sleeps.clone());
+        if let Some(sleeps) = now.filter(|_| now == before) {
+            return Ok(sleeps);
         }
         if signals::received().is_some() {
             return Err(Interrupted.into());
@@ -52,9 +52,9 @@ fn await_sleep(ids: &[i32]) -> anyhow::Result<Vec<u64>> {
     }
 }
 
-/// How often each thread went to sleep; `None` if one is awake.
-fn sleeps(ids: &[i32]) -> anyhow::Result<Option<Vec<u64>>> {
-    let mut all = Vec::with_capacity(ids.len());
+/// How often the threads went to sleep; `None` if one is awake.
+fn sleeps(ids: &[i32]) -> anyhow::Result<Option<u64>> {
+    let mut all = 0;
     for id in ids {
         let path = format!("/proc/{id}/status");
         let text = fs::read_to_string(&path).with_context(|| path.clone())?;
@@ -64,7 +64,7 @@ fn sleeps(ids: &[i32]) -> anyhow::Result<Option<Vec<u64>>> {
         }
         let sleeps = value("voluntary_ctxt_switches:");
         let sleeps = sleeps.with_context(|| format!("{path} has no voluntary_ctxt_switches"))?;
-        all.push(sleeps.parse()?);
+        all += sleeps.parse::<u64>()?;
     }
     Ok(Some(all))
 }
