@@ -17,6 +17,9 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{self, ForkResult, Pid, getpid, getppid};
 
+/// Status of a child that panicked, or could not begin.
+pub const FAILED: i32 = 255;
+
 /// Forks a child that runs `life` and ends with the status that it returns.
 ///
 /// # Safety
@@ -30,10 +33,10 @@ pub unsafe fn fork(life: impl FnOnce() -> i32) -> io::Result<Pid> {
     match unsafe { unistd::fork() } {
         Ok(ForkResult::Child) => {
             let is_detached = detach(parent, mask).is_ok();
-            let live = AssertUnwindSafe(|| if is_detached { life() } else { 1 });
+            let live = AssertUnwindSafe(|| if is_detached { life() } else { FAILED });
             let status = panic::catch_unwind(live);
             // SAFETY: it ends the process, and runs nothing of the parent's on the way.
-            unsafe { libc::_exit(status.unwrap_or(1)) }
+            unsafe { libc::_exit(status.unwrap_or(FAILED)) }
         }
         Ok(ForkResult::Parent { child }) => {
             mask.thread_set_mask()?;

@@ -1,11 +1,10 @@
 //! The processes of a chain: forked, awaited, never left behind.
 //!
 //! A child prints nothing. Through one pipe it says that it runs, and through another, at its end, how many
-//! tokens it passed on or why it failed.
+//! tokens it passed on. If it failed, its exit status is the errno.
 
 #![expect(unsafe_code, reason = "processes are forked")]
 
-use std::collections::HashMap;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 
 use anyhow::{Context, anyhow};
@@ -51,16 +50,12 @@ impl Children {
         &mut self,
         task: impl FnOnce(ChildGuard) -> io::Result<u64>,
     ) -> io::Result<()> {
-        let place = self.forked.len();
         let life = || {
-            let Some((starts, mut reports)) = self.inherited.take() else { return 1 };
-            let (passed, errno) = match task(ChildGuard(starts)) {
-                Ok(passed) => (passed, 0),
-                Err(error) => (0, error.raw_os_error().unwrap_or(Errno::EIO as i32)),
-            };
-            // At once, so that the line stays whole.
-            let report = format!("{place} {passed} {errno}\n");
-            i32::from(reports.write_all(report.as_bytes()).is_err())
+            let Some((starts, mut reports)) = self.inherited.take() else { return process::FAILED };
+            // At once, so that the bytes stay together.
+            let reported = task(ChildGuard(starts))
+                .and_then(|passed| reports.write_all(&passed.to_ne_bytes()));
+            reported.map_or_else(|e| e.raw_os_error().unwrap_or(Errno::EIO as i32), |()| 0)
         };
         // SAFETY: this process has one thread.
         let child = unsafe { process::fork(life) }?;
@@ -79,31 +74,24 @@ impl Children {
         self.starts.read_exact(&mut started).context("a task ended before it had started")
     }
 
-    /// Awaits every process. Returns how many tokens each passed on, or why it failed.
+    /// Awaits every process. Returns why each failed, if it did, and at last how many tokens all passed on.
     pub(crate) fn join(mut self) -> anyhow::Result<Vec<anyhow::Result<u64>>> {
         self.inherited = None;
-        let text = io::read_to_string(self.reports).context("cannot read the tasks' reports")?;
-        let mut reports: HashMap<usize, _> = text.lines().filter_map(parse).collect();
-        let forked = self.forked.into_iter().enumerate();
-        Ok(forked.map(|(place, pid)| end(pid, reports.remove(&place))).collect())
+        let mut reports = Vec::new();
+        self.reports.read_to_end(&mut reports).context("cannot read the tasks' reports")?;
+        let passed = reports.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).sum();
+        Ok(self.forked.into_iter().map(end).chain([Ok(passed)]).collect())
     }
 }
 
-/// How a process ended, with the report that it left.
-fn end(pid: Pid, report: Option<anyhow::Result<u64>>) -> anyhow::Result<u64> {
+/// How a process ended.
+fn end(pid: Pid) -> anyhow::Result<u64> {
     match waitpid(pid, None).context("cannot wait for a child")? {
+        WaitStatus::Exited(_, 0) => Ok(0),
+        WaitStatus::Exited(_, errno) if errno != process::FAILED => {
+            Err(io::Error::from_raw_os_error(errno).into())
+        }
         WaitStatus::Signaled(_, signal, _) => Err(anyhow!("killed by {signal}")),
-        status => report.unwrap_or_else(|| Err(anyhow!("ended without a report: {status:?}"))),
+        status => Err(anyhow!("ended without a report: {status:?}")),
     }
-}
-
-/// Reads the line that a process leaves behind: its place, the tokens that it passed on, and an errno or 0.
-fn parse(line: &str) -> Option<(usize, anyhow::Result<u64>)> {
-    let mut words = line.split(' ');
-    let (place, passed) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    let result = match words.next()?.parse().ok()? {
-        0 => Ok(passed),
-        errno => Err(io::Error::from_raw_os_error(errno).into()),
-    };
-    Some((place, result))
 }
