@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::number::{Shown, range};
+use super::number::range;
 
 /// Worth of a figure; the greater one is the worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -54,7 +54,7 @@ impl Range {
     }
 
     /// The range, or one figure if both ends look alike, with its mark.
-    pub fn show<S: Into<Shown>>(&self, show: impl Fn(f64) -> S) -> String {
+    pub fn show(&self, show: impl Fn(f64) -> String) -> String {
         self.grade.mark(&range(self.ends, show))
     }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::cube::Figures;
 use super::doubt::Kind;
 use super::figure::Figure;
-use super::number::{number, pair, range, short, shown};
+use super::number::{number, pair, range, short};
 
 /// Name of a yardstick, what it is in an alarm, and its shortest and longest time on bare metal, in ns.
 fn reference(what: Yardstick) -> (&'static str, &'static str, [f64; 2]) {
@@ -59,9 +59,9 @@ impl Beside {
 impl fmt::Display for Beside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, ..) = reference(self.what);
-        let [low, high] = self.range.map(|time| shown(Quantity::Time, time));
+        let [low, high] = self.range.map(|time| short(Quantity::Time, time));
         let value = short(Quantity::Time, self.value);
-        write!(f, "{name} {value}: bare metal {}", pair(&low, "to", &high))
+        write!(f, "{name} {value}: bare metal {}", pair(&low, " to ", &high))
     }
 }
 

@@ -2,56 +2,37 @@
 //!
 //! Tables show four significant digits ([`record::Quantity::show`]), the answer and its sentences two.
 
-use std::fmt;
-
 use contract::units;
 use record::Quantity;
 use stats::{Estimate, Interval, MIN_ROUNDS};
 
-/// Digits of a figure, and its unit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
-    /// The number, without its unit.
-    pub number: String,
-    /// Empty if it has none.
-    pub unit: String,
-}
-
-impl fmt::Display for Shown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.number)?;
-        if self.unit.is_empty() { Ok(()) } else { write!(f, " {}", self.unit) }
-    }
-}
-
-impl From<String> for Shown {
-    /// A number without a unit.
-    fn from(number: String) -> Self {
-        Shown { number, unit: String::new() }
-    }
-}
-
 /// Figure with two significant digits.
 pub fn short(quantity: Quantity, figure: f64) -> String {
-    shown(quantity, figure).to_string()
+    short_like(quantity, figure, figure)
 }
 
-/// The same, its unit apart.
-pub fn shown(quantity: Quantity, figure: f64) -> Shown {
-    shown_like(quantity, figure, figure)
+/// The same in the unit that suits `model`.
+pub fn short_like(quantity: Quantity, figure: f64, model: f64) -> String {
+    let digits = digits_like(quantity, figure, model);
+    match (quantity, unit(quantity, model).1) {
+        (Quantity::Throughput, unit) => format!("{digits} {unit}/s"),
+        (_, "") => digits,
+        (_, unit) => format!("{digits} {unit}"),
+    }
 }
 
-/// Figure with two significant digits, in the unit that suits `model`.
-pub fn shown_like(quantity: Quantity, figure: f64, model: f64) -> Shown {
-    let scaled = match quantity {
-        Quantity::Throughput => Quantity::Bytes,
-        Quantity::Time | Quantity::Bytes => quantity,
-        _ => return number(figure).into(),
-    };
-    // What would be rounded up to the next unit is shown in it.
-    let (size, unit) = scaled.unit(model, 0.995);
-    let unit = if scaled == quantity { unit.to_owned() } else { format!("{unit}/s") };
-    Shown { number: number(figure / size), unit }
+/// The same without the unit.
+pub(crate) fn digits_like(quantity: Quantity, figure: f64, model: f64) -> String {
+    number(figure / unit(quantity, model).0)
+}
+
+/// Size and name of the unit that suits a figure; what would be rounded up to the next unit is shown in it.
+fn unit(quantity: Quantity, figure: f64) -> (f64, &'static str) {
+    match quantity {
+        Quantity::Throughput | Quantity::Bytes => Quantity::Bytes.unit(figure, 0.995),
+        Quantity::Time => Quantity::Time.unit(figure, 0.995),
+        _ => (1.0, ""),
+    }
 }
 
 /// A share in per cent, with two significant digits.
@@ -72,18 +53,18 @@ pub fn number(value: f64) -> String {
 }
 
 /// A range, or one figure if both ends look alike; a unit that both have stands once.
-pub fn range<S: Into<Shown>>(ends: [f64; 2], show: impl Fn(f64) -> S) -> String {
-    let [low, high] = ends.map(|end| show(end).into());
-    if low == high { low.to_string() } else { pair(&low, "to", &high) }
+pub fn range(ends: [f64; 2], show: impl Fn(f64) -> String) -> String {
+    let [low, high] = ends.map(show);
+    if low == high { low } else { pair(&low, " to ", &high) }
 }
 
-/// Two figures with a word between; a unit that both have stands once.
-pub(crate) fn pair(one: &Shown, word: &str, other: &Shown) -> String {
-    if one.unit == other.unit {
-        format!("{} {word} {other}", one.number)
-    } else {
-        format!("{one} {word} {other}")
-    }
+/// Two figures with something between; a unit that both have stands once.
+pub fn pair(one: &str, between: &str, other: &str) -> String {
+    let one = match [one, other].map(|figure| figure.split_once(' ')) {
+        [Some((number, unit)), Some((_, other_unit))] if unit == other_unit => number,
+        _ => one,
+    };
+    format!("{one}{between}{other}")
 }
 
 /// A number with commas between its thousands.

@@ -10,7 +10,7 @@ use stats::{Contrast, Estimate, Interval};
 
 use super::between::Between;
 use super::grade::{Grade, Range};
-use super::number::{number, percent, short, shown_like, thousands};
+use super::number::{digits_like, number, percent, short, thousands};
 use super::sessions;
 use super::verdict::{Reason, Verdict};
 
@@ -269,7 +269,7 @@ impl Value {
                 thousands(&format!("{value:.0}"))
             }
             (Form::Interval, _) => with_ends(plain(quantity, value), &|end| match quantity {
-                Some(quantity) => shown_like(quantity, end, value).number,
+                Some(quantity) => digits_like(quantity, end, value),
                 None => number(end),
             }),
             (Form::Value, _) => plain(quantity, value),

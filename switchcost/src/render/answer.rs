@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use contract::units::counted;
 use figures::doubt::Kind;
 use figures::known::Beside;
-use figures::number::{bracketed, number, range, short, shown};
+use figures::number::{bracketed, number, pair, range, short};
 use figures::value::Value;
 use record::Quantity;
 use stats::MIN_ROUNDS;
@@ -37,9 +37,8 @@ pub(super) fn grid(answer: &Answer) -> Grid {
 /// A cost with two significant digits and its mark; both modes if it has two.
 pub(super) fn cost(cost: &Value) -> String {
     let quantity = cost.quantity.unwrap_or(Quantity::Count);
-    let text = match cost.modes.map(|modes| modes.map(|mode| shown(quantity, mode))) {
-        Some([low, high]) if low.unit == high.unit => format!("{}/{high}", low.number),
-        Some([low, high]) => format!("{low}/{high}"),
+    let text = match cost.modes.map(|modes| modes.map(|mode| short(quantity, mode))) {
+        Some([low, high]) => pair(&low, "/", &high),
         None => short(quantity, cost.estimate.value),
     };
     cost.grade.mark(&text)

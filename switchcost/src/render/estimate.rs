@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use contract::units::counted;
 use figures::grade::{Grade, Range};
-use figures::number::{Shown, number, percent, shown, thousands};
+use figures::number::{number, percent, short, thousands};
 use observe::service::{Counts, ThreadGroup};
 use record::Quantity;
 
@@ -143,7 +143,7 @@ fn switching(watched: &Watched) -> Option<String> {
         if watched.service.cpus > 1.0 { (any_cpu, "to any CPU") } else { (one_cpu, "on one CPU") };
     let takes = format!(
         "{} of the service's CPU time, at most {} CPUs",
-        Range { ends: share, grade: *grade }.show(in_percent),
+        Range { ends: share, grade: *grade }.show(percent),
         number(share[1] * watched.service.used())
     );
     let verdict = match verdict {
@@ -158,15 +158,11 @@ fn switching(watched: &Watched) -> Option<String> {
     };
     let disturbed =
         if *grade > Grade::Sure { " ~ marks figures from a disturbed machine." } else { "" };
-    let [alone, most] = [alone, most].map(|ns| shown(Quantity::Time, *ns));
+    let [alone, most] = [alone, most].map(|ns| short(Quantity::Time, *ns));
     Some(format!(
         "{verdict} A switch costs from {alone} (two threads that yield on one CPU) to {most} (a hop through a pipe {to}), \
          according to {file}.{disturbed}"
     ))
-}
-
-fn in_percent(share: f64) -> Shown {
-    Shown { number: number(share * 100.0), unit: "%".to_owned() }
 }
 
 /// What a remark means for its reader.

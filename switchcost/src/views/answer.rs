@@ -10,7 +10,7 @@ use figures::doubts;
 use figures::grade::{Grade, Range};
 use figures::known::{self, Beside};
 use figures::memory::Slopes;
-use figures::number::{capitalised, number, short, shown};
+use figures::number::{capitalised, number, short};
 use figures::value::Value;
 use figures::{Figure, Figures, grouped, provenance, sessions};
 use record::{Metric, Quantity, Why};
@@ -261,7 +261,7 @@ fn switches(rows: &[AnswerRow]) -> Option<String> {
 }
 
 fn waiting(rows: &[AnswerRow]) -> Option<String> {
-    let show = |cost: f64| shown(Quantity::Bytes, cost * MANY);
+    let show = |cost: f64| short(Quantity::Bytes, cost * MANY);
     let sizes = rows.iter().filter(is_size).map(|row| [row.thread.range(), row.task.range()]);
     let [threads, tasks] = range_of(sizes)?.map(|size| size.show(show));
     Some(format!("10,000 waiting threads hold {threads} (async tasks: {tasks})."))

@@ -2,7 +2,7 @@
 
 use figures::evidence::FEW;
 use figures::grade::{Grade, Range};
-use figures::number::{capitalised, number, shown_like};
+use figures::number::{capitalised, number, short_like};
 use figures::value::Value;
 use figures::{Figure, Figures};
 use record::{Metric, Quantity};
@@ -64,9 +64,7 @@ fn parts_of(figures: &Figures<'_>, row: &TableRow<'_>) -> Option<String> {
     let (switch, crossing) = (less(pinned, io), less(free, pinned));
     let is_more = is_more && crossing.0 > 0.0;
     let (total, name) = if is_more { (free, "") } else { (pinned, ", on one CPU") };
-    let show = |(part, grade): (f64, Grade)| {
-        grade.mark(&shown_like(Quantity::Time, part, total.0).to_string())
-    };
+    let show = |(part, grade): (f64, Grade)| grade.mark(&short_like(Quantity::Time, part, total.0));
     let name = format!("{}{name}: a hop of {}", capitalised(row.name), show(total));
     // A part that may be nothing is no part of a sum.
     if !is_switch || switch.0 <= 0.0 {

@@ -1,6 +1,6 @@
 //! Axes: the place of a value, and the values that have labels.
 
-use figures::number::{Shown, thousands};
+use figures::number::thousands;
 use record::Quantity;
 
 /// One axis, in the unit of its values.
@@ -147,7 +147,7 @@ fn label(quantity: Quantity, value: f64) -> String {
         digits
     };
     let (_, unit) = quantity.scale(value);
-    Shown { number: thousands(&number), unit: unit.to_owned() }.to_string()
+    format!("{} {unit}", thousands(&number)).trim_end().to_owned()
 }
 
 #[cfg(test)]

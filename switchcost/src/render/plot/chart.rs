@@ -1,6 +1,6 @@
 //! Plots with points over a horizontal axis: sweeps, and points with the lines of a law.
 
-use figures::number::{range, shown};
+use figures::number::{range, short};
 use figures::value::Value;
 use record::Quantity;
 
@@ -112,7 +112,7 @@ impl Series {
     /// Its name with its least and its greatest figure.
     fn range(&self, quantity: Quantity) -> String {
         let figures = extremes(self.points.iter().map(|(_, figure)| figure.estimate.value));
-        format!("{} {}", self.name, range(figures, |figure| shown(quantity, figure)))
+        format!("{} {}", self.name, range(figures, |figure| short(quantity, figure)))
     }
 }
 
