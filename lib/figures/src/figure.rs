@@ -17,7 +17,7 @@ use super::memory::Slopes;
 use super::runs::Runs;
 use super::sessions;
 use super::speed::Round;
-use super::value::{Samples, Session, Value};
+use super::value::{Session, Value};
 
 /// One figure.
 #[derive(Clone, Debug)]
@@ -168,7 +168,7 @@ impl<'a> Figure<'a> {
                 let sessions = self.in_sessions(|own| {
                     let mean = own.reading()?.mean;
                     let between = own.runs.between(own.metric(), mean.value);
-                    Some((mean, between, Samples::Rounds(own.runs.with_errors())))
+                    Some(own.session(mean, between, own.runs.with_errors()))
                 });
                 let modes = reading.modes.map(|modes| modes.map(|mode| mode.centre));
                 let value = Value::made_of(sessions, reading.mean, self.quantity(), self.grade);
@@ -215,7 +215,7 @@ impl<'a> Figure<'a> {
             let mean = times.values().copied().collect::<Vec<f64>>();
             let mean = Estimate::mean(&mean)?;
             let between = own.runs.between(&Metric::Cpu, mean.value);
-            Some((between.widen(mean), between, Samples::Rounds(times)))
+            Some(own.session(between.widen(mean), between, times))
         });
         let value = Value::of_sessions(sessions, Estimate::geometric_mean).ok()?;
         Some(Value { quantity: Some(Quantity::Time), grade: self.grade, ..value })
@@ -225,9 +225,12 @@ impl<'a> Figure<'a> {
     fn size(&self, lacks_kernel: bool, part: &str) -> Option<Value> {
         let sessions = self.in_sessions(|own| {
             let slopes = own.slopes()?;
-            let lines = Box::new([slopes.part(part)?.line, slopes.user().line]);
-            let slope = lines[0].slope.into();
-            Some((slope, Between::default(), Samples::Size { lines, lacks_kernel }))
+            let line = slopes.part(part)?.line;
+            Some(Session {
+                lines: Some(Box::new([line, slopes.user().line])),
+                lacks_kernel,
+                ..own.session(line.slope.into(), Between::default(), BTreeMap::new())
+            })
         });
         let slope = self.slopes()?.part(part)?.line.slope;
         Some(Value::made_of(sessions, slope.into(), Quantity::Bytes, self.grade))
@@ -238,16 +241,19 @@ impl<'a> Figure<'a> {
         if self.sessions.is_empty() { slice::from_ref(self) } else { &self.sessions }
     }
 
-    /// The sessions that it is made of, each with its estimate and samples.
-    fn in_sessions(
+    /// What each of the sessions that it is made of says.
+    fn in_sessions(&self, session: impl Fn(&Figure<'_>) -> Option<Session>) -> Vec<Session> {
+        self.by_session().iter().filter_map(session).collect()
+    }
+
+    /// What its rounds say, if they are of one session.
+    fn session(
         &self,
-        of: impl Fn(&Figure<'_>) -> Option<(Estimate, Between, Samples)>,
-    ) -> Vec<Session> {
-        let sessions = self.by_session().iter().filter_map(|own| {
-            let (estimate, between, samples) = of(own)?;
-            Some(Session { run: own.runs.session(), estimate, between, grade: own.grade, samples })
-        });
-        sessions.collect()
+        estimate: Estimate,
+        between: Between,
+        rounds: BTreeMap<Round, f64>,
+    ) -> Session {
+        Session::of(self.runs.session(), estimate, between, rounds, self.grade)
     }
 
     /// This divided by another figure. Sides that took turns, and twins, are paired turn by turn; others round by
@@ -259,8 +265,7 @@ impl<'a> Figure<'a> {
         if self.place().side == divisor.place().side {
             return self.value()?.over(&divisor.value()?);
         }
-        let ratios = Samples::Rounds(self.runs.by_turns(&divisor.runs));
-        Value::of_rounds(ratios, self.grade.max(divisor.grade))
+        Value::of_rounds(self.runs.by_turns(&divisor.runs), self.grade.max(divisor.grade))
     }
 
     /// Sizes per task, if it is a slope.

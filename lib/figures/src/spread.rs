@@ -49,7 +49,7 @@ fn is_switch(figure: &Figure<'_>) -> bool {
 fn logs(value: &Value) -> Vec<Contrast> {
     let sessions = value.sessions.iter().flatten();
     let logs = sessions.filter_map(|session| {
-        Contrast::mean(&session.samples.rounds().map(f64::ln).collect::<Vec<f64>>())
+        Contrast::mean(&session.rounds.values().map(|value| value.ln()).collect::<Vec<f64>>())
     });
     logs.collect()
 }

@@ -4,6 +4,8 @@
 //! Two values are put together in each session that has both: round by round, or, for sizes, slope by slope. If there
 //! are several sessions, each is a sample.
 
+use std::collections::BTreeMap;
+
 use record::Quantity;
 use serde::{Deserialize, Serialize};
 use stats::{Contrast, Estimate, Interval};
@@ -12,14 +14,15 @@ use super::between::Between;
 use super::grade::{Grade, Range};
 use super::number::{digits_like, number, percent, short, thousands};
 use super::sessions;
+use super::speed::Round;
 use super::verdict::{Reason, Verdict};
 
 mod session;
 #[cfg(test)]
 mod tests;
 
-use session::{NO_DIFFERENCE, NOTHING_IN_COMMON, log, paired};
-pub(crate) use session::{Samples, Session};
+pub(crate) use session::Session;
+use session::{NO_DIFFERENCE, NOTHING_IN_COMMON, log, mean, paired};
 
 /// A figure, a difference or a quotient, with the samples from which further ones are formed.
 #[derive(Clone, Debug, Serialize)]
@@ -57,9 +60,6 @@ pub enum Form {
     More,
 }
 
-/// Two values put together.
-type Both = Result<Value, String>;
-
 impl Value {
     /// A number without an error.
     pub fn exact(number: f64, quantity: Option<Quantity>) -> Self {
@@ -92,7 +92,7 @@ impl Value {
     ///
     /// # Errors
     /// Why they cannot be divided.
-    pub fn over(&self, divisor: &Value) -> Both {
+    pub fn over(&self, divisor: &Value) -> Result<Value, String> {
         let quantity = match (self.quantity, divisor.quantity) {
             (quantity, None) => quantity,
             (one, other) if one == other => None,
@@ -114,7 +114,7 @@ impl Value {
             }
             (Some(own), Some(others)) => {
                 let both = paired(own, others, Session::over)?;
-                let is_positive = both.iter().all(|session| session.samples.are_positive());
+                let is_positive = both.iter().all(Session::is_positive);
                 let mean = if is_positive { Estimate::geometric_mean } else { Estimate::mean };
                 let quotient = Value::of_sessions(both, mean)?;
                 Value { grade: quotient.grade.max(grade), ..quotient }
@@ -127,7 +127,7 @@ impl Value {
     ///
     /// # Errors
     /// Why they cannot be subtracted.
-    pub fn less(&self, other: &Value) -> Both {
+    pub fn less(&self, other: &Value) -> Result<Value, String> {
         if self.quantity != other.quantity {
             return Err("their units differ".to_owned());
         }
@@ -146,7 +146,7 @@ impl Value {
     ///
     /// # Errors
     /// They have no rounds in common.
-    pub fn beside(&self, machine: &Value) -> Both {
+    pub fn beside(&self, machine: &Value) -> Result<Value, String> {
         match self.quantity {
             Some(Quantity::Rate | Quantity::Throughput) => self.product(machine),
             quantity => self.over(&Value { quantity, ..machine.clone() }),
@@ -157,7 +157,7 @@ impl Value {
     ///
     /// # Errors
     /// They have no rounds in common.
-    pub fn mean_of(times: &[Value]) -> Both {
+    pub fn mean_of(times: &[Value]) -> Result<Value, String> {
         let (first, others) = times.split_first().ok_or(NOTHING_IN_COMMON)?;
         let product = others.iter().try_fold(first.clone(), |all, time| all.product(time))?;
         let share = 1.0 / times.len() as f64;
@@ -166,7 +166,7 @@ impl Value {
     }
 
     /// This multiplied by another one, whatever their units are: divided by its inverse.
-    fn product(&self, factor: &Value) -> Both {
+    fn product(&self, factor: &Value) -> Result<Value, String> {
         let inverse = factor.mapped(|value| 1.0 / value, |value| -1.0 / (value * value));
         self.over(&Value { quantity: self.quantity, ..inverse })
     }
@@ -188,7 +188,7 @@ impl Value {
     ///
     /// # Errors
     /// The factor is no plain number.
-    pub fn times(&self, factor: &Value) -> Both {
+    pub fn times(&self, factor: &Value) -> Result<Value, String> {
         match (&factor.sessions, factor.quantity) {
             (None, None) => {
                 let factor = factor.estimate.value;
@@ -212,12 +212,12 @@ impl Value {
 
     /// True if every round is above zero.
     pub(crate) fn is_above(&self) -> bool {
-        self.sessions.iter().flatten().all(|session| session.samples.are_positive())
+        self.sessions.iter().flatten().all(Session::is_positive)
     }
 
     /// Its rounds in all sessions.
     pub fn rounds(&self) -> impl Iterator<Item = f64> + '_ {
-        self.sessions.iter().flatten().flat_map(|session| session.samples.rounds())
+        self.sessions.iter().flatten().flat_map(|session| session.rounds.values().copied())
     }
 
     /// The estimate as a range: from one mode to the other, if no mean describes both.
@@ -279,11 +279,10 @@ impl Value {
 
     /// Each sample and the estimate, changed by a function that keeps or turns their order, and has this slope.
     fn mapped(&self, f: impl Fn(f64) -> f64 + Copy, slope: impl Fn(f64) -> f64) -> Self {
-        let session = |session: &Session| Session {
-            estimate: session.estimate.map(f),
-            between: session.between.times(slope(session.estimate.value)),
-            samples: session.samples.mapped(f),
-            ..*session
+        let session = |session: &Session| {
+            let between = session.between.times(slope(session.estimate.value));
+            let rounds = session.rounds.iter().map(|(round, value)| (*round, f(*value))).collect();
+            Session::of(session.run, session.estimate.map(f), between, rounds, session.grade)
         };
         let sessions = self.sessions.as_ref().map(|all| all.iter().map(session).collect());
         let modes = self.modes.map(|modes| modes.map(f));
@@ -291,18 +290,17 @@ impl Value {
     }
 
     /// The mean of rounds, without regard to the sessions that they are of.
-    pub(crate) fn of_rounds(samples: Samples, grade: Grade) -> Both {
-        let estimate = samples.mean().ok_or(NOTHING_IN_COMMON)?;
-        let session =
-            Session { run: (0, 0), estimate, between: Between::default(), grade, samples };
-        Ok(Value { sessions: Some(vec![session]), ..Value::estimated(estimate, None, grade) })
+    pub(crate) fn of_rounds(rounds: BTreeMap<Round, f64>, grade: Grade) -> Result<Value, String> {
+        let estimate = mean(&rounds).ok_or(NOTHING_IN_COMMON)?;
+        let session = Session::of((0, 0), estimate, Between::default(), rounds, grade);
+        Value::of_sessions(vec![session], Estimate::mean)
     }
 
     /// The estimate of one session; of several, the mean of theirs.
     pub(crate) fn of_sessions(
         sessions: Vec<Session>,
         mean: fn(&[f64]) -> Option<Estimate>,
-    ) -> Both {
+    ) -> Result<Value, String> {
         let estimates: Vec<Estimate> = sessions.iter().map(|session| session.estimate).collect();
         let estimate = match &estimates[..] {
             [estimate] => *estimate,

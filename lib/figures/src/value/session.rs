@@ -22,121 +22,99 @@ pub(crate) struct Session {
     /// How far it differs from other sessions; the interval contains it.
     pub(crate) between: Between,
     pub(crate) grade: Grade,
-    pub(crate) samples: Samples,
-}
-
-/// What the estimate of a session is made of.
-#[derive(Clone, Debug)]
-pub(crate) enum Samples {
-    /// A figure of each round; without any, nothing can be paired with it.
-    Rounds(BTreeMap<Round, f64>),
-    /// A size, and the same without the kernel's share.
-    Size {
-        lines: Box<[Line; 2]>,
-        /// True if the kernel's share cannot be told.
-        lacks_kernel: bool,
-    },
+    /// A figure of each round. Without any, nothing can be paired with it, unless it has lines.
+    pub(crate) rounds: BTreeMap<Round, f64>,
+    /// Of a size: its line, and the line of the same without the kernel's share.
+    pub(crate) lines: Option<Box<[Line; 2]>>,
+    /// True if the kernel's share of a size cannot be told.
+    pub(crate) lacks_kernel: bool,
 }
 
 impl Session {
+    /// An estimate that is made of these rounds.
+    pub(crate) fn of(
+        run: (u64, u64),
+        estimate: Estimate,
+        between: Between,
+        rounds: BTreeMap<Round, f64>,
+        grade: Grade,
+    ) -> Self {
+        Session { run, estimate, between, grade, rounds, lines: None, lacks_kernel: false }
+    }
+
     /// Rounds of several runs, a session for each.
     pub(super) fn split(self) -> Vec<Session> {
-        let Samples::Rounds(rounds) = &self.samples else { return vec![self] };
         let mut runs: BTreeMap<(u64, u64), BTreeMap<Round, f64>> = BTreeMap::new();
-        for (round, value) in rounds {
+        for (round, value) in &self.rounds {
             runs.entry((round.0, round.1)).or_default().insert(*round, *value);
         }
         if runs.len() < 2 {
             return vec![Session { run: runs.into_keys().next().unwrap_or(self.run), ..self }];
         }
         let session = |(run, rounds)| {
-            let samples = Samples::Rounds(rounds);
-            let mean = samples.mean()?.value;
+            let mean = mean(&rounds)?.value;
             let between = self.between.times(mean / self.estimate.value);
-            let estimate = samples.widened(between)?;
-            Some(Session { run, estimate, between, grade: self.grade, samples })
+            Some(Session::of(run, widened(&rounds, between)?, between, rounds, self.grade))
         };
         runs.into_iter().filter_map(session).collect()
     }
 
     pub(super) fn over(&self, divisor: &Session) -> Result<Self, &'static str> {
+        let grade = self.grade.max(divisor.grade);
         let between =
             self.between.over(self.estimate.value, divisor.between, divisor.estimate.value);
-        let (samples, estimate) = match (&self.samples, &divisor.samples) {
-            (Samples::Rounds(own), Samples::Rounds(others)) => {
-                if !divisor.samples.are_positive() {
-                    return Err("the divisor is not above zero in every round");
-                }
-                let both = Samples::Rounds(joined(own, others, |own, other| own / other));
-                let estimate = both.widened(between).ok_or(NOTHING_IN_COMMON)?;
-                (both, estimate)
-            }
-            (
-                Samples::Size { lines: own, lacks_kernel },
-                Samples::Size { lines: others, lacks_kernel: other_lacks },
-            ) => {
-                let which = usize::from(*lacks_kernel || *other_lacks);
-                let logs = [own, others].map(|lines| Contrast::log_slope(&lines[which]));
-                let [own, other] = logs;
+        let (estimate, rounds) = match (&self.lines, &divisor.lines) {
+            (Some(own), Some(others)) => {
+                let which = usize::from(self.lacks_kernel || divisor.lacks_kernel);
+                let [own, other] = [own, others].map(|lines| Contrast::log_slope(&lines[which]));
                 let ratio = own.zip(other).and_then(|(own, other)| own.less(other));
                 let ratio = ratio.and_then(|ratio| ratio.ratio(CONFIDENCE));
-                (
-                    Samples::Rounds(BTreeMap::new()),
-                    ratio.ok_or("one of the two sizes may be zero")?.into(),
-                )
+                (ratio.ok_or("one of the two sizes may be zero")?.into(), BTreeMap::new())
             }
-            _ => return Err(NOTHING_IN_COMMON),
+            _ if !divisor.is_positive() => {
+                return Err("the divisor is not above zero in every round");
+            }
+            _ => {
+                let rounds = joined(&self.rounds, &divisor.rounds, |own, other| own / other);
+                (widened(&rounds, between).ok_or(NOTHING_IN_COMMON)?, rounds)
+            }
         };
-        let grade = self.grade.max(divisor.grade);
-        Ok(Session { run: self.run, estimate, between, grade, samples })
+        Ok(Session::of(self.run, estimate, between, rounds, grade))
     }
 
     pub(super) fn less(&self, other: &Session) -> Result<Self, &'static str> {
-        let (Samples::Rounds(own), Samples::Rounds(others)) = (&self.samples, &other.samples)
-        else {
+        if self.lines.is_some() || other.lines.is_some() {
             return Err(NO_DIFFERENCE);
-        };
-        let samples = Samples::Rounds(joined(own, others, |own, other| own - other));
-        let less = samples.rounds().collect::<Vec<f64>>();
+        }
+        let grade = self.grade.max(other.grade);
         let between = self.between.less(other.between);
-        let estimate = Estimate::mean(&less).ok_or(NOTHING_IN_COMMON)?;
-        let (estimate, grade) = (between.widen(estimate), self.grade.max(other.grade));
-        Ok(Session { run: self.run, estimate, between, grade, samples })
-    }
-}
-
-impl Samples {
-    pub(crate) fn rounds(&self) -> impl Iterator<Item = f64> + '_ {
-        let rounds = if let Samples::Rounds(rounds) = self { Some(rounds) } else { None };
-        rounds.into_iter().flat_map(|rounds| rounds.values().copied())
-    }
-
-    /// Mean of rounds: geometric if they are positive.
-    pub(super) fn mean(&self) -> Option<Estimate> {
-        let values: Vec<f64> = self.rounds().collect();
-        let mean = if self.are_positive() { Estimate::geometric_mean } else { Estimate::mean };
-        mean(&values)
-    }
-
-    /// The same for all sessions of the machine.
-    fn widened(&self, between: Between) -> Option<Estimate> {
-        let widen = if self.are_positive() { Between::widen_share } else { Between::widen };
-        Some(widen(between, self.mean()?))
+        let rounds = joined(&self.rounds, &other.rounds, |own, other| own - other);
+        let less: Vec<f64> = rounds.values().copied().collect();
+        let estimate = between.widen(Estimate::mean(&less).ok_or(NOTHING_IN_COMMON)?);
+        Ok(Session::of(self.run, estimate, between, rounds, grade))
     }
 
     /// True if each round is above zero.
-    pub(super) fn are_positive(&self) -> bool {
-        self.rounds().all(|value| value > 0.0)
+    pub(super) fn is_positive(&self) -> bool {
+        are_positive(&self.rounds)
     }
+}
 
-    pub(super) fn mapped(&self, f: impl Fn(f64) -> f64) -> Self {
-        match self {
-            Samples::Rounds(rounds) => {
-                Samples::Rounds(rounds.iter().map(|(round, value)| (*round, f(*value))).collect())
-            }
-            Samples::Size { .. } => Samples::Rounds(BTreeMap::new()),
-        }
-    }
+/// Mean of rounds: geometric if they are positive.
+pub(super) fn mean(rounds: &BTreeMap<Round, f64>) -> Option<Estimate> {
+    let values: Vec<f64> = rounds.values().copied().collect();
+    let mean = if are_positive(rounds) { Estimate::geometric_mean } else { Estimate::mean };
+    mean(&values)
+}
+
+/// The same for all sessions of the machine.
+fn widened(rounds: &BTreeMap<Round, f64>, between: Between) -> Option<Estimate> {
+    let widen = if are_positive(rounds) { Between::widen_share } else { Between::widen };
+    Some(widen(between, mean(rounds)?))
+}
+
+fn are_positive(rounds: &BTreeMap<Round, f64>) -> bool {
+    rounds.values().all(|value| *value > 0.0)
 }
 
 /// Two values put together in each session that has both, if that works in more than half of these.
@@ -164,10 +142,10 @@ pub(super) fn log(sessions: &[Session]) -> Result<Contrast, Reason> {
         return Contrast::mean(&logs.collect::<Vec<f64>>()).ok_or(Reason::NoSize);
     }
     let log = |session: &Session| {
-        let within = match &session.samples {
-            Samples::Size { lines, .. } => Contrast::log_slope(&lines[0]),
-            samples => {
-                let logs: Vec<f64> = samples.rounds().map(f64::ln).collect();
+        let within = match &session.lines {
+            Some(lines) => Contrast::log_slope(&lines[0]),
+            None => {
+                let logs: Vec<f64> = session.rounds.values().map(|value| value.ln()).collect();
                 if logs.len() < MIN_ROUNDS {
                     return Err(Reason::FewRounds);
                 }

@@ -9,8 +9,7 @@ use crate::between::SPREAD;
 fn session(run: u64, values: &[f64], grade: Grade) -> Session {
     let rounds = values.iter().enumerate().map(|(k, value)| ((run, 1, k as u32), *value));
     let estimate = Estimate::mean(values).unwrap();
-    let (between, samples) = (Between::default(), Samples::Rounds(rounds.collect()));
-    Session { run: (run, 1), estimate, between, grade, samples }
+    Session::of((run, 1), estimate, Between::default(), rounds.collect(), grade)
 }
 
 fn rounds(values: &[f64]) -> Value {
@@ -68,10 +67,10 @@ fn quotients_and_differences_are_formed_round_by_round() {
 #[test]
 fn rounds_of_several_runs_are_several_sessions() {
     let rounds = |run: u64| (0..5).map(move |k| ((run, 1, k), 10.0 * run as f64));
-    let samples = Samples::Rounds(rounds(2).chain(rounds(3)).collect());
-    let estimate = samples.mean().unwrap();
+    let samples = rounds(2).chain(rounds(3)).collect();
+    let estimate = mean(&samples).unwrap();
     let between = Between::of(Quantity::Time, false, estimate.value);
-    let pooled = Session { run: (1, 1), estimate, between, grade: Grade::Sure, samples };
+    let pooled = Session::of((1, 1), estimate, between, samples, Grade::Sure);
     let own = Value::made_of(vec![pooled], estimate, Quantity::Time, Grade::Sure);
     let each = |run: u64| session(run, &[5.0 * run as f64; 5], Grade::Sure);
     let ratio = own.over(&of((1..=4).map(each).collect())).unwrap();
