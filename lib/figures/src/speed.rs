@@ -327,7 +327,7 @@ fn corrected(processes: &[Process], held_out: &mut HoldOut) -> Vec<(usize, Corre
                 log,
                 error: -mean * own.len() as f64 * (share(process) - centre),
                 correction: slope.value * slow,
-                uncertainty: slope.error * slow.abs(),
+                uncertainty: slope.variance.sqrt() * slow.abs(),
                 turns,
                 is_short: process.is_short,
             };

@@ -57,12 +57,13 @@ pub fn round(record: &Record) -> Round {
 }
 
 /// A slope with what is known of its error.
-#[derive(Clone, Debug, Default)]
 pub(crate) struct Slope {
     pub(crate) value: f64,
-    pub(crate) error: f64,
+    pub(crate) variance: f64,
     /// Its influence by round: what the slope owes to each.
     pub(crate) by_round: BTreeMap<Round, f64>,
+    /// How much of the times it leaves unexplained: tells which cap is best.
+    unexplained: f64,
 }
 
 /// The cap that leaves the least of the times of programs with so many CPUs unexplained.
@@ -75,27 +76,16 @@ pub(crate) fn cap(processes: &[Process], cpus: usize) -> f64 {
         rows.entry(&process.place).or_default().push(process);
     }
     let unexplained = |cap: &f64| -> f64 {
-        let fits = rows.values().filter_map(|own| Fit::of(own, *cap));
-        fits.map(|fit| fit.n * (fit.rest / fit.n).max(1e-12).ln()).sum()
+        rows.values().filter_map(|own| Slope::fit(own, *cap)).map(|fit| fit.unexplained).sum()
     };
     let tried = CAPS.iter().filter(|cap| **cap <= highest.max(CAPS[0]));
     let tried = tried.map(|cap| (unexplained(cap), *cap));
     tried.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(CAPS[0], |(_, cap)| cap)
 }
 
-/// Least squares of one row, inside its processes, without the farthest residuals.
-struct Fit {
-    slope: f64,
-    variance: f64,
-    /// Sum of the squared residuals, and their number.
-    rest: f64,
-    n: f64,
-    by_round: BTreeMap<Round, f64>,
-}
-
-impl Fit {
-    /// `None` if the speed did not change.
-    fn of(own: &[&Process], cap: f64) -> Option<Self> {
+impl Slope {
+    /// Least squares of one row, inside its processes, without the farthest residuals; `None` if the speed did not change.
+    fn fit(own: &[&Process], cap: f64) -> Option<Self> {
         let mut points: Vec<(f64, f64, Round)> = Vec::new();
         for process in own {
             let xs: Vec<f64> = process.looks.iter().map(|look| look.x.min(cap)).collect();
@@ -105,26 +95,26 @@ impl Fit {
             let centred = xs.iter().zip(&process.looks);
             points.extend(centred.map(|(x, look)| (x - mean_x, look.y - mean_y, process.round)));
         }
-        let (mut slope, mut squares) = (0.0, 0.0);
+        let (mut value, mut squares) = (0.0, 0.0);
         let mut kept = points.clone();
         for _ in 0..4 {
             squares = kept.iter().map(|(x, ..)| x * x).sum();
             if squares < 1e-9 {
                 return None;
             }
-            slope = kept.iter().map(|(x, y, _)| x * y).sum::<f64>() / squares;
-            let rests: Vec<f64> = points.iter().map(|(x, y, _)| y - slope * x).collect();
+            value = kept.iter().map(|(x, y, _)| x * y).sum::<f64>() / squares;
+            let rests: Vec<f64> = points.iter().map(|(x, y, _)| y - value * x).collect();
             let [low, high] = [TRIM, 1.0 - TRIM].map(|p| stats::quantile(&rests, p));
             let (low, high) = (low?, high?);
             let inside = |(_, rest): &(&(f64, f64, Round), &f64)| (low..=high).contains(*rest);
             kept = points.iter().zip(&rests).filter(inside).map(|(point, _)| *point).collect();
         }
         let n = kept.len() as f64;
-        let rest: f64 = kept.iter().map(|(x, y, _)| (y - slope * x).powi(2)).sum();
+        let rest: f64 = kept.iter().map(|(x, y, _)| (y - value * x).powi(2)).sum();
         let mut rounds: BTreeMap<Round, [f64; 2]> = BTreeMap::new();
         for (x, y, round) in &kept {
             let [share, leverage] = rounds.entry(*round).or_default();
-            *share += x * (y - slope * x) / squares;
+            *share += x * (y - value * x) / squares;
             *leverage += x * x / squares;
         }
         // What the slope would be without the round: one that pulls hard hides its own error.
@@ -138,7 +128,7 @@ impl Fit {
         // Slices of a round may err together.
         let together: f64 = by_round.values().map(|share| share * share).sum();
         let variance = (rest / freedom / squares).max(together);
-        Some(Fit { slope, variance, rest, n, by_round })
+        Some(Slope { value, variance, by_round, unexplained: n * (rest / n).max(1e-12).ln() })
     }
 }
 
@@ -152,13 +142,14 @@ pub(crate) fn slopes<'a>(
     for process in processes {
         rows.entry(&process.place).or_default().push(process);
     }
-    let fits: BTreeMap<&'a Place, Option<Fit>> =
-        rows.into_iter().map(|(place, own)| (place, Fit::of(&own, caps[&own[0].cpus]))).collect();
+    let fit = |own: &[&Process]| Slope::fit(own, caps[&own[0].cpus]);
+    let fits: BTreeMap<&'a Place, Option<Slope>> =
+        rows.into_iter().map(|(place, own)| (place, fit(&own))).collect();
     // The mean of all rows, and what it owes to each round.
-    let weight = |fit: &Fit| 1.0 / (fit.variance + spread * spread);
+    let weight = |fit: &Slope| 1.0 / (fit.variance + spread * spread);
     let own = || fits.values().flatten();
     let weights = own().map(weight).sum::<f64>() + 1.0 / (spread * spread);
-    let sum = own().map(|fit| weight(fit) * fit.slope).sum::<f64>() + prior / (spread * spread);
+    let sum = own().map(|fit| weight(fit) * fit.value).sum::<f64>() + prior / (spread * spread);
     let mean = sum / weights;
     let mut mean_by_round: BTreeMap<Round, f64> = BTreeMap::new();
     for fit in own() {
@@ -166,13 +157,13 @@ pub(crate) fn slopes<'a>(
             *mean_by_round.entry(*round).or_default() += weight(fit) / weights * share;
         }
     }
-    let slope = |fit: Option<Fit>| {
+    let slope = |fit: Option<Slope>| {
         let Some(fit) = fit else {
-            let error = (spread * spread + 1.0 / weights).sqrt();
-            return Slope { value: mean, error, by_round: mean_by_round.clone() };
+            let (variance, by_round) = (spread * spread + 1.0 / weights, mean_by_round.clone());
+            return Slope { value: mean, variance, by_round, unexplained: 0.0 };
         };
         let drawn = fit.variance / (fit.variance + spread * spread);
-        let value = drawn * mean + (1.0 - drawn) * fit.slope;
+        let value = drawn * mean + (1.0 - drawn) * fit.value;
         // The variance of a drawn value is (1 - drawn) times the fit's variance, plus the mean's.
         let own = (1.0 - drawn).sqrt();
         let share = |(round, share): (&Round, &f64)| {
@@ -180,8 +171,9 @@ pub(crate) fn slopes<'a>(
         };
         Slope {
             value: value.clamp(0.0, STEEPEST),
-            error: ((1.0 - drawn) * fit.variance + drawn * drawn / weights).sqrt(),
+            variance: (1.0 - drawn) * fit.variance + drawn * drawn / weights,
             by_round: fit.by_round.iter().map(share).collect(),
+            unexplained: fit.unexplained,
         }
     };
     fits.into_iter().map(|(place, fit)| (place, slope(fit))).collect()
