@@ -22,7 +22,7 @@ use serde::Serialize;
 
 mod slope;
 
-use slope::{Look, Process, cap, slopes};
+use slope::{Look, Process, Slope, cap, slopes};
 pub use slope::{Round, round};
 
 /// Quantile of a CPU's probes near which its quick level is: the quickest of thousands may be a freak.
@@ -163,18 +163,22 @@ pub fn correct(records: &[Record]) -> Speed<'_> {
     let levels = levels(records);
     let mut slices = Slices::default();
     let mut slowness = Vec::new();
-    let mut processes: Vec<Process> = records
-        .iter()
-        .enumerate()
-        .filter_map(|(index, record)| process(index, record, &levels, &mut slices, &mut slowness))
-        .collect();
-    keep_half(&mut processes);
-    let_sleep(&mut processes, records);
+    // By their places on the first side: what the sides run depends on the speed alike.
+    let mut rows: BTreeMap<Place, Vec<Process<'_>>> = BTreeMap::new();
+    for (index, record) in records.iter().enumerate() {
+        let process = process(index, record, &levels, &mut slices, &mut slowness);
+        rows.entry(record.row().place.on(Side::A)).or_default().extend(process);
+    }
+    for row in rows.values_mut() {
+        keep_half(row);
+        let_sleep(row);
+    }
+    rows.retain(|_, row| !row.is_empty());
     slices.slower = stats::median(&slowness).map(f64::exp_m1);
     let mut timed: Vec<Timed<'_>> =
         records.iter().map(|record| Timed { record, corrected: None }).collect();
     let mut held_out = HoldOut::default();
-    for (index, corrected) in corrected(&processes, &mut held_out) {
+    for (index, corrected) in corrected(&rows, &mut held_out) {
         timed[index].corrected = Some(Arc::new(corrected));
     }
     Speed { timed, slices, held_out }
@@ -198,17 +202,16 @@ fn levels(records: &[Record]) -> BTreeMap<(u64, u64, u32), f64> {
 }
 
 /// A record as the fit sees it; `None` without slices. Counts its slices.
-fn process(
+fn process<'a>(
     index: usize,
-    record: &Record,
+    record: &'a Record,
     levels: &BTreeMap<(u64, u64, u32), f64>,
     slices: &mut Slices,
     slowness: &mut Vec<f64>,
-) -> Option<Process> {
+) -> Option<Process<'a>> {
     if !record.is_whole() {
         return None;
     }
-    let place = &record.row().place;
     let look = |slice: &Slice| {
         let logs = slice.probes.iter().flat_map(|probe| {
             let level = levels.get(&(record.run, record.header.seed, probe.cpu));
@@ -239,9 +242,7 @@ fn process(
     }
     Some(Process {
         index,
-        place: place.on(Side::A),
-        side: place.side,
-        round: round(record),
+        record,
         cpus: record.slices[0].probes.len(),
         is_short: 2 * looks.len() < all.len(),
         all,
@@ -251,31 +252,28 @@ fn process(
 
 /// Drops rounds without a usable slice. If that would drop most rounds of a row, or of its twin, keeps all its slices:
 /// its figures are marked.
-fn keep_half(processes: &mut Vec<Process>) {
-    let with_twins = |process: &Process| (process.place.clone(), process.side == Side::Twin);
-    let mut rounds: BTreeMap<(Place, bool), [usize; 2]> = BTreeMap::new();
-    for process in &*processes {
-        let [all, lost] = rounds.entry(with_twins(process)).or_default();
-        *all += 1;
-        *lost += usize::from(process.looks.is_empty());
-    }
-    for process in processes.iter_mut() {
-        let [all, lost] = rounds[&with_twins(process)];
-        if process.looks.is_empty() && 2 * lost > all {
+fn keep_half(row: &mut Vec<Process<'_>>) {
+    let is_twin = |process: &Process<'_>| process.record.row().place.side == Side::Twin;
+    for twins in [false, true] {
+        let own = || row.iter().filter(|process| is_twin(process) == twins);
+        let lost = own().filter(|process| process.looks.is_empty()).count();
+        if 2 * lost <= own().count() {
+            continue;
+        }
+        let own = row.iter_mut().filter(|process| is_twin(process) == twins);
+        for process in own.filter(|process| process.looks.is_empty()) {
             process.looks = process.all.clone();
         }
     }
-    processes.retain(|process| !process.looks.is_empty());
+    row.retain(|process| !process.looks.is_empty());
 }
 
-/// Cases that sleep for most of their time are not corrected: no slice of theirs counts as slow.
-fn let_sleep(processes: &mut [Process], records: &[Record]) {
-    let mut cases: BTreeMap<Place, Vec<&Record>> = BTreeMap::new();
-    for process in &*processes {
-        cases.entry(process.place.clone()).or_default().push(&records[process.index]);
+/// A row that sleeps for most of its time is not corrected: no slice of its counts as slow.
+fn let_sleep(row: &mut [Process<'_>]) {
+    if !are_asleep(&row.iter().map(|process| process.record).collect::<Vec<_>>()) {
+        return;
     }
-    cases.retain(|_, trials| are_asleep(trials));
-    for process in processes.iter_mut().filter(|process| cases.contains_key(&process.place)) {
+    for process in row {
         process.cpus = 0;
         for look in process.all.iter_mut().chain(&mut process.looks) {
             (look.x, look.is_quiet) = (0.0, true);
@@ -290,56 +288,66 @@ pub(crate) fn are_asleep(trials: &[&Record]) -> bool {
     stats::median(&shares).is_some_and(|share| share < ASLEEP)
 }
 
-/// Corrected times of all processes, by their places.
-fn corrected(processes: &[Process], held_out: &mut HoldOut) -> Vec<(usize, Corrected)> {
-    let counts: BTreeSet<usize> = processes.iter().map(|process| process.cpus).collect();
+/// Corrected times of all processes, by the numbers of their records.
+fn corrected(
+    rows: &BTreeMap<Place, Vec<Process<'_>>>,
+    held_out: &mut HoldOut,
+) -> Vec<(usize, Corrected)> {
+    let counts: BTreeSet<usize> = rows.values().flatten().map(|process| process.cpus).collect();
     let caps: BTreeMap<usize, f64> =
-        counts.into_iter().map(|cpus| (cpus, cap(processes, cpus))).collect();
-    let slopes = slopes(processes, &caps);
-    let mut groups: BTreeMap<(&Place, Side), Vec<&Process>> = BTreeMap::new();
-    for process in processes {
-        groups.entry((&process.place, process.side)).or_default().push(process);
-    }
+        counts.into_iter().map(|cpus| (cpus, cap(rows, cpus))).collect();
     let mut all = Vec::new();
-    for ((place, _), own) in groups {
-        let slope = &slopes[place];
-        let slowness = own.iter().map(|process| {
-            let bounded = process.looks.iter().map(|look| look.x.min(caps[&process.cpus]));
-            stats::median(&bounded.collect::<Vec<_>>()).unwrap_or(0.0)
-        });
-        let slowness: Vec<f64> = slowness.collect();
-        let mean = slowness.iter().sum::<f64>() / own.len() as f64;
-        let share = |process: &&Process| slope.by_round.get(&process.round).unwrap_or(&0.0);
-        let centre = own.iter().map(share).sum::<f64>() / own.len() as f64;
-        let mut errors = Vec::new();
-        for (process, slow) in own.iter().zip(slowness) {
-            let time = |look: &Look| look.y - slope.value * look.x.min(caps[&process.cpus]);
-            let turns: BTreeMap<u32, f64> =
-                process.looks.iter().map(|look| (look.turn, look.y)).collect();
-            let logs: Vec<f64> = process.looks.iter().map(time).collect();
-            let log = stats::median(&logs).unwrap_or(0.0);
-            let (quiet, others): (Vec<&Look>, Vec<&Look>) =
-                process.looks.iter().partition(|look| look.is_quiet);
-            let quiet = stats::median(&quiet.iter().map(|look| look.y).collect::<Vec<_>>());
-            let others = stats::median(&others.into_iter().map(time).collect::<Vec<_>>());
-            errors.extend(quiet.zip(others).map(|(quiet, others)| [log - quiet, others - quiet]));
-            let corrected = Corrected {
-                log,
-                error: -mean * own.len() as f64 * (share(process) - centre),
-                correction: slope.value * slow,
-                uncertainty: slope.variance.sqrt() * slow.abs(),
-                turns,
-                is_short: process.is_short,
-            };
-            all.push((process.index, corrected));
+    for (slope, row) in slopes(rows, &caps).iter().zip(rows.values()) {
+        for side in [Side::A, Side::B, Side::Twin] {
+            let own = row.iter().filter(|process| process.record.row().place.side == side);
+            all.extend(corrected_side(&own.collect::<Vec<_>>(), slope, &caps, held_out));
         }
-        if errors.len() >= stats::MIN_ROUNDS {
-            let mean = |which: usize| {
-                errors.iter().map(|error: &[f64; 2]| error[which]).sum::<f64>()
-                    / errors.len() as f64
-            };
-            held_out.0.push([mean(0), mean(1)]);
-        }
+    }
+    all
+}
+
+/// The same of one side of a row.
+fn corrected_side(
+    own: &[&Process<'_>],
+    slope: &Slope,
+    caps: &BTreeMap<usize, f64>,
+    held_out: &mut HoldOut,
+) -> Vec<(usize, Corrected)> {
+    let slowness = own.iter().map(|process| {
+        let bounded = process.looks.iter().map(|look| look.x.min(caps[&process.cpus]));
+        stats::median(&bounded.collect::<Vec<_>>()).unwrap_or(0.0)
+    });
+    let slowness: Vec<f64> = slowness.collect();
+    let mean = slowness.iter().sum::<f64>() / own.len() as f64;
+    let share = |process: &&Process<'_>| slope.by_round.get(&round(process.record)).unwrap_or(&0.0);
+    let centre = own.iter().map(share).sum::<f64>() / own.len() as f64;
+    let (mut all, mut errors) = (Vec::new(), Vec::new());
+    for (process, slow) in own.iter().zip(slowness) {
+        let time = |look: &Look| look.y - slope.value * look.x.min(caps[&process.cpus]);
+        let turns: BTreeMap<u32, f64> =
+            process.looks.iter().map(|look| (look.turn, look.y)).collect();
+        let logs: Vec<f64> = process.looks.iter().map(time).collect();
+        let log = stats::median(&logs).unwrap_or(0.0);
+        let (quiet, others): (Vec<&Look>, Vec<&Look>) =
+            process.looks.iter().partition(|look| look.is_quiet);
+        let quiet = stats::median(&quiet.iter().map(|look| look.y).collect::<Vec<_>>());
+        let others = stats::median(&others.into_iter().map(time).collect::<Vec<_>>());
+        errors.extend(quiet.zip(others).map(|(quiet, others)| [log - quiet, others - quiet]));
+        let corrected = Corrected {
+            log,
+            error: -mean * own.len() as f64 * (share(process) - centre),
+            correction: slope.value * slow,
+            uncertainty: slope.variance.sqrt() * slow.abs(),
+            turns,
+            is_short: process.is_short,
+        };
+        all.push((process.index, corrected));
+    }
+    if errors.len() >= stats::MIN_ROUNDS {
+        let mean = |which: usize| {
+            errors.iter().map(|error: &[f64; 2]| error[which]).sum::<f64>() / errors.len() as f64
+        };
+        held_out.0.push([mean(0), mean(1)]);
     }
     all
 }

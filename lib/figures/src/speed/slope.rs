@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Place, Record, Side};
+use record::{Place, Record};
 
 /// Share of the residuals that is left out at each end of a fit: slices with a pause of their own.
 const TRIM: f64 = 0.05;
@@ -37,12 +37,10 @@ pub(crate) struct Look {
 }
 
 /// A process as the fit sees it.
-pub(crate) struct Process {
+pub(crate) struct Process<'a> {
+    /// Number of its record.
     pub(crate) index: usize,
-    /// Its place on the first side: what the sides run depends on the speed alike.
-    pub(crate) place: Place,
-    pub(crate) side: Side,
-    pub(crate) round: Round,
+    pub(crate) record: &'a Record,
     pub(crate) cpus: usize,
     /// All slices, and those that count.
     pub(crate) all: Vec<Look>,
@@ -67,16 +65,16 @@ pub(crate) struct Slope {
 }
 
 /// The cap that leaves the least of the times of programs with so many CPUs unexplained.
-pub(crate) fn cap(processes: &[Process], cpus: usize) -> f64 {
-    let own: Vec<&Process> = processes.iter().filter(|process| process.cpus == cpus).collect();
-    let all: Vec<f64> = own.iter().flat_map(|p| &p.looks).map(|look| look.x).collect();
+pub(crate) fn cap(rows: &BTreeMap<Place, Vec<Process<'_>>>, cpus: usize) -> f64 {
+    let rows: Vec<Vec<&Process<'_>>> = rows
+        .values()
+        .map(|row| row.iter().filter(|process| process.cpus == cpus).collect())
+        .collect();
+    let all: Vec<f64> =
+        rows.iter().flatten().flat_map(|process| &process.looks).map(|look| look.x).collect();
     let highest = stats::quantile(&all, 0.99).unwrap_or(0.0);
-    let mut rows: BTreeMap<&Place, Vec<&Process>> = BTreeMap::new();
-    for process in own {
-        rows.entry(&process.place).or_default().push(process);
-    }
     let unexplained = |cap: &f64| -> f64 {
-        rows.values().filter_map(|own| Slope::fit(own, *cap)).map(|fit| fit.unexplained).sum()
+        rows.iter().filter_map(|own| Slope::fit(own, *cap)).map(|fit| fit.unexplained).sum()
     };
     let tried = CAPS.iter().filter(|cap| **cap <= highest.max(CAPS[0]));
     let tried = tried.map(|cap| (unexplained(cap), *cap));
@@ -85,15 +83,15 @@ pub(crate) fn cap(processes: &[Process], cpus: usize) -> f64 {
 
 impl Slope {
     /// Least squares of one row, inside its processes, without the farthest residuals; `None` if the speed did not change.
-    fn fit(own: &[&Process], cap: f64) -> Option<Self> {
+    fn fit(own: &[&Process<'_>], cap: f64) -> Option<Self> {
         let mut points: Vec<(f64, f64, Round)> = Vec::new();
         for process in own {
             let xs: Vec<f64> = process.looks.iter().map(|look| look.x.min(cap)).collect();
             let n = xs.len() as f64;
             let mean_x = xs.iter().sum::<f64>() / n;
             let mean_y = process.looks.iter().map(|look| look.y).sum::<f64>() / n;
-            let centred = xs.iter().zip(&process.looks);
-            points.extend(centred.map(|(x, look)| (x - mean_x, look.y - mean_y, process.round)));
+            let (centred, round) = (xs.iter().zip(&process.looks), round(process.record));
+            points.extend(centred.map(|(x, look)| (x - mean_x, look.y - mean_y, round)));
         }
         let (mut value, mut squares) = (0.0, 0.0);
         let mut kept = points.clone();
@@ -132,22 +130,18 @@ impl Slope {
     }
 }
 
-/// Slopes of all rows: each drawn towards their mean as far as it is unsure.
-pub(crate) fn slopes<'a>(
-    processes: &'a [Process],
+/// The slope of each row: drawn towards their mean as far as it is unsure.
+pub(crate) fn slopes(
+    rows: &BTreeMap<Place, Vec<Process<'_>>>,
     caps: &BTreeMap<usize, f64>,
-) -> BTreeMap<&'a Place, Slope> {
+) -> Vec<Slope> {
     let (prior, spread) = SLOPES;
-    let mut rows: BTreeMap<&'a Place, Vec<&Process>> = BTreeMap::new();
-    for process in processes {
-        rows.entry(&process.place).or_default().push(process);
-    }
-    let fit = |own: &[&Process]| Slope::fit(own, caps[&own[0].cpus]);
-    let fits: BTreeMap<&'a Place, Option<Slope>> =
-        rows.into_iter().map(|(place, own)| (place, fit(&own))).collect();
+    let fit =
+        |row: &Vec<Process<'_>>| Slope::fit(&row.iter().collect::<Vec<_>>(), caps[&row[0].cpus]);
+    let fits: Vec<Option<Slope>> = rows.values().map(fit).collect();
     // The mean of all rows, and what it owes to each round.
     let weight = |fit: &Slope| 1.0 / (fit.variance + spread * spread);
-    let own = || fits.values().flatten();
+    let own = || fits.iter().flatten();
     let weights = own().map(weight).sum::<f64>() + 1.0 / (spread * spread);
     let sum = own().map(|fit| weight(fit) * fit.value).sum::<f64>() + prior / (spread * spread);
     let mean = sum / weights;
@@ -176,5 +170,5 @@ pub(crate) fn slopes<'a>(
             unexplained: fit.unexplained,
         }
     };
-    fits.into_iter().map(|(place, fit)| (place, slope(fit))).collect()
+    fits.into_iter().map(slope).collect()
 }
