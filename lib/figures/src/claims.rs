@@ -47,14 +47,11 @@ pub enum Rule {
     Some,
 }
 
-// What is said of a claim.
-const HOLDS: &str = "holds";
-const SAME_ORDER: &str = "same order";
+/// What is said of a claim that holds; the second if a figure is outside, and its interval reaches the bound.
+const HOLDS: [&str; 2] = ["holds", "holds, barely"];
+const SAME_ORDER: [&str; 2] = ["same order", "same order, barely"];
 const NOT_HERE: &str = "not here";
 const TOO_WIDE: &str = "undecided here: the interval is too wide";
-
-/// A figure is outside, and its interval reaches the bound.
-const BARELY: &str = ", barely";
 
 /// Factor by which a figure of too few rounds may be off: single runs differ by up to it.
 const MAY_BE_OFF: f64 = 1.5;
@@ -65,105 +62,84 @@ impl Rule {
     /// # Errors
     /// The rule is not about such a quotation, or such figures.
     pub fn judge(self, theirs: &str, ours: &[Value]) -> anyhow::Result<String> {
-        let figures: Vec<[f64; 3]> = ours.iter().map(Value::ends).collect();
         let needed = if matches!(self, Rule::Larger | Rule::NoLonger) { 2 } else { 1 };
-        ensure!(figures.len() >= needed, "the rule takes {needed} figures");
+        ensure!(ours.len() >= needed, "the rule takes {needed} figures");
         let (number, unit) = theirs_with_unit(theirs);
         let needs_number =
             !matches!(self, Rule::Counts | Rule::Larger | Rule::Least | Rule::Asked | Rule::Some);
         ensure!(number.is_some() || !needs_number, "the quotation has no number");
-        let is_like = unit.is_none_or(|unit| ours[0].quantity == Some(unit))
-            && (unit.is_some() || !ours[0].quantity.is_some_and(has_unit) || !needs_number);
-        let is_plain = !ours.iter().any(|value| value.quantity.is_some_and(has_unit));
+        let is_like = |own: &Value| own.quantity.filter(|own| has_unit(*own)) == unit;
         ensure!(
-            is_plain || needs_number || self == Rule::Larger,
-            "the rule is about plain numbers"
+            self == Rule::Larger || ours.iter().all(is_like),
+            "their unit is not the figure's: a ratio or a count has none"
         );
-        ensure!(is_like, "their unit is not the figure's");
-        let has_all = self != Rule::Counts || numbers(theirs).count() == figures.len();
+        let has_all = self != Rule::Counts || numbers(theirs).count() == ours.len();
         ensure!(has_all, "the quotation has another number of counts");
-        match ours.iter().map(|value| value.grade).max() {
-            Some(Grade::Contradicted) => {
-                return Ok("undecided here: contradicted by its counters".to_owned());
-            }
-            Some(Grade::Disturbed) => {
-                return Ok("undecided here: a quieter machine decides".to_owned());
-            }
-            Some(Grade::Sure) | None => {}
-        }
-        let said: BTreeSet<String> =
+        let said: BTreeSet<&str> =
             shaken(ours).iter().map(|figures| self.say(theirs, figures)).collect();
-        let said: Vec<String> = said.into_iter().collect();
-        Ok(match &said[..] {
-            [one] => one.clone(),
-            [surely, barely] if *barely == format!("{surely}{BARELY}") => barely.clone(),
-            _ => "undecided here: more rounds decide".to_owned(),
-        })
+        let said: Vec<&str> = said.into_iter().collect();
+        let verdict = match (ours.iter().map(|value| value.grade).max(), &said[..]) {
+            (Some(Grade::Contradicted), _) => "undecided here: contradicted by its counters",
+            (Some(Grade::Disturbed), _) => "undecided here: a quieter machine decides",
+            (_, [one]) => one,
+            (_, both) if both == HOLDS || both == SAME_ORDER => both[1],
+            _ => "undecided here: more rounds decide",
+        };
+        Ok(verdict.to_owned())
     }
 
     /// What it says of figures without doubts: of each the estimate and the ends of its interval.
-    fn say(self, quotation: &str, figures: &[[f64; 3]]) -> String {
+    fn say(self, quotation: &str, figures: &[[f64; 3]]) -> &'static str {
         let theirs = theirs(quotation).unwrap_or(f64::NAN);
         let [estimate, low, high] = figures[0];
         let is_equal = low > 1.0 / 1.1 && high < 1.1;
-        let if_true = |holds: bool| if holds { HOLDS } else { NOT_HERE };
-        let word = match self {
-            Rule::Near => {
-                let is_other_side =
-                    (theirs > 1.1 && estimate < 1.0) || (theirs < 1.0 / 1.1 && estimate > 1.0);
-                if !is_other_side {
-                    return within(figures[0], theirs, 2.0, HOLDS);
-                }
+        let if_true = |holds: bool| if holds { HOLDS[0] } else { NOT_HERE };
+        let are_above = |least: f64| figures.iter().all(|[_, low, _]| *low >= least);
+        let is_one_below = |least: f64| figures.iter().any(|[.., high]| *high < least);
+        match self {
+            Rule::Near
+                if (theirs > 1.1 && estimate < 1.0) || (theirs < 1.0 / 1.1 && estimate > 1.0) =>
+            {
                 NOT_HERE
             }
-            Rule::Order => return within(figures[0], theirs, 10f64.sqrt(), SAME_ORDER),
-            Rule::Equal => return within(figures[0], theirs, 1.1, HOLDS),
-            Rule::Share => return between(figures[0], [theirs - 0.1, theirs + 0.1], HOLDS),
+            Rule::Near => within(figures[0], theirs, 2.0, HOLDS),
+            Rule::Order => within(figures[0], theirs, 10f64.sqrt(), SAME_ORDER),
+            Rule::Equal => within(figures[0], theirs, 1.1, HOLDS),
+            Rule::Share => between(figures[0], [theirs - 0.1, theirs + 0.1], HOLDS),
             Rule::Counts => {
                 let ours = figures.iter().map(|[count, ..]| count.round());
                 if_true(numbers(quotation).eq(ours))
             }
+            Rule::Over => on_a_side(are_above(theirs), is_one_below(theirs)),
+            Rule::Least if is_one_below(1.0) => NOT_HERE,
+            Rule::Least => on_a_side(are_above(1.0 / 1.1), false),
             Rule::Under => on_a_side(high < theirs, low > theirs),
             Rule::Side if low > 1.0 => if_true(theirs > 1.0),
             Rule::Side if high < 1.0 => if_true(theirs < 1.0),
             Rule::Side if is_equal => "not here: no difference",
-            Rule::Side => TOO_WIDE,
-            Rule::Over | Rule::Larger | Rule::Least | Rule::NoLonger => {
-                return self.say_of_several(theirs, figures);
+            Rule::Larger => {
+                let [_, other_low, other_high] = figures[1];
+                on_a_side(low > other_high, high < other_low)
+            }
+            Rule::NoLonger => {
+                match [0, 1].map(|which| within(figures[which], theirs, 2.0, HOLDS)) {
+                    [NOT_HERE, NOT_HERE] => NOT_HERE,
+                    [NOT_HERE, _] => "no longer",
+                    [now, _] => now,
+                }
             }
             Rule::Asked if low > 1.0 => "answered: more",
             Rule::Asked if high < 1.0 => "answered: less",
             Rule::Asked if is_equal => "answered: no difference",
-            Rule::Asked => TOO_WIDE,
-            Rule::Some if high < 0.01 => "never did",
-            Rule::Some => HOLDS,
-        };
-        word.to_owned()
-    }
-
-    /// The same of a rule on several figures.
-    fn say_of_several(self, theirs: f64, figures: &[[f64; 3]]) -> String {
-        let all = |is: &dyn Fn(&[f64; 3]) -> bool| figures.iter().all(is);
-        let word = match (self, figures) {
-            (Rule::Larger, [[_, low, high], [_, other_low, other_high], ..]) => {
-                on_a_side(low > other_high, high < other_low)
-            }
-            (Rule::Least, _) => {
-                let is_above = all(&|[_, low, _]| *low > 1.0 / 1.1);
-                let is_below = !all(&|[.., high]| *high >= 1.0);
-                on_a_side(is_above && !is_below, is_below)
-            }
-            (Rule::NoLonger, [now, then, ..]) => {
-                let [now, then] = [now, then].map(|figure| within(*figure, theirs, 2.0, HOLDS));
-                match (&*now, &*then) {
-                    (NOT_HERE, NOT_HERE) => NOT_HERE,
-                    (NOT_HERE, _) => "no longer",
-                    _ => return now,
+            Rule::Side | Rule::Asked => TOO_WIDE,
+            Rule::Some => {
+                if high < 0.01 {
+                    "never did"
+                } else {
+                    HOLDS[0]
                 }
             }
-            _ => on_a_side(all(&|[_, low, _]| *low >= theirs), !all(&|[.., high]| *high >= theirs)),
-        };
-        word.to_owned()
+        }
     }
 }
 
@@ -188,27 +164,31 @@ fn shaken(ours: &[Value]) -> Vec<Vec<[f64; 3]>> {
 /// Whether the whole interval lies on the side that a claim is about, or on the other one.
 fn on_a_side(yes: bool, no: bool) -> &'static str {
     match (yes, no) {
-        (true, _) => HOLDS,
+        (true, _) => HOLDS[0],
         (_, true) => NOT_HERE,
         _ => TOO_WIDE,
     }
 }
 
-/// Whether a figure is within a factor of theirs, and what is said if it is.
-fn within(figure: [f64; 3], theirs: f64, factor: f64, yes: &str) -> String {
-    between(figure, [theirs / factor, theirs * factor], yes)
+/// Whether a figure is within a factor of theirs, and what is said if it is, or if it barely is.
+fn within(figure: [f64; 3], theirs: f64, factor: f64, said: [&'static str; 2]) -> &'static str {
+    between(figure, [theirs / factor, theirs * factor], said)
 }
 
 /// Whether a figure lies between two ends: barely, if its interval alone reaches them.
-fn between([estimate, low, high]: [f64; 3], [from, to]: [f64; 2], yes: &str) -> String {
+fn between(
+    [estimate, low, high]: [f64; 3],
+    [from, to]: [f64; 2],
+    [surely, barely]: [&'static str; 2],
+) -> &'static str {
     if high < from || low > to {
-        NOT_HERE.to_owned()
+        NOT_HERE
     } else if low < from && high > to {
-        TOO_WIDE.to_owned()
+        TOO_WIDE
     } else if (from..=to).contains(&estimate) {
-        yes.to_owned()
+        surely
     } else {
-        format!("{yes}{BARELY}")
+        barely
     }
 }
 
