@@ -132,19 +132,6 @@ impl<'a> Figures<'a> {
     pub(crate) fn twin_ratio(&self, figure: &Figure<'_>) -> Option<Value> {
         figure.over(self.get(&figure.place().on(Side::Twin))?).ok()
     }
-
-    /// The row with the largest difference between equal runs, and that difference as a share: the end of the twins'
-    /// ratio that is farther from 1. `None` if no row has a twin.
-    pub fn noise_floor(&self) -> Option<(String, f64)> {
-        let own = self.iter().filter(|f| f.runs.ties().is_some() && f.place().x.is_none());
-        let floors = own.filter_map(|figure| {
-            // A half and a double are equally far.
-            let noise = figure.related.noise?;
-            let factor = noise.high.max(1.0 / noise.low) - 1.0;
-            (noise.low > 0.0).then(|| (figure.place().name(), factor.max(0.0)))
-        });
-        floors.max_by(|a, b| a.1.total_cmp(&b.1))
-    }
 }
 
 /// Cells by their place in the plan. If the headers of several runs differ, the longest comes first.

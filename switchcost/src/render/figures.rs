@@ -66,13 +66,6 @@ pub(super) fn foot(figures: &Figures<'_>) -> Vec<String> {
     );
     let held_out = &figures.held_out;
     lines.extend((!held_out.0.is_empty()).then(|| format!("Correction: {held_out}.")));
-    let conditions = Conditions::of(figures);
-    lines.push(conditions.to_string());
-    lines.extend(figures.noise_floor().map(|(name, floor)| {
-        format!(
-            "Noise: equal runs differ by up to {:.1} % ({name}); a smaller difference is noise.",
-            floor * 100.0
-        )
-    }));
+    lines.push(Conditions::of(figures).to_string());
     lines
 }
