@@ -12,7 +12,7 @@ use super::doubt::{Doubt, Kind, RESTLESS};
 use super::doubts;
 use super::figure::Figure;
 use super::number::{capitalised, percent};
-use super::speed::Slices;
+use super::speed::Speed;
 
 /// From this share of the CPU time on, time used by others or stolen is a doubt.
 const BUSY: f64 = 0.05;
@@ -26,8 +26,8 @@ const DRIFT: f64 = 0.1;
 /// What is known about a machine while a plan ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Conditions {
-    /// Slices, and what became of them.
-    pub(crate) slices: Slices,
+    /// What the slices tell.
+    pub(crate) slices: Speed,
     /// CPU time of all windows; `None` for records that have none.
     pub(crate) account: Option<Account>,
     /// Median distance of two equal runs of a round, as a share.
@@ -56,7 +56,7 @@ impl Conditions {
         let ends = groups().map(|group| group.ended).chain(tried().map(|record| record.started));
         let last = ends.max().unwrap_or(0);
         Conditions {
-            slices: figures.slices,
+            slices: figures.speed.clone(),
             account: accounts.into_values().reduce(Account::plus),
             apart: stats::median(&apart).map(f64::exp_m1),
             rounds: records.iter().map(|r| r.round.saturating_add(1)).max().unwrap_or(1),
@@ -147,7 +147,7 @@ impl fmt::Display for Conditions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if let Some(slower) = self.slices.slower {
-            let Slices { all, stolen, others, .. } = self.slices;
+            let Speed { all, stolen, others, .. } = self.slices;
             let (slower, lost) = (percent(slower.max(0.0)), stolen + others);
             let was = if lost == 1 { "was" } else { "were" };
             parts.push(format!(

@@ -19,7 +19,7 @@ use super::memory;
 use super::provenance;
 use super::runs::{self, Runs};
 use super::sessions;
-use super::speed::{self, HoldOut, Slices, Speed};
+use super::speed::{self, Speed};
 use super::value::Value;
 
 /// All figures of some records.
@@ -27,9 +27,8 @@ use super::value::Value;
 pub struct Figures<'a> {
     /// Records that they are made of.
     pub records: &'a [Record],
-    pub(crate) slices: Slices,
-    /// Test of the correction of times.
-    pub held_out: HoldOut,
+    /// What their slices tell.
+    pub speed: Speed,
     /// Figures in the plan's order, points of a curve by what it runs over.
     all: Vec<Figure<'a>>,
     index: BTreeMap<Place, usize>,
@@ -56,7 +55,7 @@ impl<'a> Figures<'a> {
 
     /// Figures with each process as a sample.
     fn of_processes(records: &'a [Record]) -> Self {
-        let Speed { timed, slices, held_out } = speed::correct(records);
+        let (timed, speed) = speed::correct(records);
         let mut all: BTreeMap<Place, Runs<'_>> = BTreeMap::new();
         let order = order(records);
         for timed in &timed {
@@ -74,7 +73,7 @@ impl<'a> Figures<'a> {
             (order[&row.place.cell()], metric, place.x)
         });
         let index = all.iter().map(|figure| figure.place().clone()).zip(0..).collect();
-        Figures { records, slices, held_out, all, index }
+        Figures { records, speed, all, index }
     }
 
     /// Figures in the plan's order; of a duel, the first side's.

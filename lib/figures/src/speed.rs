@@ -13,7 +13,6 @@
 //! handed to the rounds that it comes from, so that every interval over rounds contains it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use contract::units::counted;
@@ -103,70 +102,57 @@ impl Timed<'_> {
     }
 }
 
-/// Slices of some records, and what became of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Slices {
+/// What the slices of some records tell of the machine's speed, and of its correction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Speed {
+    /// Number of slices.
     pub(crate) all: usize,
     /// Slices during which the host took time from their CPUs.
-    pub stolen: usize,
+    pub(crate) stolen: usize,
     /// Those around which other programs used the CPUs.
     pub(crate) others: usize,
     /// Median, over all slices, of the share by which the probe took longer than at the quick level.
     pub(crate) slower: Option<f64>,
+    /// Test of the correction, for each row with [`stats::MIN_ROUNDS`] processes that had both quiet and other slices:
+    /// logarithms of the time corrected from all slices, and from the others alone, each divided by the time of the
+    /// quiet slices.
+    #[serde(skip)]
+    pub held_out: Vec<[f64; 2]>,
 }
 
-/// Test of the correction, for each row with [`stats::MIN_ROUNDS`] processes that had both quiet and other slices:
-/// logarithms of the time corrected from all slices, and from the others alone, each divided by the time of the quiet
-/// slices.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct HoldOut(pub Vec<[f64; 2]>);
-
-impl HoldOut {
+impl Speed {
     /// Median of the errors, and the error that 95 % of them do not exceed, as shares: from all slices, and from the
     /// slices that were not quiet. One row moves neither of them, such as a lock that has its quiet slices when its
     /// threads do not meet.
     pub fn errors(&self) -> Option<[[f64; 2]; 2]> {
         let errors = |which: usize| {
-            let errors: Vec<f64> = self.0.iter().map(|logs| logs[which].exp_m1()).collect();
+            let errors: Vec<f64> = self.held_out.iter().map(|logs| logs[which].exp_m1()).collect();
             let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
             Some([stats::median(&errors)?, stats::quantile(&sizes, 0.95)?])
         };
         Some([errors(0)?, errors(1)?])
     }
-}
 
-impl fmt::Display for HoldOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// How well corrected times agree with quiet slices; `None` if no row tells.
+    pub fn correction(&self) -> Option<String> {
         let [[median, most], [disturbed, disturbed_most]] =
-            self.errors().unwrap_or_default().map(|of| of.map(|share| 100.0 * share));
-        write!(
-            f,
+            self.errors()?.map(|of| of.map(|share| 100.0 * share));
+        Some(format!(
             "corrected times against quiet slices alone, {}: {median:+.1} % in the median, 95 % of them within \
              {most:.1} %; by disturbed slices alone {disturbed:+.1} %, {disturbed_most:.1} %",
-            counted(self.0.len(), "case")
-        )
+            counted(self.held_out.len(), "case")
+        ))
     }
 }
 
-/// Times of some records at the quiet speed.
-#[derive(Clone, Debug)]
-pub struct Speed<'a> {
-    /// The processes, each in its record's place.
-    pub timed: Vec<Timed<'a>>,
-    /// What became of their slices.
-    pub slices: Slices,
-    pub(crate) held_out: HoldOut,
-}
-
-/// Corrects the times of records.
-pub fn correct(records: &[Record]) -> Speed<'_> {
+/// The processes of records with their corrected times, each in its record's place.
+pub(crate) fn correct(records: &[Record]) -> (Vec<Timed<'_>>, Speed) {
     let levels = levels(records);
-    let mut slices = Slices::default();
-    let mut slowness = Vec::new();
+    let (mut speed, mut slowness) = (Speed::default(), Vec::new());
     // By their places on the first side: what the sides run depends on the speed alike.
     let mut rows: BTreeMap<Place, Vec<Process<'_>>> = BTreeMap::new();
     for (index, record) in records.iter().enumerate() {
-        let process = process(index, record, &levels, &mut slices, &mut slowness);
+        let process = process(index, record, &levels, &mut speed, &mut slowness);
         rows.entry(record.row().place.on(Side::A)).or_default().extend(process);
     }
     for row in rows.values_mut() {
@@ -174,14 +160,13 @@ pub fn correct(records: &[Record]) -> Speed<'_> {
         let_sleep(row);
     }
     rows.retain(|_, row| !row.is_empty());
-    slices.slower = stats::median(&slowness).map(f64::exp_m1);
+    speed.slower = stats::median(&slowness).map(f64::exp_m1);
     let mut timed: Vec<Timed<'_>> =
         records.iter().map(|record| Timed { record, corrected: None }).collect();
-    let mut held_out = HoldOut::default();
-    for (index, corrected) in corrected(&rows, &mut held_out) {
+    for (index, corrected) in corrected(&rows, &mut speed.held_out) {
         timed[index].corrected = Some(Arc::new(corrected));
     }
-    Speed { timed, slices, held_out }
+    (timed, speed)
 }
 
 /// Quick level of each CPU in each run: a time of the probe, in ns.
@@ -206,7 +191,7 @@ fn process<'a>(
     index: usize,
     record: &'a Record,
     levels: &BTreeMap<(u64, u64, u32), f64>,
-    slices: &mut Slices,
+    speed: &mut Speed,
     slowness: &mut Vec<f64>,
 ) -> Option<Process<'a>> {
     if !record.is_whole() {
@@ -227,12 +212,12 @@ fn process<'a>(
     let timed = record.slices.iter().map(|slice| (slice, look(slice)));
     for (slice, look) in timed.filter(|(_, look)| look.y.is_finite()) {
         all.push(look);
-        slices.all += 1;
+        speed.all += 1;
         slowness.push(look.x);
         if slice.stolen.unwrap_or(0) as f64 > STOLEN * slice.window as f64 {
-            slices.stolen += 1;
+            speed.stolen += 1;
         } else if slice.others.is_some_and(|share| share > OTHERS) {
-            slices.others += 1;
+            speed.others += 1;
         } else {
             looks.push(look);
         }
@@ -291,7 +276,7 @@ pub(crate) fn are_asleep(trials: &[&Record]) -> bool {
 /// Corrected times of all processes, by the numbers of their records.
 fn corrected(
     rows: &BTreeMap<Place, Vec<Process<'_>>>,
-    held_out: &mut HoldOut,
+    held_out: &mut Vec<[f64; 2]>,
 ) -> Vec<(usize, Corrected)> {
     let counts: BTreeSet<usize> = rows.values().flatten().map(|process| process.cpus).collect();
     let caps: BTreeMap<usize, f64> =
@@ -311,7 +296,7 @@ fn corrected_side(
     own: &[&Process<'_>],
     slope: &Slope,
     caps: &BTreeMap<usize, f64>,
-    held_out: &mut HoldOut,
+    held_out: &mut Vec<[f64; 2]>,
 ) -> Vec<(usize, Corrected)> {
     let slowness = own.iter().map(|process| {
         let bounded = process.looks.iter().map(|look| look.x.min(caps[&process.cpus]));
@@ -347,7 +332,7 @@ fn corrected_side(
         let mean = |which: usize| {
             errors.iter().map(|error: &[f64; 2]| error[which]).sum::<f64>() / errors.len() as f64
         };
-        held_out.0.push([mean(0), mean(1)]);
+        held_out.push([mean(0), mean(1)]);
     }
     all
 }

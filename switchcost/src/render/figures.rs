@@ -64,8 +64,7 @@ pub(super) fn foot(figures: &Figures<'_>) -> Vec<String> {
     lines.extend(
         (!known.is_empty()).then(|| format!("Beside known machines: {}.", known.join("; "))),
     );
-    let held_out = &figures.held_out;
-    lines.extend((!held_out.0.is_empty()).then(|| format!("Correction: {held_out}.")));
+    lines.extend(figures.speed.correction().map(|errors| format!("Correction: {errors}.")));
     lines.push(Conditions::of(figures).to_string());
     lines
 }

@@ -20,8 +20,8 @@ fn slices_whose_time_others_had_do_not_count() {
     let stolen = Slice { stolen: Some(10_000), turn: 1, ..slice(9000, 800, 800) };
     let others = Slice { others: Some(300), turn: 2, ..slice(9000, 800, 800) };
     let records = [of(vec![slice(1000, 800, 800), stolen.clone(), others])];
-    let Speed { timed, slices, .. } = correct(&records);
-    assert_eq!((slices.all, slices.stolen, slices.others), (3, 1, 1));
+    let (timed, speed) = correct(&records);
+    assert_eq!((speed.all, speed.stolen, speed.others), (3, 1, 1));
     let corrected = timed[0].corrected.as_ref().unwrap();
     assert_eq!(corrected.turns.keys().collect::<Vec<_>>(), [&0]);
     assert!(corrected.is_short);
@@ -29,18 +29,18 @@ fn slices_whose_time_others_had_do_not_count() {
     // A round without a slice that counts has no time.
     let quiet = of(vec![slice(1000, 800, 800)]);
     let records = [quiet.clone(), of(vec![stolen.clone()]), quiet.clone()];
-    let times: Vec<Option<f64>> = correct(&records).timed.iter().map(Timed::iteration).collect();
+    let times: Vec<Option<f64>> = correct(&records).0.iter().map(Timed::iteration).collect();
     assert_eq!(times.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
     // If most rounds have none, all slices count and are marked.
     let records = [of(vec![stolen.clone()]), of(vec![stolen.clone()]), quiet.clone()];
-    for (timed, is_short) in correct(&records).timed.iter().zip([true, true, false]) {
+    for (timed, is_short) in correct(&records).0.iter().zip([true, true, false]) {
         assert_eq!(timed.corrected.as_ref().unwrap().is_short, is_short);
     }
     // A twin does not count as a round of the row itself.
     let mut twin = quiet;
     Arc::make_mut(&mut twin.header).rows[0].place.side = Side::Twin;
     let records = [of(vec![stolen]), twin];
-    assert!(correct(&records).timed.iter().all(|timed| timed.iteration().is_some()));
+    assert!(correct(&records).0.iter().all(|timed| timed.iteration().is_some()));
 }
 
 /// Programs, and how far they follow the speed of the machine.
@@ -97,7 +97,7 @@ fn intervals_hold_the_quiet_ratio_as_often_as_they_say() {
         let trials = 500;
         for _ in 0..trials {
             let records = simulated(&mut rng, flips);
-            let timed = correct(&records).timed;
+            let (timed, _) = correct(&records);
             let of = |row: &str, time: fn(&Timed<'_>) -> Option<f64>| -> Vec<f64> {
                 let own = timed.iter().filter(|t| t.record.row().place.row == row);
                 own.filter_map(time).collect()
@@ -122,7 +122,7 @@ fn intervals_hold_the_quiet_ratio_as_often_as_they_say() {
 #[test]
 fn the_mean_of_a_figure_does_not_depend_on_the_error_of_its_slope() {
     let records = simulated(&mut fastrand::Rng::with_seed(3), [0.1, 0.1]);
-    let timed = correct(&records).timed;
+    let (timed, _) = correct(&records);
     let own: Vec<&Timed<'_>> = timed.iter().step_by(ROWS.len()).collect();
     let errors = own.iter().map(|timed| timed.corrected.as_ref().unwrap().error);
     assert!(errors.clone().sum::<f64>().abs() < 1e-9);
@@ -142,7 +142,7 @@ fn a_process_that_sleeps_follows_no_speed() {
         let user_ns = (share * elapsed as f64) as u64;
         record.trial.usage = Some(contract::message::Usage { user_ns, ..Default::default() });
         let records = [record.clone()];
-        let timed = correct(&records).timed;
+        let (timed, _) = correct(&records);
         let correction = timed[0].corrected.as_ref().unwrap().correction;
         assert_eq!(correction != 0.0, is_corrected, "{share}: {correction}");
     }
