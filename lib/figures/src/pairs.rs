@@ -15,7 +15,6 @@ use super::doubts;
 use super::figure::Figure;
 use super::grade::Grade;
 use super::quotient::{self, Compared, Kind, Pair, Quotient};
-use super::runs::Runs;
 use super::speed::{Round, Timed};
 use super::verdict::{MIN_PAIRS, Reason, Verdict};
 
@@ -46,40 +45,25 @@ pub fn rows(figures: &Figures<'_>) -> Vec<Compared> {
 
 fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
     let any = sides.into_iter().flatten().next()?;
-    let trials: Vec<&Timed<'_>> = sides
-        .iter()
-        .flatten()
-        .flat_map(|side| side.runs.processes())
-        .map(|(_, timed)| timed)
-        .collect();
+    let trials = sides.iter().flatten().flat_map(|side| side.runs.processes());
+    let trials: Vec<&Timed<'_>> = trials.map(|(_, timed)| timed).collect();
     let metric = any.metric();
-    // A side's flags may give it a chain of another length.
-    let repeats = |side: Option<&Figure<'_>>| {
-        let runs = side.filter(|_| metric.quantity() == Quantity::Time)?.runs.processes();
-        runs.into_iter().find_map(|(_, timed)| timed.record.repeats())
-    };
-    let repeats = sides.map(repeats);
     let kind = if *metric == Metric::Memory { Kind::Memory } else { Kind::Time };
     let mut faults = sides.iter().zip(["A", "A", "B"]).filter_map(|(of, side)| fault((*of)?, side));
     let mut row = Compared {
         place: any.place().on(Side::A),
         name: any.name(),
         kind,
-        unit: repeats.into_iter().flatten().next().map_or("iteration", |(_, unit)| unit),
+        unit: sides.into_iter().flatten().find_map(repeats).map_or("iteration", |(_, unit)| unit),
         doubts: doubts::of_row(&trials, metric),
         fault: faults.next(),
         ..Compared::default()
     };
-    let divisors = repeats.map(|repeats| repeats.map_or(1.0, |(repeats, _)| repeats as f64));
-    let [Some(a), twin, b] = sides.map(|side| side.map(|side| &side.runs)) else {
-        return Some(row);
-    };
-    let pairs = |kind, other: Option<&Runs<'_>>, divisor| {
-        other.map_or(Vec::new(), |other| pairs(kind, [a, other], [divisors[0], divisor]))
-    };
+    let [Some(a), twin, b] = sides else { return Some(row) };
+    let pairs = |kind, other: Option<&_>| other.map_or(Vec::new(), |other| pairs(kind, [a, other]));
     // Whether their slices count or not.
-    let in_common = |other: Option<&Runs<'_>>| match kind {
-        Kind::Memory => pairs(kind, other, 1.0).len(),
+    let in_common = |other: Option<&_>| match kind {
+        Kind::Memory => pairs(kind, other).len(),
         _ => other.map_or(0, |other| rounds(a).intersection(&rounds(other)).count()),
     };
     let [count, twin_count] = [b, twin].map(in_common);
@@ -88,7 +72,7 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
         .into_iter()
         .filter(|of| (*of == Kind::Memory) == (kind == Kind::Memory))
         .filter_map(|of| {
-            let (own, twins) = (pairs(of, b, divisors[2]), pairs(of, twin, divisors[1]));
+            let (own, twins) = (pairs(of, b), pairs(of, twin));
             // Counts are in all pairs or in none; a time is missing from a round without a slice that counts.
             let is_whole = own.len() == count && twins.len() == twin_count;
             let grade = if of == Kind::Time { Grade::of(&row.doubts) } else { Grade::Sure };
@@ -98,6 +82,17 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
     Some(row)
 }
 
+/// Number and name of what an iteration of a side is of: its flags may give it a chain of another length.
+fn repeats(side: &Figure<'_>) -> Option<(u64, &'static str)> {
+    let is_time = side.quantity() == Quantity::Time;
+    side.runs.processes().filter(|_| is_time).find_map(|(_, timed)| timed.record.repeats())
+}
+
+/// What its figures of an iteration are divided by.
+fn divisor(side: &Figure<'_>) -> f64 {
+    repeats(side).map_or(1.0, |(repeats, _)| repeats as f64)
+}
+
 fn fault(figure: &Figure<'_>, side: &str) -> Option<Why> {
     Some(match figure.runs.why.clone()? {
         Why::Failed(error) => Why::Failed(format!("{side}: {error}")),
@@ -105,43 +100,44 @@ fn fault(figure: &Figure<'_>, side: &str) -> Option<Why> {
     })
 }
 
-/// Figures of two sides in each round that has both, divided by each side's hops or tasks.
-fn pairs(kind: Kind, [first, second]: [&Runs<'_>; 2], divisors: [f64; 2]) -> Vec<Pair> {
-    let [of_first, of_second] = if kind == Kind::Memory { [1.0; 2] } else { divisors };
-    let ratios = (kind == Kind::Time).then(|| second.log_ratios(first));
+/// Figures of two sides in each round that has both.
+fn pairs(kind: Kind, [first, second]: [&Figure<'_>; 2]) -> Vec<Pair> {
+    let length = (divisor(second) / divisor(first)).ln();
+    let ratios = (kind == Kind::Time).then(|| second.runs.log_ratios(&first.runs));
     let others = series(second, kind);
     let pairs = series(first, kind).into_iter().filter_map(|(round, own)| {
         let by_turns = match &ratios {
-            Some(ratios) => Some(ratios.get(&round)? - (of_second / of_first).ln()),
+            Some(ratios) => Some(ratios.get(&round)? - length),
             None => None,
         };
-        let figures = [own / of_first, others.get(&round)? / of_second];
-        Some(Pair { figures, by_turns })
+        Some(Pair { figures: [own, *others.get(&round)?], by_turns })
     });
     pairs.collect()
 }
 
-fn rounds(side: &Runs<'_>) -> BTreeSet<Round> {
-    side.processes().map(|(round, _)| round).collect()
+fn rounds(side: &Figure<'_>) -> BTreeSet<Round> {
+    side.runs.processes().map(|(round, _)| round).collect()
 }
 
-/// A figure of a side in each round: of an iteration, or bytes per task.
-fn series(side: &Runs<'_>, kind: Kind) -> BTreeMap<Round, f64> {
-    let count = |record: &Record, count: fn(&Usage) -> u64| {
-        Some(count(record.usage.as_ref()?) as f64 / record.samples.as_ref()?.count as f64)
-    };
+/// A figure of a side in each round: per hop or task, or bytes per task.
+fn series(side: &Figure<'_>, kind: Kind) -> BTreeMap<Round, f64> {
+    let processes = side.runs.processes();
     if kind == Kind::Memory {
         let mut rounds: BTreeMap<Round, Vec<&Timed<'_>>> = BTreeMap::new();
-        side.processes().for_each(|(round, timed)| rounds.entry(round).or_default().push(timed));
+        processes.for_each(|(round, timed)| rounds.entry(round).or_default().push(timed));
         let slopes = rounds.into_iter().filter_map(|(round, timed)| Some((round, slope(&timed)?)));
         return slopes.collect();
     }
+    let count = |record: &Record, count: fn(&Usage) -> u64| {
+        Some(count(record.usage.as_ref()?) as f64 / record.samples.as_ref()?.count as f64)
+    };
     let figure = |timed: &Timed<'_>| match kind {
         Kind::Switches => count(timed.record, |used| used.voluntary_switches),
         Kind::Faults => count(timed.record, |used| used.minor_faults),
         _ => timed.iteration(),
     };
-    side.processes().filter_map(|(round, timed)| Some((round, figure(timed)?))).collect()
+    let divisor = divisor(side);
+    processes.filter_map(|(round, timed)| Some((round, figure(timed)? / divisor))).collect()
 }
 
 /// Resident memory per task, in bytes. The kernel's memory is left out: it is counted only for the whole system, where
