@@ -47,8 +47,7 @@ fn is_switch(figure: &Figure<'_>) -> bool {
 
 /// The logarithm of a value in each session, with its standard error.
 fn logs(value: &Value) -> Vec<Contrast> {
-    let sessions = value.sessions.iter().flatten();
-    let logs = sessions.filter_map(|session| {
+    let logs = value.sessions.iter().filter_map(|session| {
         Contrast::mean(&session.rounds.values().map(|value| value.ln()).collect::<Vec<f64>>())
     });
     logs.collect()

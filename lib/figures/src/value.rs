@@ -38,10 +38,9 @@ pub struct Value {
     pub modes: Option<[f64; 2]>,
     /// Worst grade of the figures that it is made of.
     pub grade: Grade,
-    /// Its sessions; empty if nothing can be paired with it. `None` for a number without a known error: a count, or a
-    /// number that somebody wrote.
+    /// Its sessions; without any, nothing can be paired with it.
     #[serde(skip)]
-    pub(crate) sessions: Option<Vec<Session>>,
+    pub(crate) sessions: Vec<Session>,
 }
 
 /// What is shown of a value, with two significant digits.
@@ -61,10 +60,14 @@ pub enum Form {
 }
 
 impl Value {
-    /// A number without an error.
+    /// A number without a known error, since it is made of no rounds: a count, or a number that somebody wrote.
     pub fn exact(number: f64, quantity: Option<Quantity>) -> Self {
         let estimate = Estimate { value: number, n: 0, interval: None };
-        Value { sessions: None, ..Value::estimated(estimate, quantity, Grade::Sure) }
+        Value::estimated(estimate, quantity, Grade::Sure)
+    }
+
+    fn is_exact(&self) -> bool {
+        self.estimate.n == 0
     }
 
     /// A count without an error.
@@ -74,7 +77,7 @@ impl Value {
 
     /// An estimate with which nothing can be paired.
     pub fn estimated(estimate: Estimate, quantity: Option<Quantity>, grade: Grade) -> Self {
-        Value { quantity, estimate, modes: None, grade, sessions: Some(Vec::new()) }
+        Value { quantity, estimate, modes: None, grade, sessions: Vec::new() }
     }
 
     /// An estimate that is made of these sessions.
@@ -84,7 +87,7 @@ impl Value {
         quantity: Quantity,
         grade: Grade,
     ) -> Self {
-        let sessions = Some(sessions.into_iter().flat_map(Session::split).collect());
+        let sessions = sessions.into_iter().flat_map(Session::split).collect();
         Value { sessions, ..Value::estimated(estimate, Some(quantity), grade) }
     }
 
@@ -99,21 +102,21 @@ impl Value {
             _ => return Err("their units differ".to_owned()),
         };
         let grade = self.grade.max(divisor.grade);
-        let quotient = match (&self.sessions, &divisor.sessions) {
-            (_, None) | (None, _) if divisor.ends().iter().any(|end| *end <= 0.0) => {
+        let quotient = match (self.is_exact(), divisor.is_exact()) {
+            (true, _) | (_, true) if divisor.ends().iter().any(|end| *end <= 0.0) => {
                 return Err("the divisor may be zero".to_owned());
             }
-            (_, None) => {
+            (_, true) => {
                 let number = divisor.estimate.value;
                 Value { grade, ..self.mapped(|value| value / number, |_| 1.0 / number) }
             }
-            (None, _) => {
+            (true, _) => {
                 let number = self.estimate.value;
                 let inverse = divisor.mapped(|value| number / value, |v| -number / (v * v));
                 Value { grade, ..inverse }
             }
-            (Some(own), Some(others)) => {
-                let both = paired(own, others, Session::over)?;
+            (false, false) => {
+                let both = paired(&self.sessions, &divisor.sessions, Session::over)?;
                 let is_positive = both.iter().all(Session::is_positive);
                 let mean = if is_positive { Estimate::geometric_mean } else { Estimate::mean };
                 let quotient = Value::of_sessions(both, mean)?;
@@ -131,12 +134,13 @@ impl Value {
         if self.quantity != other.quantity {
             return Err("their units differ".to_owned());
         }
-        let difference = match (&self.sessions, &other.sessions) {
-            (_, None) => self.mapped(|value| value - other.estimate.value, |_| 1.0),
-            (Some(own), Some(others)) => {
-                Value::of_sessions(paired(own, others, Session::less)?, Estimate::mean)?
+        let difference = match (self.is_exact(), other.is_exact()) {
+            (_, true) => self.mapped(|value| value - other.estimate.value, |_| 1.0),
+            (true, false) => return Err(NO_DIFFERENCE.to_owned()),
+            (false, false) => {
+                let both = paired(&self.sessions, &other.sessions, Session::less)?;
+                Value::of_sessions(both, Estimate::mean)?
             }
-            _ => return Err(NO_DIFFERENCE.to_owned()),
         };
         let grade = difference.grade.max(self.grade).max(other.grade);
         Ok(Value { quantity: self.quantity, grade, ..difference })
@@ -180,8 +184,7 @@ impl Value {
         if self.modes.is_some() || new.modes.is_some() {
             return Err(Reason::TwoModes);
         }
-        let [old, new] = [self, new].map(|value| value.sessions.as_deref().unwrap_or_default());
-        log(new)?.less(log(old)?).ok_or(Reason::NoSize)
+        log(&new.sessions)?.less(log(&self.sessions)?).ok_or(Reason::NoSize)
     }
 
     /// This multiplied by a number.
@@ -189,13 +192,11 @@ impl Value {
     /// # Errors
     /// The factor is no plain number.
     pub fn times(&self, factor: &Value) -> Result<Value, String> {
-        match (&factor.sessions, factor.quantity) {
-            (None, None) => {
-                let factor = factor.estimate.value;
-                Ok(self.mapped(|value| value * factor, |_| factor))
-            }
-            _ => Err("a factor is a number without a unit".to_owned()),
+        if !factor.is_exact() || factor.quantity.is_some() {
+            return Err("a factor is a number without a unit".to_owned());
         }
+        let factor = factor.estimate.value;
+        Ok(self.mapped(|value| value * factor, |_| factor))
     }
 
     /// Whether a ratio is less or more than one.
@@ -207,17 +208,17 @@ impl Value {
 
     /// True if it has no interval, since there are too few rounds for one.
     pub fn has_few_rounds(&self) -> bool {
-        self.estimate.interval.is_none() && self.sessions.is_some()
+        self.estimate.interval.is_none() && !self.is_exact()
     }
 
     /// True if every round is above zero.
     pub(crate) fn is_above(&self) -> bool {
-        self.sessions.iter().flatten().all(Session::is_positive)
+        self.sessions.iter().all(Session::is_positive)
     }
 
     /// Its rounds in all sessions.
     pub fn rounds(&self) -> impl Iterator<Item = f64> + '_ {
-        self.sessions.iter().flatten().flat_map(|session| session.rounds.values().copied())
+        self.sessions.iter().flat_map(|session| session.rounds.values().copied())
     }
 
     /// The estimate as a range: from one mode to the other, if no mean describes both.
@@ -243,8 +244,7 @@ impl Value {
     /// It cannot be shown in this form.
     pub fn show(&self, form: Form) -> Result<String, String> {
         let ([value, low, high], quantity) = (self.ends(), self.quantity);
-        let is_exact = quantity.is_none() && self.sessions.is_none();
-        let is_count = quantity == Some(Quantity::Count) || is_exact;
+        let is_count = quantity == Some(Quantity::Count) || (quantity.is_none() && self.is_exact());
         let is_share = matches!(quantity, None | Some(Quantity::Share));
         let with_ends = |value: String, show: &dyn Fn(f64) -> String| {
             if low == high { value } else { format!("{value} [{}, {}]", show(low), show(high)) }
@@ -284,7 +284,7 @@ impl Value {
             let rounds = session.rounds.iter().map(|(round, value)| (*round, f(*value))).collect();
             Session::of(session.run, session.estimate.map(f), between, rounds, session.grade)
         };
-        let sessions = self.sessions.as_ref().map(|all| all.iter().map(session).collect());
+        let sessions = self.sessions.iter().map(session).collect();
         let modes = self.modes.map(|modes| modes.map(f));
         Value { estimate: self.estimate.map(f), modes, sessions, ..self.clone() }
     }
@@ -307,7 +307,7 @@ impl Value {
             several => sessions::over(several, mean).ok_or(NOTHING_IN_COMMON)?,
         };
         let grade = sessions::grade(sessions.iter().map(|session| session.grade));
-        Ok(Value { sessions: Some(sessions), ..Value::estimated(estimate, None, grade) })
+        Ok(Value { sessions, ..Value::estimated(estimate, None, grade) })
     }
 }
 

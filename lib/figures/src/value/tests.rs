@@ -54,10 +54,10 @@ fn quotients_and_differences_are_formed_round_by_round() {
     let between = Between::of(Quantity::Time, false, 20.0);
     let own = of(vec![Session { between, ..session(1, &slowing, Grade::Sure) }]);
     let quarter = own.over(&Value::exact(4.0, None)).unwrap();
-    let deviation = quarter.sessions.unwrap()[0].between.deviation();
+    let deviation = quarter.sessions[0].between.deviation();
     assert!((deviation - between.deviation() / 4.0).abs() < 1e-12);
     let inverse = Value::exact(4.0, Some(Quantity::Time)).over(&own).unwrap();
-    let (deviation, mean) = (inverse.sessions.unwrap()[0].between.deviation(), own.estimate.value);
+    let (deviation, mean) = (inverse.sessions[0].between.deviation(), own.estimate.value);
     assert!((deviation - between.deviation() * 4.0 / (mean * mean)).abs() < 1e-12);
     let size = Value::exact(1.0, Some(Quantity::Bytes));
     assert!(one.over(&size).is_err() && one.less(&size).is_err() && one.times(&other).is_err());
@@ -74,7 +74,7 @@ fn rounds_of_several_runs_are_several_sessions() {
     let own = Value::made_of(vec![pooled], estimate, Quantity::Time, Grade::Sure);
     let each = |run: u64| session(run, &[5.0 * run as f64; 5], Grade::Sure);
     let ratio = own.over(&of((1..=4).map(each).collect())).unwrap();
-    assert_eq!(ratio.sessions.as_ref().map(Vec::len), Some(2));
+    assert_eq!(ratio.sessions.len(), 2);
     assert!((ratio.estimate.value - 2.0).abs() < 1e-9, "{ratio:?}");
 }
 
