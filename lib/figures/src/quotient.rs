@@ -208,9 +208,11 @@ impl Quotient {
             if is_share { f64::midpoint(a.ln(), b.ln()) } else { f64::midpoint(*a, *b) }
         };
         let changes: Vec<f64> = pairs.iter().map(change).collect();
-        let apart = mean(&changes) / 2.0;
-        let middle = mean(&pairs.iter().map(middle).collect::<Vec<f64>>());
-        let figures = [middle - apart, middle + apart].map(|f| if is_share { f.exp() } else { f });
+        let middle = stats::mean(&pairs.iter().map(middle).collect::<Vec<f64>>());
+        let figures = middle.zip(stats::mean(&changes)).map(|(middle, change)| {
+            let figures = [middle - change / 2.0, middle + change / 2.0];
+            figures.map(|figure| if is_share { figure.exp() } else { figure })
+        });
         let first = pairs.iter().map(|pair| pair.figures[0]);
         let first = first.chain(twins.iter().flat_map(|pair| pair.figures));
         let second = pairs.iter().map(|pair| pair.figures[1]);
@@ -224,7 +226,7 @@ impl Quotient {
         Quotient {
             is_share,
             is_exact,
-            figures: (!pairs.is_empty()).then_some(figures),
+            figures,
             grade,
             contrasts: [Contrast::mean(&changes), Contrast::mean(&twin)],
             pairs,
@@ -340,10 +342,6 @@ impl Quotient {
         };
         is_said && low > limit
     }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 fn is_one(counts: impl Iterator<Item = f64>) -> bool {
