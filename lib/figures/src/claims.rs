@@ -22,10 +22,8 @@ pub enum Rule {
     Near,
     /// A time or a rate of another machine: within a factor of √10.
     Order,
-    /// What they found to be equal: within a tenth.
+    /// What they found to be equal, or busy CPUs: within a tenth.
     Equal,
-    /// A share of time, or busy CPUs: within a tenth of a CPU.
-    Share,
     /// Counts: the figures, rounded, are the numbers of the quotation, in its order.
     Counts,
     /// Each figure's whole interval reaches theirs.
@@ -105,7 +103,6 @@ impl Rule {
             Rule::Near => within(figures[0], theirs, 2.0, HOLDS),
             Rule::Order => within(figures[0], theirs, 10f64.sqrt(), SAME_ORDER),
             Rule::Equal => within(figures[0], theirs, 1.1, HOLDS),
-            Rule::Share => between(figures[0], [theirs - 0.1, theirs + 0.1], HOLDS),
             Rule::Counts => {
                 let ours = figures.iter().map(|[count, ..]| count.round());
                 if_true(numbers(quotation).eq(ours))
@@ -170,17 +167,14 @@ fn on_a_side(yes: bool, no: bool) -> &'static str {
     }
 }
 
-/// Whether a figure is within a factor of theirs, and what is said if it is, or if it barely is.
-fn within(figure: [f64; 3], theirs: f64, factor: f64, said: [&'static str; 2]) -> &'static str {
-    between(figure, [theirs / factor, theirs * factor], said)
-}
-
-/// Whether a figure lies between two ends: barely, if its interval alone reaches them.
-fn between(
+/// Whether a figure is within a factor of theirs, and what is said if it is, or if its interval alone is.
+fn within(
     [estimate, low, high]: [f64; 3],
-    [from, to]: [f64; 2],
+    theirs: f64,
+    factor: f64,
     [surely, barely]: [&'static str; 2],
 ) -> &'static str {
+    let (from, to) = (theirs / factor, theirs * factor);
     if high < from || low > to {
         NOT_HERE
     } else if low < from && high > to {

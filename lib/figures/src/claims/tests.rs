@@ -38,7 +38,6 @@ fn a_rule_says_what_its_figures_bear() {
         (Rule::Order, "2 µs", &[[6000.0, 5900.0, 6100.0]], "same order"),
         (Rule::Order, "2 µs", &[[6400.0, 6300.0, 6500.0]], "same order, barely"),
         (Rule::Order, "2 µs", &[[7000.0, 6900.0, 7100.0]], "not here"),
-        (Rule::Share, "0.53", &[[0.6, 0.59, 0.61]], "holds"),
         (Rule::Counts, "2, 1 and 4", &[[2.0; 3], [1.0; 3], [4.0; 3]], "holds"),
         (Rule::Counts, "2, 1 and 4", &[[2.0; 3], [1.0; 3], [1.0; 3]], "not here"),
         (Rule::Over, "10 times", &[[12.0, 11.0, 13.0]], "holds"),
