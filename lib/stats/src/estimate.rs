@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::describe::{finite, mean};
+use crate::describe::mean;
 use crate::interval::{CONFIDENCE, Interval, t_interval};
 
 /// Rounds below which no interval is reported: an interval from two rounds reaches 12.7 standard errors to
@@ -27,10 +27,12 @@ impl From<Interval> for Estimate {
 }
 
 impl Estimate {
-    /// Mean of one value per process.
+    /// Mean of one value per process. With enough rounds, an interval that could not be computed gives no estimate, so
+    /// that an absent interval has one meaning.
     pub fn mean(values: &[f64]) -> Option<Self> {
-        let interval = t_interval(values, CONFIDENCE);
-        Self::guarded(mean(values)?, values.len(), interval)
+        let (value, n) = (mean(values)?, values.len());
+        let interval = if n < MIN_ROUNDS { None } else { Some(t_interval(values, CONFIDENCE)?) };
+        Some(Self { value, n, interval })
     }
 
     /// Geometric mean of one positive value per process: no bound is below zero.
@@ -58,14 +60,6 @@ impl Estimate {
             ..interval
         };
         Self { interval: self.interval.map(widened), ..*self }
-    }
-
-    /// Estimate without an interval under [`MIN_ROUNDS`]. With enough rounds, an interval that
-    /// could not be computed gives no estimate, so an absent interval has one meaning.
-    fn guarded(value: f64, n: usize, interval: Option<Interval>) -> Option<Self> {
-        let value = finite(value)?;
-        let interval = if n < MIN_ROUNDS { None } else { Some(interval?) };
-        Some(Self { value, n, interval })
     }
 }
 
