@@ -209,7 +209,7 @@ fn reading(runs: &Runs<'_>) -> Option<Reading> {
     let widen = if geometric.is_some() { Between::widen_share } else { Between::widen };
     Some(Reading {
         mean: widen(between, mean),
-        median: runs.median_of(|s| s.p50).or_else(|| stats::median(&means))?,
+        median: iterations.map_or_else(|| stats::median(&means), |[_, p50, ..]| Some(p50))?,
         min: iterations.map(|[min, ..]| min),
         percentiles: iterations.map(|[_, percentiles @ ..]| percentiles),
         // Counts fall into groups by their nature, and next to nothing is no other mode than nothing.

@@ -156,18 +156,16 @@ impl<'a> Runs<'a> {
         each.collect()
     }
 
-    pub(crate) fn median_of(&self, figure: impl Fn(&Distribution) -> u64) -> Option<f64> {
-        stats::median(&self.each(figure, Timed::factor))
-    }
-
     /// The shortest iteration; the 50th, 90th and 99th percentile at the quiet speed, medians of the trials'; and the
     /// longest iteration. `None` if the figure is not their time.
     pub(crate) fn iterations(&self) -> Option<[f64; 5]> {
+        let median =
+            |figure: fn(&Distribution) -> u64| stats::median(&self.each(figure, Timed::factor));
         Some([
             self.each(|s| s.min, |_| 1.0).into_iter().reduce(f64::min)?,
-            self.median_of(|s| s.p50)?,
-            self.median_of(|s| s.p90)?,
-            self.median_of(|s| s.p99)?,
+            median(|s| s.p50)?,
+            median(|s| s.p90)?,
+            median(|s| s.p99)?,
             self.each(|s| s.max, |_| 1.0).into_iter().reduce(f64::max)?,
         ])
     }
