@@ -170,28 +170,24 @@ impl<'a> Figure<'a> {
 
 /// What came of the trials of a row.
 fn outcome(runs: &Runs<'_>) -> Outcome {
-    let failed = |reason: &str| Outcome::Missing(Why::Failed(reason.to_owned()));
-    if runs.whole.is_empty() {
-        return match runs.why.clone() {
-            // The section's own column says why.
-            _ if runs.ties().is_none() => Outcome::Absent,
-            why => why.map_or_else(|| failed("interrupted"), Outcome::Missing),
-        };
+    let is_slope = runs.metric().is_slope();
+    if is_slope && let Some(slopes) = memory::slopes(&runs.whole) {
+        return Outcome::Slope(Box::new(slopes));
     }
-    if runs.metric().is_slope() {
-        return match memory::slopes(&runs.whole) {
-            Some(slopes) => Outcome::Slope(Box::new(slopes)),
-            None => runs.why.clone().map_or_else(
-                || failed("its memory is not known at three numbers of tasks"),
-                Outcome::Missing,
-            ),
-        };
+    if let Some(reading) = reading(runs) {
+        return Outcome::Measured(Box::new(reading));
     }
-    match reading(runs) {
-        Some(reading) => Outcome::Measured(Box::new(reading)),
-        None if runs.ties().is_none() => Outcome::Absent,
-        None => failed(&format!("the records do not tell: {}", runs.metric().label())),
-    }
+    let lacks_all = runs.whole.is_empty();
+    Outcome::Missing(match runs.why.clone() {
+        // The section's own column says why.
+        _ if runs.ties().is_none() => return Outcome::Absent,
+        Some(why) if lacks_all || is_slope => why,
+        _ if lacks_all => Why::Failed("interrupted".to_owned()),
+        _ if is_slope => {
+            Why::Failed("its memory is not known at three numbers of tasks".to_owned())
+        }
+        _ => Why::Failed(format!("the records do not tell: {}", runs.metric().label())),
+    })
 }
 
 /// Figures of a row by itself.
