@@ -5,15 +5,15 @@ use std::io::{self, Write};
 use contract::units::counted;
 use figures::doubt::Kind;
 use figures::known::Beside;
-use figures::number::{bracketed, number, pair, range, short};
+use figures::number::{bracketed, number, pair, short};
 use figures::value::Value;
 use record::Quantity;
 use stats::MIN_ROUNDS;
 
-use super::grid::{ABSENT, Grid};
+use super::grid::Grid;
 use super::layout::lines;
 use super::markdown::escaped;
-use crate::views::answer::{Answer, AnswerRow, Earlier, THREAD_AND_TASK};
+use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
 
 /// Most columns of the answer's sentences.
 const WIDEST: usize = 80;
@@ -84,7 +84,7 @@ pub fn text(
     body.extend(missing(answer).iter().flat_map(wrap));
     let (first, others) = answer.matters.split_at(FEWEST.min(answer.matters.len()));
     body.extend(first.iter().flat_map(wrap));
-    let mut last: Vec<String> = last(answer).iter().flat_map(wrap).collect();
+    let mut last = wrap(&last(answer));
 
     let mut head: Vec<String> = answer.beside.iter().flat_map(|of| wrap(&of.alarm())).collect();
     let room = TALLEST.saturating_sub(body.len() + last.len());
@@ -122,34 +122,18 @@ pub(super) fn missing(answer: &Answer) -> Vec<String> {
     missing.map(|(reason, rows)| format!("Not measured: {}: {reason}.", rows.join("; "))).collect()
 }
 
-/// How far to trust an answer: what earlier ones said, and how noisy its session was or how many there were.
-pub(super) fn last(answer: &Answer) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Some(Earlier { sessions, ratios }) = &answer.earlier {
-        let ratios = ratios.iter().map(|ratio| {
-            ratio.map_or(ABSENT.to_owned(), |ends| format!("{}x", range(ends, number)))
-        });
-        lines.push(format!(
-            "Earlier answers here, row by row: {} ({}).",
-            ratios.collect::<Vec<_>>().join(", "),
-            counted(*sessions, "session")
-        ));
+/// How far to trust an answer: how noisy its session was, or how many there were.
+pub(super) fn last(answer: &Answer) -> String {
+    if answer.sessions == 1 {
+        return answer.conditions.in_short(&answer.doubts);
     }
-    lines.push(match answer.sessions {
-        1 => answer.conditions.in_short(&answer.doubts),
-        sessions => {
-            let hours = answer.conditions.span as f64 / 3.6e6;
-            let brackets = if sessions < MIN_ROUNDS {
-                "the span of their 95 % intervals"
-            } else {
-                "95 % intervals"
-            };
-            format!(
-                "{sessions} sessions within {hours:.1} hours, each a sample. Brackets: {brackets}."
-            )
-        }
-    });
-    lines
+    let (sessions, hours) = (answer.sessions, answer.conditions.span as f64 / 3.6e6);
+    let brackets = if sessions < MIN_ROUNDS {
+        "the span of their 95 % intervals"
+    } else {
+        "95 % intervals"
+    };
+    format!("{sessions} sessions within {hours:.1} hours, each a sample. Brackets: {brackets}.")
 }
 
 /// Writes the answer as Markdown.
@@ -160,7 +144,7 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(out, "{}\n", escaped(&answer.origin()))?;
     grid(answer).write_markdown(out)?;
-    let lines = [missing(answer), answer.matters.clone(), last(answer)].concat();
+    let lines = [missing(answer), answer.matters.clone(), vec![last(answer)]].concat();
     writeln!(out, "\n{}", escaped(&lines.join(" ")))
 }
 

@@ -136,7 +136,8 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
                 p.where { (answer.origin()) }
                 (table(&super::answer::grid(answer), "The answer"))
                 @for line in &answer.matters { p { (line) } }
-                @for line in super::answer::missing(answer).into_iter().chain(super::answer::last(answer)) { p { (line) } }
+                @for line in super::answer::missing(answer) { p { (line) } }
+                p { (super::answer::last(answer)) }
                 (figure(Some(plot::answer(answer))))
             } @else {
                 @for line in origin(figures) { p.where { (line) } }

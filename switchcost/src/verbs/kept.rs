@@ -46,7 +46,7 @@ impl Kept {
     ) -> anyhow::Result<()> {
         let mut rounds = campaign.run(plan, self.seed, store, self.options.clone(), limit)?;
         let path = &rounds.store.path;
-        let printed = output::print_beside(&rounds.records, path, self.format, full);
+        let printed = output::print_new(&rounds.records, path, self.format, full);
         // Where the records are is said even if nothing could be printed.
         printed.and(rounds.conclude())
     }

@@ -5,15 +5,14 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use figures::{Figures, sessions};
+use figures::Figures;
 use record::Record;
 use serde::Serialize;
 
-use super::args::{TextOrJson, newest_first};
-use crate::measure::store;
+use super::args::TextOrJson;
 use crate::render::Found;
 use crate::system::console;
-use crate::views::answer::{Answer, Earlier};
+use crate::views::answer::Answer;
 
 pub(crate) use crate::render::Format;
 
@@ -42,18 +41,15 @@ pub(crate) fn print_as(
     printed.context("cannot print what was found")
 }
 
-/// Prints the figures of a new file: its answer stands beside the earlier ones of its folder.
-pub(crate) fn print_beside(
+/// Prints the figures of a new file.
+pub(crate) fn print_new(
     records: &[Record],
     file: &Path,
     format: Format,
     full: bool,
 ) -> anyhow::Result<()> {
     let figures = Figures::of(records);
-    let answer = Answer::of(&figures).map(|answer| {
-        let earlier = earlier(records, file, answer.is_void());
-        Answer { earlier: Earlier::of(&answer, &earlier), ..answer }
-    });
+    let answer = Answer::of(&figures);
     let more = in_full(&[file]);
     print_found(&Found::Figures { figures: &figures, answer: answer.as_ref(), full, more }, format)
 }
@@ -64,19 +60,4 @@ pub(crate) fn in_full(files: &[impl AsRef<Path>]) -> Option<String> {
     let names: Vec<Cow<'_, str>> =
         names.map(|name| name.map(console::shell_word)).collect::<Option<_>>()?;
     Some(format!("switchcost report {} --full", names.join(" ")))
-}
-
-/// Answers of the newest other results in the folder of a file that are of the same machine. What cannot be read is no
-/// answer.
-fn earlier(records: &[Record], file: &Path, is_void: bool) -> Vec<Answer> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let files = newest_first(folder.unwrap_or(Path::new(".")));
-    let answers = files.iter().filter_map(|path| {
-        let earlier = store::read(path).ok()?.records;
-        // Without the own session.
-        let both = sessions::joined(&[records, &earlier])?;
-        let answer = Answer::of(&Figures::of(both.get(records.len()..)?))?;
-        Some(answer).filter(|answer| is_void || !answer.is_void())
-    });
-    answers.collect()
 }

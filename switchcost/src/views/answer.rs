@@ -34,31 +34,9 @@ pub struct Answer {
     pub(crate) missing: Vec<(String, Vec<String>)>,
     /// Sessions that they are made of: of one, its processes are the samples.
     pub(crate) sessions: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) earlier: Option<Earlier>,
     /// When the figures matter, a sentence each.
     pub(crate) matters: Vec<String>,
     pub(crate) conditions: Conditions,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Earlier {
-    pub(crate) sessions: usize,
-    /// For each row of the answer the least and the greatest ratio; `None` if no session has it.
-    pub(crate) ratios: Vec<Option<[f64; 2]>>,
-}
-
-impl Earlier {
-    /// Ratios of earlier answers for each row of this one; `None` without any.
-    pub(crate) fn of(answer: &Answer, earlier: &[Answer]) -> Option<Self> {
-        let ratios = answer.rows.iter().map(|row| {
-            let same = earlier.iter().filter_map(|earlier| earlier.row(row.key()));
-            let ranges = same.map(|row| row.ratio.range());
-            ranges.reduce(Range::joined).map(|range| range.ends)
-        });
-        let sessions = earlier.iter().map(|answer| answer.sessions).sum();
-        (sessions > 0).then(|| Earlier { sessions, ratios: ratios.collect() })
-    }
 }
 
 /// A thread's figure and a task's.
@@ -124,11 +102,6 @@ impl Answer {
         format!("{}.", self.machine) + &sentences.map(|said| format!(" {said}")).collect::<String>()
     }
 
-    /// True if a doubt voids its figures.
-    pub(crate) fn is_void(&self) -> bool {
-        self.doubts.iter().any(Doubt::voids)
-    }
-
     /// The answer of some figures; `None` if their plan gives none, or its rows were not measured.
     pub fn of(figures: &Figures<'_>) -> Option<Answer> {
         let rows = figures.iter().filter_map(|figure| Some((figure, row(figures, figure)?)));
@@ -150,7 +123,6 @@ impl Answer {
             chains: chains(&of),
             missing: missing(figures),
             sessions: sessions::of(figures.records).len(),
-            earlier: None,
             matters: matters(figures, &rows),
             conditions,
             rows,

@@ -10,7 +10,6 @@ use switchcost::render;
 use switchcost::views::answer::Answer;
 
 use super::{made, page, with_header};
-use crate::support::house::House;
 use crate::support::{RESULTS, results};
 
 /// A committed answer by its machine.
@@ -136,20 +135,6 @@ fn several_sessions_of_a_machine_are_its_samples() {
         let readings = figures.iter().filter_map(|figure| figure.reading());
         let samples: Vec<usize> = readings.map(|reading| reading.mean.n).collect();
         assert!(samples.iter().all(|n| *n == count as usize) && samples.len() > 10, "{samples:?}");
-    }
-}
-
-#[test]
-fn a_new_answer_names_earlier_ones_of_its_folder() {
-    let house = House::new(5, &["one-thread-brigade", "async-brigade"]);
-    let plan = house.plan();
-    let answers = "iters = 4\nversus = 'row async-brigade'\nanswer = 'switch'";
-    house.set_plan(&plan.replacen("iters = 4", answers, 1));
-    for (out, is_named) in [("switchcost-a.jsonl", false), ("switchcost-b.jsonl", true)] {
-        let text = house.run(&format!("--out {out}")).finish().expect(0).stdout;
-        // What the probes saw moves the ratio of two constant times.
-        let is_there = text.contains("Earlier answers here") && text.contains("(1 session)");
-        assert_eq!(is_there, is_named, "{text}");
     }
 }
 
