@@ -8,7 +8,7 @@ use contract::console;
 use contract::units::Quantity;
 use switchcost::render;
 use switchcost::render::plot::{self, Plot};
-use switchcost::views::fleet::Fleet;
+use switchcost::views::fleet::{self, Machine};
 
 use crate::Fault;
 use crate::claims;
@@ -43,10 +43,10 @@ pub(crate) fn draw(
             }
         }
     }
-    let fleet = fleet(records)?;
+    let machines = machines(records)?;
     let (mut page, mut page_in_short) = (Vec::new(), Vec::new());
-    render::machines(&fleet, Some(".."), &mut page)?;
-    render::machines_in_short(&fleet, &mut page_in_short)?;
+    render::machines(&machines, Some(".."), &mut page)?;
+    render::machines_in_short(&machines, &mut page_in_short)?;
     files.push((PAGE_OF_MACHINES.to_owned(), String::from_utf8(page)?));
     files.push((PAGE_IN_SHORT.to_owned(), String::from_utf8(page_in_short)?));
     match definitions.claims.csv(records) {
@@ -126,14 +126,12 @@ fn dots(
 }
 
 /// All answers side by side.
-fn fleet(records: &Records) -> anyhow::Result<Fleet> {
-    let all = records.answers()?;
-    let answers = all.iter().filter_map(|(path, file)| match file {
+fn machines(records: &Records) -> anyhow::Result<Vec<Machine<'static>>> {
+    let machines = records.answers()?.into_iter().filter_map(|(path, file)| match file {
         File::Figures { figures, answer } => {
-            Some(((path.as_path(), figures.records), answer.as_deref()))
+            Some(Machine::new(&path, figures.records.into(), answer.as_deref().cloned()))
         }
         _ => None,
     });
-    let (files, answers): (Vec<_>, Vec<_>) = answers.unzip();
-    Fleet::of(&files, &answers).context("no file has an answer")
+    fleet::side_by_side(machines.collect()).context("no file has an answer")
 }

@@ -128,11 +128,8 @@ pub(super) fn last(answer: &Answer) -> String {
         return answer.conditions.in_short(&answer.doubts);
     }
     let (sessions, hours) = (answer.sessions, answer.conditions.span as f64 / 3.6e6);
-    let brackets = if sessions < MIN_ROUNDS {
-        "the span of their 95 % intervals"
-    } else {
-        "95 % intervals"
-    };
+    let brackets =
+        if sessions < MIN_ROUNDS { "the span of their 95 % intervals" } else { "95 % intervals" };
     format!("{sessions} sessions within {hours:.1} hours, each a sample. Brackets: {brackets}.")
 }
 

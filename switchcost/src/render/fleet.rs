@@ -1,10 +1,14 @@
 //! Answers of several files side by side.
 
+use figures::known::Beside;
+use figures::provenance;
+use record::Metric;
+
 use super::answer::ratio;
 use super::document::{Document, Section};
 use super::grid::{ABSENT, Grid};
-use crate::views::answer::{AnswerRow, THREAD_AND_TASK};
-use crate::views::fleet::{Fleet, Machine};
+use crate::views::answer::AnswerRow;
+use crate::views::fleet::{Machine, questions};
 
 /// How to read the ratios.
 pub(super) const READ: &str = "Each ratio divides a thread's cost by an async task's; its 95 % interval stands in \
@@ -21,32 +25,37 @@ const GROUPS: &str = "Two figures in one cell, such as 3.6/7.9 µs, are the cent
                       mean describes both.";
 
 /// The ratios, the machines, the costs by question, and what can be said about each machine.
-pub(super) fn document(fleet: &Fleet) -> Document {
-    let mut sections = vec![ratios(fleet), machines(fleet)];
-    sections.extend(costs(fleet));
-    sections.extend(notes(fleet));
+pub(super) fn document(all: &[Machine<'_>]) -> Document {
+    let mut sections = vec![ratios(all), machines(all)];
+    sections.extend(questions(all).into_iter().map(|question| costs(all, question)));
+    sections.extend(all.iter().map(|machine| notes(all, machine)));
     Document { head: vec![READ.to_owned()], sections, foot: Vec::new() }
 }
 
 /// A line for each question, a column for each machine.
-pub(super) fn ratios(fleet: &Fleet) -> Section {
-    let rows = || fleet.rows.iter().filter_map(|rows| Some((rows.iter().flatten().next()?, rows)));
-    let title = if rows().all(|(first, _)| first.is_of_threads()) {
+pub(super) fn ratios(all: &[Machine<'_>]) -> Section {
+    let (mut lines, mut is_of_threads) = (Vec::new(), true);
+    for question in questions(all) {
+        let rows = all.iter().map(|machine| machine.row(question));
+        let ratios = rows.clone().map(|row| row.map_or(ABSENT.to_owned(), ratio));
+        let name = rows.flatten().next().map_or(String::new(), |row| {
+            is_of_threads &= row.is_of_threads();
+            name(row)
+        });
+        lines.push([name].into_iter().chain(ratios).collect());
+    }
+    let title = if is_of_threads {
         "Cost of an OS thread, as a multiple of an async task's"
     } else {
         "Ratios"
     };
-    let lines = rows().map(|(first, rows)| {
-        let ratios = rows.iter().map(|row| row.as_ref().map_or(ABSENT.to_owned(), ratio));
-        [question(first)].into_iter().chain(ratios).collect()
-    });
-    let names = fleet.machines.iter().map(|machine| machine.name.as_str());
-    let grid = Grid::new([""].into_iter().chain(names), lines.collect());
+    let names = all.iter().map(|machine| machine.name.as_str());
+    let grid = Grid::new([""].into_iter().chain(names), lines);
     Section { title: title.to_owned(), grid, lines: Vec::new() }
 }
 
 /// Name of a row, with its sides if they are not threads and async tasks.
-fn question(row: &AnswerRow) -> String {
+fn name(row: &AnswerRow) -> String {
     if row.is_of_threads() {
         row.name.clone()
     } else {
@@ -55,7 +64,7 @@ fn question(row: &AnswerRow) -> String {
 }
 
 /// A line for each machine: what tells it from the others.
-pub(super) fn machines(fleet: &Fleet) -> Section {
+pub(super) fn machines(all: &[Machine<'_>]) -> Section {
     let head = [
         "",
         "waking another CPU",
@@ -68,57 +77,62 @@ pub(super) fn machines(fleet: &Fleet) -> Section {
         "sessions",
         "doubts",
     ];
-    let line = |machine: &Machine| {
-        let Machine { waking, yardsticks, cpu, cpus, kernel, idle_driver, date, .. } = machine;
-        let known = [waking, yardsticks, cpu, cpus, kernel, idle_driver, date].map(Clone::clone);
-        let sessions = machine.sessions.map(|sessions| sessions.to_string());
-        let doubts = machine.sessions.map(|_| machine.doubts.len().to_string());
-        let cells = known.into_iter().chain([sessions, doubts]);
-        let cells = cells.map(|cell| cell.unwrap_or(ABSENT.to_owned()));
+    let line = |machine: &Machine<'_>| {
+        let answer = machine.answer.as_ref();
+        let cells = [
+            machine.waking(),
+            machine.beside().map(Beside::in_short),
+            machine.fact(record::Machine::model),
+            machine.fact(record::Machine::usable_cpus),
+            machine.fact(|facts| facts.kernel().map(series)),
+            machine.fact(|facts| facts.text("idle_driver").map(str::to_owned)),
+            machine.date(),
+            answer.map(|answer| answer.sessions.to_string()),
+            answer.map(|_| machine.doubts().len().to_string()),
+        ];
+        let cells = cells.into_iter().map(|cell| cell.unwrap_or(ABSENT.to_owned()));
         [machine.name.clone()].into_iter().chain(cells).collect()
     };
     Section {
         title: "Machines".to_owned(),
-        grid: Grid::new(head, fleet.machines.iter().map(line).collect()),
+        grid: Grid::new(head, all.iter().map(line).collect()),
         lines: vec![RULE.to_owned()],
     }
 }
 
-/// For each question a line for each machine with both costs.
-pub(super) fn costs(fleet: &Fleet) -> Vec<Section> {
-    let mut sections: Vec<Section> = fleet.rows.iter().map(|rows| cost(fleet, rows)).collect();
-    if let Some(first) = sections.first_mut() {
-        first.lines.push(GROUPS.to_owned());
-    }
-    sections
+/// The first two numbers of a release, which name its series: `6.18` of `6.18.44`.
+fn series(release: &str) -> String {
+    release.split('.').take(2).collect::<Vec<_>>().join(".")
 }
 
-/// The costs of one question.
-fn cost(fleet: &Fleet, rows: &[Option<AnswerRow>]) -> Section {
-    let lines = fleet.machines.iter().zip(rows).map(|(machine, row)| {
-        let costs = row.as_ref().map_or([ABSENT; 2].map(str::to_owned), |row| {
+/// Both costs of a question, a line for each machine; how to read them stands below the first question.
+pub(super) fn costs(all: &[Machine<'_>], question: (&str, &Metric)) -> Section {
+    let lines = all.iter().map(|machine| {
+        let costs = machine.row(question).map_or([ABSENT; 2].map(str::to_owned), |row| {
             [&row.thread, &row.task].map(super::answer::cost)
         });
         [machine.name.clone()].into_iter().chain(costs).collect()
     });
-    let first = rows.iter().flatten().next();
-    let [one, other] =
-        first.map_or(THREAD_AND_TASK, |row| row.sides.each_ref().map(String::as_str));
+    let first = all.iter().find_map(|machine| machine.row(question));
+    let sides = first.map_or([""; 2], |row| row.sides.each_ref().map(String::as_str));
+    let is_first = questions(all).first() == Some(&question);
     Section {
-        title: first.map_or(String::new(), |row| row.name.clone()),
-        grid: Grid::new(["", one, other], lines.collect()),
-        lines: Vec::new(),
+        title: question.0.to_owned(),
+        grid: Grid::new([""].into_iter().chain(sides), lines.collect()),
+        lines: is_first.then(|| GROUPS.to_owned()).into_iter().collect(),
     }
 }
 
-/// For each machine its facts, its doubts and how far to trust it.
-pub(super) fn notes(fleet: &Fleet) -> Vec<Section> {
-    let note = |machine: &Machine| {
-        let Machine { name, file, facts, doubts, trust, absent, .. } = machine;
-        let absent = (!absent.is_empty()).then(|| format!("Not in {file}: {}.", absent.join("; ")));
-        let facts = [format!("{facts}.")].into_iter();
-        let lines = facts.chain(doubts.iter().chain(trust).cloned()).chain(absent);
-        Section { title: name.clone(), grid: Grid::default(), lines: lines.collect() }
-    };
-    fleet.machines.iter().map(note).collect()
+/// The facts of a machine, its doubts, how far to trust it, and the rows of the others that it lacks.
+pub(super) fn notes(all: &[Machine<'_>], machine: &Machine<'_>) -> Section {
+    let mut lines = vec![format!("{}.", provenance::machine(&machine.records))];
+    lines.extend(machine.doubts());
+    lines.extend(machine.answer.iter().map(|answer| answer.conditions.to_string()));
+    let mut absent = questions(all);
+    absent.retain(|question| machine.row(*question).is_none());
+    if !absent.is_empty() {
+        let names: Vec<&str> = absent.into_iter().map(|(name, _)| name).collect();
+        lines.push(format!("Not in {}: {}.", machine.file, names.join("; ")));
+    }
+    Section { title: machine.name.clone(), grid: Grid::default(), lines }
 }

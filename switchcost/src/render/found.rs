@@ -6,7 +6,7 @@ use super::document::Document;
 use super::{figures, fleet, verdicts};
 use crate::views::answer::Answer;
 use crate::views::comparison::Comparison;
-use crate::views::fleet::Fleet;
+use crate::views::fleet::Machine;
 
 /// What a verb prints.
 pub enum Found<'a> {
@@ -22,7 +22,7 @@ pub enum Found<'a> {
         more: Option<String>,
     },
     /// Answers of several machines.
-    Fleet(&'a Fleet),
+    Machines(&'a [Machine<'a>]),
     /// Duels, or two files.
     Comparisons(&'a [Comparison]),
 }
@@ -42,7 +42,7 @@ impl Found<'_> {
     pub(super) fn documents(&self) -> Vec<Document> {
         match self {
             Found::Figures { figures, .. } => vec![figures::document(figures)],
-            Found::Fleet(fleet) => vec![fleet::document(fleet)],
+            Found::Machines(all) => vec![fleet::document(all)],
             Found::Comparisons(all) => all.iter().map(verdicts::document).collect(),
         }
     }

@@ -8,7 +8,7 @@ use maud::html;
 use super::fleet::{self, READ, RULE};
 use super::html::{TITLE, page, part};
 use super::plot::{self, Plot};
-use crate::views::fleet::Fleet;
+use crate::views::fleet::{Machine, questions};
 
 /// Commands that add a machine, in a clone.
 const GET: &str = "mkdir results/NAME
@@ -18,14 +18,17 @@ cargo run -p xtask -- documents";
 
 /// Writes machines side by side as a page. `project` is the way from the page to the project's root, if the page is one
 /// of the project's own: then it has links to documents, and says how to add a machine.
-pub fn machines(fleet: &Fleet, project: Option<&str>, out: &mut impl Write) -> io::Result<()> {
-    let questions = fleet::costs(fleet).into_iter().zip(&fleet.rows).map(|(section, rows)| {
-        let plot = plot::of_machines(&section.title, &fleet.machines, rows);
-        (section, plot)
-    });
-    let mut questions: Vec<_> = questions.collect();
+pub fn machines(
+    all: &[Machine<'_>],
+    project: Option<&str>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let costs = questions(all).into_iter();
+    let costs =
+        costs.map(|question| (fleet::costs(all, question), plot::of_machines(all, question)));
+    let mut costs: Vec<_> = costs.collect();
     // All plots have the same caption.
-    let others = questions.iter_mut().skip(1).filter_map(|(_, plot)| plot.as_mut());
+    let others = costs.iter_mut().skip(1).filter_map(|(_, plot)| plot.as_mut());
     others.for_each(|plot: &mut Plot| plot.caption.clear());
     let body = html! { main {
         h1 { (TITLE) }
@@ -33,18 +36,18 @@ pub fn machines(fleet: &Fleet, project: Option<&str>, out: &mut impl Write) -> i
             " " a href={ (root) "/docs/READING.md#marks" } { "What the marks mean" }
             " · " a href={ (root) "/README.md" } { "The project" }
         } }
-        @for section in [fleet::ratios(fleet), fleet::machines(fleet)] {
+        @for section in [fleet::ratios(all), fleet::machines(all)] {
             h2 { (section.title) }
             (part(section, None))
         }
         h2 { "Costs" }
-        @for (section, plot) in questions {
+        @for (section, plot) in costs {
             h3 { (section.title) }
             (part(section, plot))
         }
         details {
             summary { h2 { "Facts and doubts of each machine" } }
-            div { @for section in fleet::notes(fleet) {
+            div { @for section in all.iter().map(|machine| fleet::notes(all, machine)) {
                 h3 { (section.title) }
                 (part(section, None))
             } }
@@ -60,14 +63,14 @@ pub fn machines(fleet: &Fleet, project: Option<&str>, out: &mut impl Write) -> i
 }
 
 /// Writes the tables of ratios and of machines as a Markdown page in the project's `docs`.
-pub fn machines_in_short(fleet: &Fleet, out: &mut impl Write) -> io::Result<()> {
+pub fn machines_in_short(all: &[Machine<'_>], out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "# Machines: thread ÷ async task\n\n[`~`](READING.md#marks) marks disturbed figures.\n"
     )?;
-    fleet::ratios(fleet).grid.write_markdown(out)?;
+    fleet::ratios(all).grid.write_markdown(out)?;
     writeln!(out)?;
     // In the project a machine's name tells both.
-    fleet::machines(fleet).grid.without(&["CPUs", "kernel"]).write_markdown(out)?;
+    fleet::machines(all).grid.without(&["CPUs", "kernel"]).write_markdown(out)?;
     writeln!(out, "\n{RULE} `switchcost report FILE --full` prints doubts.")
 }

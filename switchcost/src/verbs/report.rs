@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, ensure};
 use figures::{Figures, sessions};
 use record::Record;
 
@@ -14,7 +14,7 @@ use crate::system::console::{self, BadUsage};
 use crate::system::replace;
 use crate::views::answer::Answer;
 use crate::views::comparison::Comparison;
-use crate::views::fleet::Fleet;
+use crate::views::fleet::{self, Machine};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -56,28 +56,21 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     match &files[..] {
         [(file, records)] if records.iter().any(is_of_duel) => duels(args, file, records),
         [(_, records)] => report(args, records),
-        _ => match &by_machine(files)[..] {
-            [Joined { records, .. }] => report(args, records),
+        _ => match by_machine(files) {
+            machines if machines.len() == 1 => report(args, &machines[0].records),
             several => side_by_side(args, several),
         },
     }
 }
 
-/// The records of a machine with their answer, and the first file that they are from.
-struct Joined<'a> {
-    path: &'a Path,
-    records: Vec<Record>,
-    answer: Option<Answer>,
-}
-
 /// Files of one machine together. One without an answer is left out if another of its machine has one.
-fn by_machine(files: Vec<(&Path, Vec<Record>)>) -> Vec<Joined<'_>> {
+fn by_machine(files: Vec<(&Path, Vec<Record>)>) -> Vec<Machine<'static>> {
     let files = files.into_iter().map(|(path, records)| {
         let answer = Answer::of(&Figures::of(&records));
-        Joined { path, records, answer }
+        Machine::new(path, records.into(), answer)
     });
     let (with, without): (Vec<_>, Vec<_>) = files.partition(|file| file.answer.is_some());
-    let mut machines: Vec<Joined<'_>> = Vec::new();
+    let mut machines: Vec<Machine<'_>> = Vec::new();
     for file in with.into_iter().chain(without) {
         let same = machines.iter_mut().find_map(|known| {
             let records = sessions::joined(&[&known.records, &file.records])?;
@@ -88,13 +81,12 @@ fn by_machine(files: Vec<(&Path, Vec<Record>)>) -> Vec<Joined<'_>> {
             Some((known, _)) if known.answer.is_some() && file.answer.is_none() => {
                 console::say(format_args!(
                     "switchcost: {} was left out: it holds no answer, and {}, of the same machine, does",
-                    file.path.display(),
-                    known.path.display()
+                    file.file, known.file
                 ));
             }
             Some((known, records)) => {
                 known.answer = Answer::of(&Figures::of(&records));
-                known.records = records;
+                known.records = records.into();
             }
         }
     }
@@ -130,24 +122,20 @@ fn report(args: &Args, records: &[Record]) -> anyhow::Result<()> {
 }
 
 /// Puts the answers of several machines side by side.
-fn side_by_side(args: &Args, machines: &[Joined<'_>]) -> anyhow::Result<()> {
-    let files: Vec<_> = machines.iter().map(|of| (of.path, &of.records[..])).collect();
-    let answers: Vec<_> = machines.iter().map(|of| of.answer.as_ref()).collect();
-    let Some(fleet) = Fleet::of(&files, &answers) else {
-        bail!(
-            "none of these files holds an answer: name results of the default plan, or one file only"
-        );
-    };
+fn side_by_side(args: &Args, machines: Vec<Machine<'_>>) -> anyhow::Result<()> {
+    let machines = fleet::side_by_side(machines).context(
+        "none of these files holds an answer: name results of the default plan, or one file only",
+    )?;
     if args.full || args.svg.is_some() {
         return Err(BadUsage::new(
             "--full and --svg need files from one machine, and these are from several: name files from one machine",
         ));
     }
     let Some(path) = &args.html else {
-        return output::print_found(&Found::Fleet(&fleet), args.format);
+        return output::print_found(&Found::Machines(&machines), args.format);
     };
     let mut page = Vec::new();
-    render::machines(&fleet, None, &mut page)?;
+    render::machines(&machines, None, &mut page)?;
     replace::file(path, &page)
 }
 

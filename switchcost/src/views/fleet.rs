@@ -1,6 +1,7 @@
-//! Answers of several files side by side: ratios, which may be compared between machines, and figures, which
+//! Answers of several machines side by side: ratios, which may be compared between machines, and figures, which
 //! are of one machine each.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -13,117 +14,83 @@ use serde::Serialize;
 
 use super::answer::{Answer, AnswerRow};
 
-/// Files side by side.
+/// The results of one machine beside others.
 #[derive(Clone, Debug, Serialize)]
-pub struct Fleet {
-    pub(crate) machines: Vec<Machine>,
-    /// Rows of all answers, in the order of the first that has each; one item for each file.
-    pub(crate) rows: Vec<Vec<Option<AnswerRow>>>,
-}
-
-/// A file, usually one machine's.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Machine {
+pub struct Machine<'a> {
     /// Name that tells it from the others.
     pub(crate) name: String,
-    pub(crate) file: String,
-    /// Machine, kernel and Tokio in a line.
-    pub(crate) facts: String,
-    pub(crate) cpu: Option<String>,
-    /// The number of CPUs, such as `8` or `2 of 8`.
-    pub(crate) cpus: Option<String>,
-    /// The kernel's release, such as `6.18`.
-    pub(crate) kernel: Option<String>,
-    pub(crate) idle_driver: Option<String>,
+    /// The first file that they are from.
+    pub file: String,
+    /// All of its records.
+    #[serde(skip)]
+    pub records: Cow<'a, [Record]>,
+    /// Their answer; `None` if they are of a plan without one.
+    pub answer: Option<Answer>,
+}
+
+/// Gives each of several machines a name of its own; `None` if none has an answer.
+pub fn side_by_side(mut machines: Vec<Machine<'_>>) -> Option<Vec<Machine<'_>>> {
+    let files: Vec<&Path> = machines.iter().map(|machine| Path::new(&machine.file)).collect();
+    let names = names(&files);
+    machines.iter_mut().zip(names).for_each(|(machine, name)| machine.name = name);
+    (!questions(&machines).is_empty()).then_some(machines)
+}
+
+/// What the rows of all answers are told apart by, in the order of the first answer that has each.
+pub(crate) fn questions<'a>(machines: &'a [Machine<'_>]) -> Vec<(&'a str, &'a Metric)> {
+    let answers = machines.iter().filter_map(|machine| machine.answer.as_ref());
+    unique(answers.flat_map(|answer| &answer.rows).map(AnswerRow::key))
+}
+
+impl<'a> Machine<'a> {
+    /// Results whose machine has no other name than their file.
+    pub fn new(file: &Path, records: Cow<'a, [Record]>, answer: Option<Answer>) -> Self {
+        let file = file.display().to_string();
+        Machine { name: file.clone(), file, records, answer }
+    }
+
+    /// Its answer to a question.
+    pub(crate) fn row(&self, question: (&str, &Metric)) -> Option<&AnswerRow> {
+        self.answer.as_ref()?.row(question)
+    }
+
+    /// Yardstick that takes longer than on bare metal.
+    pub(crate) fn beside(&self) -> Option<&Beside> {
+        self.answer.as_ref()?.beside.as_ref()
+    }
+
+    /// Reasons why its answer is less certain, a sentence each.
+    pub(crate) fn doubts(&self) -> Vec<String> {
+        let doubts = self.answer.iter().flat_map(|answer| &answer.doubts);
+        self.beside()
+            .map(Beside::alarm)
+            .into_iter()
+            .chain(doubts.map(ToString::to_string))
+            .collect()
+    }
+
+    /// A fact about it, if its records have that.
+    pub(crate) fn fact(&self, of: fn(&record::Machine) -> Option<String>) -> Option<String> {
+        of(self.records.first()?.machine())
+    }
+
     /// Day of its first process.
-    pub(crate) date: Option<String>,
-    /// Number of sessions that its answer is made of; `None` without an answer.
-    pub(crate) sessions: Option<usize>,
-    /// Whether waking another CPU is cheap or expensive there; `None` if its answer has no hops through pipes.
-    pub(crate) waking: Option<String>,
-    /// That a yardstick is slow, and what may be the cause; `None` if none is.
-    pub(crate) yardsticks: Option<String>,
-    pub(crate) doubts: Vec<String>,
-    pub(crate) trust: Vec<String>,
-    /// Rows of other files that it does not have.
-    pub(crate) absent: Vec<String>,
-}
-
-impl Fleet {
-    /// Joins the answers of these files; `None` if no file has one.
-    pub fn of(files: &[(&Path, &[Record])], answers: &[Option<&Answer>]) -> Option<Fleet> {
-        let all = answers.iter().flatten().flat_map(|answer| &answer.rows);
-        let keys = unique(all.map(AnswerRow::key));
-        let own = |key, answer: &Option<&Answer>| answer.as_ref()?.row(key).cloned();
-        let rows: Vec<Vec<Option<AnswerRow>>> = keys
-            .iter()
-            .map(|key| answers.iter().map(|answer| own(*key, answer)).collect())
-            .collect();
-        if rows.is_empty() {
-            return None;
-        }
-        let paths: Vec<&Path> = files.iter().map(|(path, _)| *path).collect();
-        let mut machines = Vec::new();
-        for (index, name) in names(&paths).into_iter().enumerate() {
-            let absent = rows.iter().zip(&keys).filter(|(row, _)| row[index].is_none());
-            let absent = absent.map(|(_, (name, _))| (*name).to_owned()).collect();
-            machines.push(Machine::of(name, files[index], answers[index], absent));
-        }
-        Some(Fleet { machines, rows })
+    pub(crate) fn date(&self) -> Option<String> {
+        Some(provenance::started(&self.records)?.split_once('T')?.0.to_owned())
     }
-}
 
-impl Machine {
-    /// What a file and its answer say of the machine.
-    fn of(
-        name: String,
-        (path, records): (&Path, &[Record]),
-        answer: Option<&Answer>,
-        absent: Vec<String>,
-    ) -> Self {
-        let machine = records.first().map(Record::machine);
-        let beside = answer.and_then(|answer| answer.beside.as_ref());
-        let doubts = answer.into_iter().flat_map(|answer| &answer.doubts);
-        let started = provenance::started(records);
-        Machine {
-            name,
-            file: path.display().to_string(),
-            facts: provenance::machine(records),
-            cpu: machine.and_then(record::Machine::model),
-            cpus: machine.and_then(record::Machine::usable_cpus),
-            kernel: machine.and_then(record::Machine::kernel).map(series),
-            idle_driver: machine.and_then(|machine| Some(machine.text("idle_driver")?.to_owned())),
-            date: started.and_then(|time| Some(time.split_once('T')?.0.to_owned())),
-            sessions: answer.map(|answer| answer.sessions),
-            waking: answer.and_then(waking),
-            yardsticks: beside.map(Beside::in_short),
-            doubts: beside
-                .map(Beside::alarm)
-                .into_iter()
-                .chain(doubts.map(ToString::to_string))
-                .collect(),
-            trust: answer.iter().map(|answer| answer.conditions.to_string()).collect(),
-            absent,
-        }
+    /// Whether waking another CPU is cheap or expensive, by the thread's hops through pipes; `None` if its answer has none.
+    pub(crate) fn waking(&self) -> Option<String> {
+        let hop = |name: &str| Some(&self.row((name, &Metric::Hop))?.thread);
+        let unpinned = hop("switch through pipes, unpinned")?;
+        let on_one_cpu = hop("switch through pipes, one CPU")?;
+        Some(compared(unpinned, on_one_cpu))
     }
-}
-
-/// The first two numbers of a release, which name its series: `6.18` of `6.18.44`.
-fn series(release: &str) -> String {
-    release.split('.').take(2).collect::<Vec<_>>().join(".")
 }
 
 /// Waking another CPU is cheap if an unpinned hop takes at most this many times as long as a hop on one CPU. Of seven
 /// machines, four have 1.0 to 1.7 times and three have 2.8 to 5.9.
 const CHEAP: f64 = 2.0;
-
-/// Whether waking another CPU is cheap, by the thread's hops through pipes.
-fn waking(answer: &Answer) -> Option<String> {
-    let hop = |name: &str| Some(&answer.row((name, &Metric::Hop))?.thread);
-    let unpinned = hop("switch through pipes, unpinned")?;
-    let on_one_cpu = hop("switch through pipes, one CPU")?;
-    Some(compared(unpinned, on_one_cpu))
-}
 
 /// The words for an unpinned hop beside a hop on one CPU.
 fn compared(unpinned: &Value, on_one_cpu: &Value) -> String {

@@ -2,164 +2,154 @@
 
 use std::io;
 
-use figures::memory::Slopes;
-use figures::{Figure, Figures};
+use figures::{Figure, Outcome};
 use serde_json::{Value, json};
 use stats::Estimate;
 
 use crate::render::found::Found;
 use crate::render::verdicts::fault;
 use crate::views::comparison::Comparison;
-use crate::views::fleet::Fleet;
+use crate::views::fleet::{Machine, questions};
 
-/// Columns of figures: the names of a line's first cells, then the others and where each is in what JSON has. There is a
-/// line for each row, and for each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per
+/// Names of the columns, and where the value of each is in a line's JSON.
+type Columns = [(&'static str, &'static str)];
+
+/// A line for each row, and for each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per
 /// second, and counts of the evidence per hop; what is unknown is left empty.
-const FIGURES: (&[&str], &[(&str, &str)]) = (
-    &["section", "row", "column", "metric", "x"],
-    &[
-        ("n", "/mean/n"),
-        ("failed", "/failed"),
-        ("mean", "/mean/value"),
-        ("low", "/mean/interval/low"),
-        ("high", "/mean/interval/high"),
-        ("median", "/median"),
-        ("min", "/min"),
-        ("p50", "/percentiles/0"),
-        ("p90", "/percentiles/1"),
-        ("p99", "/percentiles/2"),
-        ("max", "/percentiles/3"),
-        ("net", "/net/value"),
-        ("net_low", "/net/interval/low"),
-        ("net_high", "/net/interval/high"),
-        ("ratio", "/ratio/value"),
-        ("ratio_low", "/ratio/interval/low"),
-        ("ratio_high", "/ratio/interval/high"),
-        ("noise_low", "/noise/low"),
-        ("noise_high", "/noise/high"),
-        ("switches", "/evidence/switches"),
-        ("preemptions", "/evidence/preemptions"),
-        ("wakeups", "/evidence/wakeups"),
-        ("calls", "/evidence/calls"),
-        ("hops_per_wait", "/evidence/hops_per_wait"),
-        ("grade", "/grade"),
-        ("ratio_grade", "/ratio/grade"),
-    ],
-);
+const FIGURES: &Columns = &[
+    ("section", "/section"),
+    ("row", "/row"),
+    ("column", "/column"),
+    ("metric", "/metric"),
+    ("x", "/x"),
+    ("n", "/mean/n"),
+    ("failed", "/failed"),
+    ("mean", "/mean/value"),
+    ("low", "/mean/interval/low"),
+    ("high", "/mean/interval/high"),
+    ("median", "/median"),
+    ("min", "/min"),
+    ("p50", "/percentiles/0"),
+    ("p90", "/percentiles/1"),
+    ("p99", "/percentiles/2"),
+    ("max", "/percentiles/3"),
+    ("net", "/net/value"),
+    ("net_low", "/net/interval/low"),
+    ("net_high", "/net/interval/high"),
+    ("ratio", "/ratio/value"),
+    ("ratio_low", "/ratio/interval/low"),
+    ("ratio_high", "/ratio/interval/high"),
+    ("noise_low", "/noise/low"),
+    ("noise_high", "/noise/high"),
+    ("switches", "/evidence/switches"),
+    ("preemptions", "/evidence/preemptions"),
+    ("wakeups", "/evidence/wakeups"),
+    ("calls", "/evidence/calls"),
+    ("hops_per_wait", "/evidence/hops_per_wait"),
+    ("grade", "/grade"),
+    ("ratio_grade", "/ratio/grade"),
+];
 
 /// A line for each machine and question.
-const FLEET: (&[&str], &[(&str, &str)]) = (
-    &["machine"],
-    &[
-        ("row", "/name"),
-        ("metric", "/metric"),
-        ("thread", "/thread/value"),
-        ("task", "/task/value"),
-        ("ratio", "/ratio/value"),
-        ("ratio_low", "/ratio/interval/low"),
-        ("ratio_high", "/ratio/interval/high"),
-        ("ratio_grade", "/ratio/grade"),
-    ],
-);
+const MACHINES: &Columns = &[
+    ("machine", "/machine"),
+    ("row", "/name"),
+    ("metric", "/metric"),
+    ("thread", "/thread/value"),
+    ("task", "/task/value"),
+    ("ratio", "/ratio/value"),
+    ("ratio_low", "/ratio/interval/low"),
+    ("ratio_high", "/ratio/interval/high"),
+    ("ratio_grade", "/ratio/grade"),
+];
 
 /// A line for each quotient; a row without any has one with the word why.
-const COMPARISON: (&[&str], &[(&str, &str)]) = (
-    &["section", "row", "verdict"],
-    &[
-        ("kind", "/kind"),
-        ("a", "/figures/0"),
-        ("b", "/figures/1"),
-        ("change", "/change/estimate"),
-        ("low", "/change/low"),
-        ("high", "/change/high"),
-        ("is_share", "/is_share"),
-        ("grade", "/grade"),
-    ],
-);
+const COMPARISON: &Columns = &[
+    ("section", "/section"),
+    ("row", "/row"),
+    ("verdict", "/verdict"),
+    ("kind", "/kind"),
+    ("a", "/figures/0"),
+    ("b", "/figures/1"),
+    ("change", "/change/estimate"),
+    ("low", "/change/low"),
+    ("high", "/change/high"),
+    ("is_share", "/is_share"),
+    ("grade", "/grade"),
+];
 
 pub(super) fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
-    match found {
-        Found::Figures { figures, .. } => write_lines(FIGURES, of_figures(figures), out),
-        Found::Fleet(fleet) => write_lines(FLEET, of_fleet(fleet), out),
-        Found::Comparisons(all) => write_lines(COMPARISON, of_comparisons(all), out),
-    }
-}
-
-fn write_lines(
-    (names, columns): (&[&str], &[(&str, &str)]),
-    lines: Vec<(Vec<String>, Value)>,
-    out: &mut Vec<u8>,
-) -> io::Result<()> {
+    let (columns, lines) = match found {
+        Found::Figures { figures, .. } => (FIGURES, figures.iter().flat_map(of_figure).collect()),
+        Found::Machines(all) => (MACHINES, of_machines(all)),
+        Found::Comparisons(all) => (COMPARISON, of_comparisons(all)),
+    };
     let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(names.iter().chain(columns.iter().map(|(name, _)| name)))?;
-    for (cells, values) in lines {
-        let found =
-            columns.iter().map(|(_, path)| values.pointer(path).map_or(String::new(), shown));
-        writer.write_record(cells.iter().map(|cell| defused(cell)).chain(found))?;
+    writer.write_record(columns.iter().map(|(name, _)| name))?;
+    for line in lines {
+        let value = |path: &str| line.pointer(path).map_or(String::new(), shown);
+        writer.write_record(columns.iter().map(|(_, path)| value(path)))?;
     }
     writer.flush()
 }
 
-/// A row of memory has up to three lines: its metric is `memory-user`, `memory-kernel` or, for both together,
-/// `memory`.
-fn of_figures(figures: &Figures<'_>) -> Vec<(Vec<String>, Value)> {
+/// The lines of a figure, as JSON has it. A row of memory has up to three of them: its metric is `memory-user`,
+/// `memory-kernel` or, for both together, `memory`.
+fn of_figure(figure: &Figure<'_>) -> Vec<Value> {
+    let mut line = json!(figure);
+    match &figure.outcome {
+        Outcome::Measured(_) => vec![line],
+        Outcome::Slope(slopes) => {
+            let parts = [("", "together"), ("-user", "user"), ("-kernel", "kernel")];
+            let lines = parts.into_iter().filter_map(|(end, part)| {
+                let slope = Estimate::from(slopes.part(part)?.line.slope);
+                let mut own = line.clone();
+                own["metric"] = json!(format!("{}{end}", figure.metric()));
+                own["mean"] = json!(slope);
+                // That of all memory, if it is known, or else that of user memory.
+                line["ratio"] = Value::Null;
+                Some(own)
+            });
+            lines.collect()
+        }
+        Outcome::Missing(_) | Outcome::Absent => {
+            line["mean"] = json!({"n": 0});
+            line["grade"] = Value::Null;
+            vec![line]
+        }
+    }
+}
+
+fn of_machines(all: &[Machine<'_>]) -> Vec<Value> {
     let mut lines = Vec::new();
-    for figure in figures.iter() {
-        let place = figure.place();
-        for (part, values) in values(figure) {
-            let names = [&place.section, &place.row, &place.column].map(String::clone).into_iter();
-            let metric = format!("{}{part}", figure.metric());
-            let x = place.x.map_or(String::new(), |x| x.to_string());
-            lines.push((names.chain([metric, x]).collect(), values));
+    for question in questions(all) {
+        for machine in all {
+            let Some(row) = machine.row(question) else { continue };
+            let mut line = json!(row);
+            line["machine"] = json!(machine.name);
+            lines.push(line);
         }
     }
     lines
 }
 
-fn of_fleet(fleet: &Fleet) -> Vec<(Vec<String>, Value)> {
-    let line = |(machine, row)| Some((vec![machine], json!(Option::as_ref(row)?)));
-    let names = || fleet.machines.iter().map(|machine| machine.name.clone());
-    fleet.rows.iter().flat_map(|rows| names().zip(rows).filter_map(line)).collect()
-}
-
-fn of_comparisons(all: &[Comparison]) -> Vec<(Vec<String>, Value)> {
+fn of_comparisons(all: &[Comparison]) -> Vec<Value> {
     let mut lines = Vec::new();
     for row in all.iter().flat_map(|comparison| &comparison.rows) {
-        let line = |verdict: &str, values| {
-            (vec![row.place.section.clone(), row.name.clone(), verdict.to_owned()], values)
+        let mut add = |mut line: Value, verdict: &str| {
+            line["section"] = json!(row.place.section);
+            line["row"] = json!(row.name);
+            line["verdict"] = json!(verdict);
+            lines.push(line);
         };
-        let quotients = row.quotients.iter();
-        lines.extend(quotients.map(|f| line(f.verdict.word(f.quantity), json!(f))));
+        for quotient in &row.quotients {
+            add(json!(quotient), quotient.verdict.word(quotient.quantity));
+        }
         if row.quotients.is_empty() {
-            lines.push(line(fault(row).0, json!({"kind": row.kind})));
+            add(json!({"kind": row.kind}), fault(row).0);
         }
     }
     lines
-}
-
-/// Values of a figure as JSON has them, each with the end of its metric's name.
-fn values(figure: &Figure<'_>) -> Vec<(&'static str, Value)> {
-    if let Some(slopes) = figure.slopes() {
-        return sizes(figure, slopes);
-    }
-    if figure.reading().is_none() {
-        return vec![("", json!({"mean": {"n": 0}, "failed": figure.runs.failed}))];
-    }
-    vec![("", json!(figure))]
-}
-
-/// Slopes in the form of means. The ratio is the ratio of all memory, if known, or else of user memory.
-fn sizes(figure: &Figure<'_>, slopes: &Slopes) -> Vec<(&'static str, Value)> {
-    let mut ratio = json!(figure.related.ratio);
-    let parts = [("", "together"), ("-user", "user"), ("-kernel", "kernel")];
-    let values = parts.into_iter().filter_map(|(end, part)| {
-        let mean = json!(Estimate::from(slopes.part(part)?.line.slope));
-        Some((
-            end,
-            json!({"mean": mean, "ratio": ratio.take(), "failed": figure.runs.failed, "grade": figure.grade}),
-        ))
-    });
-    values.collect()
 }
 
 /// A value as a field; nothing if it is unknown.

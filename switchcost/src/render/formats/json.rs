@@ -15,7 +15,7 @@ pub(super) fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         Found::Figures { figures, answer, .. } => {
             serde_json::to_writer(&mut *out, &all(figures, *answer))?;
         }
-        Found::Fleet(fleet) => serde_json::to_writer(&mut *out, fleet)?,
+        Found::Machines(all) => serde_json::to_writer(&mut *out, all)?,
         Found::Comparisons([one]) => serde_json::to_writer(&mut *out, one)?,
         Found::Comparisons(several) => serde_json::to_writer(&mut *out, several)?,
     }

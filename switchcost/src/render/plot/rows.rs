@@ -5,7 +5,7 @@ use figures::number::{number, short, thousands};
 use figures::value::Value;
 use figures::{Figure, Reading};
 use maud::html;
-use record::Quantity;
+use record::{Metric, Quantity};
 
 use super::axis::Axis;
 use super::drawing::{MOST_SERIES, Plot};
@@ -56,16 +56,12 @@ pub(crate) fn answer(answer: &Answer) -> Plot {
 }
 
 /// Ratios of the machines that answer a question.
-pub(crate) fn of_machines(
-    question: &str,
-    machines: &[Machine],
-    rows: &[Option<AnswerRow>],
-) -> Option<Plot> {
-    let named = machines.iter().zip(rows);
+pub(crate) fn of_machines(machines: &[Machine<'_>], question: (&str, &Metric)) -> Option<Plot> {
+    let rows = machines.iter();
     let rows: Vec<_> =
-        named.filter_map(|(machine, row)| Some((machine.name.clone(), row.as_ref()?))).collect();
+        rows.filter_map(|machine| Some((machine.name.clone(), machine.row(question)?))).collect();
     let sides = rows.first()?.1.sides.each_ref().map(String::as_str);
-    Some(ratios(question, sides, &rows, "thread ÷ task"))
+    Some(ratios(question.0, sides, &rows, "thread ÷ task"))
 }
 
 /// Ratios of two sides, a row each, with what both cost.
