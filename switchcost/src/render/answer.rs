@@ -28,7 +28,7 @@ const TALLEST: usize = 22;
 pub(super) fn grid(answer: &Answer) -> Grid {
     let line = |row: &AnswerRow| {
         let [thread, task] = [&row.thread, &row.task].map(cost);
-        vec![name(answer, row), thread, task, ratio(row)]
+        vec![name(answer, row), thread, task, ratio(&row.ratio)]
     };
     let [one, other] = sides(answer);
     Grid::new(["", one, other, &quotient(answer)], answer.rows.iter().map(line).collect())
@@ -146,8 +146,7 @@ pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// A ratio with its interval.
-pub(super) fn ratio(row: &AnswerRow) -> String {
-    let ratio = &row.ratio;
+pub(super) fn ratio(ratio: &Value) -> String {
     let times = number(ratio.estimate.value);
     let text = match ratio.estimate.interval {
         Some(interval) => format!("{times}x {}", bracketed(&interval, number)),

@@ -8,10 +8,11 @@ use figures::number::{number, percent, short, thousands};
 use observe::service::{Counts, ThreadGroup};
 use record::Quantity;
 
-use super::grid::Grid;
+use super::answer::{cost, ratio};
+use super::grid::{ABSENT, Grid};
 use super::layout::{width, wrapped};
 use crate::views::estimate::{Compared, LITTLE, Loaded, MUCH};
-use crate::views::service::{Prices, Remark, Verdict, Watched};
+use crate::views::service::{Prices, Verdict, Watched};
 
 /// Most names of threads in the table.
 const MOST_NAMES: usize = 3;
@@ -36,8 +37,10 @@ pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(out)?;
     let row = |row: &Compared| {
-        let [thread, task, quotient] = row.cells();
-        vec![row.name.to_owned(), thread, task, quotient]
+        let costs = [&row.thread, &row.task].map(|server| server.as_ref().map(cost));
+        let cells = costs.into_iter().chain([row.quotient.as_ref().map(ratio)]);
+        let cells = cells.map(|cell| cell.unwrap_or(ABSENT.to_owned()));
+        [row.name.to_owned()].into_iter().chain(cells).collect()
     };
     let head = ["", "threads", "async tasks", "thread ÷ task"];
     Grid::new(head, loaded.rows.iter().map(row).collect()).write_text(width(), out)?;
@@ -62,7 +65,7 @@ pub(crate) fn service(watched: &Watched, out: &mut impl Write) -> io::Result<()>
     threads(watched, out)?;
     let mut lines = facts(watched);
     lines.extend(switching(watched));
-    lines.extend(watched.remarks.iter().map(|remark| advice(*remark, watched)));
+    lines.extend_from_slice(&watched.remarks);
     lines.iter().try_for_each(|line| wrapped(line, 0, width(), out))
 }
 
@@ -163,28 +166,6 @@ fn switching(watched: &Watched) -> Option<String> {
         "{verdict} A switch costs from {alone} (two threads that yield on one CPU) to {most} (a hop through a pipe {to}), \
          according to {file}.{disturbed}"
     ))
-}
-
-/// What a remark means for its reader.
-fn advice(remark: Remark, Watched { service, .. }: &Watched) -> String {
-    match remark {
-        Remark::Idle => "It hardly ran: watch it at its busiest.".to_owned(),
-        Remark::Throttled => {
-            let quota = service.throttling.unwrap_or_default();
-            format!(
-                "A CPU quota stopped it in {} of {} periods: raise the quota (cpu.max), or give it fewer threads.",
-                quota.throttled, quota.periods
-            )
-        }
-        Remark::Waiting => {
-            "Its threads waited for a CPU longer than they ran: it needs more CPUs or less busy neighbours.".to_owned()
-        }
-        Remark::Preempted => {
-            "Its threads lost their CPU more often than they gave it up: more of them want to run than there are CPUs, \
-             or they call sched_yield(2)."
-                .to_owned()
-        }
-    }
 }
 
 /// A whole number with commas.

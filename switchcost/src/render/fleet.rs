@@ -37,7 +37,7 @@ pub(super) fn ratios(all: &[Machine<'_>]) -> Section {
     let (mut lines, mut is_of_threads) = (Vec::new(), true);
     for question in questions(all) {
         let rows = all.iter().map(|machine| machine.row(question));
-        let ratios = rows.clone().map(|row| row.map_or(ABSENT.to_owned(), ratio));
+        let ratios = rows.clone().map(|row| row.map_or(ABSENT.to_owned(), |row| ratio(&row.ratio)));
         let name = rows.flatten().next().map_or(String::new(), |row| {
             is_of_threads &= row.is_of_threads();
             name(row)

@@ -4,11 +4,10 @@ use figures::doubt::Doubt;
 use figures::doubts;
 use figures::grade::Grade;
 use figures::number::{number, percent};
-use figures::value::{Form, Value};
+use figures::value::Value;
 use figures::{Figure, Figures, provenance};
 use record::{Metric, Quantity, Record, Stat, busy_cpus};
 use serde::Serialize;
-use serde_json::{Value as Json, json};
 
 /// Share of the CPUs, and of the memory, that decides for threads or for tasks.
 pub(crate) const LITTLE: f64 = 0.05;
@@ -67,11 +66,13 @@ impl Load {
 /// A figure, or why there is none.
 type Found = Result<Value, String>;
 
-/// A figure of both servers, and its quotient.
-#[derive(Clone, Debug)]
+/// A figure of both servers, and its quotient, as far as there are any.
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Compared {
     pub(crate) name: &'static str,
-    values: [Found; 3],
+    pub(crate) thread: Option<Value>,
+    pub(crate) task: Option<Value>,
+    pub(crate) quotient: Option<Value>,
 }
 
 /// What a load asks for.
@@ -93,7 +94,6 @@ pub(crate) enum Verdict {
 pub(crate) struct Loaded {
     pub(crate) load: Load,
     pub(crate) machine: String,
-    #[serde(serialize_with = "for_programs")]
     pub(crate) rows: Vec<Compared>,
     /// CPU time that async tasks save, as a share of the available CPUs: the ends of its interval.
     pub(crate) saved: Option<[f64; 2]>,
@@ -143,7 +143,7 @@ impl Loaded {
                 compared("switches per request", both(Metric::Switches)),
                 compared("response, median", extra("response", Stat::P50)),
                 compared("response, 99th percentile", extra("response", Stat::P99)),
-                compared("  sent late by the client, 99th", extra("sent_late", Stat::P99)),
+                compared("sent late by the client, 99th", extra("sent_late", Stat::P99)),
                 compared("memory of server and kernel", memory),
             ],
             saved,
@@ -255,25 +255,11 @@ fn memory(value: &impl Fn(&str, &Metric) -> Found) -> [Found; 2] {
     SERVERS.map(|server| value(server, &Metric::SystemPerTask)?.less(&end()?))
 }
 
-fn compared(name: &'static str, [thread, task]: [Found; 2]) -> Compared {
-    let quotient = match (&thread, &task) {
-        (Ok(thread), Ok(task)) => thread.over(task),
-        (Err(why), _) | (_, Err(why)) => Err(why.clone()),
-    };
-    Compared { name, values: [thread, task, quotient] }
-}
-
-/// For programs: estimates and the ends of their intervals in ns, bytes or numbers, or why there is none.
-fn for_programs<S: serde::Serializer>(rows: &[Compared], to: S) -> Result<S::Ok, S::Error> {
-    let found = |found: &Found| match found.as_ref().map(Value::ends) {
-        Ok([value, low, high]) => json!({ "value": value, "low": low, "high": high }),
-        Err(why) => json!({ "missing": why }),
-    };
-    let row = |Compared { name, values: [thread, task, quotient] }: &Compared| {
-        let [thread, task, quotient] = [thread, task, quotient].map(found);
-        json!({ "name": name.trim(), "thread": thread, "task": task, "quotient": quotient })
-    };
-    rows.iter().map(row).collect::<Vec<Json>>().serialize(to)
+fn compared(name: &'static str, servers: [Found; 2]) -> Compared {
+    let [thread, task] = servers.map(Found::ok);
+    let quotient = thread.as_ref().zip(task.as_ref());
+    let quotient = quotient.and_then(|(thread, task)| thread.over(task).ok());
+    Compared { name, thread, task, quotient }
 }
 
 impl Verdict {
@@ -297,20 +283,6 @@ impl Verdict {
             (_, None, _) => Verdict::Unknown,
             _ => Verdict::Depends,
         }
-    }
-}
-
-impl Compared {
-    /// Both figures, and their quotient with its interval, as people read them.
-    pub(crate) fn cells(&self) -> [String; 3] {
-        let [thread, task, quotient] = &self.values;
-        let show = |value: &Found, form| value.as_ref().map_err(String::clone)?.show(form);
-        let factor = show(quotient, Form::Interval).map(|text| match text.split_once(' ') {
-            Some((value, ends)) => format!("{value}x {ends}"),
-            None => format!("{text}x"),
-        });
-        let [thread, task] = [thread, task].map(|value| show(value, Form::Value));
-        [thread, task, factor].map(|cell| cell.unwrap_or_else(|_| "–".to_owned()))
     }
 }
 
@@ -348,8 +320,8 @@ mod tests {
         // One round has no interval.
         let found = loaded(Ok(34_000), Ok(20_000));
         assert_eq!((found.saved, found.verdict), (None, Verdict::Unknown));
-        let cells: Vec<_> = found.rows.iter().map(|row| row.cells()[0].clone()).collect();
-        assert_eq!(cells[..3], ["34 µs", "0.34", "–"]);
+        let threads = found.rows.iter().map(|row| Some(row.thread.as_ref()?.estimate.value));
+        assert_eq!(threads.take(3).collect::<Vec<_>>(), [Some(34_000.0), Some(0.34), None]);
         let found = loaded(Err("too many"), Ok(20_000));
         assert_eq!(found.sentence(), "Take async tasks. Threads: too many.");
         let found = loaded(Ok(9), Err("too many"));

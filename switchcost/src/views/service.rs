@@ -3,7 +3,7 @@
 use contract::message::Usage;
 use figures::grade::{Grade, Range};
 use figures::{Figure, Figures};
-use observe::service::Service;
+use observe::service::{Service, Throttling};
 use record::{Metric, Record};
 use serde::Serialize;
 use stats::Estimate;
@@ -125,20 +125,6 @@ pub(crate) enum Verdict {
     Most,
 }
 
-/// Something that holds a service back, or would mislead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Remark {
-    /// It hardly runs.
-    Idle,
-    /// A quota stops it.
-    Throttled,
-    /// Its threads wait for a CPU longer than they run.
-    Waiting,
-    /// Its threads are preempted more often than they wait.
-    Preempted,
-}
-
 /// A service that was watched.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Watched {
@@ -147,7 +133,8 @@ pub(crate) struct Watched {
     pub(crate) service: Service,
     /// Share of its CPU time that threads account for which were seen twice.
     pub(crate) seen: f64,
-    pub(crate) remarks: Vec<Remark>,
+    /// What holds it back, or would mislead, and what to do about it: a sentence each.
+    pub(crate) remarks: Vec<String>,
     pub(crate) prices: Option<Prices>,
     /// Least and greatest share of its CPU time that its switches take, if there are prices and it ran.
     pub(crate) share: Option<[f64; 2]>,
@@ -196,27 +183,35 @@ impl Verdict {
     }
 }
 
-/// What else there is to say of a service.
-fn remarks(service: &Service) -> Vec<Remark> {
+/// What holds a service back, or would mislead, and what to do about it.
+fn remarks(service: &Service) -> Vec<String> {
     let (counts, used) = (service.seen(), service.used());
-    let quota = service.throttling.unwrap_or_default();
-    let is_throttled = quota.throttled * 20 > quota.periods;
-    let waited = counts.waited_ns > counts.cpu_ns;
-    let preempted = counts.involuntary > counts.voluntary.max(service.elapsed_ns / 10_000_000);
-    let all = [
-        (Remark::Idle, used < IDLE),
-        (Remark::Throttled, is_throttled),
-        (Remark::Waiting, used >= IDLE && waited && !is_throttled),
-        // A hundred per second at least.
-        (Remark::Preempted, preempted),
-    ];
-    all.into_iter().filter(|(_, holds)| *holds).map(|(what, _)| what).collect()
+    let mut remarks = Vec::new();
+    if used < IDLE {
+        remarks.push("It hardly ran: watch it at its busiest.".to_owned());
+    }
+    let Throttling { throttled, periods } = service.throttling.unwrap_or_default();
+    if throttled * 20 > periods {
+        remarks.push(format!(
+            "A CPU quota stopped it in {throttled} of {periods} periods: raise the quota (cpu.max), or give it fewer threads."
+        ));
+    } else if used >= IDLE && counts.waited_ns > counts.cpu_ns {
+        let waited = "Its threads waited for a CPU longer than they ran: it needs more CPUs or less busy neighbours.";
+        remarks.push(waited.to_owned());
+    }
+    // A hundred per second at least.
+    if counts.involuntary > counts.voluntary.max(service.elapsed_ns / 10_000_000) {
+        let preempted = "Its threads lost their CPU more often than they gave it up: more of them want to run than there \
+                         are CPUs, or they call sched_yield(2).";
+        remarks.push(preempted.to_owned());
+    }
+    remarks
 }
 
 #[cfg(test)]
 mod tests {
     use contract::message::Description;
-    use observe::service::{Counts, ThreadGroup, Throttling};
+    use observe::service::{Counts, ThreadGroup};
     use record::{Samples, Trial};
 
     use super::*;
@@ -306,14 +301,21 @@ mod tests {
     #[test]
     fn what_holds_a_service_back_is_seen() {
         let busy = switches(1_000, 0, SECOND);
-        let remarks = |counts, change: fn(&mut Service)| watched(counts, change).remarks;
-        assert_eq!(remarks(busy, |_| ()), []);
-        assert_eq!(remarks(switches(10, 0, SECOND / 1000), |_| ()), [Remark::Idle]);
         let throttled = |service: &mut Service| {
             service.throttling = Some(Throttling { periods: 242, throttled: 240 });
         };
-        assert_eq!(remarks(busy, throttled), [Remark::Throttled]);
-        assert_eq!(remarks(Counts { waited_ns: 2 * SECOND, ..busy }, |_| ()), [Remark::Waiting]);
-        assert_eq!(remarks(switches(1_000, 2_000, SECOND), |_| ()), [Remark::Preempted]);
+        let as_it_is = |_: &mut Service| ();
+        let cases: [(Counts, fn(&mut Service), &[&str]); 5] = [
+            (busy, as_it_is, &[]),
+            (switches(10, 0, SECOND / 1000), as_it_is, &["hardly ran"]),
+            (busy, throttled, &["in 240 of 242 periods"]),
+            (Counts { waited_ns: 2 * SECOND, ..busy }, as_it_is, &["needs more CPUs"]),
+            (switches(1_000, 2_000, SECOND), as_it_is, &["sched_yield(2)"]),
+        ];
+        for (counts, change, expected) in cases {
+            let remarks = watched(counts, change).remarks;
+            assert_eq!(remarks.len(), expected.len(), "{remarks:?}");
+            assert!(remarks.iter().zip(expected).all(|(remark, words)| remark.contains(words)));
+        }
     }
 }
