@@ -301,19 +301,16 @@ mod tests {
     #[test]
     fn what_holds_a_service_back_is_seen() {
         let busy = switches(1_000, 0, SECOND);
-        let throttled = |service: &mut Service| {
-            service.throttling = Some(Throttling { periods: 242, throttled: 240 });
-        };
-        let as_it_is = |_: &mut Service| ();
-        let cases: [(Counts, fn(&mut Service), &[&str]); 5] = [
-            (busy, as_it_is, &[]),
-            (switches(10, 0, SECOND / 1000), as_it_is, &["hardly ran"]),
-            (busy, throttled, &["in 240 of 242 periods"]),
-            (Counts { waited_ns: 2 * SECOND, ..busy }, as_it_is, &["needs more CPUs"]),
-            (switches(1_000, 2_000, SECOND), as_it_is, &["sched_yield(2)"]),
-        ];
-        for (counts, change, expected) in cases {
-            let remarks = watched(counts, change).remarks;
+        let throttling = Some(Throttling { periods: 242, throttled: 240 });
+        let throttled = watched(busy, |service| service.throttling = throttling);
+        for (watched, expected) in [
+            (watched(busy, |_| ()), &[][..]),
+            (watched(switches(10, 0, SECOND / 1000), |_| ()), &["hardly ran"]),
+            (throttled, &["in 240 of 242 periods"]),
+            (watched(Counts { waited_ns: 2 * SECOND, ..busy }, |_| ()), &["needs more CPUs"]),
+            (watched(switches(1_000, 2_000, SECOND), |_| ()), &["sched_yield(2)"]),
+        ] {
+            let remarks = watched.remarks;
             assert_eq!(remarks.len(), expected.len(), "{remarks:?}");
             assert!(remarks.iter().zip(expected).all(|(remark, words)| remark.contains(words)));
         }
