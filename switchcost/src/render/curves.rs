@@ -33,7 +33,7 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
 
 /// A row for each x of the curve at which something was tried, a column for each of the series.
 fn grid(curve: &Curve<'_>, series: &[&Series<'_>], xs: &[u64]) -> Grid {
-    let mut head = vec![curve.over.clone()];
+    let mut head = vec![curve.over.to_owned()];
     head.extend(series.iter().map(|series| series.name.clone()));
     let mut body = Vec::new();
     for &x in xs {
@@ -59,7 +59,7 @@ fn cell(figure: &Figure<'_>) -> String {
 
 /// A value of the flag that is swept, for a sentence.
 fn at(curve: &Curve<'_>, x: u64) -> String {
-    match &*curve.over {
+    match curve.over {
         // Flags that count something read as what they count.
         "--tasks" | "--tokens" | "--workers" | "--chains" => {
             let plural = curve.over.trim_start_matches('-');
@@ -145,7 +145,7 @@ mod tests {
 
     use super::*;
     use crate::testing;
-    use crate::views::tables::Tables;
+    use crate::views::tables::curves;
     use figures::Figures;
 
     /// Records of a curve over chains: their number, the round, and the time of an iteration.
@@ -165,7 +165,7 @@ mod tests {
 
     fn section_of(records: &[Record]) -> Section {
         let figures = Figures::of(records);
-        section(&Tables::of(&figures).curves[0])
+        section(&curves(&figures)[0])
     }
 
     #[test]

@@ -6,24 +6,19 @@ use figures::conditions::{Conditions, all_doubts};
 use figures::{Figures, known, provenance, sessions, unique};
 use stats::MIN_ROUNDS;
 
-use super::document::Document;
+use super::document::{Document, Section};
 use super::{curves, tables};
 use crate::views::conclusion;
-use crate::views::tables::Tables;
+use crate::views::tables as views;
 
 /// Figures in full.
 pub fn document(figures: &Figures<'_>) -> Document {
-    let shown = Tables::of(figures);
     let mut head: Vec<String> = all_doubts(figures).iter().map(ToString::to_string).collect();
-    head.extend(conclusion::parts(figures, &shown));
+    head.extend(conclusion::parts(figures));
     head.extend(origin(figures));
-    let Tables { tables, curves } = shown;
-    let tables = tables.iter().map(tables::section);
-    Document {
-        head,
-        sections: tables.chain(curves.iter().map(curves::section)).collect(),
-        foot: foot(figures),
-    }
+    let mut sections: Vec<Section> = views::tables(figures).iter().map(tables::section).collect();
+    sections.extend(views::curves(figures).iter().map(curves::section));
+    Document { head, sections, foot: foot(figures) }
 }
 
 /// Where the records come from, and what they do not show.

@@ -17,7 +17,7 @@ use super::plot::{self, Plot};
 use super::{curves, tables};
 use crate::views::answer::Answer;
 use crate::views::conclusion;
-use crate::views::tables::Tables;
+use crate::views::tables as views;
 
 const CSS: &str = include_str!("page.css");
 
@@ -149,9 +149,9 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
 
 /// Titles and bodies of the folded parts.
 fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
-    let shown = Tables::of(figures);
-    let tables = shown.tables.iter().map(|table| (tables::section(table), plot::strip(table)));
-    let curves = shown.curves.iter().map(|curve| (curves::section(curve), plot::curve(curve)));
+    let (tables, curves) = (views::tables(figures), views::curves(figures));
+    let tables = tables.iter().map(|table| (tables::section(table), plot::strip(table)));
+    let curves = curves.iter().map(|curve| (curves::section(curve), plot::curve(curve)));
     let mut sections = Vec::new();
     for (section, plot) in tables.chain(curves) {
         sections.push((section.title.clone(), part(section, plot)));

@@ -10,7 +10,7 @@ use record::Quantity;
 
 use super::document::Section;
 use super::grid::{ABSENT, Grid};
-use crate::views::tables::{Table, TableRow};
+use crate::views::tables::Table;
 
 /// Why two rows less their I/O have no ratio.
 const NO_NET: &str = "none: one of them does not exceed its I/O in every round";
@@ -56,10 +56,10 @@ fn reading_grid(table: &Table<'_>) -> Grid {
         head.push(if name.is_empty() { noun } else { name }.to_owned());
     }
     let mut body = Vec::new();
-    for row in &table.rows {
-        let figures = row.cells.iter().map(|figure| cell(*figure));
-        body.push([row.name.to_owned()].into_iter().chain(figures).collect());
-        body.extend(derived_lines(table, row));
+    for (name, cells) in &table.rows {
+        let figures = cells.iter().map(|figure| cell(*figure));
+        body.push([(*name).to_owned()].into_iter().chain(figures).collect());
+        body.extend(derived_lines(table, cells));
     }
     Grid::new(head, body)
 }
@@ -88,15 +88,19 @@ fn headline(figure: &Figure<'_>, reading: &Reading) -> String {
 }
 
 /// Lines below a row's figures, derived from the section's own metric.
-fn derived_lines(table: &Table<'_>, row: &TableRow<'_>) -> Vec<Vec<String>> {
+fn derived_lines(table: &Table<'_>, cells: &[Option<&Figure<'_>>]) -> Vec<Vec<String>> {
+    let ties = cells.iter().flatten().next().map(|first| &first.runs.row.ties);
+    let [baseline, versus] = ties.map_or([""; 2], |ties| {
+        [&ties.baseline, &ties.versus].map(|name| name.as_deref().unwrap_or_default())
+    });
     let names = [
         "  switches per hop".to_owned(),
-        format!("  less {}", row.ties.baseline.as_deref().unwrap_or_default()),
-        format!("  ÷ {}", row.ties.versus.as_deref().unwrap_or_default()),
+        format!("  less {baseline}"),
+        format!("  ÷ {versus}"),
         "  ÷ the same, both less their I/O".to_owned(),
     ];
     let mut lines = names.map(|name| vec![name]).to_vec();
-    for (figure, (_, metric)) in row.cells.iter().zip(&table.columns) {
+    for (figure, (_, metric)) in cells.iter().zip(&table.columns) {
         let own = figure.filter(|figure| figure.metric() == table.metric);
         let texts = own.and_then(|figure| Some(derived(figure, figure.reading()?)));
         let unknown = if *metric == table.metric { ABSENT } else { "" };
@@ -171,12 +175,12 @@ fn holders(
     could_be: fn(&Figure<'_>) -> bool,
 ) -> String {
     let mut names: Vec<String> = Vec::new();
-    for row in &table.rows {
-        let cells = row.cells.iter().flatten();
+    for (name, cells) in &table.rows {
+        let cells = cells.iter().flatten();
         let (found, others): (Vec<&Figure<'_>>, Vec<_>) =
             cells.partition(|figure| figures.iter().any(|other| other.place() == figure.place()));
         if !found.is_empty() && !others.iter().any(|figure| could_be(figure)) {
-            names.push(row.name.to_owned());
+            names.push((*name).to_owned());
         } else {
             names.extend(found.iter().map(|figure| figure.place().name()));
         }
@@ -187,20 +191,18 @@ fn holders(
 /// Sizes of each row, and how many times as much as another.
 fn memory_grid(table: &Table<'_>) -> Grid {
     let mut body: Vec<Vec<String>> = Vec::new();
-    for row in &table.rows {
-        for figure in row.cells.iter().flatten() {
-            let mut name = figure.place().name();
-            let Some(slopes) = figure.slopes() else {
-                body.push(vec![name, cell(Some(figure))]);
-                continue;
-            };
-            if let Some(lost) = figure.runs.lost() {
-                name += &format!(" ({lost})");
-            }
-            body.push([name].into_iter().chain(sizes(slopes)).collect());
-            if let (Some(versus), Some(times)) = (&row.ties.versus, &figure.related.ratio) {
-                body.push(vec![format!("  ÷ {versus}"), ratio(times)]);
-            }
+    for figure in table.figures() {
+        let mut name = figure.place().name();
+        let Some(slopes) = figure.slopes() else {
+            body.push(vec![name, cell(Some(figure))]);
+            continue;
+        };
+        if let Some(lost) = figure.runs.lost() {
+            name += &format!(" ({lost})");
+        }
+        body.push([name].into_iter().chain(sizes(slopes)).collect());
+        if let (Some(versus), Some(times)) = (&figure.runs.row.ties.versus, &figure.related.ratio) {
+            body.push(vec![format!("  ÷ {versus}"), ratio(times)]);
         }
     }
     body.iter_mut().for_each(|line| line.resize(4, String::new()));

@@ -8,7 +8,7 @@ use figures::{Figure, Figures};
 use record::{Metric, Quantity};
 
 use super::answer::Answer;
-use super::tables::{TableRow, Tables};
+use super::tables::tables;
 
 type IsMetric = fn(&Metric) -> bool;
 
@@ -25,7 +25,7 @@ pub(crate) fn of(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<String> 
         let ratios = answer.rows.iter().map(|row| (&row.metric, row.ratio.range()));
         return of_ratios(ratios).into_iter().collect();
     }
-    parts(figures, &Tables::of(figures))
+    parts(figures)
 }
 
 /// The range of the ratios of each kind, over all rows; `None` if no row is of such a kind.
@@ -42,13 +42,15 @@ fn of_ratios<'a>(ratios: impl Iterator<Item = (&'a Metric, Range)> + Clone) -> O
 
 /// The parts of a hop, for each row with its I/O as a baseline: the I/O, the switch on one CPU, and the extra time
 /// where the kernel chooses the CPUs.
-pub(crate) fn parts(figures: &Figures<'_>, tables: &Tables<'_>) -> Vec<String> {
-    let hops = tables.tables.iter().filter(|table| *table.metric == Metric::Hop);
-    hops.flat_map(|table| &table.rows).filter_map(|row| parts_of(figures, row)).collect()
+pub(crate) fn parts(figures: &Figures<'_>) -> Vec<String> {
+    let tables = tables(figures);
+    let hops = tables.iter().filter(|table| *table.metric == Metric::Hop);
+    let rows = hops.flat_map(|table| &table.rows);
+    rows.filter_map(|(name, cells)| parts_of(figures, name, cells)).collect()
 }
 
-fn parts_of(figures: &Figures<'_>, row: &TableRow<'_>) -> Option<String> {
-    let own = || row.cells.iter().flatten().filter(|figure| *figure.metric() == Metric::Hop);
+fn parts_of(figures: &Figures<'_>, name: &str, cells: &[Option<&Figure<'_>>]) -> Option<String> {
+    let own = || cells.iter().flatten().filter(|figure| *figure.metric() == Metric::Hop);
     let pinned = own().find(|figure| figure.runs.is_pinned())?;
     let free = own().find(|figure| !figure.runs.is_pinned())?;
     let wakeups = free.reading()?.evidence.as_ref().and_then(|evidence| evidence.wakeups);
@@ -63,9 +65,9 @@ fn parts_of(figures: &Figures<'_>, row: &TableRow<'_>) -> Option<String> {
     let (io, pinned, free) = (part(&io), part(&pinned), part(&free));
     let (switch, crossing) = (less(pinned, io), less(free, pinned));
     let is_more = is_more && crossing.0 > 0.0;
-    let (total, name) = if is_more { (free, "") } else { (pinned, ", on one CPU") };
+    let (total, place) = if is_more { (free, "") } else { (pinned, ", on one CPU") };
     let show = |(part, grade): (f64, Grade)| grade.mark(&short_like(Quantity::Time, part, total.0));
-    let name = format!("{}{name}: a hop of {}", capitalised(row.name), show(total));
+    let name = format!("{}{place}: a hop of {}", capitalised(name), show(total));
     // A part that may be nothing is no part of a sum.
     if !is_switch || switch.0 <= 0.0 {
         return Some(format!("{name}; its switch cannot be distinguished from its I/O."));

@@ -3,33 +3,18 @@
 use figures::curves::Overtaking;
 use figures::value::Value;
 use figures::{Figure, Figures, Outcome, grouped, unique};
-use record::{Metric, Ties, Why};
+use record::{Metric, Why};
 use serde::Serialize;
 
-/// Tables and curves of some figures, in the plan's order.
-#[derive(Debug)]
-pub(crate) struct Tables<'a> {
-    /// A table for each section that sweeps nothing.
-    pub(crate) tables: Vec<Table<'a>>,
-    pub(crate) curves: Vec<Curve<'a>>,
-}
-
+/// Figures of a section that sweeps nothing.
 #[derive(Debug)]
 pub(crate) struct Table<'a> {
     pub(crate) title: &'a str,
     pub(crate) metric: &'a Metric,
     /// Headings of the columns, and what each shows.
     pub(crate) columns: Vec<(&'a str, &'a Metric)>,
-    pub(crate) rows: Vec<TableRow<'a>>,
-}
-
-#[derive(Debug)]
-pub(crate) struct TableRow<'a> {
-    pub(crate) name: &'a str,
-    /// What it is compared with.
-    pub(crate) ties: &'a Ties,
-    /// One for each column; `None` if no process of it is in the file.
-    pub(crate) cells: Vec<Option<&'a Figure<'a>>>,
+    /// Names of the rows, and a figure for each column; `None` if no process of it is in the file.
+    pub(crate) rows: Vec<(&'a str, Vec<Option<&'a Figure<'a>>>)>,
 }
 
 /// Figures over a flag that is swept.
@@ -38,7 +23,7 @@ pub(crate) struct Curve<'a> {
     pub(crate) title: &'a str,
     pub(crate) metric: &'a Metric,
     /// Flag that is swept, as it is typed.
-    pub(crate) over: String,
+    pub(crate) over: &'a str,
     pub(crate) series: Vec<Series<'a>>,
     /// Points from which on a series takes less time than another one in the same column that took less before. For
     /// hops, a thread's series and a task's.
@@ -58,39 +43,37 @@ pub(crate) struct Series<'a> {
     pub(crate) efficiency: Vec<(u64, Value)>,
 }
 
-impl<'a> Tables<'a> {
-    pub(crate) fn of(figures: &'a Figures<'a>) -> Self {
-        let mut all = Tables { tables: Vec::new(), curves: Vec::new() };
-        let sections =
-            figures.iter().map(|f| ((&f.place().section, f.swept().map(|(over, _)| over)), f));
-        for ((_, over), figures) in grouped(sections) {
-            match over {
-                None => all.tables.push(Table::of(&figures)),
-                Some(over) => all.curves.push(Curve::of(over.to_owned(), &figures)),
-            }
-        }
-        all
-    }
+/// A table for each section that sweeps nothing, in the plan's order.
+pub(crate) fn tables<'a>(figures: &'a Figures<'a>) -> Vec<Table<'a>> {
+    let figures = figures.iter().filter(|figure| figure.swept().is_none());
+    let sections = grouped(figures.map(|figure| (&figure.place().section, figure)));
+    sections.into_iter().map(|(title, figures)| Table::of(title, &figures)).collect()
+}
+
+/// A curve for each flag that a section sweeps, in the plan's order.
+pub(crate) fn curves<'a>(figures: &'a Figures<'a>) -> Vec<Curve<'a>> {
+    let figures = figures.iter().filter_map(|figure| {
+        let (over, _) = figure.swept()?;
+        Some(((&figure.place().section, over), figure))
+    });
+    let sections = grouped(figures);
+    sections.into_iter().map(|((title, over), figures)| Curve::of(title, over, &figures)).collect()
 }
 
 impl<'a> Table<'a> {
-    fn of(figures: &[&'a Figure<'a>]) -> Self {
+    fn of(title: &'a str, figures: &[&'a Figure<'a>]) -> Self {
         let columns = figures.iter().map(|f| (f.place().column.as_str(), f.metric()));
         let columns: Vec<(&str, &Metric)> = unique(columns);
-        let mut rows = Vec::new();
-        for (name, figures) in grouped(figures.iter().map(|f| (f.place().row.as_str(), *f))) {
-            let cell = |column: &str, metric: &Metric| {
-                let is_it = |f: &&&Figure<'_>| f.place().column == column && f.metric() == metric;
+        let rows = grouped(figures.iter().map(|f| (f.place().row.as_str(), *f)));
+        let rows = rows.into_iter().map(|(name, figures)| {
+            let cell = |(column, metric): &(&str, &Metric)| {
+                let is_it = |f: &&&Figure<'_>| f.place().column == *column && f.metric() == *metric;
                 figures.iter().find(is_it).copied()
             };
-            rows.push(TableRow {
-                name,
-                ties: &figures[0].runs.row.ties,
-                cells: columns.iter().map(|(column, metric)| cell(column, metric)).collect(),
-            });
-        }
+            (name, columns.iter().map(cell).collect())
+        });
         let metric = &figures[0].runs.row.place.metric;
-        Table { title: &figures[0].place().section, metric, rows, columns }
+        Table { title, metric, rows: rows.collect(), columns }
     }
 
     /// What its figures are; of everyday work no tasks run.
@@ -104,20 +87,20 @@ impl<'a> Table<'a> {
 
     /// All figures of the table, row by row.
     pub(crate) fn figures(&self) -> impl Iterator<Item = &'a Figure<'a>> {
-        self.rows.iter().flat_map(|row| row.cells.iter().flatten().copied())
+        self.rows.iter().flat_map(|(_, cells)| cells.iter().flatten().copied())
     }
 }
 
 impl<'a> Curve<'a> {
-    fn of(over: String, figures: &[&'a Figure<'a>]) -> Self {
+    fn of(title: &'a str, over: &'a str, figures: &[&'a Figure<'a>]) -> Self {
         let metric = figures[0].metric();
         let is_time = matches!(metric, Metric::Hop | Metric::Task | Metric::Iteration);
         let series = grouped(figures.iter().map(|f| (f.place().name(), *f)));
         Curve {
-            title: &figures[0].place().section,
+            title,
             metric,
-            overtakings: if is_time { overtakings(figures) } else { Vec::new() },
             over,
+            overtakings: if is_time { overtakings(figures) } else { Vec::new() },
             series: series.into_iter().map(|(name, figures)| Series::new(name, &figures)).collect(),
         }
     }

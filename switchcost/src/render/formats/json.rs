@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::render::found::Found;
 use crate::views::answer::Answer;
-use crate::views::tables::Tables;
+use crate::views::tables::curves;
 
 pub(super) fn write(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     match found {
@@ -28,7 +28,7 @@ fn all(figures: &Figures<'_>, answer: Option<&Answer>) -> Value {
         "records": figures.records.len(),
         "doubts": all_doubts(figures),
         "figures": figures.iter().collect::<Vec<_>>(),
-        "curves": Tables::of(figures).curves,
+        "curves": curves(figures),
         "answer": answer,
     })
 }

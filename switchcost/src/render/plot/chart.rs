@@ -80,7 +80,7 @@ pub(crate) fn curve(curve: &Curve<'_>) -> Option<Plot> {
         return None;
     }
     let x_axis = Axis::swept(series.iter().flat_map(|series| &series.points).map(|(x, _)| *x));
-    let axes = [&*curve.over, &*curve.metric.label()];
+    let axes = [curve.over, &*curve.metric.label()];
     Some(chart(Plot::new(curve.title, ""), axes, &series, x_axis, curve.metric.quantity()))
 }
 

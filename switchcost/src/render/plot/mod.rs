@@ -3,7 +3,7 @@
 use figures::{Figures, provenance};
 
 use crate::views::answer::Answer;
-use crate::views::tables::Tables;
+use crate::views::tables as views;
 
 mod axis;
 mod chart;
@@ -19,7 +19,7 @@ pub(super) use rows::{answer, of_machines, strip};
 
 /// Each plot as a file: its name, made of its title, and its text.
 pub fn files(figures: &Figures<'_>, found: Option<&Answer>) -> Vec<(String, String)> {
-    let Tables { tables, curves } = Tables::of(figures);
+    let (tables, curves) = (views::tables(figures), views::curves(figures));
     let plots = tables.iter().filter_map(strip).chain(curves.iter().filter_map(curve));
     let machine = provenance::machine(figures.records);
     let named = plots.map(|plot| {

@@ -167,7 +167,7 @@ fn draw(figure: &Figure<'_>, series: usize, plot: &mut Plot, place: impl Fn(f64)
 fn strips<'a>(table: &Table<'a>) -> (Vec<&'a str>, Vec<(usize, &'a Figure<'a>)>) {
     let (mut columns, mut strips) = (Vec::new(), Vec::new());
     for (column, (name, metric)) in table.columns.iter().enumerate() {
-        let figures = table.rows.iter().filter_map(|row| row.cells[column]);
+        let figures = table.rows.iter().filter_map(|(_, cells)| cells[column]);
         let measured = figures.filter(|figure| figure.reading().is_some());
         let before = strips.len();
         let series = columns.len();
