@@ -210,8 +210,7 @@ impl<'a> Figure<'a> {
     /// CPU time per hop, or per what else its time is divided by; `None` if its programs do not count it.
     pub fn cpu_time(&self) -> Option<Value> {
         let sessions = self.in_sessions(|own| {
-            let times = own.runs.cpu_times().into_iter().map(|(round, _, ns)| (round, ns));
-            let times: BTreeMap<Round, f64> = times.collect();
+            let times = own.runs.cpu_times();
             let mean = times.values().copied().collect::<Vec<f64>>();
             let mean = Estimate::mean(&mean)?;
             let between = own.runs.between(&Metric::Cpu, mean.value);
@@ -280,6 +279,11 @@ impl<'a> Figure<'a> {
     pub fn name(&self) -> String {
         let swept = self.swept().map_or(String::new(), |(flag, x)| format!(", {flag} {x}"));
         self.place().name() + &swept
+    }
+
+    /// Its name in the answer, with its column.
+    pub fn answers(&self) -> Option<String> {
+        Some(self.place().named(self.runs.ties()?.answer.as_ref()?))
     }
 
     /// Flag that is swept, as it is typed, and its value.

@@ -95,10 +95,9 @@ impl<'a> Runs<'a> {
 
     /// CPU time of each process per hop, or per what else its time is divided by: as the kernel counted it, corrected
     /// as the time is, in ns. A process that does not count CPU time is left out.
-    pub fn cpu_times(&self) -> Vec<(Round, &'a Record, f64)> {
+    pub(crate) fn cpu_times(&self) -> BTreeMap<Round, f64> {
         let times = self.processes().filter_map(|(round, timed)| {
-            let ns = Metric::Cpu.figure(timed.record, None)? * timed.factor();
-            Some((round, timed.record, ns))
+            Some((round, Metric::Cpu.figure(timed.record, None)? * timed.factor()))
         });
         times.collect()
     }

@@ -139,9 +139,7 @@ fn named(path: &Path) -> anyhow::Result<Prices> {
         let machine = provenance::machines(&contents.records);
         console::say(format_args!("{} is from another machine: {machine}", path.display()));
     }
-    Prices::of(&contents.records, &path.display().to_string()).ok_or_else(|| {
-        let why = Prices::missing(&contents.records);
-        let why = why.unwrap_or_else(|| "measure that by `switchcost --quick`".to_owned());
+    Prices::of(&contents.records, &path.display().to_string()).map_err(|why| {
         BadUsage::new(format!("{} does not say what a switch costs: {why}", path.display()))
     })
 }
@@ -154,6 +152,6 @@ fn newest() -> Option<Prices> {
         let records = store::read(path).ok()?.records;
         let is_here = records.first()?.machine().same_machine(&here).is_empty();
         let name = path.strip_prefix(".").unwrap_or(path).display().to_string();
-        Prices::of(&records, &name).filter(|_| is_here)
+        Prices::of(&records, &name).ok().filter(|_| is_here)
     })
 }

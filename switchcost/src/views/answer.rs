@@ -75,6 +75,10 @@ impl AnswerRow {
 /// Sides of the usual answer.
 pub(crate) const THREAD_AND_TASK: [&str; 2] = ["OS thread", "async task"];
 
+/// Rows of the usual plan's answer: hops where the kernel chooses the CPUs, and on one CPU.
+pub(super) const HOPS_THROUGH_PIPES: [&str; 2] =
+    ["switch through pipes, unpinned", "switch through pipes, one CPU"];
+
 /// Count that the sentences on when it matters are about.
 const MANY: f64 = 10_000.0;
 
@@ -173,21 +177,21 @@ fn matters(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
 fn missing(figures: &Figures<'_>) -> Vec<(String, Vec<String>)> {
     let without = figures.iter().filter(|figure| row(figures, figure).is_none());
     let names = without.filter_map(|figure| {
-        let name = figure.runs.ties()?.answer.as_ref()?;
+        let name = figure.answers()?;
         let both = [Some(figure), figures.versus(figure)];
         let mut both = both.into_iter().flatten();
         let why = both.clone().find_map(|of| of.outcome.why());
         // A slope may lack what its interval needs.
         let why = why.or_else(|| both.find_map(|of| of.runs.why.as_ref()));
         let reason = why.map_or("too few processes were measured", Why::text).to_owned();
-        Some((reason, figure.place().named(name)))
+        Some((reason, name))
     });
     grouped(names)
 }
 
 /// Row of a figure that the answer names.
 fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
-    let name = figure.runs.ties()?.answer.as_ref()?;
+    let mut name = figure.answers()?;
     let versus = figures.versus(figure)?;
     // If the kernel's share of a size is unknown, the size is the process's alone, on both sides.
     let is_alone = [figure, versus].iter().any(|of| of.slopes().is_some_and(Slopes::lacks_kernel));
@@ -199,7 +203,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
     let [Some(thread), Some(task)] = both else { return None };
     let ratio = figure.related.ratio.clone()?;
     let ratio = if is_alone { ratio.disturbed() } else { ratio };
-    let (mut name, metric) = (figure.place().named(name), figure.metric().clone());
+    let metric = figure.metric().clone();
     if metric == Metric::Request {
         name += " (CPU)";
     }

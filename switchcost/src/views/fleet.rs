@@ -12,7 +12,7 @@ use figures::{provenance, unique};
 use record::{Metric, Record};
 use serde::Serialize;
 
-use super::answer::{Answer, AnswerRow};
+use super::answer::{Answer, AnswerRow, HOPS_THROUGH_PIPES};
 
 /// The results of one machine beside others.
 #[derive(Clone, Debug, Serialize)]
@@ -81,10 +81,8 @@ impl<'a> Machine<'a> {
 
     /// Whether waking another CPU is cheap or expensive, by the thread's hops through pipes; `None` if its answer has none.
     pub(crate) fn waking(&self) -> Option<String> {
-        let hop = |name: &str| Some(&self.row((name, &Metric::Hop))?.thread);
-        let unpinned = hop("switch through pipes, unpinned")?;
-        let on_one_cpu = hop("switch through pipes, one CPU")?;
-        Some(compared(unpinned, on_one_cpu))
+        let [unpinned, on_one_cpu] = HOPS_THROUGH_PIPES.map(|name| self.row((name, &Metric::Hop)));
+        Some(compared(&unpinned?.thread, &on_one_cpu?.thread))
     }
 }
 

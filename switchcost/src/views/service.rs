@@ -1,12 +1,14 @@
 //! A running service: what its switches take of its CPU time, between two bounds, and what else holds it back.
 
-use contract::message::Usage;
-use figures::grade::{Grade, Range};
+use figures::grade::Grade;
+use figures::value::Value;
 use figures::{Figure, Figures};
 use observe::service::{Service, Throttling};
 use record::{Metric, Record};
 use serde::Serialize;
 use stats::Estimate;
+
+use super::answer::HOPS_THROUGH_PIPES;
 
 /// Share of its CPU time from which switching is worth a look, and from which it is most of the work.
 const MATTERS: [f64; 2] = [0.1, 0.5];
@@ -36,79 +38,49 @@ pub(crate) struct Prices {
 }
 
 impl Prices {
-    /// By the records of the usual plan; `None` if they lack a row of it.
-    pub(crate) fn of(records: &[Record], file: &str) -> Option<Self> {
+    /// By the records of the usual plan.
+    ///
+    /// # Errors
+    /// The first row of it that has no price, and why.
+    pub(crate) fn of(records: &[Record], file: &str) -> Result<Self, String> {
         let figures = Figures::of(records);
-        let alone = |figure: &Figure<'_>| figure.runs.whole.iter().all(|record| yields(record));
-        let hops = |is_pinned| {
-            move |figure: &Figure<'_>| figure.runs.whole.iter().all(|r| is_plain_hop(r, is_pinned))
+        let hop = |name: &str| {
+            cpu_time(&figures, name, |figure| figure.answers().is_some_and(|own| own == name))
         };
-        let [alone, one_cpu, any_cpu] = [
-            price(&figures, alone, |usage, _| {
-                (usage.voluntary_switches + usage.involuntary_switches) as f64
-            })?,
-            price(&figures, hops(true), |_, hops| hops)?,
-            price(&figures, hops(false), |_, hops| hops)?,
-        ];
-        Some(Prices {
-            alone: alone.ends[0],
-            one_cpu: one_cpu.ends[1],
-            any_cpu: any_cpu.ends[1].max(one_cpu.ends[1]),
-            grade: alone.grade.max(one_cpu.grade).max(any_cpu.grade),
-            file: file.to_owned(),
-        })
-    }
-
-    /// A row of the prices that has no figure, and why.
-    pub(crate) fn missing(records: &[Record]) -> Option<String> {
-        let rows = records.iter().filter(|record| {
-            let is_time = matches!(record.row().place.metric, Metric::Hop | Metric::Task);
-            is_time && (yields(record) || is_plain_hop(record, true) || is_plain_hop(record, false))
-        });
-        let mut missing = rows.filter_map(|record| Some((&record.row().place, record.why()?)));
-        let (place, why) = missing.next()?;
-        Some(format!("{}: {}: {}", place.name(), why.word(), why.first_line()))
+        let [any_cpu, one_cpu] = HOPS_THROUGH_PIPES.map(hop);
+        let (alone, any_cpu, one_cpu) = (alone(&figures)?, any_cpu?, one_cpu?);
+        let grade = alone.grade.max(one_cpu.grade).max(any_cpu.grade);
+        let ([_, alone, _], [_, _, one_cpu]) = (alone.ends(), one_cpu.ends());
+        let any_cpu = any_cpu.ends()[2].max(one_cpu);
+        Ok(Prices { alone, one_cpu, any_cpu, grade, file: file.to_owned() })
     }
 }
 
-/// True if a thread gave way to another one.
-fn yields(record: &Record) -> bool {
-    let is_one_cpu = record.cpu_count() == Some(1);
-    let command = &record.row().command;
-    command.program == "everyday-work"
-        && is_one_cpu
-        && command.flags.iter().any(|arg| arg == "yield")
-}
-
-/// True of hops between threads through pipes, with the program's usual flags.
-fn is_plain_hop(record: &Record, is_pinned: bool) -> bool {
-    let (command, place) = (&record.row().command, &record.row().place);
-    command.program == "thread-brigade"
-        && command.flags.iter().all(|flag| !flag.starts_with("--") || flag == "--tasks")
-        && command.setting.policy.is_none()
-        && place.x.is_none()
-        && if is_pinned { record.cpu_count() == Some(1) } else { command.setting.cpus.is_none() }
-}
-
-/// CPU time per switch at the machine's quiet speed, by the first figure that is wanted: the ends of its interval, and
-/// its grade. The interval is as wide as the time's.
-fn price(
+/// CPU time per hop or operation of a row.
+fn cpu_time(
     figures: &Figures<'_>,
+    name: &str,
     is_wanted: impl Fn(&Figure<'_>) -> bool,
-    switches: impl Fn(&Usage, f64) -> f64,
-) -> Option<Range> {
-    let is_time = |figure: &Figure<'_>| matches!(figure.metric(), Metric::Hop | Metric::Task);
-    let figure = figures.iter().find(|f| is_time(f) && !f.runs.whole.is_empty() && is_wanted(f))?;
-    let time = figure.reading()?.mean;
-    let prices = figure.runs.cpu_times().into_iter().filter_map(|(_, record, cpu_ns)| {
-        let all = record.timed()?.0 as f64;
-        let each = switches(&record.usage?, all) / all;
-        // Where an operation seldom switches, its time is not the switch's.
-        (each >= 0.5).then(|| cpu_ns / each)
-    });
-    let price = Estimate::mean(&prices.collect::<Vec<f64>>())?.value;
-    let ends = time.interval.map_or([time.value; 2], |found| [found.low, found.high]);
-    Some(Range { ends: ends.map(|ns| price * ns / time.value), grade: figure.grade })
+) -> Result<Value, String> {
+    let figure = figures.iter().find(|figure| figure.runs.ties().is_some() && is_wanted(figure));
+    let figure =
+        figure.ok_or_else(|| format!("no row '{name}': measure it by `switchcost --quick`"))?;
+    figure.value().map_err(|why| format!("{name}: {why}"))?;
+    figure.cpu_time().ok_or_else(|| format!("{name}: its CPU time is not known"))
+}
+
+/// CPU time of a switch from a thread that yields to another one on its CPU.
+fn alone(figures: &Figures<'_>) -> Result<Value, String> {
+    let name = "sched_yield(2) between two threads";
+    let is_it = |figure: &Figure<'_>| figure.place().row == name;
+    let operation = cpu_time(figures, name, is_it)?;
+    let records = figures.iter().filter(|figure| is_it(figure)).flat_map(|own| &own.runs.whole);
+    let switches: Vec<f64> =
+        records.filter_map(|record| Metric::Switches.figure(record, None)).collect();
+    // Where an operation seldom switches, its time is not the switch's.
+    let each = Estimate::mean(&switches).filter(|each| each.value >= 0.5);
+    let each = each.ok_or_else(|| format!("{name}: its threads hardly switched"))?;
+    operation.times(&Value::exact(1.0 / each.value, None))
 }
 
 /// What switching is to a service.
@@ -210,7 +182,7 @@ fn remarks(service: &Service) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use contract::message::Description;
+    use contract::message::{Description, Usage};
     use observe::service::{Counts, ThreadGroup};
     use record::{Samples, Trial};
 
@@ -241,11 +213,11 @@ mod tests {
 
     #[test]
     fn prices_are_those_of_three_rows() {
-        let record = |row: &str, program, args: &[&str], cpus: Option<&str>, user_ns| {
-            let mut row = testing::row(row, program, args);
-            row.place.metric = Metric::Task;
-            row.command.setting.cpus = cpus.map(|cpus| cpus.parse().unwrap());
-            let hops = (program == "thread-brigade").then_some(100);
+        let record = |row: &str, column: &str, hops: Option<u64>, user_ns| {
+            let mut row = testing::row(row, "p", &[]);
+            row.place.metric = if hops.is_some() { Metric::Hop } else { Metric::Task };
+            row.place.column = column.to_owned();
+            row.ties.answer = Some("switch through pipes".to_owned());
             let said = Description { hops, ..testing::description(100) };
             let trial = Trial {
                 samples: Samples::of(&[1000; 9]),
@@ -254,17 +226,19 @@ mod tests {
             };
             testing::in_row(row, said, trial)
         };
-        let chain = ["--tasks", "100"];
-        let records = [
-            record("yield", "everyday-work", &["--work", "yield"], Some("1"), 450),
-            record("through futexes", "thread-mem-brigade", &chain, None, 900_000),
-            record("pinned", "thread-brigade", &chain, Some("1"), 1800),
-            record("free", "thread-brigade", &chain, None, 3600),
-            record("with tokens", "thread-brigade", &["--tokens", "9"], None, 900_000),
+        let mut records = [
+            record("thread over pipes", "unpinned", Some(100), 3600),
+            record("thread over pipes", "one CPU", Some(100), 1800),
+            record("sched_yield(2) between two threads", "", None, 450),
         ];
         let prices = Prices::of(&records, "a.jsonl").unwrap();
         assert_eq!([prices.alone, prices.one_cpu, prices.any_cpu], [1.0, 2.0, 4.0]);
-        assert!(Prices::of(&records[1..], "a.jsonl").is_none());
+        let lacking = Prices::of(&records[1..], "a.jsonl").unwrap_err();
+        assert!(lacking.contains("no row 'switch through pipes, unpinned'"), "{lacking}");
+        records[2].trial.error = Some("no CPU".to_owned());
+        records[2].trial.samples = None;
+        let failed = Prices::of(&records, "a.jsonl").unwrap_err();
+        assert!(failed.contains("two threads") && failed.contains("no CPU"), "{failed}");
     }
 
     #[test]
