@@ -1,12 +1,11 @@
 //! Curves as tables, each with a line that says how it develops.
 
 use contract::units;
+use figures::Figure;
 use figures::curves::Overtaking;
-use figures::doubt::Kind;
 use figures::doubts::names;
 use figures::number::bracketed;
 use figures::value::Value;
-use figures::{Figure, grouped};
 
 use super::document::Section;
 use super::grid::{ABSENT, Grid};
@@ -27,7 +26,6 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
     lines.extend(curve.overtakings.iter().map(|o| overtaking(curve, o)));
     lines.extend(tried.iter().filter_map(|series| calls(series)));
     lines.extend(tables::gaps(points(curve), |gaps| names(gaps).join("; ")));
-    lines.extend(contradictions(curve));
     Section { title: curve.title.to_owned(), grid: grid(curve, &tried, &xs), lines }
 }
 
@@ -111,13 +109,6 @@ fn calls(series: &Series<'_>) -> Option<String> {
 /// Points of a curve.
 fn points<'a>(curve: &'a Curve<'_>) -> impl Iterator<Item = &'a Figure<'a>> {
     curve.series.iter().flat_map(|series| series.points.iter().map(|(_, figure)| *figure))
-}
-
-/// Contradictions of the counters, with the points that they are about.
-fn contradictions(curve: &Curve<'_>) -> Vec<String> {
-    let all = points(curve).flat_map(|figure| figure.doubts.iter().map(move |d| (d, figure)));
-    let found = grouped(all.filter(|(doubt, _)| doubt.kind == Kind::Contradicted));
-    found.iter().map(|(doubt, figures)| format!("{doubt} {}", names(figures).join("; "))).collect()
 }
 
 /// The last point of a series beside the first one.
