@@ -11,66 +11,8 @@ use crate::views::tables::{self, Curve};
 /// Height of the area between the axes, in pixels.
 const HEIGHT: u32 = 260;
 
-/// A chart: its frame with both axes.
-struct Frame {
-    plot: Plot,
-    x_axis: Axis,
-    y_axis: Axis,
-    bottom: u32,
-}
-
-impl Frame {
-    /// A frame below the legend of a plot; `over` is the title of the horizontal axis, `label` of the vertical one.
-    fn new(mut plot: Plot, [x_axis, y_axis]: [Axis; 2], [over, label]: [&str; 2]) -> Self {
-        let title = format!("{label}{}", y_axis.remark());
-        plot.text(&title, (0.0, 0), plot.height + 12, "start", "muted");
-        let top = plot.height + 34;
-        let bottom = top + HEIGHT;
-        plot.height = bottom;
-        let mut frame = Frame { plot, x_axis, y_axis, bottom };
-        for (value, label) in frame.y_axis.ticks.clone() {
-            let y = frame.y(value);
-            frame.plot.line((LEFT, y), (1.0, y), "grid");
-            frame.plot.text(&label, (LEFT, -6), y, "end", "muted");
-        }
-        frame.plot.line((LEFT, top), (LEFT, bottom), "axis");
-        let x_axis = frame.x_axis.clone();
-        frame.plot.foot(&x_axis, |value| x(&x_axis, value), bottom, over);
-        frame
-    }
-
-    fn y(&self, value: f64) -> u32 {
-        self.bottom - (self.y_axis.place(value) * f64::from(HEIGHT)) as u32
-    }
-
-    fn place(&self, (x_value, y_value): (f64, f64)) -> (f64, u32) {
-        (x(&self.x_axis, x_value), self.y(y_value))
-    }
-
-    fn draw(&mut self, index: usize, series: &Series) {
-        let class = format!("line {}", color(index));
-        let places: Vec<_> = series.line.iter().map(|point| self.place(*point)).collect();
-        for ends in places.windows(2) {
-            self.plot.line(ends[0], ends[1], &class);
-        }
-        for (at, figure) in &series.points {
-            let place = self.place((*at, figure.estimate.value));
-            if let Some(interval) = figure.estimate.interval {
-                let ends = [interval.high, interval.low].map(|end| self.y(end));
-                self.plot.upright(place.0, ends, index);
-            }
-            self.plot.mark(place, index, figure.grade);
-        }
-    }
-}
-
 /// Where the vertical axis stands.
 const LEFT: f64 = 0.17;
-
-/// Horizontal place of a value.
-fn x(axis: &Axis, value: f64) -> f64 {
-    LEFT + (0.98 - LEFT) * axis.place(value)
-}
 
 /// A sweep: a line for each series, with intervals; `None` if nothing was measured, or more than a plot can show.
 pub(crate) fn curve(curve: &Curve<'_>) -> Option<Plot> {
@@ -135,9 +77,29 @@ fn chart(
     plot.legend(series.iter().map(|series| series.name.as_str()));
     let ranges: Vec<String> = series.iter().map(|series| series.range(quantity)).collect();
     plot.description = format!("{label} by {over}: {}.", ranges.join("; "));
-    let mut frame = Frame::new(plot, [x_axis, y_axis], [over, label]);
-    for (index, series) in series.iter().enumerate() {
-        frame.draw(index, series);
+    plot.text(&format!("{label}{}", y_axis.remark()), (0.0, 0), plot.height + 12, "start", "muted");
+    let top = plot.height + 34;
+    let bottom = top + HEIGHT;
+    plot.height = bottom;
+    let x = |value: f64| LEFT + (0.98 - LEFT) * x_axis.place(value);
+    let y = |value: f64| bottom - (y_axis.place(value) * f64::from(HEIGHT)) as u32;
+    for (value, label) in &y_axis.ticks {
+        plot.line((LEFT, y(*value)), (1.0, y(*value)), "grid");
+        plot.text(label, (LEFT, -6), y(*value), "end", "muted");
     }
-    frame.plot
+    plot.line((LEFT, top), (LEFT, bottom), "axis");
+    plot.foot(&x_axis, x, bottom, over);
+    for (index, series) in series.iter().enumerate() {
+        for ends in series.line.windows(2) {
+            let [from, to] = [ends[0], ends[1]].map(|(at, value)| (x(at), y(value)));
+            plot.line(from, to, &format!("line {}", color(index)));
+        }
+        for (at, figure) in &series.points {
+            if let Some(interval) = figure.estimate.interval {
+                plot.upright(x(*at), [interval.high, interval.low].map(y), index);
+            }
+            plot.mark((x(*at), y(figure.estimate.value)), index, figure.grade);
+        }
+    }
+    plot
 }
