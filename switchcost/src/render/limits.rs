@@ -7,7 +7,7 @@ use limits::{CapabilityState, LimitStatus, Rights};
 
 use super::grid::Grid;
 use super::layout::wrapped;
-use crate::views::limits::{LimitRow, LimitsReport, ProgramRow, Raise};
+use crate::views::limits::{LimitRow, LimitsReport, ProgramRow};
 
 /// Writes the limits within `width` columns; only commands and paths may be longer.
 ///
@@ -24,7 +24,8 @@ pub fn text(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Re
     for row in &report.programs {
         wrapped(&sentence(row, report.tasks), 4, width, out)?;
     }
-    if report.raises.is_empty() {
+    let mut too_low = report.limits.iter().filter(|row| row.remedy.is_some()).peekable();
+    if too_low.peek().is_none() {
         return Ok(());
     }
     writeln!(out)?;
@@ -34,7 +35,7 @@ pub fn text(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Re
             .to_owned(),
     };
     wrapped(&heading, 0, width, out)?;
-    report.raises.iter().try_for_each(|raise| write_raise(raise, width, out))
+    too_low.try_for_each(|row| write_raise(row, &report.programs, width, out))
 }
 
 fn rights(rights: &Rights) -> String {
@@ -70,7 +71,7 @@ fn table(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Resul
     let mut body = Vec::new();
     let mut notes = Vec::new();
     let is_bound = |row: &&LimitRow| !row.most.is_empty();
-    for LimitRow { status, most } in report.limits.iter().filter(is_bound) {
+    for LimitRow { status, most, .. } in report.limits.iter().filter(is_bound) {
         let mut name = short_name(status).to_owned();
         if status.is_of_group() {
             notes.push(format!("[{}] {}", notes.len() + 1, status.source));
@@ -147,12 +148,19 @@ fn sentence(row: &ProgramRow, tasks: Option<u64>) -> String {
     }
 }
 
-/// Writes a limit that is too low, and the command that raises it.
-fn write_raise(raise: &Raise, width: usize, out: &mut impl Write) -> io::Result<()> {
-    let Raise { limit, needed, remedy, programs } = raise;
-    let (value, needed) = (amount(limit, limit.value), amount(limit, Some(*needed)));
-    let programs = programs.join(", ");
+/// Writes a limit that is too low, the programs that need more, and the command that raises it.
+fn write_raise(
+    LimitRow { status, needed, remedy, .. }: &LimitRow,
+    programs: &[ProgramRow],
+    width: usize,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let value = amount(status, status.value);
+    let most = amount(status, needed.values().max().copied());
+    let names = programs.iter().map(|row| row.program.as_str());
+    let names: Vec<&str> = names.filter(|name| needed.contains_key(*name)).collect();
+    let line = format!("{}: {value}, needed {most} ({})", name(status), names.join(", "));
     writeln!(out)?;
-    wrapped(&format!("{}: {value}, needed {needed} ({programs})", name(limit)), 4, width, out)?;
-    writeln!(out, "    {remedy}")
+    wrapped(&line, 4, width, out)?;
+    remedy.iter().try_for_each(|remedy| writeln!(out, "    {remedy}"))
 }

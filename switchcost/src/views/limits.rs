@@ -11,13 +11,10 @@ use serde::Serialize;
 pub struct LimitsReport {
     pub(crate) tasks: Option<u64>,
     pub(crate) rights: Rights,
-    /// Every limit, those that bound a program first.
+    /// Every limit, those that bound a program first, in the order in which to raise them.
     pub limits: Vec<LimitRow>,
     /// Every program.
     pub programs: Vec<ProgramRow>,
-    /// Remedies in the order to apply them: for the requested number of tasks, or for twice as many as each program may
-    /// have now.
-    pub raises: Vec<Raise>,
 }
 
 /// One limit.
@@ -28,6 +25,11 @@ pub struct LimitRow {
     pub status: LimitStatus,
     /// Most tasks that it allows by itself, for each program that it bounds.
     pub most: BTreeMap<String, u64>,
+    /// The value that each program needs for the requested number of tasks, or for twice as many as it may have now, what is
+    /// in use included; only of the programs to which the limit is too low.
+    pub needed: BTreeMap<String, u64>,
+    /// What raises it to the largest of these values.
+    pub(crate) remedy: Option<String>,
 }
 
 /// One program.
@@ -44,18 +46,6 @@ pub struct ProgramRow {
     pub(crate) error: Option<String>,
 }
 
-/// A limit that is too low.
-#[derive(Clone, Debug, Serialize)]
-pub struct Raise {
-    /// The limit.
-    pub limit: LimitStatus,
-    /// Largest value that a program needs, what is in use included.
-    pub(crate) needed: u64,
-    pub(crate) remedy: String,
-    /// The programs that need it.
-    pub programs: Vec<String>,
-}
-
 /// Checks programs against limits: each has what it needs, or why it could not be asked.
 pub fn check(
     limits: &Limits,
@@ -64,20 +54,10 @@ pub fn check(
 ) -> LimitsReport {
     let programs: Vec<ProgramRow> =
         asked.iter().map(|one| program_row(limits, one, tasks)).collect();
-    let statuses = limits.statuses.iter();
-    let raises = statuses.clone().filter_map(|limit| raise(limits, limit, &programs, tasks));
-    let raises = raises.collect();
-    let mut rows: Vec<LimitRow> = statuses
-        .map(|status| {
-            let most = programs.iter().filter_map(|row| {
-                let most = status.most_tasks(&row.needs?)?;
-                Some((row.program.clone(), most))
-            });
-            LimitRow { most: most.collect(), status: status.clone() }
-        })
-        .collect();
+    let row = |status| limit_row(limits, status, &programs, tasks);
+    let mut rows: Vec<LimitRow> = limits.statuses.iter().map(row).collect();
     rows.sort_by_key(|row| (row.most.is_empty(), row.status.room.is_none()));
-    LimitsReport { tasks, rights: limits.rights, limits: rows, programs, raises }
+    LimitsReport { tasks, rights: limits.rights, limits: rows, programs }
 }
 
 fn program_row(
@@ -97,24 +77,20 @@ fn program_row(
     }
 }
 
-/// What raises one limit for all programs to which it is too low; `None` if it is to none.
-fn raise(
+fn limit_row(
     limits: &Limits,
-    limit: &LimitStatus,
+    status: &LimitStatus,
     programs: &[ProgramRow],
     tasks: Option<u64>,
-) -> Option<Raise> {
-    let needed = |row: &ProgramRow| {
+) -> LimitRow {
+    let (mut most, mut needed) = (BTreeMap::new(), BTreeMap::new());
+    for row in programs {
+        let Some(needs) = &row.needs else { continue };
         let twice = row.most.map(|most| most.saturating_mul(2).max(1));
-        limit.needed(&row.needs?, tasks.or(twice)?)
-    };
-    let short: Vec<(u64, &ProgramRow)> =
-        programs.iter().filter_map(|row| Some((needed(row)?, row))).collect();
-    let needed = short.iter().map(|(needed, _)| *needed).max()?;
-    Some(Raise {
-        limit: limit.clone(),
-        needed,
-        remedy: limit.remedy(needed, limits.rights.root),
-        programs: short.into_iter().map(|(_, row)| row.program.clone()).collect(),
-    })
+        let value = tasks.or(twice).and_then(|tasks| status.needed(needs, tasks));
+        most.extend(status.most_tasks(needs).map(|most| (row.program.clone(), most)));
+        needed.extend(value.map(|value| (row.program.clone(), value)));
+    }
+    let remedy = needed.values().max().map(|value| status.remedy(*value, limits.rights.root));
+    LimitRow { status: status.clone(), most, needed, remedy }
 }
