@@ -63,9 +63,6 @@ impl Load {
     }
 }
 
-/// A figure, or why there is none.
-type Found = Result<Value, String>;
-
 /// A figure of both servers, and its quotient, as far as there are any.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Compared {
@@ -213,7 +210,7 @@ fn rounds(figure: &Figure<'_>) -> (usize, usize) {
 }
 
 /// A server's figure; there is none if the server was refused, or failed in at least half of the rounds.
-fn value(figures: &Figures<'_>, server: &str, metric: &Metric) -> Found {
+fn value(figures: &Figures<'_>, server: &str, metric: &Metric) -> Result<Value, String> {
     let figure = figure(figures, server, metric).ok_or("it was not measured")?;
     let value = figure.value()?;
     let (failed, all) = rounds(figure);
@@ -229,7 +226,7 @@ fn value(figures: &Figures<'_>, server: &str, metric: &Metric) -> Found {
 }
 
 /// CPUs that are in use at a CPU time per request.
-fn cpus_in_use(request: &Value, load: Load, record: Option<&Record>) -> Found {
+fn cpus_in_use(request: &Value, load: Load, record: Option<&Record>) -> Result<Value, String> {
     let gap = Value::exact(1e9 / f64::from(load.rate), Some(Quantity::Time));
     let [all, each] = [&gap, request].map(|time| time.estimate.value);
     let cpus = busy_cpus(each, all, record.and_then(cpus_of));
@@ -245,7 +242,7 @@ fn cpus_of(record: &Record) -> Option<f64> {
 
 /// Memory of both servers per connection, including the kernel's. The client's ends of the connections are on this
 /// machine too. They are as large as the task server's ends, for which the kernel holds nothing else.
-fn memory(value: &impl Fn(&str, &Metric) -> Found) -> [Found; 2] {
+fn memory(value: &impl Fn(&str, &Metric) -> Result<Value, String>) -> [Result<Value, String>; 2] {
     let [_, task] = SERVERS;
     let end = || {
         let both =
@@ -255,8 +252,8 @@ fn memory(value: &impl Fn(&str, &Metric) -> Found) -> [Found; 2] {
     SERVERS.map(|server| value(server, &Metric::SystemPerTask)?.less(&end()?))
 }
 
-fn compared(name: &'static str, servers: [Found; 2]) -> Compared {
-    let [thread, task] = servers.map(Found::ok);
+fn compared(name: &'static str, servers: [Result<Value, String>; 2]) -> Compared {
+    let [thread, task] = servers.map(Result::ok);
     let quotient = thread.as_ref().zip(task.as_ref());
     let quotient = quotient.and_then(|(thread, task)| thread.over(task).ok());
     Compared { name, thread, task, quotient }

@@ -11,12 +11,10 @@ use crate::render::verdicts::fault;
 use crate::views::comparison::Comparison;
 use crate::views::fleet::{Machine, questions};
 
-/// Names of the columns, and where the value of each is in a line's JSON.
-type Columns = [(&'static str, &'static str)];
-
-/// A line for each row, and for each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per
+/// Columns of figures: the name of each, and where its value is in a line's JSON. There is a line for each row, and for
+/// each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per
 /// second, and counts of the evidence per hop; what is unknown is left empty.
-const FIGURES: &Columns = &[
+const FIGURES: &[(&str, &str)] = &[
     ("section", "/section"),
     ("row", "/row"),
     ("column", "/column"),
@@ -51,7 +49,7 @@ const FIGURES: &Columns = &[
 ];
 
 /// A line for each machine and question.
-const MACHINES: &Columns = &[
+const MACHINES: &[(&str, &str)] = &[
     ("machine", "/machine"),
     ("row", "/name"),
     ("metric", "/metric"),
@@ -64,7 +62,7 @@ const MACHINES: &Columns = &[
 ];
 
 /// A line for each quotient; a row without any has one with the word why.
-const COMPARISON: &Columns = &[
+const COMPARISON: &[(&str, &str)] = &[
     ("section", "/section"),
     ("row", "/row"),
     ("verdict", "/verdict"),
