@@ -132,27 +132,14 @@ fn life(record: &Record) -> Option<String> {
 }
 
 fn memory(record: &Record) -> Option<String> {
-    let memory = record.memory?;
-    let held = memory.held?;
-    let own = [
+    let held = record.memory?.held?;
+    let sizes = [
         ("resident", held.resident),
         ("anonymous", held.anonymous),
         ("pages of pipes", held.pipe_pages),
         ("peak", held.peak_resident.filter(|&peak| Some(peak) > held.resident)),
     ];
-    let own = own.into_iter().filter_map(|(name, size)| Some(format!("{name} {}", Bytes(size?))));
-    let [after, before] = [held, memory.before].map(|m| {
-        [
-            ("kernel stacks", m.system_kernel_stacks),
-            ("page tables", m.system_page_tables),
-            ("slab", m.system_slab),
-        ]
-    });
-    let kernel = after.into_iter().zip(before).filter_map(|((name, after), (_, before))| {
-        Some(format!("{name} {:+.0} KiB", (after? as f64 - before? as f64) / 1024.0))
-    });
-    let kernel = joined(kernel).map_or(String::new(), |kernel| format!("; the system's {kernel}"));
-    Some(joined(own)? + &kernel)
+    joined(sizes.into_iter().filter_map(|(name, size)| Some(format!("{name} {}", Bytes(size?)))))
 }
 
 fn per_task(record: &Record) -> Option<String> {
