@@ -152,7 +152,6 @@ fn switching(watched: &Watched) -> Option<String> {
     let verdict = match verdict {
         Verdict::Little => format!("Switching does not matter: {takes}."),
         Verdict::Much => format!("Switching is worth a look: {takes}."),
-        Verdict::Most => format!("Switching is most of the work: {takes}."),
         Verdict::Unclear => format!(
             "Cannot tell whether switching matters: {takes}. Next: `perf record -g -p {0}` shows where the CPU time \
              goes, and `perf sched record -p {0}` shows who waits for whom.",

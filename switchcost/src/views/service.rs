@@ -10,8 +10,8 @@ use stats::Estimate;
 
 use super::answer::HOPS_THROUGH_PIPES;
 
-/// Share of its CPU time from which switching is worth a look, and from which it is most of the work.
-const MATTERS: [f64; 2] = [0.1, 0.5];
+/// Share of its CPU time from which switching is worth a look.
+const MUCH: f64 = 0.1;
 
 /// CPUs that switching must take to matter, or this share of a quota below one CPU.
 const LITTLE: f64 = 0.05;
@@ -93,8 +93,6 @@ pub(crate) enum Verdict {
     Unclear,
     /// Even the lower bound matters.
     Much,
-    /// Even the lower bound is most of the CPU time.
-    Most,
 }
 
 /// A service that was watched.
@@ -141,16 +139,13 @@ impl Watched {
 impl Verdict {
     /// By the bounds of the share of its CPU time, and by the CPUs that it uses.
     fn of([least, most]: [f64; 2], service: &Service) -> Self {
-        let [much, nearly_all] = MATTERS;
         let (used, little) = (service.used(), LITTLE * service.cpus.min(1.0));
-        if most < much || most * used < little {
+        if most < MUCH || most * used < little {
             Verdict::Little
-        } else if least < much || least * used < little {
+        } else if least < MUCH || least * used < little {
             Verdict::Unclear
-        } else if least < nearly_all {
-            Verdict::Much
         } else {
-            Verdict::Most
+            Verdict::Much
         }
     }
 }
@@ -250,7 +245,7 @@ mod tests {
             // It takes most of its time, and hardly any of a CPU.
             (switches(1_000, 0, SECOND / 100), [0.2, 1.0], Verdict::Little),
             // Preempted switches count, and wake no other CPU.
-            (switches(0, 270_000, SECOND), [0.54, 1.0], Verdict::Most),
+            (switches(0, 270_000, SECOND), [0.54, 1.0], Verdict::Much),
             (switches(0, 10_000, SECOND), [0.02, 0.05], Verdict::Little),
         ] {
             let found = watched(counts, |_| ());
