@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use anyhow::{Context, bail, ensure};
 use figures::claims::{Rule, theirs};
 use figures::value::{Form, Value};
+use regex::Regex;
 use serde::{Deserialize, Deserializer};
 
+use crate::fill;
 use crate::query::{self, Found};
 use crate::records::Records;
 
@@ -65,37 +68,33 @@ impl Claims {
 
     /// The headlines with their verdicts, as a table.
     pub(crate) fn headlines(&self, records: &Records) -> anyhow::Result<String> {
-        let mut table = format!("| {} |\n|{}\n", HEAD.join(" | "), " --- |".repeat(HEAD.len()));
-        for claim in self.claim.iter().filter(|claim| claim.headline) {
-            let cells = claim.cells(records)?;
-            let broken = cells.iter().any(|cell| cell.contains('|'));
-            ensure!(!broken, "a | ends its table's cell: {}", claim.text);
-            table += &format!("| {} |\n", cells.join(" | "));
-        }
-        Ok(table)
+        let headlines = self.claim.iter().filter(|claim| claim.headline);
+        fill::table(&HEAD, " --- |", &lines(headlines, records)?)
     }
 
     /// All claims with their verdicts, as CSV.
     pub(crate) fn csv(&self, records: &Records) -> anyhow::Result<String> {
-        let mut lines = csv::Writer::from_writer(Vec::new());
-        lines.write_record(HEAD)?;
-        for claim in &self.claim {
-            lines.write_record(claim.cells(records)?)?;
+        let mut csv = csv::Writer::from_writer(Vec::new());
+        csv.write_record(HEAD)?;
+        for line in lines(self.claim.iter(), records)? {
+            csv.write_record(line)?;
         }
-        Ok(String::from_utf8(lines.into_inner()?)?)
+        Ok(String::from_utf8(csv.into_inner()?)?)
     }
+}
+
+/// A line of cells for each claim.
+fn lines<'a>(
+    claims: impl Iterator<Item = &'a Claim>,
+    records: &Records,
+) -> anyhow::Result<Vec<Vec<String>>> {
+    let named = |claim: &Claim| format!("{FILE}: {}", claim.text);
+    claims.map(|claim| claim.cells(records).with_context(|| named(claim))).collect()
 }
 
 impl Claim {
     /// The source, the claim, their figure, ours, and the verdict with its remark.
-    fn cells(&self, records: &Records) -> anyhow::Result<[String; 5]> {
-        let judged = self.judged(records).with_context(|| format!("{FILE}: {}", self.text))?;
-        let [theirs, here, verdict] = judged;
-        Ok([self.author.clone(), self.text.clone(), theirs, here, verdict])
-    }
-
-    /// Their figure, ours, and the verdict with its remark.
-    fn judged(&self, records: &Records) -> anyhow::Result<[String; 3]> {
+    fn cells(&self, records: &Records) -> anyhow::Result<Vec<String>> {
         let (here, verdict) = match (&self.here[..], self.rule, &self.takes) {
             ([], None, Some(takes)) => (String::new(), format!("cannot be judged here: {takes}")),
             (_, Some(rule), None) => {
@@ -112,7 +111,8 @@ impl Claim {
             }
             _ => self.theirs.clone(),
         };
-        Ok([quotation, here, format!("{verdict}{note}")])
+        let verdict = format!("{verdict}{note}");
+        Ok(vec![self.author.clone(), self.text.clone(), quotation, here, verdict])
     }
 
     /// Our values, and each as it is shown behind its label.
@@ -134,19 +134,15 @@ impl Claim {
     }
 }
 
-/// True if a text has digits outside of code and of parentheses: figures come from records.
+/// What may have digits: code, and words in parentheses.
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
+    #[expect(clippy::unwrap_used, reason = "a constant")]
+    Regex::new(r"`[^`]*`|\([^)]*\)").unwrap()
+});
+
+/// True if a text has other digits: figures come from records.
 fn has_digits(text: &str) -> bool {
-    let mut depth = 0;
-    let mut is_code = false;
-    text.chars().any(|c| {
-        match c {
-            '`' => is_code = !is_code,
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            _ => {}
-        }
-        c.is_ascii_digit() && depth == 0 && !is_code
-    })
+    QUOTED.replace_all(text, "").contains(|c: char| c.is_ascii_digit())
 }
 
 /// A number with three significant digits.

@@ -73,18 +73,18 @@ pub(crate) struct TablePlot {
 
 /// All definitions.
 pub(crate) struct Definitions {
-    /// By page and name.
-    names: BTreeMap<(String, String), Definition>,
+    /// By `PAGE.NAME`.
+    names: BTreeMap<String, Definition>,
     /// Plots by their paths, and what they show.
     pub(crate) plots: BTreeMap<String, Picture>,
     pub(crate) claims: Claims,
-    /// Page and name of what was asked for.
-    used: RefCell<BTreeSet<(String, String)>>,
+    /// What was asked for.
+    used: RefCell<BTreeSet<String>>,
 }
 
 impl Definitions {
-    /// Reads docs/figures.toml and docs/claims.toml, and returns the definitions that cannot be read.
-    pub(crate) fn read(root: &Path) -> anyhow::Result<(Self, Vec<Fault>)> {
+    /// Reads docs/figures.toml and docs/claims.toml, and names the definitions that cannot be read.
+    pub(crate) fn read(root: &Path, faults: &mut Vec<Fault>) -> anyhow::Result<Self> {
         let text =
             fs::read_to_string(root.join(FILE)).with_context(|| format!("cannot read {FILE}"))?;
         let mut all: BTreeMap<String, toml::Table> = toml::from_str(&text).context(FILE)?;
@@ -95,48 +95,45 @@ impl Definitions {
             claims: Claims::read(root)?,
             used: RefCell::default(),
         };
-        let mut faults = Vec::new();
         for (page, table) in all {
             for (name, value) in table {
+                let name = format!("{page}.{name}");
                 match value.try_into() {
-                    Ok(definition) => definitions.add(&page, name, definition),
-                    Err(_) => {
-                        let what = "neither a query nor a table, which has head, rows and cells";
-                        faults.push(Self::fault(&page, &name, what));
-                    }
+                    Ok(definition) => definitions.add(name, definition),
+                    Err(_) => faults.push(fault(&format!(
+                        "{name}: neither a query nor a table, which has head, rows and cells"
+                    ))),
                 }
             }
         }
-        Ok((definitions, faults))
+        Ok(definitions)
     }
 
-    fn add(&mut self, page: &str, name: String, definition: Definition) {
+    fn add(&mut self, name: String, definition: Definition) {
         if let Definition::Group(group) = definition {
             for (key, definition) in group {
-                self.add(page, format!("{name}.{key}"), definition);
+                self.add(format!("{name}.{key}"), definition);
             }
         } else {
-            self.names.insert((page.to_owned(), name), definition);
+            self.names.insert(name, definition);
         }
     }
 
-    /// What a name of a page stands for.
-    pub(crate) fn get(&self, page: &str, name: &str) -> Option<&Definition> {
-        let key = (page.to_owned(), name.to_owned());
-        let definition = self.names.get(&key);
-        self.used.borrow_mut().insert(key);
-        definition
+    /// What `PAGE.NAME` stands for.
+    pub(crate) fn get(&self, name: &str) -> Option<&Definition> {
+        self.used.borrow_mut().insert(name.to_owned());
+        self.names.get(name)
     }
 
     /// Definitions that no document uses.
     pub(crate) fn unused(&self) -> Vec<Fault> {
         let used = self.used.borrow();
-        let unused = self.names.keys().filter(|key| !used.contains(key));
-        unused.map(|(page, name)| Self::fault(page, name, "no document uses it")).collect()
+        let unused = self.names.keys().filter(|name| !used.contains(*name));
+        unused.map(|name| fault(&format!("{name}: no document uses it"))).collect()
     }
+}
 
-    /// A fault of a definition.
-    pub(crate) fn fault(page: &str, name: &str, what: &str) -> Fault {
-        Fault { file: FILE.to_owned(), line: 1, what: format!("[{page}] {name}: {what}") }
-    }
+/// A fault of a definition.
+pub(crate) fn fault(what: &str) -> Fault {
+    Fault { file: FILE.to_owned(), line: 1, what: what.to_owned() }
 }

@@ -23,6 +23,8 @@ use crate::{Fault, Page};
 const FIGURE: &str = "<!--= ";
 const TABLE: &str = "<!--table: ";
 const END: &str = " -->";
+/// Columns on the right.
+const NUMBERS: &str = " ---: |";
 const END_OF_TABLE: &str = "<!--/table-->";
 
 /// A number at the end of a text, with its mark, its unit and its interval, behind a space or a sign.
@@ -39,16 +41,18 @@ static MARKER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"<!--\s*(?:=|/?\s*[tT]able\b)").unwrap()
 });
 
-/// A document with its figures and tables in place, and what is wrong with it.
+/// A document with its figures and tables in place.
 pub(crate) fn fill(
     page: &Page,
     definitions: &Definitions,
     records: &Records,
-) -> (String, Vec<Fault>) {
-    let (mut filled, mut faults) = (String::new(), Vec::new());
+    faults: &mut Vec<Fault>,
+) -> String {
+    let mut filled = String::new();
     // The text before this place is in `filled`.
     let mut done = 0;
     let mut is_in_table = false;
+    let full = |name: &str| format!("{}.{name}", page.name());
     for (line, comment) in check::comments(page) {
         let begin = page.text.split_inclusive('\n').take(line - 1).map(str::len).sum();
         let rest = &page.text[done.max(begin)..];
@@ -59,7 +63,7 @@ pub(crate) fn fill(
         let name = |begin| comment.strip_prefix(begin)?.strip_suffix(END);
         if let Some(name) = name(FIGURE) {
             filled += &page.text[done..place];
-            let figure = put(page.name(), name, definitions, records, &mut filled);
+            let figure = put(&full(name), definitions, records, &mut filled);
             faults.extend(figure.err().map(|why| page.fault(line, format!("{name}: {why:#}"))));
             filled += &comment;
             done = place + comment.len();
@@ -70,7 +74,7 @@ pub(crate) fn fill(
             let rest = &page.text[begin..];
             let next = MARKER.find(rest).map_or(rest.len(), |marker| marker.start());
             is_in_table = rest[next..].starts_with(END_OF_TABLE);
-            match lines(page.name(), name, definitions, records) {
+            match lines(&full(name), definitions, records) {
                 Err(why) => faults.push(page.fault(line, format!("{name}: {why:#}"))),
                 // Up to the end of another table there is text as well.
                 Ok(_) if !is_in_table => {
@@ -91,19 +95,17 @@ pub(crate) fn fill(
             faults.push(page.fault(line, what));
         }
     }
-    filled += &page.text[done..];
-    (filled, faults)
+    filled + &page.text[done..]
 }
 
-/// Puts a figure of a page in the place of the one at the end of a text.
+/// Puts the figure `PAGE.NAME` in the place of the one at the end of a text.
 fn put(
-    page: &str,
     name: &str,
     definitions: &Definitions,
     records: &Records,
     text: &mut String,
 ) -> anyhow::Result<()> {
-    let Some(Definition::Figure(definition)) = definitions.get(page, name) else {
+    let Some(Definition::Figure(definition)) = definitions.get(name) else {
         bail!("docs/figures.toml has no such figure of this page")
     };
     let (shown, is_number) = query::shown(definition, records)?;
@@ -123,38 +125,26 @@ fn put(
     Ok(())
 }
 
-/// Lines of a block of a page.
-fn lines(
-    page: &str,
-    name: &str,
-    definitions: &Definitions,
-    records: &Records,
-) -> anyhow::Result<String> {
-    match definitions.get(page, name) {
-        Some(Definition::Block(block)) => block.lines(definitions, records),
-        _ => bail!("docs/figures.toml has no such table of this page"),
-    }
-}
-
-impl Block {
-    /// Its lines.
-    fn lines(&self, definitions: &Definitions, records: &Records) -> anyhow::Result<String> {
-        match self {
-            Block::Claims(_) => definitions.claims.headlines(records),
-            Block::Table(table) => table.lines(records),
-            Block::Duel(file) => match records.get(file)? {
-                File::Duel(comparison) => settings(comparison),
-                _ => bail!("{file} is no duel"),
-            },
-            Block::Answer(file) => match records.get(file)? {
-                File::Figures { answer: Some(answer), .. } => {
-                    let mut lines = Vec::new();
-                    answer::text(answer, None, 80, &mut lines)?;
-                    Ok(format!("```text\n{}```\n", String::from_utf8(lines)?))
-                }
-                _ => bail!("{file} has no answer"),
-            },
-        }
+/// Lines of the block `PAGE.NAME`.
+fn lines(name: &str, definitions: &Definitions, records: &Records) -> anyhow::Result<String> {
+    let Some(Definition::Block(block)) = definitions.get(name) else {
+        bail!("docs/figures.toml has no such table of this page")
+    };
+    match block {
+        Block::Claims(_) => definitions.claims.headlines(records),
+        Block::Table(table) => table.lines(records),
+        Block::Duel(file) => match records.get(file)? {
+            File::Duel(comparison) => settings(comparison),
+            _ => bail!("{file} is no duel"),
+        },
+        Block::Answer(file) => match records.get(file)? {
+            File::Figures { answer: Some(answer), .. } => {
+                let mut lines = Vec::new();
+                answer::text(answer, None, 80, &mut lines)?;
+                Ok(format!("```text\n{}```\n", String::from_utf8(lines)?))
+            }
+            _ => bail!("{file} has no answer"),
+        },
     }
 }
 
@@ -172,7 +162,7 @@ impl Table {
             }
             lines.push(shown);
         }
-        table(&self.head, &lines)
+        table(&self.head, NUMBERS, &lines)
     }
 
     /// Name of each row, and its cells with their texts in place.
@@ -198,14 +188,19 @@ impl Table {
     }
 }
 
-/// A table in Markdown, the first column on the left and the others on the right.
-fn table(head: &[String], rows: &[Vec<String>]) -> anyhow::Result<String> {
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let mut lines = line(head) + &format!("| --- |{}\n", " ---: |".repeat(head.len() - 1));
+/// A table in Markdown; its first column is on the left.
+pub(crate) fn table<T: AsRef<str>>(
+    head: &[T],
+    others: &str,
+    rows: &[Vec<String>],
+) -> anyhow::Result<String> {
+    let head: Vec<&str> = head.iter().map(AsRef::as_ref).collect();
+    let others = others.repeat(head.len() - 1);
+    let mut lines = format!("| {} |\n| --- |{others}\n", head.join(" | "));
     for row in rows {
         let broken = row.iter().find(|cell| cell.contains(['|', '\n']));
         ensure!(broken.is_none(), "a cell breaks its table: {}", broken.map_or("", |cell| cell));
-        lines += &line(row);
+        lines += &format!("| {} |\n", row.join(" | "));
     }
     Ok(lines)
 }
@@ -235,8 +230,8 @@ fn settings(comparison: &Comparison) -> anyhow::Result<String> {
             rows.push([format!("`{setting}`")].into_iter().chain(cells).collect());
         }
     }
-    let head: Vec<String> = ["setting"].iter().chain(&programs).map(ToString::to_string).collect();
-    table(&head, &rows)
+    let head: Vec<&str> = ["setting"].into_iter().chain(programs).collect();
+    table(&head, NUMBERS, &rows)
 }
 
 /// A change in bold with its interval; how far from none it may be, if there is no change (±) or no verdict (?).
@@ -251,11 +246,4 @@ fn change(quotient: &Quotient) -> String {
         (Verdict::Open(reach), _) => format!("? {}", percent(reach)),
         _ => "?".to_owned(),
     }
-}
-
-/// The first line that differs from what its records say.
-pub(crate) fn difference(page: &Page, filled: &str) -> Option<Fault> {
-    let mut lines = page.text.lines().zip(filled.lines()).enumerate();
-    let (number, (_, new)) = lines.find(|(_, (old, new))| old != new)?;
-    Some(page.fault(number + 1, format!("its records say: {new}")))
 }

@@ -60,7 +60,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A document of the repository.
+/// A document of the repository, or another file that is made of records.
 pub(crate) struct Page {
     /// Path from the root, such as `docs/FINDINGS.md`.
     pub(crate) path: String,
@@ -102,24 +102,17 @@ fn pages(root: &Path) -> anyhow::Result<Vec<Page>> {
 /// Fills and checks the documents, and returns their faults.
 fn documents(args: &Documents) -> anyhow::Result<Vec<Fault>> {
     let root = args.root.canonicalize().context("--root: there is no such folder")?;
-    let (definitions, mut faults) = Definitions::read(&root)?;
+    let mut faults = Vec::new();
+    let definitions = Definitions::read(&root, &mut faults)?;
     let records = Records::new(&root);
     // One of these files is a document itself.
-    faults.extend(plots::draw(&root, &definitions, &records, args.check)?);
+    for file in plots::draw(&definitions, &records, &mut faults)? {
+        faults.extend(put(&root, &file, args.check)?);
+    }
     let mut pages = pages(&root)?;
     for page in &mut pages {
-        let (filled, own) = fill::fill(page, &definitions, &records);
-        faults.extend(own);
-        if filled != page.text {
-            if args.check {
-                faults.extend(fill::difference(page, &filled));
-            } else {
-                let written = fs::write(root.join(&page.path), &filled);
-                written.with_context(|| format!("cannot write {}", page.path))?;
-                console::say(&format!("wrote {}", page.path));
-            }
-            page.text = filled;
-        }
+        page.text = fill::fill(page, &definitions, &records, &mut faults);
+        faults.extend(put(&root, page, args.check)?);
         faults.extend(check::rendered(page));
         faults.extend(check::plans(page));
     }
@@ -129,6 +122,25 @@ fn documents(args: &Documents) -> anyhow::Result<Vec<Fault>> {
     faults.sort_unstable();
     faults.dedup();
     Ok(faults)
+}
+
+/// Writes a file if it is another one; with `check` returns the first line that differs from what its records say.
+fn put(root: &Path, page: &Page, check: bool) -> anyhow::Result<Option<Fault>> {
+    let path = root.join(&page.path);
+    let old = fs::read_to_string(&path).unwrap_or_default();
+    if old == page.text {
+        return Ok(None);
+    }
+    if check {
+        let is_same = |(old, new): &(&str, &str)| old == new;
+        let same = old.lines().zip(page.text.lines()).take_while(is_same).count();
+        let new: String =
+            page.text.lines().nth(same).unwrap_or_default().chars().take(200).collect();
+        return Ok(Some(page.fault(same + 1, format!("its records say: {new}"))));
+    }
+    fs::write(path, &page.text).with_context(|| format!("cannot write {}", page.path))?;
+    console::say(&format!("wrote {}", page.path));
+    Ok(None)
 }
 
 fn main() -> ExitCode {

@@ -1,77 +1,54 @@
 //! Plots, the pages of machines and the table of claims.
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context, bail, ensure};
-use contract::console;
 use contract::units::Quantity;
 use switchcost::render;
 use switchcost::render::plot::{self, Plot};
 use switchcost::views::fleet::{self, Machine};
 
-use crate::Fault;
 use crate::claims;
-use crate::definitions::{Block, Definition, Definitions, Picture, TablePlot};
+use crate::definitions::{self, Block, Definition, Definitions, Picture, TablePlot};
 use crate::law::Law;
 use crate::query;
 use crate::records::{File, Records};
+use crate::{Fault, Page};
 
-const PAGE_OF_MACHINES: &str = "docs/machines.html";
-const CLAIMS: &str = "docs/claims.csv";
-
-/// What GitHub shows of the page of machines.
-const PAGE_IN_SHORT: &str = "docs/machines.md";
-
-/// Draws all plots, and writes the pages of machines and the claims; with `check` says which differ from their records.
+/// All plots, the pages of machines and the claims.
 pub(crate) fn draw(
-    root: &Path,
     definitions: &Definitions,
     records: &Records,
-    check: bool,
-) -> anyhow::Result<Vec<Fault>> {
-    let (mut files, mut faults) = (Vec::new(), Vec::new());
+    faults: &mut Vec<Fault>,
+) -> anyhow::Result<Vec<Page>> {
+    let mut files = Vec::new();
+    let mut add = |path: &str, text| files.push(Page { path: path.to_owned(), text });
     for (path, picture) in &definitions.plots {
         let drawn = match picture {
             Picture::Report(name) => plot(name, records),
             Picture::Table(table) => dots(table, definitions, records),
         };
         match drawn {
-            Ok(text) => files.push((path.clone(), text)),
-            Err(error) => {
-                faults.push(Definitions::fault("plots", path, &format!("{error:#}")));
-            }
+            Ok(text) => add(path, text),
+            Err(error) => faults.push(definitions::fault(&format!("plots.{path}: {error:#}"))),
         }
     }
     let machines = machines(records)?;
     let (mut page, mut page_in_short) = (Vec::new(), Vec::new());
     render::machines(&machines, Some(".."), &mut page)?;
     render::machines_in_short(&machines, &mut page_in_short)?;
-    files.push((PAGE_OF_MACHINES.to_owned(), String::from_utf8(page)?));
-    files.push((PAGE_IN_SHORT.to_owned(), String::from_utf8(page_in_short)?));
+    add("docs/machines.html", String::from_utf8(page)?);
+    // What GitHub shows of it.
+    add("docs/machines.md", String::from_utf8(page_in_short)?);
     match definitions.claims.csv(records) {
-        Ok(text) => files.push((CLAIMS.to_owned(), text)),
+        Ok(text) => add("docs/claims.csv", text),
         Err(error) => {
-            let (file, what) = (claims::FILE.to_owned(), format!("{error:#}"));
-            faults.push(Fault { file, line: 1, what });
-        }
-    }
-    for (file, text) in files {
-        if fs::read_to_string(root.join(&file)).is_ok_and(|old| old == text) {
-            continue;
-        }
-        if check {
             faults.push(Fault {
-                file,
+                file: claims::FILE.to_owned(),
                 line: 1,
-                what: "it differs from its records: run cargo run -p xtask -- documents".to_owned(),
+                what: format!("{error:#}"),
             });
-        } else {
-            fs::write(root.join(&file), text).with_context(|| format!("cannot write {file}"))?;
-            console::say(&format!("wrote {file}"));
         }
     }
-    Ok(faults)
+    Ok(files)
 }
 
 /// A plot by its file and its name, as `switchcost report FILE --svg FOLDER` gives it.
@@ -94,8 +71,7 @@ fn dots(
     definitions: &Definitions,
     records: &Records,
 ) -> anyhow::Result<String> {
-    let (page, name) = picture.table.split_once('.').context("write table = \"PAGE.NAME\"")?;
-    let Some(Definition::Block(Block::Table(table))) = definitions.get(page, name) else {
+    let Some(Definition::Block(Block::Table(table))) = definitions.get(&picture.table) else {
         bail!("there is no table {}", picture.table)
     };
     let place = |column: &String| table.head[1..].iter().position(|head| head == column);

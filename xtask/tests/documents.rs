@@ -76,7 +76,7 @@ headline = true
 author = "Somebody"
 text = "creating a thread ÷ creating a task"
 theirs = "17 µs ÷ 0.3 µs"
-here = "example/answer: What creation costs / thread ÷ async task"
+here = [["", "example/answer: What creation costs / thread ÷ async task"]]
 rule = "near"
 
 [[claim]]
@@ -223,14 +223,14 @@ fn each_fault_is_named_with_its_file_and_line() {
             figures,
             "[README.hops]",
             "no = \"1\"\n[README.hops]",
-            "docs/figures.toml:1: [README] no: no document uses it",
+            "docs/figures.toml:1: README.no: no document uses it",
         ),
-        (figures, "rows =", "row =", "docs/figures.toml:1: [README] hops: "),
+        (figures, "rows =", "row =", "docs/figures.toml:1: README.hops: "),
         (
             figures,
             "[\"one CPU\"]",
             "[\"two CPUs\"]",
-            "docs/figures.toml:1: [plots] docs/hops.svg: the table lacks",
+            "docs/figures.toml:1: plots.docs/hops.svg: the table lacks",
         ),
         (
             claims,
@@ -242,7 +242,7 @@ fn each_fault_is_named_with_its_file_and_line() {
             claims,
             "creating a thread ÷",
             "creating a|thread ÷",
-            "docs/MORE.md:5: claims: a | ends its table's cell: creating a|thread",
+            "docs/MORE.md:5: claims: a cell breaks its table: creating a|thread",
         ),
         (claims, "17 µs ÷ 0.3 µs", "17 KiB", "their unit is not the figure's"),
         (
