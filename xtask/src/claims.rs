@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use anyhow::{Context, bail, ensure};
 use figures::claims::{Rule, theirs};
 use figures::value::{Form, Value};
-use regex::Regex;
+use regex_lite::Regex;
 use serde::{Deserialize, Deserializer};
 
 use crate::fill;

@@ -10,7 +10,7 @@ use figures::number::{number, percent};
 use figures::quotient::{Kind, Quotient};
 use figures::unique;
 use figures::verdict::Verdict;
-use regex::Regex;
+use regex_lite::Regex;
 use switchcost::render::answer;
 use switchcost::views::comparison::Comparison;
 
@@ -53,25 +53,23 @@ pub(crate) fn fill(
     let mut done = 0;
     let mut is_in_table = false;
     let full = |name: &str| format!("{}.{name}", page.name());
-    for (line, comment) in check::comments(page) {
-        let begin = page.text.split_inclusive('\n').take(line - 1).map(str::len).sum();
-        let rest = &page.text[done.max(begin)..];
-        // A block that was replaced may have held it.
-        let Some(place) = rest.find(&comment).map(|place| place + done.max(begin)) else {
+    // A block that was replaced may have held the next ones.
+    for place in check::comments(page) {
+        if place.start < done {
             continue;
-        };
+        }
+        let (line, comment) = (page.line(place.start), &page.text[place.clone()]);
         let name = |begin| comment.strip_prefix(begin)?.strip_suffix(END);
         if let Some(name) = name(FIGURE) {
-            filled += &page.text[done..place];
+            filled += &page.text[done..place.start];
             let figure = put(&full(name), definitions, records, &mut filled);
             faults.extend(figure.err().map(|why| page.fault(line, format!("{name}: {why:#}"))));
-            filled += &comment;
-            done = place + comment.len();
+            filled += comment;
+            done = place.end;
         } else if let Some(name) = name(TABLE) {
-            let begin = place + comment.len();
-            filled += &page.text[done..begin];
-            done = begin;
-            let rest = &page.text[begin..];
+            filled += &page.text[done..place.end];
+            done = place.end;
+            let rest = &page.text[done..];
             let next = MARKER.find(rest).map_or(rest.len(), |marker| marker.start());
             is_in_table = rest[next..].starts_with(END_OF_TABLE);
             match lines(&full(name), definitions, records) {
@@ -83,12 +81,12 @@ pub(crate) fn fill(
                 Ok(lines) => {
                     filled.push('\n');
                     filled += &lines;
-                    done = begin + next;
+                    done += next;
                 }
             }
         } else if comment == END_OF_TABLE && is_in_table {
             is_in_table = false;
-        } else if MARKER.is_match(&comment) {
+        } else if MARKER.is_match(comment) {
             let what = format!(
                 "this marks nothing: {comment}: write {FIGURE}NAME{END}, or {TABLE}NAME{END} and {END_OF_TABLE}"
             );

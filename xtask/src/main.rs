@@ -73,6 +73,11 @@ impl Page {
         Path::new(&self.path).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
     }
 
+    /// The line of a place in its text, from 1.
+    pub(crate) fn line(&self, at: usize) -> usize {
+        self.text[..at].matches('\n').count() + 1
+    }
+
     pub(crate) fn fault(&self, line: usize, what: impl Into<String>) -> Fault {
         Fault { file: self.path.clone(), line, what: what.into() }
     }

@@ -17,8 +17,8 @@ const ENDS: [&str; 9] = ["|", "||", "&&", "&", ";", ">", ">>", "<", ">&2"];
 
 /// Plans in a page that cannot be read.
 pub(crate) fn plans(page: &Page) -> Vec<Fault> {
-    let blocks = parts(page).into_iter().filter_map(|(line, part)| match part {
-        Part::Block(language, text) if language == "toml" => Some((line, text)),
+    let blocks = parts(page).into_iter().filter_map(|(range, part)| match part {
+        Part::Block(language, text) if language == "toml" => Some((page.line(range.start), text)),
         _ => None,
     });
     let faults = blocks.filter_map(|(line, text)| {
@@ -47,7 +47,8 @@ pub(crate) fn commands(root: &Path, pages: &[Page]) -> Vec<Fault> {
 /// Words of each line of code of a page.
 fn lines_of(page: &Page) -> Vec<(usize, Vec<String>)> {
     let mut lines = Vec::new();
-    for (first, part) in parts(page) {
+    for (range, part) in parts(page) {
+        let first = page.line(range.start);
         match part {
             Part::Code(code) => lines.push((first, code)),
             Part::Block(language, code) if ["sh", "console"].contains(&&*language) => {

@@ -3,61 +3,83 @@
 mod commands;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use comrak::nodes::NodeValue;
-use comrak::{Anchorizer, Arena, Options, parse_document};
-use regex::Regex;
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeWithOffset};
+use regex_lite::Regex;
 
 use crate::{Fault, Page};
 
 pub(crate) use commands::{commands, plans};
 
-/// GitHub's Markdown.
-fn options() -> Options<'static> {
-    let mut options = Options::default();
-    options.extension.table = true;
-    options.extension.strikethrough = true;
-    options.extension.autolink = true;
-    options.extension.tasklist = true;
-    options.extension.footnotes = true;
-    options
-}
-
-/// A node that is shown as text, a link or code, and its line.
+/// What a page shows as text, a link or code.
 enum Part {
     Text(String),
-    Html(String),
+    Html,
     Link(String),
     Heading(String),
     /// A code span.
     Code(String),
-    /// Lines of code and their language; the line is the first one's.
+    /// Lines of code and their language.
     Block(String, String),
 }
 
-/// Parts of a page with their lines.
-fn parts(page: &Page) -> Vec<(usize, Part)> {
-    let arena = Arena::new();
-    let root = parse_document(&arena, &page.text, &options());
-    let mut parts = Vec::new();
-    for node in root.descendants() {
-        let data = node.data();
-        let line = data.sourcepos.start.line;
-        let part = match &data.value {
-            NodeValue::Text(text) => Part::Text(text.to_string()),
-            NodeValue::HtmlBlock(block) => Part::Html(block.literal.clone()),
-            NodeValue::HtmlInline(html) => Part::Html(html.clone()),
-            NodeValue::Link(link) | NodeValue::Image(link) => Part::Link(link.url.clone()),
-            NodeValue::Heading(_) => Part::Heading(node.collect_text()),
-            NodeValue::Code(code) => Part::Code(code.literal.clone()),
-            NodeValue::CodeBlock(block) => Part::Block(block.info.clone(), block.literal.clone()),
+/// Parts of a page with their places in its text.
+fn parts(page: &Page) -> Vec<(Range<usize>, Part)> {
+    let mut parts: Vec<(Range<usize>, Part)> = Vec::new();
+    // Place of the heading or the block of code that the parser is in.
+    let (mut open, mut is_code) = (None, false);
+    let github = Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_FOOTNOTES;
+    let parser = Parser::new_ext(&page.text, github).into_offset_iter();
+    for (event, range) in TextMergeWithOffset::new(parser) {
+        if let Some((_, Part::Heading(text) | Part::Block(_, text))) = open.map(|at| &mut parts[at])
+            && let Event::Text(words) | Event::Code(words) = &event
+        {
+            *text += words;
+        }
+        let part = match event {
+            Event::Text(text) if !is_code => Part::Text(text.into_string()),
+            Event::Code(code) => Part::Code(code.into_string()),
+            Event::InlineHtml(_) | Event::Start(Tag::HtmlBlock) => Part::Html,
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                Part::Link(dest_url.into_string())
+            }
+            Event::Start(Tag::Heading { .. }) => {
+                open = Some(parts.len());
+                Part::Heading(String::new())
+            }
+            Event::Start(Tag::CodeBlock(kind)) => {
+                (open, is_code) = (Some(parts.len()), true);
+                let language = match kind {
+                    CodeBlockKind::Fenced(language) => language.into_string(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                Part::Block(language, String::new())
+            }
+            Event::End(TagEnd::Heading(_) | TagEnd::CodeBlock) => {
+                (open, is_code) = (None, false);
+                continue;
+            }
             _ => continue,
         };
-        parts.push((line, part));
+        parts.push((range, part));
     }
     parts
+}
+
+/// The name by which a link leads to a heading, as GitHub makes it.
+fn anchor(heading: &str, earlier: &BTreeSet<String>) -> String {
+    let is_kept = |c: &char| c.is_alphanumeric() || [' ', '-', '_'].contains(c);
+    let name: String = heading.to_lowercase().chars().filter(is_kept).collect();
+    let name = name.replace(' ', "-");
+    let numbered = (1..).map(|number| format!("{name}-{number}"));
+    let mut names = [name.clone()].into_iter().chain(numbered);
+    names.find(|name| !earlier.contains(name)).unwrap_or_default()
 }
 
 /// Markup that a reader would see.
@@ -73,13 +95,14 @@ static TAG: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new("(?s)<!--.*?-->|<[^>]*>").unwrap()
 });
 
-/// Comments of a page, each with the line on which its HTML begins.
-pub(crate) fn comments(page: &Page) -> Vec<(usize, String)> {
+/// Places of the comments of a page.
+pub(crate) fn comments(page: &Page) -> Vec<Range<usize>> {
     let mut comments = Vec::new();
-    for (line, part) in parts(page) {
-        if let Part::Html(html) = part {
-            let found = COMMENT.find_iter(&html);
-            comments.extend(found.map(|comment| (line, comment.as_str().to_owned())));
+    for (range, part) in parts(page) {
+        if matches!(part, Part::Html) {
+            let found = COMMENT.find_iter(&page.text[range.clone()]);
+            let place = |at: usize| range.start + at;
+            comments.extend(found.map(|comment| place(comment.start())..place(comment.end())));
         }
     }
     comments
@@ -88,10 +111,11 @@ pub(crate) fn comments(page: &Page) -> Vec<(usize, String)> {
 /// Markup that a page shows.
 pub(crate) fn rendered(page: &Page) -> Vec<Fault> {
     let mut faults = Vec::new();
-    for (line, part) in parts(page) {
+    for (range, part) in parts(page) {
+        let line = page.line(range.start);
         let shown = match part {
             Part::Text(text) => text,
-            Part::Html(html) => TAG.replace_all(&html, "").into_owned(),
+            Part::Html => TAG.replace_all(&page.text[range], "").into_owned(),
             _ => continue,
         };
         let markup = MARKUP.iter().filter(|markup| shown.contains(**markup));
@@ -114,15 +138,14 @@ pub(crate) fn links(root: &Path, pages: &[Page]) -> Vec<Fault> {
     let mut anchors: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     let mut links = Vec::new();
     for page in pages {
-        let mut anchorizer = Anchorizer::new();
         let own = anchors.entry(&page.path).or_default();
-        for (line, part) in parts(page) {
+        for (range, part) in parts(page) {
             match part {
                 Part::Heading(text) => {
-                    own.insert(anchorizer.anchorize(&text));
+                    own.insert(anchor(&text, own));
                 }
                 Part::Link(url) if !url.contains("://") && !url.starts_with("mailto:") => {
-                    links.push((page, line, url));
+                    links.push((page, page.line(range.start), url));
                 }
                 _ => {}
             }
