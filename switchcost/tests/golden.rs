@@ -8,7 +8,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{env, fs, iter, slice, thread};
+use std::{iter, slice, thread};
 
 use figures::Figures;
 use figures::verdict::MARGIN;
@@ -18,41 +18,11 @@ use switchcost::render::{Format, Found};
 use switchcost::views::answer::Answer;
 use switchcost::views::comparison::Comparison;
 
-use crate::support::{RESULTS, results};
+use crate::support::{RESULTS, golden, results};
 
 /// What stands in the JSON and is no figure: sentences, what single processes measured, and the place of a figure.
-const LEFT_OUT: [&str; 30] = [
-    "about",
-    "baseline",
-    "beside",
-    "chains",
-    "column",
-    "confidence",
-    "doubts",
-    "is_alone",
-    "kind",
-    "machine",
-    "matters",
-    "means",
-    "metric",
-    "missing",
-    "name",
-    "notes",
-    "outcome",
-    "over",
-    "pairs",
-    "quantity",
-    "row",
-    "schedulers",
-    "section",
-    "seed",
-    "sides",
-    "text",
-    "twins",
-    "unit",
-    "versus",
-    "x",
-];
+const LEFT_OUT: &str = "about baseline beside chains column confidence doubts is_alone kind machine matters means metric \
+    missing name notes outcome over pairs quantity row schedulers section seed sides text twins unit versus x";
 
 /// Files that are compared, of machines of one kind.
 const COMPARED: [[&str; 2]; 2] = [
@@ -60,21 +30,9 @@ const COMPARED: [[&str; 2]; 2] = [
     ["xeon6-2vcpu-6.18/answer.jsonl", "xeon6b-2vcpu-6.18/answer.jsonl"],
 ];
 
-/// Most differences that are printed.
-const SHOWN: usize = 40;
-
 #[test]
 fn every_figure_of_the_committed_records_is_as_it_was() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.txt");
-    let new = figures_of_all_files();
-    if env::var_os("GOLDEN").is_some_and(|mode| mode == "write") {
-        fs::write(path, new).unwrap();
-        return;
-    }
-    let old = fs::read_to_string(path).unwrap();
-    let differences = differences(&old, &new);
-    let shown = differences.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("\n");
-    assert!(differences.is_empty(), "{} lines differ:\n{shown}", differences.len());
+    golden("golden.txt", &figures_of_all_files());
 }
 
 /// All figures of all committed records: a line each, below its place.
@@ -182,7 +140,8 @@ fn write_value(name: &str, value: &Value, out: &mut String) {
     let last = name.rsplit('.').next().unwrap();
     // Most figures have no failed process and no outlier.
     let is_none = ["failed", "outliers"].contains(&last) && *value == 0;
-    if value.is_null() || is_none || LEFT_OUT.contains(&last) {
+    let is_left_out = LEFT_OUT.split(' ').any(|name| name == last);
+    if value.is_null() || is_none || is_left_out {
         return;
     }
     let Some(object) = value.as_object() else {
@@ -242,30 +201,4 @@ fn word(value: &Value) -> String {
         Value::Array(items) => items.iter().map(word).collect::<Vec<_>>().join(" "),
         other => other.to_string(),
     }
-}
-
-/// How many lines there are, if that differs; then each line that does, with its number.
-fn differences(old: &str, new: &str) -> Vec<String> {
-    let pairs = old.lines().zip(new.lines()).enumerate();
-    let unlike = pairs.filter(|(_, (old, new))| !are_alike(old, new));
-    let lines = unlike.map(|(index, (old, new))| {
-        format!("line {}: {} -> {}", index + 1, old.trim_start(), new.trim_start())
-    });
-    let [before, now] = [old, new].map(|text| text.lines().count());
-    let counts = (before != now).then(|| format!("{before} lines -> {now} lines"));
-    counts.into_iter().chain(lines).collect()
-}
-
-/// True if two lines have the same words and, to nine digits, the same numbers. The tenth may depend on the CPU, since the
-/// C library has several logarithms, and chooses one by the CPU.
-fn are_alike(old: &str, new: &str) -> bool {
-    let words = |text: &str| -> Vec<String> {
-        text.split([' ', '[', ']', ',', '=']).map(str::to_owned).collect()
-    };
-    let alike = |old: &String, new: &String| match (old.parse::<f64>(), new.parse::<f64>()) {
-        (Ok(old), Ok(new)) => (old - new).abs() <= 1e-12 + 1e-9 * old.abs().max(new.abs()),
-        _ => old == new,
-    };
-    let (old, new) = (words(old), words(new));
-    old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| alike(old, new))
 }

@@ -11,7 +11,7 @@ use switchcost::render;
 use switchcost::views::limits;
 
 use crate::properties::unpacked;
-use crate::support::snapshot;
+use crate::support::golden;
 
 const SYSTEMS: [&str; 3] = ["debian", "docker", "kubernetes"];
 
@@ -46,7 +46,7 @@ fn text(name: &str, tasks: Option<u64>, width: usize) -> String {
 fn each_system_is_described() {
     for name in SYSTEMS {
         let text = text(name, Some(20_000), 100);
-        snapshot("limits", name, &text);
+        golden(&format!("fixtures/snapshots/limits/{name}.txt"), &text);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tests of whole programs. One binary: this file is its table of contents.
 //!
-//! No test asserts a time. Where a tool or a right is missing, a test says `skipped: ...` on
+//! No test asserts a time, or a size that varies. Where a tool or a right is missing, a test says `skipped: ...` on
 //! standard error and passes.
 
 #![expect(clippy::unwrap_used, reason = "a test's helpers may panic as the test itself does")]
@@ -21,6 +21,8 @@ mod floors;
 mod golden;
 /// `switchcost limits` on several distributions' systems.
 mod limits;
+/// What takes a right or a tool that not every machine gives.
+mod privileged;
 /// Whatever is parsed, fed with anything: properties that hold of every input.
 mod properties;
 /// What the committed records say of the method.

@@ -1,6 +1,4 @@
 //! What a file of invented records is made into, byte by byte.
-//!
-//! `INSTA_UPDATE=always` takes what is made of them as right.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +12,7 @@ use switchcost::views::answer::Answer;
 use switchcost::views::comparison::Comparison;
 
 use crate::support::process::Outcome;
-use crate::support::{FIXTURE, RESULTS, snapshot, switchcost};
+use crate::support::{FIXTURE, RESULTS, golden, switchcost};
 
 mod browser;
 mod doubts;
@@ -45,34 +43,20 @@ fn page(records: &[Record]) -> String {
     made(|out| render::html(&figures, Answer::of(&figures).as_ref(), out))
 }
 
-/// Ten digits of each number of a table: the last ones differ between versions of the C library's logarithm.
-fn rounded(csv: &str) -> String {
-    let cell = |text: &str| {
-        let (value, end) = text.split_at(text.len() - 1);
-        match value.parse::<f64>() {
-            Ok(number) if value.contains('.') && value.len() > 11 => {
-                let digits: f64 = format!("{number:.9e}").parse().expect("a number");
-                format!("{digits}{end}")
-            }
-            _ => text.to_owned(),
-        }
-    };
-    csv.split_inclusive([',', '\n']).map(cell).collect()
-}
-
 #[test]
 fn every_format_is_stable() {
     let records = records();
     let figures = Figures::of(&records);
     let answer = Answer::of(&figures).expect("the fixture has one");
-    snapshot(
-        "",
-        "answer",
-        &made(|out| render::answer::text(&answer, Some("switchcost report FILE --full"), 80, out)),
-    );
-    snapshot("", "text", &made(|out| render::document(&figures).text(120, out)));
-    snapshot("", "markdown", &made(|out| render::document(&figures).markdown(out)));
-    snapshot("", "csv", &rounded(&formatted(&figures, Format::Csv)));
+    let more = Some("switchcost report FILE --full");
+    for (name, text) in [
+        ("answer", made(|out| render::answer::text(&answer, more, 80, out))),
+        ("text", made(|out| render::document(&figures).text(120, out))),
+        ("markdown", made(|out| render::document(&figures).markdown(out))),
+        ("csv", formatted(&figures, Format::Csv)),
+    ] {
+        golden(&format!("fixtures/snapshots/{name}.txt"), &text);
+    }
 }
 
 /// Headings, names with a path, and figures with a remark are in lines of their own where they are too wide.

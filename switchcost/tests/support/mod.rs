@@ -3,13 +3,12 @@
 pub(crate) mod house;
 pub(crate) mod process;
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, fs, thread};
 
 use process::Run;
 
@@ -43,13 +42,48 @@ pub(crate) fn switchcost(flags: &str) -> Run {
     Run::of(RUNNER).flags(flags)
 }
 
-/// Compares with the snapshot of this name in a folder of `fixtures/snapshots`.
-pub(crate) fn snapshot(folder: &str, name: &str, text: &str) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(Path::new("../fixtures/snapshots").join(folder));
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(name, text));
+/// Most differences that are printed.
+const SHOWN: usize = 40;
+
+/// Holds a text against this file of `tests`; `GOLDEN=write` writes it anew, and `git diff` shows what differs.
+pub(crate) fn golden(file: &str, new: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file);
+    if env::var_os("GOLDEN").is_some_and(|mode| mode == "write") {
+        fs::write(path, new).unwrap();
+        return;
+    }
+    let differences = differences(&fs::read_to_string(path).unwrap(), new);
+    let shown = differences.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("\n");
+    assert!(differences.is_empty(), "{file}: {} lines differ:\n{shown}", differences.len());
+}
+
+/// How many lines there are, if that differs; then each line that does, with its number.
+fn differences(old: &str, new: &str) -> Vec<String> {
+    let pairs = old.lines().zip(new.lines()).enumerate();
+    let unlike = pairs.filter(|(_, (old, new))| !are_alike(old, new));
+    let lines = unlike.map(|(index, (old, new))| {
+        format!("line {}: {} -> {}", index + 1, old.trim_start(), new.trim_start())
+    });
+    let [before, now] = [old, new].map(|text| text.lines().count());
+    let counts = (before != now).then(|| format!("{before} lines -> {now} lines"));
+    counts.into_iter().chain(lines).collect()
+}
+
+/// True if two lines have the same words and, to nine digits, the same numbers. The tenth may depend on the CPU, since the
+/// C library has several logarithms, and chooses one by the CPU.
+fn are_alike(old: &str, new: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        text.split([' ', '[', ']', ',', '=']).map(str::to_owned).collect()
+    };
+    let is_long = |old: &str, new: &str| old.len().max(new.len()) > 9;
+    let alike = |old: &String, new: &String| match (old.parse::<f64>(), new.parse::<f64>()) {
+        (Ok(was), Ok(is)) if is_long(old, new) => {
+            (was - is).abs() <= 1e-12 + 1e-9 * was.abs().max(is.abs())
+        }
+        _ => old == new,
+    };
+    let (old, new) = (words(old), words(new));
+    old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| alike(old, new))
 }
 
 /// Brings the programs up to date in the folder where the runner's executable is. All of them: with
@@ -62,7 +96,7 @@ pub(crate) fn build() -> &'static Path {
             "debug" => "dev",
             other => other,
         };
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap())
             .args("build --quiet --bins --examples --workspace --exclude switchcost".split(' '))
@@ -82,8 +116,8 @@ pub(crate) fn skip(why: &str) {
 
 /// Whether a program of this name can be run.
 pub(crate) fn is_installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// Waits until something is so.
