@@ -1,11 +1,12 @@
 //! The beginning of a run: its header.
 
-use record::{Build, Row, Run, SCHEMA};
+use record::{Run, SCHEMA};
 
+use crate::plan::lineup::Lineup;
 use crate::system::console::shell_line;
 
-/// Header of a run of these rows that begins now. A seed that is drawn is short enough to be typed again.
-pub(crate) fn header(seed: Option<u64>, build: Build, rows: Vec<Row>) -> Run {
+/// Header of a run that begins now. A seed that is drawn is short enough to be typed again.
+pub(crate) fn header(seed: Option<u64>, lineup: &Lineup) -> Run {
     let now = record::now();
     Run {
         schema: SCHEMA,
@@ -14,8 +15,10 @@ pub(crate) fn header(seed: Option<u64>, build: Build, rows: Vec<Row>) -> Run {
         command: command_line(),
         seed: seed.unwrap_or(now % 1_000_000),
         machine: observe::machine::read(),
-        build,
-        rows,
+        build: lineup.programs.build(),
+        rows: lineup.rows.clone(),
+        sides: lineup.sides.clone(),
+        notes: lineup.note.iter().cloned().collect(),
         ..Run::default()
     }
 }

@@ -18,7 +18,7 @@ use crate::measure::privacy::Privacy;
 use crate::measure::probe;
 use crate::measure::store::Store;
 use crate::measure::turns::{self, Live, Options, is_past};
-use crate::plan::placement::Absent;
+use crate::plan::lineup::Lineup;
 use crate::plan::programs::Programs;
 use crate::system::progress::Progress;
 use crate::system::{lock, signals};
@@ -59,16 +59,15 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// A run of the rows of this header. Absent ones, and those without a program, are stored with the reason.
+    /// A run of rows, with this header. Absent ones, and those without a program, are stored with the reason.
     pub fn new(
-        programs: Programs,
+        lineup: Lineup,
         store: Store,
         options: Options,
         mut header: Run,
-        absent: &Absent,
     ) -> anyhow::Result<Self> {
         signals::install()?;
-        let rows = header.rows.clone();
+        let Lineup { rows, absent, programs, .. } = lineup;
         let privacy = Privacy::of_this_process();
         privacy.run(&mut header);
         let mut rounds = Rounds {

@@ -1,5 +1,5 @@
-//! The rows of a duel: each row of a plan that both sides have, on either side, and once more on the first side as its
-//! twin.
+//! What takes part in a run. The rows of a duel: each row of a plan that both sides have, on either side, and once more
+//! on the first side as its twin.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -183,28 +183,33 @@ impl Sides {
     }
 }
 
-/// What takes part in a duel.
-#[derive(Debug)]
+/// What takes part in a run.
+#[derive(Debug, Default)]
 pub struct Lineup {
-    /// The rows on all sides in the plan's order, with those that are not measured.
+    /// The rows in the plan's order, of a duel on all sides, with those that are not measured.
     pub rows: Vec<Row>,
     /// Rows that are not measured, and the reason.
     pub absent: Absent,
-    /// Programs of both sides.
+    /// The programs, of a duel those of both sides.
     pub programs: Programs,
-    /// What each side is called and what it was built from, in a line.
-    pub names: [String; 2],
+    /// What each side of a duel is called and what it was built from, in a line.
+    pub sides: Option<[String; 2]>,
     /// What its rows do not tell of the sides.
     pub note: Option<String>,
 }
 
 impl Lineup {
-    /// Brings the programs of both sides up to date, which may take minutes, and chooses the rows. `refusal` says why a
-    /// program would not run as a side has it.
+    /// Rows that are measured.
+    pub fn measured(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| !self.absent.contains_key(&row.place))
+    }
+
+    /// Brings the programs of both sides of a duel up to date, which may take minutes, and chooses the rows. `refusal`
+    /// says why a program would not run as a side has it.
     ///
     /// # Errors
     /// When there is no side, or no row.
-    pub fn of(
+    pub fn of_duel(
         mut rows: Vec<Row>,
         tables: &BTreeMap<String, ProgramTable>,
         sides: &Sides,
@@ -233,7 +238,7 @@ impl Lineup {
             let why = rows.first().and_then(|row| absent.get(&row.place));
             bail!("no row can be measured: {}", why.map_or("the plan is empty", |why| why));
         }
-        Ok(Lineup { rows, absent, programs, names: sides.names(built), note })
+        Ok(Lineup { rows, absent, programs, sides: Some(sides.names(built)), note })
     }
 }
 

@@ -85,19 +85,17 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let mut rows = plan.rows();
     args.selection.retain(&mut rows, false)?;
     args.sides.ensure_each_once()?;
-    let Lineup { rows, absent, programs, names, note } =
-        Lineup::of(rows, &plan.programs, &args.sides, refusal)?;
-    let measured: Vec<Row> =
-        rows.iter().filter(|row| !absent.contains_key(&row.place)).cloned().collect();
+    let lineup = Lineup::of_duel(rows, &plan.programs, &args.sides, refusal)?;
+    let measured: Vec<Row> = lineup.measured().cloned().collect();
     let count = measured.iter().map(|row| row.place.cell()).collect::<BTreeSet<Place>>().len();
     let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
     // Not before the builds: a signal that ends a build would leave an empty file.
     let store = Store::open(args.keep.out.as_deref(), "duel")?;
     let options = Options { around: args.sides.around(), ..args.keep.options.clone() };
-    let mut header = begin::header(args.keep.seed, programs.build(), rows);
-    (header.sides, header.margin) = (Some(names), Some(margin));
-    header.notes = plan.note().into_iter().chain(note).collect();
-    let mut rounds = Rounds::new(programs, store, options, header, &absent)?;
+    let mut header = begin::header(args.keep.seed, &lineup);
+    header.margin = Some(margin);
+    header.notes.extend(plan.note());
+    let mut rounds = Rounds::new(lineup, store, options, header)?;
     let budget = args.keep.budget.or(plan.budget).unwrap_or(BUDGET);
     let seed = rounds.header.seed;
     let rows = counted(count as u64, "row");

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::output::{self, Format};
-use crate::measure::campaign::Campaign;
+use crate::measure::campaign;
 use crate::measure::store::Store;
 use crate::measure::turns::Options;
 use crate::plan::Plan;
+use crate::plan::lineup::Lineup;
 use crate::plan::values::time_limit;
 
 /// How records are made and kept.
@@ -39,12 +40,13 @@ impl Kept {
     pub(super) fn measure(
         &self,
         plan: &Plan,
-        campaign: Campaign,
+        lineup: Lineup,
         store: Store,
         limit: Option<Duration>,
         full: bool,
     ) -> anyhow::Result<()> {
-        let mut rounds = campaign.run(plan, self.seed, store, self.options.clone(), limit)?;
+        let options = self.options.clone();
+        let mut rounds = campaign::run(lineup, plan, self.seed, store, options, limit)?;
         let path = &rounds.store.path;
         let printed = output::print_new(&rounds.records, path, self.format, full);
         // Where the records are is said even if nothing could be printed.

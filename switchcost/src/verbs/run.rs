@@ -8,7 +8,7 @@ use record::{Cpus, Row, Side};
 
 use super::args::Selection;
 use super::kept::Kept;
-use crate::measure::campaign::Campaign;
+use crate::measure::campaign;
 use crate::measure::store::Store;
 use crate::plan::Plan;
 use crate::plan::programs::{self, Programs};
@@ -72,8 +72,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     // Until here nothing is lost, and the first signal ends what may wait for ever: a FIFO.
     let names = rows.iter().map(|row| row.command.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
-    let campaign = Campaign::of(programs, rows)?;
-    args.keep.measure(&plan, campaign, opened, None, args.full)
+    let lineup = campaign::lineup(programs, rows)?;
+    args.keep.measure(&plan, lineup, opened, None, args.full)
 }
 
 /// Prints one line for each row.

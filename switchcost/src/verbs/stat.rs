@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::measure::begin;
 use crate::measure::turns::{self, Live, Options};
 use crate::plan::change::{Change, ensure_each_once};
+use crate::plan::lineup::Lineup;
 use crate::plan::programs::Programs;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
 use crate::render;
@@ -77,7 +78,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             "{flag}: options of `switchcost stat` go before {program}"
         )));
     }
-    let run = begin::header(Some(0), programs.build(), vec![row]);
+    let lineup = Lineup { rows: vec![row], programs, ..Lineup::default() };
+    let run = begin::header(Some(0), &lineup);
     let group = Some(Arc::new(group)).filter(|_| !trial.slices.is_empty());
     let said = trial.description.take().map(Arc::new);
     let record = Record::new(Arc::new(run), said, group, trial);

@@ -3,16 +3,15 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::ArgGroup;
 use contract::units::counted;
 use humantime::format_duration;
 use record::Setting;
 
 use super::kept::Kept;
-use crate::measure::campaign::Campaign;
-use crate::measure::probe;
 use crate::measure::store::Store;
+use crate::measure::{campaign, probe};
 use crate::plan::programs::Programs;
 use crate::plan::sweep::{self, placed};
 use crate::plan::{Over, RowTable, Section, built_in_tables, range};
@@ -92,20 +91,19 @@ fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
             [&it.flags[..], &[over.flag.clone(), over.values.first()?.to_string()]].concat();
         probe::describe(program, &flags, &Setting::default()).ok()
     });
-    let campaign = Campaign::of(programs, plan.rows())?;
-    if campaign.measured().next().is_none() {
-        ensure!(
-            !campaign.is_limited,
-            "the limits of this system allow no point of this sweep: lower its range, or see `switchcost limits`"
-        );
-        return Err(BadUsage::new("none of the programs takes these flags: see their --help"));
+    let lineup = campaign::lineup(programs, plan.rows())?;
+    if lineup.measured().next().is_none() {
+        let why = lineup.absent.values().next().map_or("it has none", String::as_str);
+        return Err(BadUsage::new(format!(
+            "no value of this sweep can be measured: {why}: change its range or the flags, or see `switchcost limits`"
+        )));
     }
     let limit = args.keep.budget.unwrap_or(BUDGET);
-    let processes: u64 = campaign.measured().map(|row| u64::from(row.effort.most_rounds())).sum();
+    let processes: u64 = lineup.measured().map(|row| u64::from(row.effort.most_rounds())).sum();
     console::say(format_args!(
         "{}; nothing starts after {} (--budget)",
         counted(processes, "process"),
         format_duration(limit)
     ));
-    args.keep.measure(&plan, campaign, store, Some(limit), true)
+    args.keep.measure(&plan, lineup, store, Some(limit), true)
 }
