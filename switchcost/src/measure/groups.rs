@@ -16,21 +16,19 @@ pub(crate) fn groups_of<'a>(
 ) -> Vec<Vec<Vec<usize>>> {
     let (shared, alone): (Vec<usize>, Vec<usize>) =
         due.iter().partition(|&&k| description(k).is_some_and(|d| !d.alone));
-    let blocks = blocks(&shared.iter().map(|&k| &rows[k]).collect::<Vec<_>>());
-    let needs = |k: usize| description(shared[k]).map_or(Needs::default(), needs_of);
-    let mut groups = fitting(blocks, needs, &Limits::read(), most_alive());
-    groups.iter_mut().flatten().flatten().for_each(|k| *k = shared[*k]);
+    let needs = |k: usize| description(k).map_or(Needs::default(), needs_of);
+    let mut groups = fitting(blocks(rows, &shared), needs, &Limits::read(), most_alive());
     groups.extend(alone.into_iter().map(|k| vec![vec![k]]));
     groups
 }
 
-/// Rows that are compared with each other, by their positions: rows of a section and a column that divide by or
+/// The rows of these numbers that are compared with each other: rows of a section and a column that divide by or
 /// subtract one another, with their twins, and the points of a curve.
-fn blocks(rows: &[&Row]) -> Vec<Vec<usize>> {
+fn blocks(rows: &[Row], due: &[usize]) -> Vec<Vec<usize>> {
     let mut blocks: Vec<Vec<usize>> = Vec::new();
     let mut places = HashMap::new();
-    for (index, row) in rows.iter().enumerate() {
-        let cells = compared(row);
+    for &k in due {
+        let cells = compared(&rows[k]);
         let known: BTreeSet<usize> =
             cells.iter().filter_map(|cell| places.get(cell).copied()).collect();
         let block = known.first().copied().unwrap_or(blocks.len());
@@ -40,7 +38,7 @@ fn blocks(rows: &[&Row]) -> Vec<Vec<usize>> {
             places.values_mut().filter(|at| **at == other).for_each(|at| *at = block);
             blocks[block].extend(moved);
         }
-        blocks[block].push(index);
+        blocks[block].push(k);
         places.extend(cells.into_iter().map(|cell| (cell, block)));
     }
     blocks.retain(|block| !block.is_empty());
@@ -120,11 +118,11 @@ mod tests {
     #[test]
     fn what_is_compared_stays_together() {
         let rows = BUILT_IN[0].plan().unwrap().rows();
-        let timed: Vec<&Row> = rows.iter().filter(|row| row.place.x.is_none()).collect();
-        let blocks = blocks(&timed);
+        let timed: Vec<usize> = (0..rows.len()).filter(|&k| rows[k].place.x.is_none()).collect();
+        let blocks = blocks(&rows, &timed);
         assert_eq!(blocks.iter().map(Vec::len).sum::<usize>(), timed.len());
         let names = |block: &Vec<usize>| -> Vec<String> {
-            block.iter().map(|&k| timed[k].place.name()).collect()
+            block.iter().map(|&k| rows[k].place.name()).collect()
         };
         // Both sides of the ratio, and the twin of one of them.
         let (thread, task) = ("thread over pipes, one CPU", "task over pipes, one CPU");
