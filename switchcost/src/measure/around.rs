@@ -45,8 +45,8 @@ impl Around<'_> {
         entered.map(|()| true)
     }
 
-    /// Runs a command in a process group of its own until its shell ends; what that leaves running may keep its outputs open. It is ended when its
-    /// time is up, or after so many requests to stop.
+    /// Runs a command in a process group of its own until its shell ends; what that leaves running may keep its outputs
+    /// open. It is ended when its time is up, or after so many requests to stop.
     fn execute(&self, line: &str, requests: fn() -> u32) -> Result<(), String> {
         let fault = |e: io::Error| format!("`{line}`: {e}");
         let words = memfd_create(c"words", MFdFlags::MFD_CLOEXEC).map_err(|e| fault(e.into()))?;

@@ -28,7 +28,6 @@ mod patience;
 pub use ended::Ended;
 pub(crate) use left::end_what_is_left;
 pub(crate) use patience::Patience;
-use patience::Stage;
 
 /// Longest line of an answer, in bytes: 10,000 samples of 20 digits take 210,000.
 const LONGEST_LINE: usize = 16 << 20;
@@ -318,13 +317,15 @@ impl Child {
         if self.is_overdue() {
             return Some(self.patience.timeout(&self.awaited));
         }
-        let number = status.signal().filter(|_| self.patience.stage != Stage::GivenUp)?;
+        let is_interrupted = signals::received().is_some();
+        // A runner that has no more questions ends it itself.
+        let number = status.signal().filter(|_| !self.patience.is_asked || is_interrupted)?;
         let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
         let killed = format!("killed by signal {number} ({name})");
         let out_of_memory = oom_killer::kills_since(&self.kills);
         Some(match out_of_memory.filter(|_| number == Signal::SIGKILL as i32) {
             Some(cause) => format!("{killed}: {cause}"),
-            None if signals::received().is_some() => format!("{killed} after an interrupt"),
+            None if is_interrupted => format!("{killed} after an interrupt"),
             None => killed,
         })
     }

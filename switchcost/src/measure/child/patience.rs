@@ -12,46 +12,35 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Signals that ask a program to end. A stopped program does not notice any other signal.
 const ASK: &[Signal] = &[Signal::SIGTERM, Signal::SIGCONT];
 
-/// Step taken to end it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Nothing: its time is not up.
-    Free,
-    /// The runner was interrupted, and it got SIGTERM.
-    Interrupted,
-    /// The runner has no more questions: its input is closed, which ends it.
-    GivenUp,
-    /// Its time was up, and it got SIGTERM.
-    Overdue,
-}
-
 #[derive(Debug)]
 pub(crate) struct Patience {
     pub(super) limit: Duration,
     deadline: Instant,
-    pub(super) stage: Stage,
+    /// It was asked to end: by SIGTERM, or by the end of its input when the runner has no more questions.
+    pub(super) is_asked: bool,
+    /// It was asked since its time was up.
+    is_overdue: bool,
     is_killed: bool,
 }
 
 impl Patience {
     pub(crate) fn new(limit: Duration) -> Self {
         let deadline = Instant::now() + limit;
-        Patience { limit, deadline, stage: Stage::Free, is_killed: false }
+        Patience { limit, deadline, is_asked: false, is_overdue: false, is_killed: false }
     }
 
     /// Gives it the whole time limit again, since it waits for nobody while others have their turns; false if it is
     /// ended already.
     pub(super) fn renew(&mut self) -> bool {
-        let is_free = self.stage == Stage::Free;
-        if is_free {
+        if !self.is_asked {
             self.deadline = Instant::now() + self.limit;
         }
-        is_free
+        !self.is_asked
     }
 
     /// Whether it took longer than it may, and was asked to end.
     pub(crate) fn is_overdue(&self) -> bool {
-        self.stage == Stage::Overdue
+        self.is_overdue
     }
 
     pub(super) fn left(&self) -> Duration {
@@ -64,13 +53,12 @@ impl Patience {
         if is_late && self.is_killed {
             return Err(io::Error::other("SIGKILL did not end it: it is stuck in the kernel"));
         }
-        let is_free = self.stage == Stage::Free;
-        if self.is_killed || !is_late && (requests == 0 || requests == 1 && !is_free) {
+        if self.is_killed || !is_late && (requests == 0 || requests == 1 && self.is_asked) {
             return Ok(&[]);
         }
         self.deadline = Instant::now() + GRACE;
-        if is_free && requests < 2 {
-            self.stage = if requests > 0 { Stage::Interrupted } else { Stage::Overdue };
+        if !self.is_asked && requests < 2 {
+            (self.is_asked, self.is_overdue) = (true, requests == 0);
             return Ok(ASK);
         }
         self.is_killed = true;
@@ -79,8 +67,8 @@ impl Patience {
 
     /// Leaves it a while to end for a reason of the runner's own, unless it is ended already.
     pub(super) fn give_up(&mut self) {
-        if self.stage == Stage::Free {
-            self.stage = Stage::GivenUp;
+        if !self.is_asked {
+            self.is_asked = true;
             self.deadline = self.deadline.min(Instant::now() + GRACE);
         }
     }
