@@ -44,7 +44,7 @@ impl Drop for Service {
 fn a_running_service_is_watched_and_nothing_is_measured_beside_it() {
     let (service, folder) = (Service::start(), tempfile::tempdir().unwrap());
     let pid = service.pid();
-    let watch = || estimate(&["--for", "1", "--pid", &pid]).folder(folder.path());
+    let watch = || estimate(&["--for", "1s", "--pid", &pid]).folder(folder.path());
     let run = watch().finish().expect(0);
     // Its child is watched with it.
     for part in

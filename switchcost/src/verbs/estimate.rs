@@ -51,7 +51,6 @@ pub(crate) struct Args {
 }
 
 fn span(text: &str) -> Result<Duration, String> {
-    let text = if text.parse::<u32>().is_ok() { &format!("{text}s") } else { text };
     match text.parse::<Span>()? {
         Span(ns) if ns < 1_000_000_000 => {
             Err("a service is watched for 1s or more: raise it".to_owned())
