@@ -105,8 +105,7 @@ impl Evidence {
         if !is_rate && !matches!(metric, Metric::Hop | Metric::RoundTrip | Metric::Message) {
             return None;
         }
-        let first = runs.first()?;
-        let claim = first.said.as_ref()?.claim;
+        let said = runs.first()?.said.as_ref()?;
         let mean = |count: &dyn Fn(&Record) -> Option<f64>| {
             stats::mean(&runs.iter().filter_map(|run| count(run)).collect::<Vec<f64>>())
         };
@@ -119,8 +118,8 @@ impl Evidence {
         let stays_out = in_kernel.is_some_and(|ns| ns < NO_KERNEL)
             && calls.map_or(all * NO_KERNEL >= TICK, |calls| calls < TOLERANCE);
         let preemptions = mean(&|run| each(run, run.usage?.involuntary_switches))?;
-        let workers = first.said.as_ref()?.runtime.as_ref().map_or(1, |runtime| runtime.workers);
-        let at_once = (first.said.as_ref()?.tokens, workers);
+        let workers = said.runtime.as_ref().map_or(1, |runtime| runtime.workers);
+        let at_once = (said.tokens, workers);
         // A timer or a worker that goes to sleep is no event loop.
         let waits = mean(&|run| counted(run, &["epoll_waits", "io_uring_enters"]));
         let waits = waits.filter(|&waits| waits > 0.0005);
@@ -131,7 +130,7 @@ impl Evidence {
             migrations: mean(&|run| each(run, run.migrations?)),
             calls,
             hops_per_wait: waits.map(|waits| 1.0 / waits),
-            verdict: verdict(claim, (switches, preemptions), at_once, stays_out),
+            verdict: verdict(said.claim, (switches, preemptions), at_once, stays_out),
         })
     }
 }

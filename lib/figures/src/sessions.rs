@@ -2,7 +2,7 @@
 //! alone, since sessions differ by more; what is said of a machine takes each as a sample.
 
 use record::Record;
-use stats::{Estimate, Interval, MIN_ROUNDS};
+use stats::{Estimate, Interval};
 
 use super::grade::Grade;
 use super::provenance;
@@ -30,12 +30,8 @@ pub(crate) fn over(
 ) -> Option<Estimate> {
     let values: Vec<f64> = sessions.iter().map(|session| session.value).collect();
     let mean = mean(&values)?;
-    if values.len() >= MIN_ROUNDS {
-        return Some(mean);
-    }
-    let span = span(sessions);
-    let interval = span.map(|span| Interval { estimate: mean.value, n: mean.n, ..span });
-    Some(Estimate { interval, ..mean })
+    let of_few = || Some(Interval { estimate: mean.value, n: mean.n, ..span(sessions)? });
+    Some(Estimate { interval: mean.interval.or_else(of_few), ..mean })
 }
 
 /// From the lowest to the highest end of the sessions' intervals; `None` if one has none.
