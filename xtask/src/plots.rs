@@ -90,7 +90,7 @@ fn dots(
                 *quantity.get_or_insert(unit) == unit,
                 "{name}: the columns differ in their units"
             );
-            figures.push(value);
+            figures.push(Some(value));
             file = definition.split_once(": ").context("the table is not of one file")?.0;
         }
         rows.push((name.clone(), figures));

@@ -150,7 +150,7 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
 /// Titles and bodies of the folded parts.
 fn sections(figures: &Figures<'_>) -> Vec<(String, Markup)> {
     let (tables, curves) = (views::tables(figures), views::curves(figures));
-    let tables = tables.iter().map(|table| (tables::section(table), plot::strip(table)));
+    let tables = tables.iter().map(|table| (tables::section(table), plot::table(table)));
     let curves = curves.iter().map(|curve| (curves::section(curve), plot::curve(curve)));
     let mut sections = Vec::new();
     for (section, plot) in tables.chain(curves) {

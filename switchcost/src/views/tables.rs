@@ -76,15 +76,6 @@ impl<'a> Table<'a> {
         Table { title, metric, rows: rows.collect(), columns }
     }
 
-    /// What its figures are; of everyday work no tasks run.
-    pub(crate) fn label(&self) -> String {
-        let is_everyday = |figure: &Figure<'_>| figure.runs.row.ties.everyday;
-        if *self.metric == Metric::Task && self.figures().all(is_everyday) {
-            return "time per operation".to_owned();
-        }
-        self.metric.label()
-    }
-
     /// All figures of the table, row by row.
     pub(crate) fn figures(&self) -> impl Iterator<Item = &'a Figure<'a>> {
         self.rows.iter().flat_map(|(_, cells)| cells.iter().flatten().copied())

@@ -15,12 +15,12 @@ pub use chart::{Series, scatter};
 pub(super) use drawing::{CSS, THEME};
 pub use drawing::{MOST_SERIES, Plot};
 pub use rows::dots;
-pub(super) use rows::{answer, of_machines, strip};
+pub(super) use rows::{answer, of_machines, table};
 
 /// Each plot as a file: its name, made of its title, and its text.
 pub fn files(figures: &Figures<'_>, found: Option<&Answer>) -> Vec<(String, String)> {
     let (tables, curves) = (views::tables(figures), views::curves(figures));
-    let plots = tables.iter().filter_map(strip).chain(curves.iter().filter_map(curve));
+    let plots = tables.iter().filter_map(table).chain(curves.iter().filter_map(curve));
     let machine = provenance::machine(figures.records);
     let named = plots.map(|plot| {
         let plot = Plot { note: machine.clone(), ..plot };

@@ -1,9 +1,9 @@
-//! Plots with a row for each case: its name, its figure and its marks on one common axis.
+//! Plots with a row for each case: its name and its figures on one common axis.
 
+use figures::Figure;
 use figures::grade::Grade;
 use figures::number::{number, short, thousands};
 use figures::value::Value;
-use figures::{Figure, Reading};
 use maud::html;
 use record::{Metric, Quantity};
 
@@ -14,15 +14,10 @@ use crate::views::answer::{Answer, AnswerRow};
 use crate::views::fleet::Machine;
 use crate::views::tables::Table;
 
-const STRIP: &str = "Sorted by the mean, with multiples of the least. A point is the mean of one process, the first \
-                     process on top. A stroke is the mean, or the centre of a group of processes.";
-
 /// Height of a row in pixels. Its name and its figure take the upper half.
 const ROW: u32 = 50;
 /// Middle of the lower half.
 const TRACK: u32 = 34;
-/// Height that the points of a row's processes spread over.
-const SPREAD: u32 = 14;
 
 /// Height at which a row of [`dots`] has its first mark, and the step to the next one: marks of equal figures stay
 /// apart.
@@ -113,21 +108,25 @@ pub fn dots(
     mut plot: Plot,
     title: &str,
     columns: &[String],
-    rows: &[(String, Vec<Value>)],
+    rows: &[(String, Vec<Option<Value>>)],
     quantity: Quantity,
 ) -> Plot {
-    plot.legend(columns.iter().map(String::as_str));
-    let figures = rows.iter().flat_map(|(_, figures)| figures);
-    let axis = Axis::spanning(figures.flat_map(Value::ends), quantity);
+    if columns.len() > 1 {
+        plot.legend(columns.iter().map(String::as_str));
+    }
+    let figures = rows.iter().flat_map(|(_, figures)| figures.iter().flatten());
+    let axis = Axis::spanning(figures.flat_map(drawn), quantity);
     let place = |value: f64| 0.015 + 0.97 * axis.place(value);
     let top = plot.height;
     for (name, figures) in rows {
         plot.text(name, (0.0, 0), plot.height + 10, "start", "bold");
         let mut costs = Vec::new();
         for (index, (figure, column)) in figures.iter().zip(columns).enumerate() {
+            let Some(figure) = figure else { continue };
             let y = plot.height + DOT_TRACK + index as u32 * DOT_STEP;
-            plot.mark((place(figure.estimate.value), y), index, figure.grade);
-            if let Some(interval) = figure.estimate.interval {
+            let centres = figure.modes.map_or(vec![figure.estimate.value], Vec::from);
+            centres.into_iter().for_each(|at| plot.mark((place(at), y), index, figure.grade));
+            if let Some(interval) = figure.estimate.interval.filter(|_| figure.modes.is_none()) {
                 plot.interval([interval.low, interval.high].map(place), y, 5);
             }
             costs.push(format!("{column} {}", short(quantity, figure.estimate.value)));
@@ -139,80 +138,29 @@ pub fn dots(
     plot
 }
 
-/// Ends of the interval of a figure; `None` if no mean describes its trials.
-fn interval(reading: &Reading) -> Option<[f64; 2]> {
-    let interval = reading.mean.interval.filter(|_| reading.modes.is_none());
-    interval.map(|interval| [interval.low, interval.high])
+/// Values that a figure has on an axis: its two modes, or its estimate and the ends of its interval.
+fn drawn(figure: &Value) -> Vec<f64> {
+    figure.modes.map_or(figure.ends().to_vec(), Vec::from)
 }
 
-/// Draws the trials of a figure around a height, its interval and its mean.
-fn draw(figure: &Figure<'_>, series: usize, plot: &mut Plot, place: impl Fn(f64) -> f64, y: u32) {
-    let Some(reading) = figure.reading() else { return };
-    let Reading { means, modes, mean, .. } = reading;
-    // In their order in time, the first one on top: drift is a slope.
-    let step = f64::from(SPREAD) / means.len().saturating_sub(1).max(1) as f64;
-    for (index, mean) in means.iter().enumerate() {
-        let y = y - SPREAD / 2 + (index as f64 * step) as u32;
-        plot.mark((place(*mean), y), series, figure.grade);
-    }
-    if let Some(ends) = interval(reading) {
-        plot.interval(ends.map(&place), y, 6);
-    }
-    let centres = modes.map_or(vec![mean.value], |modes| modes.map(|mode| mode.centre).to_vec());
-    for centre in centres {
-        plot.line((place(centre), y - 11), (place(centre), y + 11), "bar");
-    }
-}
-
-/// Columns of a table that have figures, and all figures with the number of their column, the greatest mean first.
-fn strips<'a>(table: &Table<'a>) -> (Vec<&'a str>, Vec<(usize, &'a Figure<'a>)>) {
-    let (mut columns, mut strips) = (Vec::new(), Vec::new());
-    for (column, (name, metric)) in table.columns.iter().enumerate() {
-        let figures = table.rows.iter().filter_map(|(_, cells)| cells[column]);
-        let measured = figures.filter(|figure| figure.reading().is_some());
-        let before = strips.len();
-        let series = columns.len();
-        strips.extend(measured.filter(|_| *metric == table.metric).map(|figure| (series, figure)));
-        if strips.len() > before {
-            columns.push(*name);
-        }
-    }
-    strips.sort_by(|(_, a), (_, b)| mean(b).total_cmp(&mean(a)));
-    (columns, strips)
-}
-
-/// Mean of a figure that was measured.
-fn mean(figure: &Figure<'_>) -> f64 {
-    figure.reading().map_or(f64::NAN, |reading| reading.mean.value)
-}
-
-/// A table of times, rates or counts: every process, sorted by the mean; `None` for other tables, and for those with
-/// more columns than a plot can show.
-pub(crate) fn strip(table: &Table<'_>) -> Option<Plot> {
-    let (columns, strips) = strips(table);
-    let (_, least) = strips.last().filter(|_| columns.len() <= MOST_SERIES)?;
-    let mut plot = Plot::new(table.title, STRIP);
-    if columns.len() > 1 {
-        plot.legend(columns.into_iter());
-    }
-    let quantity = table.metric.quantity();
-    let readings = strips.iter().filter_map(|(_, figure)| figure.reading());
-    let extent = readings.flat_map(|reading| {
-        reading.means.iter().copied().chain(interval(reading).into_iter().flatten())
+/// A table of times, rates or counts: its columns of the section's own metric; `None` for other tables, and for those
+/// with more columns than a plot can show.
+pub(crate) fn table(table: &Table<'_>) -> Option<Plot> {
+    let columns = table.columns.iter().filter(|(_, metric)| *metric == table.metric);
+    let columns: Vec<String> = columns.map(|(name, _)| (*name).to_owned()).collect();
+    let measured = |cell: &Option<&Figure<'_>>| {
+        cell.filter(|figure| figure.reading().is_some()).and_then(|figure| figure.value().ok())
+    };
+    let rows = table.rows.iter().map(|(name, cells)| {
+        let own = cells.iter().zip(&table.columns);
+        let own = own.filter(|(_, (_, metric))| *metric == table.metric);
+        let figures: Vec<Option<Value>> = own.map(|(cell, _)| measured(cell)).collect();
+        ((*name).to_owned(), figures)
     });
-    let axis = Axis::spanning(extent, quantity);
-    let place = |value: f64| 0.015 + 0.97 * axis.place(value);
-    let top = plot.height;
-    let least_mean = mean(least);
-    for (series, figure) in &strips {
-        let text = if least_mean > 0.0 && strips.len() > 1 {
-            multiple(figure.grade.max(least.grade), mean(figure) / least_mean)
-        } else {
-            figure.grade.mark(&quantity.show(mean(figure)))
-        };
-        let y = plot.row(&figure.place().name(), &text);
-        draw(figure, *series, &mut plot, place, y);
+    let rows: Vec<_> = rows.filter(|(_, figures)| figures.iter().any(Option::is_some)).collect();
+    if rows.is_empty() || columns.len() > MOST_SERIES {
+        return None;
     }
-    plot.foot(&axis, place, top, &table.label());
-    Some(plot)
+    let (plot, title) = (Plot::new(table.title, ""), table.metric.label());
+    Some(dots(plot, &title, &columns, &rows, table.metric.quantity()))
 }
