@@ -7,7 +7,7 @@ use super::layout::wrapped;
 use super::markdown::escaped;
 
 /// A result as people read it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Document {
     /// Lines before the tables.
     pub(super) head: Vec<String>,
@@ -29,8 +29,10 @@ impl Document {
     /// Writes it for a terminal of so many columns: what does not fit abreast comes below.
     pub fn text(&self, width: usize, out: &mut impl Write) -> io::Result<()> {
         self.head.iter().try_for_each(|line| wrapped(line, 2, width, out))?;
-        for section in &self.sections {
-            writeln!(out)?;
+        for (index, section) in self.sections.iter().enumerate() {
+            if index > 0 || !self.head.is_empty() {
+                writeln!(out)?;
+            }
             wrapped(&section.title, 2, width, out)?;
             section.grid.write_text(width, out)?;
             section.lines.iter().try_for_each(|line| wrapped(line, 2, width, out))?;

@@ -1,41 +1,30 @@
 //! A load on two servers, and a running service, as text: a verdict, its figures, and what to do next.
 
-use std::io::{self, Write};
-
 use contract::units::counted;
 use figures::grade::{Grade, Range};
 use figures::number::{number, percent, short, thousands};
-use observe::service::{Counts, ThreadGroup};
+use observe::service::{Counts, Service, ThreadGroup};
 use record::Quantity;
 
 use super::answer::{cost, ratio};
+use super::document::{Document, Section};
 use super::grid::{ABSENT, Grid};
-use super::layout::{width, wrapped};
 use crate::views::estimate::{Compared, LITTLE, Loaded, MUCH};
 use crate::views::service::{Prices, Verdict, Watched};
 
 /// Most names of threads in the table.
 const MOST_NAMES: usize = 3;
 
-/// Prints what a load cost two servers, and the verdict with its rule.
-pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
-    let (rate, connections) = (loaded.load.rate.into(), loaded.load.connections.into());
+/// What a load cost two servers, and the verdict with its rule.
+pub(crate) fn load(loaded: &Loaded) -> Document {
     let title = format!(
         "{} requests/s over {} connections, answered by two TCP echo servers on loopback:",
-        counts(rate),
-        counts(connections)
+        counts(loaded.load.rate.into()),
+        counts(loaded.load.connections.into())
     );
-    wrapped(&title, 0, width(), out)?;
     if loaded.missing.iter().all(Option::is_some) {
-        return wrapped(&loaded.sentence(), 0, width(), out);
+        return Document { head: vec![title, loaded.sentence()], ..Document::default() };
     }
-    if let Some((first, others)) = loaded.doubts.split_first() {
-        wrapped(&first.with_names(1), 0, width(), out)?;
-        if !others.is_empty() {
-            writeln!(out, "{}.", counted(others.len(), "more doubt"))?;
-        }
-    }
-    writeln!(out)?;
     let row = |row: &Compared| {
         let costs = [&row.thread, &row.task].map(|server| server.as_ref().map(cost));
         let cells = costs.into_iter().chain([row.quotient.as_ref().map(ratio)]);
@@ -43,8 +32,7 @@ pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
         [row.name.to_owned()].into_iter().chain(cells).collect()
     };
     let head = ["", "threads", "async tasks", "thread ÷ task"];
-    Grid::new(head, loaded.rows.iter().map(row).collect()).write_text(width(), out)?;
-    writeln!(out)?;
+    let grid = Grid::new(head, loaded.rows.iter().map(row).collect());
     let rule = format!(
         "Rule, for the ends of the intervals: threads will do if they use at most {0} of the available CPUs more than async tasks, \
          and hold at most {0} of the memory; take async tasks if threads use at least {0} of the available CPUs more, or hold at \
@@ -57,28 +45,34 @@ pub(crate) fn load(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
         loaded.machine
     );
     let lines = [Some(loaded.sentence()), loaded.failures(), Some(rule), Some(machine)];
-    lines.iter().flatten().try_for_each(|line| wrapped(line, 0, width(), out))
+    Document {
+        head: loaded.doubts.iter().map(ToString::to_string).collect(),
+        sections: vec![Section { title, grid, lines: Vec::new() }],
+        foot: lines.into_iter().flatten().collect(),
+    }
 }
 
-/// Prints what was seen of a service, what its switches cost, and what to do next.
-pub(crate) fn service(watched: &Watched, out: &mut impl Write) -> io::Result<()> {
-    threads(watched, out)?;
-    let mut lines = facts(watched);
-    lines.extend(switching(watched));
-    lines.extend_from_slice(&watched.remarks);
-    lines.iter().try_for_each(|line| wrapped(line, 0, width(), out))
-}
-
-fn threads(Watched { service, .. }: &Watched, out: &mut impl Write) -> io::Result<()> {
-    let seconds = service.elapsed_ns as f64 / 1e9;
-    let line = format!(
-        "{}: {} of {}, {seconds:.1} s{}",
+/// What was seen of a service, what its switches cost, and what to do next.
+pub(crate) fn service(watched: &Watched) -> Document {
+    let service = &watched.service;
+    let title = format!(
+        "{}: {} of {}, {:.1} s{}",
         service.name,
         counted(service.threads(), "thread"),
         counted(service.processes, "process"),
+        service.elapsed_ns as f64 / 1e9,
         if service.has_ended { "; then it ended" } else { "" },
     );
-    wrapped(&line, 0, width(), out)?;
+    let mut lines = facts(watched);
+    lines.extend(switching(watched));
+    lines.extend_from_slice(&watched.remarks);
+    let section = Section { title, grid: threads(service), lines };
+    Document { sections: vec![section], ..Document::default() }
+}
+
+/// A line for each of the most frequent names of threads, and one for the others.
+fn threads(service: &Service) -> Grid {
+    let seconds = service.elapsed_ns as f64 / 1e9;
     let row = |name: String, groups: &[ThreadGroup]| {
         let sum = |part: fn(&Counts) -> u64| -> u64 {
             groups.iter().map(|group| part(&group.counts)).sum()
@@ -97,7 +91,7 @@ fn threads(Watched { service, .. }: &Watched, out: &mut impl Write) -> io::Resul
     let named = named.iter().map(|group| row(group.name.clone(), std::slice::from_ref(group)));
     let more = (!others.is_empty()).then(|| row(counted(others.len() as u64, "more name"), others));
     let head = ["thread", "threads", "voluntary/s", "preempted/s", "running", "waiting"];
-    Grid::new(head, named.chain(more).collect()).write_text(width(), out)
+    Grid::new(head, named.chain(more).collect())
 }
 
 /// What is known about it, whatever a switch costs.

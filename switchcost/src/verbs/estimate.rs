@@ -16,6 +16,7 @@ use crate::measure::store;
 use crate::plan::Plan;
 use crate::plan::values::{many, tasks};
 use crate::render;
+use crate::render::layout::width;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::views::estimate::{Load, Loaded};
@@ -93,7 +94,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         path.display()
     );
     let loaded = Loaded::of(load, &Figures::of(&records));
-    output::print_as(args.format, &loaded, |out| render::estimate::load(&loaded, out))?;
+    output::print_as(args.format, &loaded, |out| {
+        render::estimate::load(&loaded).text(width(), out)
+    })?;
     console::say(format_args!("records: {}", path.display()));
     ensure!(loaded.missing[1].is_none(), "the server of async tasks could not be measured");
     Ok(())
@@ -126,7 +129,9 @@ fn watch(args: &Args) -> anyhow::Result<()> {
         "the process ended too soon to be measured: watch one that runs for at least a few seconds",
     )?;
     let watched = Watched::of(processes, service, prices);
-    output::print_as(args.format, &watched, |out| render::estimate::service(&watched, out))
+    output::print_as(args.format, &watched, |out| {
+        render::estimate::service(&watched).text(width(), out)
+    })
 }
 
 /// Prices from a file that the user names.
