@@ -161,52 +161,28 @@ fn each_fault_is_named_with_its_file_and_line() {
     let root = folder.path();
     assert_eq!(documents(root, &[]).0, 0);
     let (readme, figures, claims) = ("README.md", "docs/figures.toml", "docs/claims.toml");
+    // Without a file, the fault is in the one that is changed.
     for (path, from, to, fault) in [
-        (readme, "3.5 µs [2.9", "3.6 µs [2.9", "README.md:3: its records say"),
-        (readme, "pipes | 3.5", "pipes | 3.6", "README.md:13: its records say"),
-        (
-            readme,
-            "hop.free",
-            "hop.fre",
-            "README.md:3: hop.fre: docs/figures.toml has no such figure",
-        ),
-        (
-            readme,
-            "table: hops",
-            "table: hop",
-            "README.md:10: hop: docs/figures.toml has no such table",
-        ),
-        (
-            readme,
-            "3.5 µs [2.9, 4.1]<",
-            "an hour<",
-            "README.md:3: hop.free: a number has to stand before it",
-        ),
-        (readme, "33,333<!--= all", "33,333\n<!--= all", "README.md:4: all: a number has to stand"),
-        (readme, "<!--/table-->\n\nType", "Type", "README.md:10: no <!--/table--> ends this table"),
-        (readme, "# Test", "<!--table: hops -->\n\nText", "README.md:1: no <!--/table--> ends"),
-        (readme, "# Test", "<!-- table: hops -->", "README.md:1: this marks nothing: <!-- table"),
-        (readme, "# Test", "<!--/table-->", "README.md:1: this marks nothing: <!--/table-->"),
-        (readme, "<!--= hop", "<!--=hop", "README.md:3: this marks nothing: <!--=hop.free -->"),
-        (
-            readme,
-            "MORE.md",
-            "LESS.md",
-            "README.md:4: the link docs/LESS.md#the-claims leads to no file",
-        ),
-        (readme, "#the-claims", "#claims", "README.md:4: docs/MORE.md has no heading #claims"),
+        (readme, "3.5 µs [2.9", "3.6 µs [2.9", ":3: its records say"),
+        (readme, "pipes | 3.5", "pipes | 3.6", ":13: its records say"),
+        (readme, "hop.free", "hop.fre", ":3: hop.fre: docs/figures.toml has no such figure"),
+        (readme, "table: hops", "table: hop", ":10: hop: docs/figures.toml has no such table"),
+        (readme, "3.5 µs [2.9, 4.1]<", "an hour<", ":3: hop.free: a number has to stand before it"),
+        (readme, "33,333<!--= all", "33,333\n<!--= all", ":4: all: a number has to stand"),
+        (readme, "<!--/table-->\n\nType", "Type", ":10: no <!--/table--> ends this table"),
+        (readme, "# Test", "<!--table: hops -->\n\nText", ":1: no <!--/table--> ends"),
+        (readme, "# Test", "<!-- table: hops -->", ":1: this marks nothing: <!-- table"),
+        (readme, "# Test", "<!--/table-->", ":1: this marks nothing: <!--/table-->"),
+        (readme, "<!--= hop", "<!--=hop", ":3: this marks nothing: <!--=hop.free -->"),
+        (readme, "MORE.md", "LESS.md", ":4: the link docs/LESS.md#the-claims leads to no file"),
+        (readme, "#the-claims", "#claims", ":4: docs/MORE.md has no heading #claims"),
         (readme, "[more](docs/MORE.md#the-claims)", "it", "docs/MORE.md:1: no link leads here"),
-        (readme, "# Test", "<p>**See**</p>", "README.md:1: GitHub shows ** as it is"),
-        (readme, "# Test", "| a <!-- b | c --> |\n| --- |\n", "README.md:1: a | in a comment"),
-        (readme, "# Test", "<!-- a -->**b**", "README.md:1: GitHub shows ** as it is"),
-        (readme, "--plan why", "--plan whi", "README.md:17: there is no plan whi"),
-        (
-            readme,
-            "iters = 9",
-            "iters = 0",
-            "README.md:23: this plan cannot be read: section 'Hops'",
-        ),
-        (readme, "--full |", "--ful |", "README.md:20: error: unexpected argument '--ful'"),
+        (readme, "# Test", "<p>**See**</p>", ":1: GitHub shows ** as it is"),
+        (readme, "# Test", "| a <!-- b | c --> |\n| --- |\n", ":1: a | in a comment"),
+        (readme, "# Test", "<!-- a -->**b**", ":1: GitHub shows ** as it is"),
+        (readme, "--plan why", "--plan whi", ":17: there is no plan whi"),
+        (readme, "iters = 9", "iters = 0", ":23: this plan cannot be read: section 'Hops'"),
+        (readme, "--full |", "--ful |", ":20: error: unexpected argument '--ful'"),
         (
             figures,
             "example/answer: machine",
@@ -223,15 +199,10 @@ fn each_fault_is_named_with_its_file_and_line() {
             figures,
             "[README.hops]",
             "no = \"1\"\n[README.hops]",
-            "docs/figures.toml:1: README.no: no document uses it",
+            ":1: README.no: no document uses it",
         ),
-        (figures, "rows =", "row =", "docs/figures.toml:1: README.hops: "),
-        (
-            figures,
-            "[\"one CPU\"]",
-            "[\"two CPUs\"]",
-            "docs/figures.toml:1: plots.docs/hops.svg: the table lacks",
-        ),
+        (figures, "rows =", "row =", ":1: README.hops: "),
+        (figures, "[\"one CPU\"]", "[\"two CPUs\"]", ":1: plots.docs/hops.svg: the table lacks"),
         (
             claims,
             "\"near\"",
@@ -256,9 +227,13 @@ fn each_fault_is_named_with_its_file_and_line() {
     ] {
         let text = read(root, path);
         assert!(text.contains(from), "{from}: {text}");
+        let place = if fault.starts_with(':') { path } else { "" };
         fs::write(root.join(path), text.replace(from, to)).unwrap();
         let (status, faults) = documents(root, &["--check"]);
-        assert!(status == 1 && faults.contains(fault), "{from} -> {to}: {status} {faults}");
+        assert!(
+            status == 1 && faults.contains(&format!("{place}{fault}")),
+            "{from} -> {to}: {status} {faults}"
+        );
         fs::write(root.join(path), text).unwrap();
     }
 }

@@ -6,5 +6,4 @@ mod placement;
 mod plans;
 mod private;
 mod real;
-mod slices;
 mod turns;

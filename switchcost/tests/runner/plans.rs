@@ -11,6 +11,8 @@ const TWO: [&str; 2] = ["one-thread-brigade", "async-brigade"];
 #[test]
 fn a_plan_becomes_results_and_tables() {
     let house = House::new(2, &TWO);
+    // Five slices in each round: an iteration takes 1 µs, as they say.
+    house.set_plan(&house.plan().replace("iters = 4", "iters = 40000"));
     let run = house.run("").finish().expect(0);
     let run = run.expect_complaint(&["out.jsonl"]);
     for text in ["\nAll\n", "row one-thread-brigade", "row async-brigade", "2 rounds"] {
@@ -21,11 +23,13 @@ fn a_plan_becomes_results_and_tables() {
     for (place, process) in (0..).zip(&processes) {
         assert_eq!(process["round"], place / 2);
         let samples = &process["samples"];
-        assert_eq!(
-            (&samples["count"], samples["mean"].as_f64()),
-            (&4.into(), Some(1000.0)),
-            "{process}"
-        );
+        assert_eq!(samples["count"], 40_000, "{process}");
+        assert_eq!(samples["mean"].as_f64(), Some(1000.0), "{process}");
+        // All take part in each turn, and every slice is kept.
+        let slices = process["slices"].as_array().unwrap();
+        let sum =
+            |field: usize| slices.iter().map(|slice| slice[field].as_u64().unwrap()).sum::<u64>();
+        assert_eq!((slices.len(), sum(0), sum(2)), (5, 1 + 2 + 3 + 4, 40_000), "{process}");
         assert!(process["error"].is_null() && process["partial"] != true, "{process}");
     }
     let report = switchcost("report").arg(house.out()).finish();
