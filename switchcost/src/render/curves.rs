@@ -24,6 +24,7 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
         lines.extend(sentence.map(|sentence| format!("{}: {sentence}", series.name)));
     }
     lines.extend(curve.overtakings.iter().map(|o| overtaking(curve, o)));
+    lines.extend(tried.iter().filter_map(|series| calls(series)));
     lines.extend(tables::gaps(points(curve), |gaps| names(gaps).join("; ")));
     Section { title: curve.title.to_owned(), grid: grid(curve, &tried, &xs), lines }
 }
@@ -92,6 +93,17 @@ fn efficiency(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
         points.map(|(x, ratio)| format!("{} at {}", shown(ratio, " %", percent), at(curve, *x)));
     let points = points.collect::<Vec<_>>().join(", ");
     (!points.is_empty()).then(|| format!("efficiency {points}"))
+}
+
+/// System calls of a series at each x, if they were counted.
+fn calls(series: &Series<'_>) -> Option<String> {
+    let counted = series.points.iter().filter_map(|(x, figure)| {
+        let evidence = figure.reading()?.evidence.as_ref()?;
+        let waits = evidence.hops_per_wait.map(|hops| format!(" ({hops:.1} hops per wait)"));
+        Some(format!("{:.2}{} at {x}", evidence.calls?, waits.unwrap_or_default()))
+    });
+    let counted = counted.collect::<Vec<_>>().join(", ");
+    (!counted.is_empty()).then(|| format!("{}: system calls per hop: {counted}", series.name))
 }
 
 /// Points of a curve.
