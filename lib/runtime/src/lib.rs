@@ -3,6 +3,7 @@
 
 mod link;
 
+use std::env;
 use std::future::pending;
 use std::panic;
 use std::process;
@@ -17,6 +18,9 @@ use tokio::task::{JoinHandle, yield_now};
 
 pub use link::{AsyncReader, AsyncWriter, link};
 
+/// Variable that Tokio reads for the number of workers.
+const WORKERS: &str = "TOKIO_WORKER_THREADS";
+
 /// Tokio's scheduler and its workers.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct RuntimeFlags {
@@ -24,7 +28,7 @@ pub struct RuntimeFlags {
     #[arg(long, value_enum, default_value = "multi-thread")]
     pub flavor: Flavor,
 
-    /// Worker threads of the multi-thread scheduler [default: one per CPU]
+    /// Worker threads of the multi-thread scheduler [default: TOKIO_WORKER_THREADS, or one per CPU]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     pub workers: Option<u32>,
 }
@@ -100,7 +104,10 @@ impl RuntimeFlags {
                 "--workers: the current-thread scheduler has one thread and no workers: drop it, or use --flavor multi-thread",
             )),
             (Flavor::MultiThread, Some(workers)) => Ok(workers),
-            (Flavor::MultiThread, None) => Ok(allowed_cpus()?.len() as u32),
+            (Flavor::MultiThread, None) => match from_environment()? {
+                Some(workers) => Ok(workers),
+                None => Ok(allowed_cpus()?.len() as u32),
+            },
         }
     }
 
@@ -137,6 +144,19 @@ impl RuntimeFlags {
         enable(&mut builder);
         or_end(workers, || builder.build()).context("cannot build the runtime")
     }
+}
+
+/// Number of workers that Tokio's environment variable asks for.
+fn from_environment() -> anyhow::Result<Option<u32>> {
+    let Ok(text) = env::var(WORKERS) else { return Ok(None) };
+    let workers = text.parse().ok().filter(|workers| (1..=32768).contains(workers));
+    let bad = || {
+        BadUsage::new(format!(
+            "{WORKERS}: '{}' is not a number from 1 to 32768",
+            text.escape_debug()
+        ))
+    };
+    workers.ok_or_else(bad).map(Some)
 }
 
 /// Builds a runtime; a panic ends the process with status 1. Tokio panics when it cannot start a worker. During the

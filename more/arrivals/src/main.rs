@@ -55,7 +55,7 @@ struct Cli {
     /// Multiplications that the server does per request, one after the other
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "0")]
     work: u32,
-    /// Tokio's worker threads [default: one per CPU]
+    /// Tokio's worker threads [default: TOKIO_WORKER_THREADS, or one per CPU]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     workers: Option<u32>,
 }
