@@ -23,17 +23,22 @@ pub fn time_limit(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads a whole number such as `20000`, `20k` or `1.5M`.
+/// Reads a whole number such as `20000`, `20,000`, `20k` or `1.5M`.
 pub fn many(text: &str) -> Option<u64> {
+    // Commas stand between groups of three digits alone.
+    let (first, others) = text.split_once(',').unwrap_or((text, "000"));
+    let is_grouped =
+        (1..=3).contains(&first.len()) && others.split(',').all(|group| group.len() == 3);
     let units = [("", 1), ("k", 1_000), ("K", 1_000), ("M", 1_000_000)];
-    amount(text, &units)?.try_into().ok()
+    let number = amount(&text.replace(',', ""), &units)?.try_into().ok();
+    number.filter(|_| is_grouped || !text.contains(','))
 }
 
 /// A number of tasks, such as `50k`.
 pub fn tasks(text: &str) -> Result<u64, String> {
-    many(text)
-        .filter(|tasks| (1..=1_000_000_000_000).contains(tasks))
-        .ok_or_else(|| format!("'{text}' is not a number of tasks: write one such as 50k or 50000"))
+    many(text).filter(|tasks| (1..=1_000_000_000_000).contains(tasks)).ok_or_else(|| {
+        format!("'{text}' is not a number of tasks: write one such as 50k or 50,000")
+    })
 }
 
 /// A list of CPUs, such as `0-3,8`.
@@ -64,10 +69,10 @@ mod tests {
         for text in ["", "first", "smt-sibling", "99999"] {
             assert!(cpus(text).is_err(), "{text}");
         }
-        for text in ["20000", "20k", "0.02M"] {
+        for text in ["20000", "20,000", "20k", "0.02M"] {
             assert_eq!(many(text), Some(20_000), "{text}");
         }
-        for text in ["", "20,000", "0.5", "-1"] {
+        for text in ["", "2,00", ",200", "1,5k", "0.5", "-1"] {
             assert_eq!(many(text), None, "{text}");
         }
     }

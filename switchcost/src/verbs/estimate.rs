@@ -65,7 +65,7 @@ fn rate(text: &str) -> Result<u32, String> {
     match many(number) {
         Some(rate @ 10..=1_000_000) => Ok(rate as u32),
         Some(_) => Err("a rate is at least 10/s and at most 1M/s".to_owned()),
-        None => Err(format!("'{text}' is not a rate: write one such as 20k/s or 20000")),
+        None => Err(format!("'{text}' is not a rate: write one such as 20k/s or 20,000")),
     }
 }
 
