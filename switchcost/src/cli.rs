@@ -65,7 +65,8 @@ Exit status: 0 every case was measured, or cannot exist on this machine; 1 a cas
     Estimate(estimate::Args),
     /// Run a program once, and print everything that can be observed
     ///
-    /// Options of stat go before PROGRAM. Everything after it belongs to the program.
+    /// Options of stat go before PROGRAM. Everything after it belongs to the program, including its --iters and
+    /// --warmup.
     #[command(after_long_help = "Examples:
   switchcost stat thread-brigade --tasks 500
   switchcost stat --counters async-brigade")]

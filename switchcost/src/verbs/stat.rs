@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SETTING")]
     set: Vec<Change>,
 
-    /// Number of timed iterations; a tenth as many precede them
+    /// Number of timed iterations
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     iters: u64,
 
@@ -109,10 +109,13 @@ fn own_option(flags: &[String]) -> Option<&str> {
 
 impl Args {
     /// The only row of the run.
-    fn row(&self, program: &str, flags: Vec<String>) -> anyhow::Result<Row> {
-        ensure_no_runner_flags(&flags).map_err(|e| {
-            BadUsage::new(format!("{e}: options of `switchcost stat` go before {program}"))
-        })?;
+    fn row(&self, program: &str, mut flags: Vec<String>) -> anyhow::Result<Row> {
+        let iters = take(&mut flags, "--iters")?.unwrap_or(self.iters);
+        if iters == 0 {
+            return Err(BadUsage::new("--iters 0: a run needs at least 1 iteration"));
+        }
+        let warmup = take(&mut flags, "--warmup")?.unwrap_or(iters.div_ceil(10));
+        ensure_no_runner_flags(&flags).map_err(|e| BadUsage::new(e.to_string()))?;
         let program = program.rsplit('/').next().unwrap_or(program).to_owned();
         // All that it can show.
         let also = [Metric::SystemPerTask, Metric::SetUp];
@@ -125,14 +128,25 @@ impl Args {
             place,
             also,
             command,
-            effort: Effort {
-                iters: self.iters,
-                warmup: self.iters.div_ceil(10),
-                ..Effort::default()
-            },
+            effort: Effort { iters, warmup, ..Effort::default() },
             ..Row::default()
         })
     }
+}
+
+/// Takes a number out of a program's flags: by the contract, the runner says how often the program iterates.
+fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
+    let Some(at) = flags.iter().position(|flag| flag.split('=').next() == Some(name)) else {
+        return Ok(None);
+    };
+    let flag = flags.remove(at);
+    let value = match flag.split_once('=') {
+        Some((_, value)) => value.to_owned(),
+        None if at < flags.len() => flags.remove(at),
+        None => String::new(),
+    };
+    let bad = |_| BadUsage::new(format!("{name}: '{value}' is not a number"));
+    value.parse().map(Some).map_err(bad)
 }
 
 fn print(record: &Record, format: TextOrJson) -> anyhow::Result<()> {
