@@ -222,12 +222,12 @@ impl Row {
         })
     }
 
-    /// The same row at a value of a flag.
+    /// The same row at a value of a flag, which is typed in this unit.
     #[must_use]
-    pub fn at(&self, flag: &str, x: u64) -> Row {
+    pub fn at(&self, flag: &str, x: u64, unit: &str) -> Row {
         let mut row = self.clone();
         row.place.x = Some(x);
-        row.command.flags.extend([flag.to_owned(), x.to_string()]);
+        row.command.flags.extend([flag.to_owned(), format!("{x}{unit}")]);
         row
     }
 }

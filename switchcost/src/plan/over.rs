@@ -15,6 +15,9 @@ pub struct Over {
     /// twice as many.
     #[serde(deserialize_with = "values")]
     pub values: Vec<u64>,
+    /// Unit of the values as typed, such as `us`; empty for plain numbers.
+    #[serde(skip)]
+    pub unit: String,
 }
 
 fn values<'de, D: Deserializer<'de>>(text: D) -> Result<Vec<u64>, D::Error> {

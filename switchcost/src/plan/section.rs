@@ -165,13 +165,13 @@ impl Section {
     /// The points of a cell, each behind its twin.
     fn points(&self, table: &RowTable, row: Row) -> Vec<Row> {
         let points: Vec<Row> = if let Some(over) = &self.over {
-            over.values.iter().map(|&x| row.at(&over.flag, x)).collect()
+            over.values.iter().map(|&x| row.at(&over.flag, x, &over.unit)).collect()
         } else if table.tasks.is_empty() {
             vec![row]
         } else {
             let rounds = Some(self.rounds.unwrap_or(REPEATS_OF_A_COUNT));
             let row = Row { effort: Effort { rounds, ..row.effort }, ..row };
-            table.tasks.iter().map(|&tasks| row.at("--tasks", tasks.into())).collect()
+            table.tasks.iter().map(|&tasks| row.at("--tasks", tasks.into(), "")).collect()
         };
         // The points of a slope show its noise.
         let has_twin = table.twin && !self.metric.is_slope();

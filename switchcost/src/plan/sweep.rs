@@ -7,6 +7,7 @@ use contract::units::counted;
 use record::Metric;
 
 use super::check;
+use super::over::Over;
 use super::section::{RowTable, Section, Variant};
 use super::sections::Plan;
 use super::table::ProgramTable;
@@ -70,8 +71,9 @@ pub fn plan(
 
 /// The table of a metric and a number of tasks, without rows.
 fn table(sweep: &Section, metric: Metric, tasks: Option<u64>) -> Section {
-    let mut swept = sweep.over.clone().unwrap_or_default().flag;
-    if let Some(tasks) = tasks.filter(|_| swept != "--tasks") {
+    let Over { flag, unit, .. } = sweep.over.clone().unwrap_or_default();
+    let mut swept = if unit.is_empty() { flag.clone() } else { format!("{flag} in {unit}") };
+    if let Some(tasks) = tasks.filter(|_| flag != "--tasks") {
         swept += &format!(", {}", counted(tasks, "task"));
     }
     Section { title: metric.title_over(&swept), metric, rows: Vec::new(), ..sweep.clone() }
@@ -80,7 +82,6 @@ fn table(sweep: &Section, metric: Metric, tasks: Option<u64>) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Over;
 
     #[test]
     fn each_metric_and_number_of_tasks_is_a_table() {
@@ -98,7 +99,11 @@ mod tests {
         };
         let programs = ["peer", "thread-brigade", " async-creation  --tasks 9 "];
         let sweep = Section {
-            over: Some(Over { flag: "--length".to_owned(), values: vec![5, 9] }),
+            over: Some(Over {
+                flag: "--length".to_owned(),
+                values: vec![5, 9],
+                unit: "us".to_owned(),
+            }),
             columns: vec![placed(true)],
             rows: programs.map(|line| row(line).unwrap()).to_vec(),
             ..Section::default()
@@ -110,11 +115,11 @@ mod tests {
             format!("{}: {}: {}", place.section, place.name(), row.command.flags.join(" "))
         };
         let lines: Vec<String> = first.map(line).collect();
-        let hops = "Time per hop over --length, 500 tasks";
+        let hops = "Time per hop over --length in us, 500 tasks";
         let expected = [
-            format!("{hops}: thread-brigade, pinned: --length 5"),
-            format!("{hops}: peer, pinned: --length 5"),
-            "Time per task over --length, 9 tasks: async-creation --tasks 9, pinned: --tasks 9 --length 5"
+            format!("{hops}: thread-brigade, pinned: --length 5us"),
+            format!("{hops}: peer, pinned: --length 5us"),
+            "Time per task over --length in us, 9 tasks: async-creation --tasks 9, pinned: --tasks 9 --length 5us"
                 .to_owned(),
         ];
         assert_eq!(lines, expected);

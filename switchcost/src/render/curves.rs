@@ -142,7 +142,7 @@ mod tests {
     /// Records of a curve over chains: their number, the round, and the time of an iteration.
     fn records(metric: Metric, points: &[(u64, u32, u64)]) -> Vec<Record> {
         let records = points.iter().map(|&(x, round, ns)| {
-            let mut row = testing::row("a", "p", &[]).at("--chains", x);
+            let mut row = testing::row("a", "p", &[]).at("--chains", x, "");
             row.place.metric = metric.clone();
             row.swept = Some(Swept { flag: "--chains".to_owned() });
             row.command.setting.cpus = Some(Cpus::List(vec![0, 1]));

@@ -1,4 +1,4 @@
-//! `switchcost sweep`: the number of tasks or of tokens over a range.
+//! `switchcost sweep`: one flag over a range.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::system::console::{self, BadUsage};
 
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("swept").required(true).args([
-    "tasks", "tokens",
+    "tasks", "tokens", "over",
 ])))]
 #[command(mut_arg("budget", |it| it.help(
     "Time for the whole run, without builds: nothing starts after that, and values that were not reached are listed \
@@ -33,6 +33,10 @@ pub(crate) struct Args {
     /// Vary the number of tokens that travel at the same time
     #[arg(long, value_name = "FROM..TO", value_parser = range::parse)]
     tokens: Option<RangeInclusive<u64>>,
+
+    /// Vary another flag that takes a number, which may have a unit, such as contenders=1..36 or length=1..10000us
+    #[arg(long, value_name = "NAME=FROM..TO[UNIT]", value_parser = Swept::parse)]
+    over: Option<Swept>,
 
     /// Number of values, spaced by equal factors, including both ends
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
@@ -59,15 +63,42 @@ pub(crate) struct Args {
     keep: Kept,
 }
 
+/// What is swept.
+#[derive(Clone, Debug)]
+struct Swept {
+    /// The flag, with its dashes.
+    flag: String,
+    range: RangeInclusive<u64>,
+    /// Unit of the range; empty for plain numbers.
+    unit: String,
+}
+
+impl Swept {
+    fn new(name: &str, range: RangeInclusive<u64>, unit: &str) -> Self {
+        Swept { flag: format!("--{name}"), range, unit: unit.to_owned() }
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let no_range =
+            || format!("'{text}' is not NAME=FROM..TO: write one such as length=1..100us");
+        let (name, values) = text.split_once('=').ok_or_else(no_range)?;
+        let numbers = values.trim_end_matches(char::is_alphabetic);
+        let range = range::parse(numbers)?;
+        Ok(Swept::new(name.trim_start_matches('-'), range, &values[numbers.len()..]))
+    }
+}
+
 /// Default time of a sweep.
 const BUDGET: Duration = Duration::from_secs(600);
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let tasks = args.tasks.as_ref().map(|range| ("--tasks", range));
-    let swept = tasks.or_else(|| Some(("--tokens", args.tokens.as_ref()?)));
-    let (flag, range) = swept.context("a sweep has --tasks or --tokens")?;
+    let number = |name, range: &Option<_>| Some(Swept::new(name, range.clone()?, ""));
+    let swept = number("tasks", &args.tasks).or_else(|| number("tokens", &args.tokens));
+    let swept = swept.or_else(|| args.over.clone());
+    let swept = swept.context("a sweep has one of --tasks, --tokens and --over")?;
+    let values = range::points(&swept.range, args.points);
     let sweep = Section {
-        over: Some(Over { flag: flag.to_owned(), values: range::points(range, args.points) }),
+        over: Some(Over { flag: swept.flag, values, unit: swept.unit }),
         columns: args.placement.iter().map(|at| placed(at == "pinned")).collect(),
         rows: args.program.clone(),
         rounds: Some(args.rounds),
@@ -87,8 +118,8 @@ fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
     let over = sweep.over.clone().unwrap_or_default();
     let plan = sweep::plan(&sweep, tables, |it| {
         let program = programs.named(it.program.as_ref()?).ok()?;
-        let flags =
-            [&it.flags[..], &[over.flag.clone(), over.values.first()?.to_string()]].concat();
+        let value = format!("{}{}", over.values.first()?, over.unit);
+        let flags = [&it.flags[..], &[over.flag.clone(), value]].concat();
         probe::describe(program, &flags, &Setting::default()).ok()
     });
     let lineup = campaign::lineup(programs, plan.rows())?;

@@ -16,14 +16,12 @@ fn hops_are_the_switches_that_the_kernel_counts() {
             let run = Run::of(build().join("pairs")).flags(over).flags(flags);
             let outcome = run.arg(chains.to_string()).input("run 20\nend\n").finish();
             let all = answers(&outcome.stdout);
-            let [
-                Answer::Ready { description, .. },
-                Answer::Ran { samples_ns, usage: Some(usage), .. },
-                ..,
-            ] = &all[..]
+            let [Answer::Ready(ready), Answer::Ran { samples_ns, usage: Some(usage), .. }, ..] =
+                &all[..]
             else {
                 panic!("{outcome}");
             };
+            let description = &ready.description;
             assert_eq!((description.hops, description.trips), (Some(50 * chains * 4), 50));
             let hops = samples_ns.len() as u64 * 50 * chains * 4;
             let switches = usage.voluntary_switches + usage.involuntary_switches;
