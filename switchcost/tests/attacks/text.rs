@@ -4,29 +4,45 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::renamed;
 use crate::support::house::{House, executable};
 use crate::support::process::Outcome;
-use crate::support::switchcost;
+use crate::support::{FIXTURE, switchcost};
 
 /// A colour, a bell, a deletion, the C1 control that begins such sequences, a reversal of what follows, and markup.
 const HOSTILE: &str = "\u{1b}[31m\u{7}\u{7f}\u{9b}2J\u{202e}<b>";
 
+/// Titles that are a formula with markup, a comment, and no ASCII.
+const TITLES: [&str; 4] =
+    ["=HYPERLINK(\"http://x\") <img src=x onerror=alert(1)>", "<!--/table-->", "время", "память|`"];
+
 const BAD: &str = "one-thread-brigade";
 
-/// Records whose names and errors end in this.
-fn records(with: &str) -> String {
-    let text = renamed(|_, title| format!("{title}{with}"), |row| format!("{row}{with}"));
-    let change = |(place, line): (usize, &str)| {
-        let mut value: Value = serde_json::from_str(line).unwrap();
-        match place {
-            0 => value["machine"]["cpu_model"] = format!("CPU{with}").into(),
-            3 => value["error"] = format!("no luck{with}").into(),
-            _ => {}
+/// The fixture's records under hostile names.
+fn records() -> String {
+    let text = fs::read_to_string(FIXTURE).unwrap();
+    let (header, trials) = text.split_once('\n').unwrap();
+    let mut header: Value = serde_json::from_str(header).unwrap();
+    header["machine"]["cpu_model"] = format!("CPU{HOSTILE}").into();
+    let mut titles: Vec<Value> = Vec::new();
+    for line in header["rows"].as_array_mut().unwrap() {
+        if !titles.contains(&line["section"]) {
+            titles.push(line["section"].clone());
         }
-        format!("{value}\n")
-    };
-    text.lines().enumerate().map(change).collect()
+        let place = titles.iter().position(|title| *title == line["section"]).unwrap();
+        let title = TITLES[place % TITLES.len()];
+        let ending = if title.is_ascii() { HOSTILE } else { "" };
+        line["section"] = format!("{title}{ending}").into();
+        for key in ["/row", "/ties/baseline", "/ties/versus", "/ties/answer"] {
+            if let Some(name) = line.pointer_mut(key) {
+                *name = format!("=1+1 <b> {}{HOSTILE}", name.as_str().unwrap()).into();
+            }
+        }
+    }
+    let mut trials: Vec<Value> =
+        trials.lines().map(|trial| serde_json::from_str(trial).unwrap()).collect();
+    trials[2]["error"] = format!("no luck{HOSTILE}").into();
+    let lines: Vec<String> = trials.iter().map(Value::to_string).collect();
+    format!("{header}\n{}\n", lines.join("\n"))
 }
 
 /// Expects that no character of it would be obeyed, and that the hostile text is there.
@@ -38,29 +54,53 @@ fn expect_plain(run: &Outcome) {
 }
 
 #[test]
-fn results_are_shown_as_plain_text() {
+fn results_are_shown_as_plain_text_without_markup_and_formulas() {
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    fs::write(path("a.jsonl"), records(HOSTILE)).unwrap();
-    let run = |flags: &str| switchcost(flags).folder(folder.path()).finish();
-    for flags in [
-        "report a.jsonl",
-        "report --full a.jsonl",
-        "report --format markdown a.jsonl",
-        "report --format csv a.jsonl",
-        "report --html - a.jsonl",
-        "compare a.jsonl a.jsonl",
-    ] {
-        expect_plain(&run(flags));
+    for name in ["a.jsonl", "b.jsonl"] {
+        fs::write(folder.path().join(name), records()).unwrap();
     }
-    let json = run("report --format json a.jsonl");
-    expect_plain(&json);
-    serde_json::from_str::<Value>(json.line()).unwrap();
-    run("report a.jsonl --html page --svg plots").expect(0);
-    for name in ["page", "plots/answer.svg"] {
-        let text = fs::read_to_string(path(name)).unwrap();
-        assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{name}");
-        assert!(!text.contains("<b>"), "{name}");
+    let run = |flags: &str| {
+        let run = switchcost(flags).folder(folder.path()).finish();
+        expect_plain(&run);
+        run.stdout
+    };
+    run("report a.jsonl");
+    run("report --full a.jsonl");
+    run("report --html - a.jsonl");
+    run("compare a.jsonl a.jsonl");
+    serde_json::from_str::<Value>(&run("report --format json a.jsonl")).unwrap();
+    let markdown = run("report --format markdown --full a.jsonl");
+    assert!(!markdown.contains('<'), "{markdown}");
+    for text in ["&lt;img src=x", "**время**", "\\|\\`"] {
+        assert!(markdown.contains(text), "{text}: {markdown}");
+    }
+    // Of a fleet, too.
+    let (csv, fleet) =
+        (run("report --format csv a.jsonl"), run("report --format csv a.jsonl b.jsonl"));
+    assert!(csv.lines().count() > 4 && fleet.contains("'=1+1"), "{fleet}");
+    for line in csv.lines().skip(1).chain(fleet.lines().skip(1)) {
+        let is_formula = line.starts_with(['=', '+', '-', '@']) || line.contains(",=");
+        assert!(!is_formula && !line.contains("\"="), "{line}");
+    }
+}
+
+/// By the title of its section, whatever that is.
+#[test]
+fn every_plot_is_a_file_of_plain_text_in_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let plots = folder.path().join("plots");
+    let long = "../no character of XML \u{ffff}".repeat(20);
+    let run = switchcost("report - --html page --svg plots").folder(folder.path());
+    run.input(&records().replace(TITLES[1], &long)).finish().expect(0);
+    let mut files: Vec<_> =
+        fs::read_dir(&plots).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(plots.join("answer.svg").is_file() && plots.join("plot.svg").is_file());
+    assert!(files.len() > 2 && fs::read_dir(folder.path()).unwrap().count() == 2, "{files:?}");
+    files.push(folder.path().join("page"));
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{ffff}']), "{file:?}");
+        assert!(!text.contains("<b>"), "{file:?}");
     }
 }
 
