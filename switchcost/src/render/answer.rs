@@ -13,7 +13,7 @@ use stats::MIN_ROUNDS;
 use super::grid::Grid;
 use super::layout::lines;
 use super::markdown::escaped;
-use crate::views::answer::{Answer, AnswerRow};
+use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
 
 /// Most columns of the answer's sentences.
 const WIDEST: usize = 80;
@@ -28,10 +28,10 @@ const TALLEST: usize = 22;
 pub(super) fn grid(answer: &Answer) -> Grid {
     let line = |row: &AnswerRow| {
         let [thread, task] = [&row.thread, &row.task].map(cost);
-        vec![row.title(), thread, task, ratio(&row.ratio)]
+        vec![name(answer, row), thread, task, ratio(&row.ratio)]
     };
-    let head = [""].into_iter().chain(heads(answer));
-    Grid::new(head, answer.rows.iter().map(line).collect())
+    let [one, other] = sides(answer);
+    Grid::new(["", one, other, &quotient(answer)], answer.rows.iter().map(line).collect())
 }
 
 /// A cost with two significant digits and its mark; both modes if it has two.
@@ -44,12 +44,24 @@ pub(super) fn cost(cost: &Value) -> String {
     cost.grade.mark(&text)
 }
 
-/// Names of the two columns, and of the ratio.
-pub(super) fn heads(answer: &Answer) -> [&'static str; 3] {
-    if answer.is_of_threads() {
-        ["OS thread", "async task", "thread ÷ task"]
-    } else {
-        ["first", "second", "first ÷ second"]
+/// Name of a row, with its sides if the rows of the answer have different ones.
+pub(super) fn name(answer: &Answer, row: &AnswerRow) -> String {
+    match answer.sides() {
+        Some(_) => row.name.clone(),
+        None => format!("{}: {}", row.name, row.sides.join(" ÷ ")),
+    }
+}
+
+/// Names of the two columns.
+pub(super) fn sides(answer: &Answer) -> [&str; 2] {
+    answer.sides().unwrap_or(["first", "second"])
+}
+
+/// Name of the ratio.
+pub(super) fn quotient(answer: &Answer) -> String {
+    match sides(answer) {
+        THREAD_AND_TASK => "thread ÷ task".to_owned(),
+        sides => sides.join(" ÷ "),
     }
 }
 

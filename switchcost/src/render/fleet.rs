@@ -7,6 +7,7 @@ use record::Metric;
 use super::answer::ratio;
 use super::document::{Document, Section};
 use super::grid::{ABSENT, Grid};
+use crate::views::answer::AnswerRow;
 use crate::views::fleet::{Machine, questions};
 
 /// How to read the ratios.
@@ -39,7 +40,7 @@ pub(super) fn ratios(all: &[Machine<'_>]) -> Section {
         let ratios = rows.clone().map(|row| row.map_or(ABSENT.to_owned(), |row| ratio(&row.ratio)));
         let name = rows.flatten().next().map_or(String::new(), |row| {
             is_of_threads &= row.is_of_threads();
-            row.title()
+            name(row)
         });
         lines.push([name].into_iter().chain(ratios).collect());
     }
@@ -51,6 +52,15 @@ pub(super) fn ratios(all: &[Machine<'_>]) -> Section {
     let names = all.iter().map(|machine| machine.name.as_str());
     let grid = Grid::new([""].into_iter().chain(names), lines);
     Section { title: title.to_owned(), grid, lines: Vec::new() }
+}
+
+/// Name of a row, with its sides if they are not threads and async tasks.
+fn name(row: &AnswerRow) -> String {
+    if row.is_of_threads() {
+        row.name.clone()
+    } else {
+        format!("{}: {}", row.name, row.sides.join(" ÷ "))
+    }
 }
 
 /// A line for each machine: what tells it from the others.

@@ -66,15 +66,6 @@ impl AnswerRow {
         (&self.name, &self.metric)
     }
 
-    /// Its name, with its sides if they are not threads and async tasks.
-    pub(crate) fn title(&self) -> String {
-        if self.is_of_threads() {
-            self.name.clone()
-        } else {
-            format!("{}: {}", self.name, self.sides.join(" ÷ "))
-        }
-    }
-
     /// True if a thread's figure is divided by a task's.
     pub(crate) fn is_of_threads(&self) -> bool {
         self.sides == THREAD_AND_TASK
@@ -100,6 +91,13 @@ impl Answer {
     /// True if all of its rows are of threads and tasks.
     pub(crate) fn is_of_threads(&self) -> bool {
         self.rows.iter().all(AnswerRow::is_of_threads)
+    }
+
+    /// Sides that all of its rows have; `None` if they differ.
+    pub(crate) fn sides(&self) -> Option<[&str; 2]> {
+        let first = &self.rows.first()?.sides;
+        let is_one = self.rows.iter().all(|row| row.sides == *first);
+        is_one.then(|| first.each_ref().map(String::as_str))
     }
 
     /// Machine, kernel and runtimes; what a switch is; and what its async tasks ran on.
