@@ -114,13 +114,12 @@ pub(in crate::plan) fn crate_in(folder: &Path) -> Option<String> {
     Some(name.unwrap_or("CRATE").to_owned())
 }
 
-/// The package that the current folder is in, if it is not one of switchcost's.
+/// The package that the current folder is in, if it is not one of switchcost's. Without a checkout, there are no sources
+/// that it could be taken for.
 fn crate_around() -> Option<String> {
     let here = env::current_dir().ok()?;
-    let tree = Executables::here().ok().and_then(|own| own.tree);
-    let own = tree.and_then(|tree| fs::canonicalize(tree.sources).ok());
-    let is_own = own.is_some_and(|own| here.starts_with(own));
-    here.ancestors().filter(|_| !is_own).find_map(crate_in)
+    let own = fs::canonicalize(Executables::here().ok()?.tree?.sources).ok()?;
+    here.ancestors().filter(|_| !here.starts_with(&own)).find_map(crate_in)
 }
 
 /// True for ASCII letters, digits and the characters of `more`, the first one no other.
