@@ -138,38 +138,28 @@ fn write_figure(place: &str, figure: &Map<String, Value>, out: &mut String) {
 /// Writes the value of a name: an estimate in one line, anything else leaf by leaf.
 fn write_value(name: &str, value: &Value, out: &mut String) {
     let last = name.rsplit('.').next().unwrap();
-    // Most figures have no failed process and no outlier.
+    // Most figures have no failed process, no outlier and no overtaking.
     let is_none = ["failed", "outliers"].contains(&last) && *value == 0;
-    let is_left_out = LEFT_OUT.split(' ').any(|name| name == last);
-    if value.is_null() || is_none || is_left_out {
+    let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    if is_empty || is_none || LEFT_OUT.split(' ').any(|name| name == last) {
         return;
     }
-    let Some(object) = value.as_object() else {
-        let pairs = value.as_array().filter(|list| list.iter().all(Value::is_array));
-        if let Some(pairs) = pairs.filter(|pairs| pairs.iter().all(|pair| pair[1].is_object())) {
-            // A value of a swept flag, and the figure there.
-            pairs
-                .iter()
-                .for_each(|at| write_value(&format!("{name}.{}", word(&at[0])), &at[1], out));
-            return;
-        }
-        if let Some(list) = value.as_array().filter(|list| list.iter().any(Value::is_object)) {
-            for (i, item) in list.iter().enumerate() {
-                let name = item
-                    .get("kind")
-                    .map_or(format!("{name}.{i}"), |kind| format!("{name}.{}", word(kind)));
-                write_value(&name, item, out);
+    let mut write_at = |key: &str, value| write_value(&format!("{name}.{key}"), value, out);
+    match value {
+        Value::Object(object) => match estimate(object) {
+            Some(text) => writeln!(out, "\t\t\t{name} {text}").unwrap(),
+            None => object.iter().for_each(|(key, value)| write_at(key, value)),
+        },
+        Value::Array(items) if items.iter().any(|item| item.is_object() || item[1].is_object()) => {
+            for (i, item) in items.iter().enumerate() {
+                match item.as_array().map(Vec::as_slice) {
+                    // A value of a swept flag, and the figure there.
+                    Some([x, figure]) => write_at(&word(x), figure),
+                    _ => write_at(&item.get("kind").map_or(i.to_string(), word), item),
+                }
             }
-            return;
         }
-        writeln!(out, "\t\t\t{name} {}", word(value)).unwrap();
-        return;
-    };
-    match estimate(object) {
-        Some(text) => writeln!(out, "\t\t\t{name} {text}").unwrap(),
-        None => {
-            object.iter().for_each(|(key, value)| write_value(&format!("{name}.{key}"), value, out))
-        }
+        leaf => writeln!(out, "\t\t\t{name} {}", word(leaf)).unwrap(),
     }
 }
 
