@@ -41,13 +41,13 @@ enum Verb {
 
 Exit status: 0 every case was measured, or cannot exist on this machine; 1 a case failed, and the output names it.")]
     Run(run::Args),
-    /// Vary the number of tasks or of tokens over a range, and measure a curve for each program
+    /// Vary one flag over a range, and measure a curve for each program
     ///
     /// Each value is measured in fresh processes. A line below each curve says where it leaves its initial level. Values
     /// that the limits of this system do not allow are left out, and the output names them.
     #[command(after_long_help = "Examples:
   switchcost sweep --tasks 2..10000
-  switchcost sweep --tokens 1..256 --placement pinned")]
+  switchcost sweep --over stack-size=64..8192KiB")]
     Sweep(sweep::Args),
     /// Measure what your load costs with threads and with async tasks, or what a running service spends on switches
     ///

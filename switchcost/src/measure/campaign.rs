@@ -79,7 +79,10 @@ fn add_curve(
         let answer = ask(&lineup.programs, row);
         if let Some(swept) = &row.swept {
             let flag = [row.place.section.clone(), swept.flag.clone()];
-            *varied.entry(flag).or_default() |= !matches!(answer, Some(Err(Refusal::NoFlag(_))));
+            let lacks =
+                |refusal: &Refusal| matches!(refusal, Refusal::NoFlag(it) if *it == swept.flag);
+            *varied.entry(flag).or_default() |=
+                !answer.as_ref().is_some_and(|answer| answer.as_ref().is_err_and(lacks));
         }
         match answer {
             Some(Ok(description)) => {

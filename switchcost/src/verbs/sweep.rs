@@ -83,6 +83,9 @@ impl Swept {
             || format!("'{text}' is not NAME=FROM..TO: write one such as length=1..100us");
         let (name, values) = text.split_once('=').ok_or_else(no_range)?;
         let numbers = values.trim_end_matches(char::is_alphabetic);
+        if numbers.contains(char::is_alphabetic) {
+            return Err(format!("'{values}' has a unit twice: write it once, as in 1..100us"));
+        }
         let range = range::parse(numbers)?;
         Ok(Swept::new(name.trim_start_matches('-'), range, &values[numbers.len()..]))
     }
