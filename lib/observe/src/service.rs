@@ -319,24 +319,31 @@ fn counts(pid: i32, thread: i32) -> Option<(String, Counts)> {
     Some((name, Counts { voluntary, involuntary, cpu_ns, waited_ns }))
 }
 
-/// Periods so far of each quota that holds for a process, its own group's first.
-fn throttling(pid: i32) -> Vec<Throttling> {
+/// Periods so far of each quota that holds for a process, by the folder of its group.
+fn throttling(pid: i32) -> BTreeMap<String, Throttling> {
     let source = Source::system();
     let groups = ControlGroups::of_process(&source, &pid.to_string()).own(&source, "cpu");
     let folders = groups.map_or(Vec::new(), |groups| groups.folders).into_iter();
     let of_folder = |folder: String| {
         let text = source.text(&format!("{folder}/cpu.stat"))?;
         let count = |name| word_after(&text, name);
-        Some(Throttling { periods: count("nr_periods ")?, throttled: count("nr_throttled ")? })
+        let (periods, throttled) = (count("nr_periods ")?, count("nr_throttled ")?);
+        Some((folder, Throttling { periods, throttled }))
     };
     folders.filter_map(of_folder).collect()
 }
 
 /// What the quota did meanwhile that stopped the process most.
-fn most_throttled(before: &[Throttling], after: &[Throttling]) -> Throttling {
-    let since = after.iter().zip(before).map(|(now, then)| Throttling {
-        periods: now.periods.saturating_sub(then.periods),
-        throttled: now.throttled.saturating_sub(then.throttled),
+fn most_throttled(
+    before: &BTreeMap<String, Throttling>,
+    after: &BTreeMap<String, Throttling>,
+) -> Throttling {
+    let since = after.iter().filter_map(|(folder, now)| {
+        let then = before.get(folder)?;
+        Some(Throttling {
+            periods: now.periods.saturating_sub(then.periods),
+            throttled: now.throttled.saturating_sub(then.throttled),
+        })
     });
     since.max_by_key(|quota| (quota.throttled, quota.periods)).unwrap_or_default()
 }
@@ -392,10 +399,13 @@ mod tests {
     #[test]
     fn the_quota_that_stopped_it_most_counts() {
         let at = |own: u64, parent: u64| {
-            [own, parent].map(|throttled| Throttling { periods: 2 * throttled, throttled })
+            let quota = |throttled| Throttling { periods: 2 * throttled, throttled };
+            [("a/b", quota(own)), ("a", quota(parent))]
+                .map(|(name, it)| (name.to_owned(), it))
+                .into()
         };
         let expected = Throttling { periods: 180, throttled: 90 };
         assert_eq!(most_throttled(&at(5, 10), &at(6, 100)), expected);
-        assert_eq!(most_throttled(&[], &at(1, 1)), Throttling::default());
+        assert_eq!(most_throttled(&BTreeMap::new(), &at(1, 1)), Throttling::default());
     }
 }
