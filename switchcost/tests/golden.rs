@@ -138,8 +138,8 @@ fn write_figure(place: &str, figure: &Map<String, Value>, out: &mut String) {
 /// Writes the value of a name: an estimate in one line, anything else leaf by leaf.
 fn write_value(name: &str, value: &Value, out: &mut String) {
     let last = name.rsplit('.').next().unwrap();
-    // Most figures have no failed process, no outlier and no overtaking.
-    let is_none = ["failed", "outliers"].contains(&last) && *value == 0;
+    // Most figures have no failed process and no overtaking.
+    let is_none = last == "failed" && *value == 0;
     let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     if is_empty || is_none || LEFT_OUT.split(' ').any(|name| name == last) {
         return;

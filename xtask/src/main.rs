@@ -141,7 +141,10 @@ fn put(root: &Path, page: &Page, check: bool) -> anyhow::Result<Option<Fault>> {
         let same = old.lines().zip(page.text.lines()).take_while(is_same).count();
         let new: String =
             page.text.lines().nth(same).unwrap_or_default().chars().take(200).collect();
-        return Ok(Some(page.fault(same + 1, format!("its records say: {new}"))));
+        return Ok(Some(page.fault(
+            same + 1,
+            format!("its records say: {new} (cargo run -p xtask -- documents writes it)"),
+        )));
     }
     fs::write(path, &page.text).with_context(|| format!("cannot write {}", page.path))?;
     console::say(&format!("wrote {}", page.path));

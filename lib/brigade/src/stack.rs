@@ -60,14 +60,14 @@ pub fn worker_needs(workers: u32) -> Needs {
 
 impl StackFlags {
     /// Needs of threads that wait, their kernel stacks and task structures included: about 40 KiB
-    /// each, a tenth more than was seen. The heaps that the C library reserves for threads (arenas, mallopt(3)) are no
-    /// need: it does with fewer.
+    /// each, a tenth more than was seen. The heaps that the C library reserves for threads (arenas, mallopt(3)) are
+    /// not counted: with less address space, it makes fewer of them.
     pub fn needs(self) -> Needs {
         let Bytes(stack) = self.stack_size;
         let tables = u64::from(stack >= PAGE_TABLE_SPAN) * (4 << 10);
         Needs {
             threads: Need::new(0, 1),
-            // The fixed maps are those heaps.
+            // Those heaps do take maps.
             maps: Need::new(64, MAPS),
             bytes: Need::new(0, (40 << 10) + tables),
             space: Need::new(0, stack),

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::iter;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use limits::{Limits, Resource};
 use nix::sys::resource::{Resource::RLIMIT_NOFILE, getrlimit, setrlimit};
 
@@ -14,8 +14,8 @@ use crate::message::Description;
 /// Raises the soft descriptor limit to the hard one, and checks that the run fits. The error names each limit that is
 /// too low, says how many tasks fit, and where to find the remedies.
 pub fn check(description: &Description) -> anyhow::Result<()> {
-    raise_descriptors()?;
     let Description { tasks, needs, .. } = description;
+    raise_descriptors(needs.descriptors.of(*tasks))?;
     let limits = Limits::read();
     let mut short = Vec::new();
     for (limit, needed) in limits.too_low(needs, *tasks) {
@@ -62,11 +62,14 @@ fn command() -> String {
     format!("switchcost limits {}", words.join(OsStr::new(" ")).display())
 }
 
-fn raise_descriptors() -> anyhow::Result<()> {
+/// Raises the soft limit of descriptors to the hard one. Some sandboxes forbid that: then the soft limit must do.
+fn raise_descriptors(needed: u64) -> anyhow::Result<()> {
     let (soft, hard) = getrlimit(RLIMIT_NOFILE).context("getrlimit")?;
-    if soft < hard {
-        // Some sandboxes forbid it: then the soft limit counts.
-        let _ = setrlimit(RLIMIT_NOFILE, hard, hard);
+    if soft < hard && setrlimit(RLIMIT_NOFILE, hard, hard).is_err() {
+        ensure!(
+            needed <= soft,
+            "{needed} descriptors are needed, and the soft limit (ulimit -Sn) of {soft} cannot be raised here: lower --tasks"
+        );
     }
     Ok(())
 }

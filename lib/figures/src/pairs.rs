@@ -82,7 +82,7 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
     Some(row)
 }
 
-/// Number and name of what an iteration of a side is of: its flags may give it a chain of another length.
+/// How many hops or tasks an iteration has, and which. A side's flags may give it a chain of another length.
 fn repeats(side: &Figure<'_>) -> Option<(u64, &'static str)> {
     let is_time = side.quantity() == Quantity::Time;
     side.runs.processes().filter(|_| is_time).find_map(|(_, timed)| timed.record.repeats())

@@ -253,7 +253,7 @@ fn keep_half(row: &mut Vec<Process<'_>>) {
     row.retain(|process| !process.looks.is_empty());
 }
 
-/// A row that sleeps for most of its time is not corrected: no slice of its counts as slow.
+/// A row that sleeps for most of its time is not corrected: none of its slices counts as slow.
 fn let_sleep(row: &mut [Process<'_>]) {
     if !are_asleep(&row.iter().map(|process| process.record).collect::<Vec<_>>()) {
         return;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use perf_event::events::Software;
 use perf_event::{Builder, Counter};
@@ -35,11 +36,11 @@ pub struct Counting {
 /// Attaches counters to every thread of these processes, and switches them on.
 pub fn attach(pids: &[i32]) -> Counting {
     let threads: Vec<i32> = pids.iter().flat_map(|&pid| threads(pid)).collect();
-    make_room(COUNTERS * threads.len());
+    let room = make_room(COUNTERS * threads.len());
     let (calls, pids) = (calls(pids), pids.to_owned());
     let mut counting = Counting { open: Vec::new(), absent: Vec::new(), calls, pids };
     for (name, parts) in events() {
-        match parts.and_then(|parts| open_all(&parts, &threads)) {
+        match room.clone().and(parts).and_then(|parts| open_all(&parts, &threads)) {
             Ok(counters) => counting.open.push((name, counters)),
             Err(why) => why.add(&name, &mut counting.absent),
         }
@@ -48,14 +49,15 @@ pub fn attach(pids: &[i32]) -> Counting {
     counting
 }
 
-/// Raises the limit of descriptors for so many counters, if it may be raised.
-fn make_room(counters: usize) {
+/// Raises the soft limit of descriptors, for good, if so many counters need that; an error if it cannot be raised so far.
+fn make_room(counters: usize) -> Result<(), Absent> {
     let needed = (counters + RESERVE) as u64;
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && needed > soft
-    {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, needed.min(hard), hard);
-    }
+    let raised = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(soft, hard)| match needed {
+        _ if needed <= soft => Ok(()),
+        _ if needed <= hard => setrlimit(Resource::RLIMIT_NOFILE, needed, hard),
+        _ => Err(Errno::EMFILE),
+    });
+    raised.map_err(|errno| event::reason(&errno.into()))
 }
 
 /// Opens the counters of one event for every thread, and for all threads and processes that these start; or none.
@@ -110,7 +112,7 @@ pub(crate) struct Switches(Vec<Counter>);
 impl Switches {
     /// Counts from now on; `None` if that is not allowed, or there are not enough descriptors for it.
     pub(crate) fn count(threads: &[i32]) -> Option<Self> {
-        make_room(threads.len());
+        make_room(threads.len()).ok()?;
         let mut switches = Builder::new(Software::CONTEXT_SWITCHES);
         switches.include_kernel();
         let mut counters = open_all(&[switches], threads).ok()?;

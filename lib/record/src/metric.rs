@@ -64,7 +64,7 @@ pub enum Metric {
     VirtualPerTask,
     /// Memory of the process, and of the kernel less that before, with every task at rest, per task.
     SystemPerTask,
-    /// A distribution that the program measured: `extra.NAME.STAT`, such as `extra.echo.p99`.
+    /// A distribution that the program measured: `extra.NAME.STAT`, such as `extra.heartbeat.p99`.
     Extra {
         /// Name of the distribution. It ends in its unit if that is not ns.
         name: String,

@@ -79,10 +79,10 @@ fn add_curve(
         let answer = ask(&lineup.programs, row);
         if let Some(swept) = &row.swept {
             let flag = [row.place.section.clone(), swept.flag.clone()];
-            let lacks =
-                |refusal: &Refusal| matches!(refusal, Refusal::NoFlag(it) if *it == swept.flag);
-            *varied.entry(flag).or_default() |=
-                !answer.as_ref().is_some_and(|answer| answer.as_ref().is_err_and(lacks));
+            // Programs in Go name it with one dash.
+            let name = |flag: &str| flag.trim_start_matches('-').to_owned();
+            let lacks_it = matches!(&answer, Some(Err(Refusal::NoFlag(other))) if name(other) == name(&swept.flag));
+            *varied.entry(flag).or_default() |= !lacks_it;
         }
         match answer {
             Some(Ok(description)) => {

@@ -318,7 +318,7 @@ impl Child {
             return Some(self.patience.timeout(&self.awaited));
         }
         let is_interrupted = signals::received().is_some();
-        // A runner that has no more questions ends it itself.
+        // The runner itself may kill what it has asked to end: that is no cause from outside, unless the user interrupted.
         let number = status.signal().filter(|_| !self.patience.is_asked || is_interrupted)?;
         let name = Signal::try_from(number).map_or("unknown", Signal::as_str);
         let killed = format!("killed by signal {number} ({name})");

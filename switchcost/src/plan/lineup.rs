@@ -22,8 +22,8 @@ const NO_CRATE: &str =
 /// Why a row is left out if nothing in it can have changed.
 const SAME: &str = "its program is the same on both sides";
 
-/// A command around the new side.
-fn command(line: &str) -> Result<String, &'static str> {
+/// Refuses an empty command.
+fn not_empty(line: &str) -> Result<String, &'static str> {
     if line.trim().is_empty() {
         Err("it is empty: `true` does nothing")
     } else {
@@ -57,11 +57,11 @@ pub struct Sides {
 
     /// Command to run, by `sh -c`, before the new side's processes start and before its slices, such as
     /// "sysctl -q kernel.sched_autogroup_enabled=0"
-    #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "after_b", value_parser = command)]
+    #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "after_b", value_parser = not_empty)]
     before_b: Option<String>,
 
     /// Command to run after them, unless SIGKILL ends the runner, to undo --before-b; `true` if there is nothing to undo
-    #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "before_b", value_parser = command)]
+    #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "before_b", value_parser = not_empty)]
     after_b: Option<String>,
 }
 

@@ -131,6 +131,9 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
                     div { (list(doubts[BANNERS..].to_vec())) }
                 }
             }
+            @if !answer.is_some_and(Answer::is_of_threads) {
+                @for line in conclusion::parts(figures) { p.lead { (line) } }
+            }
             @if let Some(answer) = answer {
                 p.where { (answer.origin()) }
                 (table(&super::answer::grid(answer), "The answer"))
@@ -139,7 +142,6 @@ fn header(title: &str, answer: Option<&Answer>, figures: &Figures<'_>) -> Markup
                 p { (super::answer::last(answer)) }
                 (figure(Some(plot::answer(answer))))
             } @else {
-                @for line in conclusion::parts(figures) { p.lead { (line) } }
                 @for line in origin(figures) { p.where { (line) } }
             }
             @if let Some(at) = provenance::started(figures.records) { p.where { "Measured " (at) "." } }

@@ -35,8 +35,8 @@ pub(crate) struct Args {
     tokens: Option<RangeInclusive<u64>>,
 
     /// Vary another flag that takes a number, which may have a unit, such as contenders=1..36 or length=1..10000us
-    #[arg(long, value_name = "NAME=FROM..TO[UNIT]", value_parser = Swept::parse)]
-    over: Option<Swept>,
+    #[arg(long, value_name = "NAME=FROM..TO[UNIT]", value_parser = FlagRange::parse)]
+    over: Option<FlagRange>,
 
     /// Number of values, spaced by equal factors, including both ends
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
@@ -65,7 +65,7 @@ pub(crate) struct Args {
 
 /// What is swept.
 #[derive(Clone, Debug)]
-struct Swept {
+struct FlagRange {
     /// The flag, with its dashes.
     flag: String,
     range: RangeInclusive<u64>,
@@ -73,9 +73,9 @@ struct Swept {
     unit: String,
 }
 
-impl Swept {
+impl FlagRange {
     fn new(name: &str, range: RangeInclusive<u64>, unit: &str) -> Self {
-        Swept { flag: format!("--{name}"), range, unit: unit.to_owned() }
+        FlagRange { flag: format!("--{name}"), range, unit: unit.to_owned() }
     }
 
     fn parse(text: &str) -> Result<Self, String> {
@@ -83,11 +83,12 @@ impl Swept {
             || format!("'{text}' is not NAME=FROM..TO: write one such as length=1..100us");
         let (name, values) = text.split_once('=').ok_or_else(no_range)?;
         let numbers = values.trim_end_matches(char::is_alphabetic);
-        if numbers.contains(char::is_alphabetic) {
+        let is_digit = |letter: char| letter.is_ascii_digit();
+        if numbers.starts_with(is_digit) && numbers.contains(char::is_alphabetic) {
             return Err(format!("'{values}' has a unit twice: write it once, as in 1..100us"));
         }
         let range = range::parse(numbers)?;
-        Ok(Swept::new(name.trim_start_matches('-'), range, &values[numbers.len()..]))
+        Ok(FlagRange::new(name.trim_start_matches('-'), range, &values[numbers.len()..]))
     }
 }
 
@@ -95,7 +96,7 @@ impl Swept {
 const BUDGET: Duration = Duration::from_secs(600);
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let number = |name, range: &Option<_>| Some(Swept::new(name, range.clone()?, ""));
+    let number = |name, range: &Option<_>| Some(FlagRange::new(name, range.clone()?, ""));
     let swept = number("tasks", &args.tasks).or_else(|| number("tokens", &args.tokens));
     let swept = swept.or_else(|| args.over.clone());
     let swept = swept.context("a sweep has one of --tasks, --tokens and --over")?;

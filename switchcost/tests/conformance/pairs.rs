@@ -1,6 +1,6 @@
 //! Pairs that work at the same time: what they describe, and what the kernel counts.
 
-use contract::message::Answer;
+use contract::message::{Answer, Description};
 
 use super::promises::answers;
 use crate::support::build;
@@ -30,5 +30,15 @@ fn hops_are_the_switches_that_the_kernel_counts() {
             let most = hops + samples_ns.len() as u64 * 4 * chains;
             assert!(usage.voluntary_switches <= most, "{usage:?} in {hops} hops");
         }
+    }
+}
+
+#[test]
+fn hops_of_async_tasks_are_those_of_all_pairs() {
+    for flags in ["--on tokio", "--on tokio --over memory --flavor current-thread"] {
+        let run = Run::of(build().join("pairs")).flags(flags);
+        let run = run.flags("--tasks 4 --chains 3 --trips 5 --describe").finish();
+        let described: Description = serde_json::from_str(run.expect(0).stdout.trim()).unwrap();
+        assert_eq!((described.hops, described.chains), (Some(75), 3), "{flags}");
     }
 }

@@ -204,4 +204,6 @@ fn a_name_of_the_answer_is_found() {
     let rows = BUILT_IN[0].plan().unwrap().rows();
     let found = |text: &str| rows.iter().filter(|row| row.matches(text)).count();
     assert_eq!((found("switch through pipes"), found("Switch through pipes, one CPU")), (2, 1));
+    // `estimate --pid` finds the price of a switch by this name.
+    assert_eq!(found("sched_yield(2) between two threads"), 1);
 }

@@ -114,8 +114,8 @@ pub(in crate::plan) fn crate_in(folder: &Path) -> Option<String> {
     Some(name.unwrap_or("CRATE").to_owned())
 }
 
-/// The package that the current folder is in, if it is not one of switchcost's. Without a checkout, there are no sources
-/// that it could be taken for.
+/// The package that the current folder is in, if it is not one of switchcost's. `None` without a checkout, where `.`
+/// has no sources.
 fn crate_around() -> Option<String> {
     let here = env::current_dir().ok()?;
     let own = fs::canonicalize(Executables::here().ok()?.tree?.sources).ok()?;

@@ -125,7 +125,7 @@ impl Tree {
             command.args(self.configuration());
             output(command.arg("--manifest-path").arg(self.sources.join("Cargo.toml")))
                 .with_context(|| {
-                    format!("the programs cannot use it, so name another version of {name}")
+                    format!("cargo does not take it; if a requirement forbids it, name another version of {name}")
                 })?;
         }
         let taken = self.taken(name)?;

@@ -104,7 +104,7 @@ fn of_figure(figure: &Figure<'_>) -> Vec<Value> {
                 let mut own = line.clone();
                 own["metric"] = json!(format!("{}{end}", figure.metric()));
                 own["mean"] = json!(slope);
-                // That of all memory, if it is known, or else that of user memory.
+                // Only the first line has the ratio: of all memory if that is known, else of user memory.
                 line["ratio"] = Value::Null;
                 Some(own)
             });

@@ -68,7 +68,7 @@ impl Plot {
     }
 
     /// Adds a sentence to the caption, once.
-    fn explain(&mut self, sentence: &str) {
+    pub(super) fn explain(&mut self, sentence: &str) {
         if !self.caption.contains(sentence) {
             let space = if self.caption.is_empty() { "" } else { " " };
             self.caption += &format!("{space}{sentence}");

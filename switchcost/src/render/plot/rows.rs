@@ -2,7 +2,7 @@
 
 use figures::Figure;
 use figures::grade::Grade;
-use figures::number::{number, short, thousands};
+use figures::number::{number, thousands};
 use figures::value::Value;
 use maud::html;
 use record::{Metric, Quantity};
@@ -101,6 +101,9 @@ fn multiple(grade: Grade, ratio: f64) -> String {
     grade.mark(&format!("{}x", thousands(&number(ratio))))
 }
 
+/// What a figure with two modes looks like.
+const MODES: &str = "Two marks of one kind: the centres of two groups of processes.";
+
 /// A new plot with the figures of a table on one axis: a row for each of its lines, a series for each of its columns.
 /// `title` is the axis's.
 pub fn dots(
@@ -123,12 +126,15 @@ pub fn dots(
         for (index, (figure, column)) in figures.iter().zip(columns).enumerate() {
             let Some(figure) = figure else { continue };
             let y = plot.height + DOT_TRACK + index as u32 * DOT_STEP;
+            if figure.modes.is_some() {
+                plot.explain(MODES);
+            }
             let centres = figure.modes.map_or(vec![figure.estimate.value], Vec::from);
             centres.into_iter().for_each(|at| plot.mark((place(at), y), index, figure.grade));
             if let Some(interval) = figure.estimate.interval.filter(|_| figure.modes.is_none()) {
                 plot.interval([interval.low, interval.high].map(place), y, 5);
             }
-            costs.push(format!("{column} {}", short(quantity, figure.estimate.value)));
+            costs.push(format!("{column} {}", cost(figure)).trim_start().to_owned());
         }
         plot.description += &format!("{name}: {}. ", costs.join("; "));
         plot.height += DOT_TRACK + figures.len() as u32 * DOT_STEP + 4;
