@@ -27,7 +27,8 @@ const DRIFT: f64 = 0.1;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Conditions {
     /// What the slices tell.
-    pub(crate) slices: Speed,
+    #[serde(rename = "slices")]
+    pub(crate) speed: Speed,
     /// CPU time of all windows; `None` for records that have none.
     pub(crate) account: Option<Account>,
     /// Median distance of two equal runs of a round, as a share.
@@ -56,7 +57,7 @@ impl Conditions {
         let ends = groups().map(|group| group.ended).chain(tried().map(|record| record.started));
         let last = ends.max().unwrap_or(0);
         Conditions {
-            slices: figures.speed.clone(),
+            speed: figures.speed.clone(),
             account: accounts.into_values().reduce(Account::plus),
             apart: stats::median(&apart).map(f64::exp_m1),
             rounds: records.iter().map(|r| r.round.saturating_add(1)).max().unwrap_or(1),
@@ -86,7 +87,7 @@ impl Conditions {
     pub fn in_short(&self, doubts: &[Doubt]) -> String {
         let apart =
             self.apart.map(|apart| (apart, format!("equal runs differed by {}", percent(apart))));
-        let slower = self.slices.slower.filter(|&slower| slower > SLOWED);
+        let slower = self.speed.slower.filter(|&slower| slower > SLOWED);
         let slower =
             slower.map(|slower| (slower, format!("CPUs ran {} below full speed", percent(slower))));
         let high = apart.clone().filter(|(apart, _)| *apart > RESTLESS / 2.0).into_iter();
@@ -146,8 +147,8 @@ fn change(figure: &Figure<'_>) -> Option<f64> {
 impl fmt::Display for Conditions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
-        if let Some(slower) = self.slices.slower {
-            let Speed { all, stolen, others, .. } = self.slices;
+        if let Some(slower) = self.speed.slower {
+            let Speed { all, stolen, others, .. } = self.speed;
             let (slower, lost) = (percent(slower.max(0.0)), stolen + others);
             let was = if lost == 1 { "was" } else { "were" };
             parts.push(format!(

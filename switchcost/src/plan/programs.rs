@@ -192,21 +192,23 @@ impl Executables {
             table.needs.iter().find(|tool| tools::find(tool).is_none()).map(|tool| {
                 Why::LeftOut(format!("it needs {tool}, which is not in PATH: install it"))
             });
-        // Away from a checkout, what is built already needs no tool that builds it.
+        let program = table.run.first().map_or("", String::as_str);
         if let Some(checkout) = &self.tree {
-            lacking.clone().map_or(Ok(()), Err)?;
+            if let Some(why) = lacking {
+                return Err(why);
+            }
             checkout.build_by(table).map_err(Why::Failed)?;
+            let absent = || Why::Failed(format!("there is no {program}, built or in PATH"));
+            return self.executable(table)?.ok_or_else(absent);
         }
-        self.executable(table)?.ok_or_else(|| {
-            let program = table.run.first().map_or("", String::as_str);
-            lacking.unwrap_or_else(|| match &self.tree {
-                Some(_) => Why::Failed(format!("there is no {program}, built or in PATH")),
-                None => Why::LeftOut(format!(
-                    "there is no {program} in {}: install it there, or use a build in a checkout",
-                    self.folder.display()
-                )),
-            })
-        })
+        // Away from a checkout, what is built already needs no tool that builds it.
+        let absent = || {
+            Why::LeftOut(format!(
+                "there is no {program} in {}: install it there, or use a build in a checkout",
+                self.folder.display()
+            ))
+        };
+        self.executable(table)?.ok_or_else(|| lacking.unwrap_or_else(absent))
     }
 
     /// The executable that a table's first word names, unless somebody else may have put it there, or another file that

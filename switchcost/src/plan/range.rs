@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-/// Reads a range of a numeric flag, both ends included, written `2..100000` or `0..100000`.
+/// Reads a range of a numeric flag, both ends included, such as `2..100000`.
 pub fn parse(text: &str) -> Result<RangeInclusive<u64>, String> {
     let number = |end: &str| end.parse::<u64>().ok();
     let ends = text.split_once("..").and_then(|(from, to)| Some((number(from)?, number(to)?)));

@@ -34,16 +34,15 @@ pub(super) fn document(all: &[Machine<'_>]) -> Document {
 
 /// A line for each question, a column for each machine.
 pub(super) fn ratios(all: &[Machine<'_>]) -> Section {
-    let (mut lines, mut is_of_threads) = (Vec::new(), true);
-    for question in questions(all) {
+    let answers = all.iter().filter_map(|machine| machine.answer.as_ref());
+    let is_of_threads = answers.flat_map(|answer| &answer.rows).all(AnswerRow::is_of_threads);
+    let line = |question| {
         let rows = all.iter().map(|machine| machine.row(question));
         let ratios = rows.clone().map(|row| row.map_or(ABSENT.to_owned(), |row| ratio(&row.ratio)));
-        let name = rows.flatten().next().map_or(String::new(), |row| {
-            is_of_threads &= row.is_of_threads();
-            name(row)
-        });
-        lines.push([name].into_iter().chain(ratios).collect());
-    }
+        let heading = rows.flatten().next().map_or(String::new(), name);
+        [heading].into_iter().chain(ratios).collect()
+    };
+    let lines = questions(all).into_iter().map(line).collect();
     let title = if is_of_threads {
         "Cost of an OS thread, as a multiple of an async task's"
     } else {

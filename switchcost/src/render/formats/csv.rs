@@ -12,8 +12,8 @@ use crate::views::comparison::Comparison;
 use crate::views::fleet::{Machine, questions};
 
 /// Columns of figures: the name of each, and where its value is in a line's JSON. There is a line for each row, and for
-/// each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per
-/// second, and counts of the evidence per hop; what is unknown is left empty.
+/// each point of a curve. Times are in ns, sizes in bytes, rates and throughputs per second, and counts of the evidence
+/// per hop; what is unknown is left empty.
 const FIGURES: &[(&str, &str)] = &[
     ("section", "/section"),
     ("row", "/row"),
