@@ -80,7 +80,6 @@ impl Rule {
             (Some(Grade::Contradicted), _) => "undecided here: contradicted by its counters",
             (Some(Grade::Disturbed), _) => "undecided here: a quieter machine decides",
             (_, [one]) => one,
-            (_, both) if both == HOLDS || both == SAME_ORDER => both[1],
             _ => "undecided here: more rounds decide",
         };
         Ok(verdict.to_owned())

@@ -178,3 +178,42 @@ impl fmt::Display for Conditions {
         f.write_str(&capitalised(&line))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use record::{Group, Waits};
+
+    use super::*;
+    use crate::testing;
+
+    /// The worst sign is named, if any is worth a word.
+    #[test]
+    fn noise_is_high_by_its_worst_sign() {
+        for (apart, slower, text) in [
+            (Some(0.04), 0.09, "Low noise (equal runs differed by 4.0 %), 2 s."),
+            (Some(0.06), 0.0, "High noise (equal runs differed by 6.0 %), 2 s."),
+            (Some(0.06), 0.11, "High noise (CPUs ran 11 % below full speed), 2 s."),
+            (None, 0.0, "Unknown noise (no row has a twin), 2 s."),
+        ] {
+            let speed = Speed { slower: Some(slower), ..Speed::default() };
+            let conditions = Conditions { apart, speed, span: 1200, ..Conditions::default() };
+            assert_eq!(conditions.in_short(&[]), text);
+        }
+    }
+
+    #[test]
+    fn a_quota_counts_if_it_stopped_most_groups() {
+        for (times, size) in [([1, 0], None), ([1, 2], Some(3.0))] {
+            let records = [0, 1].map(|group| {
+                let waits = Waits { throttled: Some(times[group]), ..Waits::default() };
+                let group = Group { run: 1, group: group as u32, ended: 1, account: None, waits };
+                let mut record = testing::record("p", 1, &[1]);
+                record.group = Some(Arc::new(group));
+                record
+            });
+            assert_eq!(throttled(&records).map(|doubt| doubt.size), size, "{times:?}");
+        }
+    }
+}

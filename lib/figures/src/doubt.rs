@@ -208,6 +208,15 @@ pub(crate) fn shared(all: impl Iterator<Item = Doubt>, least: usize) -> Vec<Doub
 mod tests {
     use super::*;
 
+    /// Their places in the list say so, too.
+    #[test]
+    fn noise_has_words() {
+        use Kind::*;
+        let noise =
+            [Throttled, Slowed, Uncertain, FewSlices, Loaded, Busy, Stolen, Unsteady, Drift];
+        assert!(noise.iter().all(|kind| kind.noise().is_some()));
+    }
+
     #[test]
     fn the_loudest_doubt_is_the_largest() {
         let of = |kind, size: f64| Doubt::new(kind, size, size.to_string());

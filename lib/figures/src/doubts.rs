@@ -9,7 +9,6 @@ use super::basis::{grouped, unique};
 use super::doubt::{Doubt, Kind, merged, shared};
 use super::evidence::Evidence;
 use super::figure::{Figure, Outcome};
-use super::grade::Grade;
 use super::number::percent;
 use super::provenance::{self, Difference};
 use super::runs::Runs;
@@ -122,12 +121,12 @@ pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
     if runs.metric().follows_iteration() || is_time {
         doubts.extend(of_times(&runs.processes().map(|(_, timed)| timed).collect::<Vec<_>>()));
     }
-    // A further column has the same processes: it repeats only doubts that lower its grade.
+    // A further column has the same processes: it repeats only what lowers its grade.
     let is_size = runs.metric().quantity() == Quantity::Bytes;
     let is_wanted = |doubt: &Doubt| match doubt.kind {
         Kind::HugePages => is_size,
         Kind::Throttled => !is_size,
-        kind => runs.ties().is_some() || kind.grade() > Grade::Sure,
+        _ => runs.ties().is_some(),
     };
     let all = runs.whole.iter().flat_map(|record| of_process(record)).filter(is_wanted);
     doubts.extend(shared(all, runs.whole.len() / 2 + 1));
@@ -283,9 +282,10 @@ pub fn names(figures: &[&Figure<'_>]) -> Vec<String> {
 mod tests {
     use std::sync::Arc;
 
-    use record::{Group, Memory, MemoryChange, Waits};
+    use record::{Group, Memory, MemoryChange, Swept, Trial, Waits};
 
     use super::*;
+    use crate::cube::Figures;
     use crate::testing;
 
     fn kinds(record: &Record) -> Vec<Kind> {
@@ -309,6 +309,9 @@ mod tests {
             let group = Group { run: 1, group: 0, ended: 1, account: None, waits };
             record.group = Some(Arc::new(group));
             assert_eq!(kinds(&record), doubts);
+            let timed = Timed { record: &record, corrected: None };
+            assert_eq!(of_row(&[&timed], &Metric::Task).len(), doubts.len());
+            assert_eq!(of_row(&[&timed], &Metric::Memory), []);
         }
     }
 
@@ -324,14 +327,41 @@ mod tests {
 
     #[test]
     fn a_machine_is_loaded_by_its_load_or_by_what_waits() {
-        for (load, pressure, is_loaded) in [(3.9, 40.0, false), (4.1, 0.0, true), (0.0, 51.0, true)]
-        {
+        let run = |(load, pressure): (f64, f64)| {
             let mut run = Run::default();
             run.machine.set("cpus_online", "0-1");
             run.machine.set("load_average", vec![load, 0.0, 0.0]);
             run.machine.set("pressure", serde_json::json!({ "cpu": pressure }));
-            assert_eq!(loaded(&[&run]).is_some(), is_loaded, "{load} {pressure}");
+            run
+        };
+        for (of, is_loaded) in [((3.9, 40.0), false), ((4.1, 0.0), true), ((0.0, 51.0), true)] {
+            assert_eq!(loaded(&[&run(of)]).is_some(), is_loaded, "{of:?}");
         }
+        // Of several runs the busiest counts.
+        let runs = [(4.2, 5.0), (5.0, 60.0), (8.0, 0.0)].map(run);
+        let text = loaded(&runs.each_ref()).unwrap().text;
+        assert!(text.ends_with("load average 8 on 2 CPUs, CPU pressure 0 %."), "{text}");
+    }
+
+    #[test]
+    fn points_of_a_curve_share_a_name() {
+        let records: Vec<Record> = [("a", Some(1)), ("a", Some(2)), ("b", None)]
+            .map(|(name, x)| {
+                let mut row = testing::row(name, "p", &[]);
+                let swept = Swept { flag: "--tasks".to_owned() };
+                (row.place.x, row.swept) = (x, x.map(|_| swept));
+                testing::in_row(row, testing::description(1), Trial::begin())
+            })
+            .into();
+        let figures = Figures::of(&records);
+        assert_eq!(names(&figures.iter().collect::<Vec<_>>()), ["a, --tasks 1, 2", "b"]);
+    }
+
+    #[test]
+    fn what_a_program_left_behind_is_named() {
+        let mut record = testing::record("p", 1, &[10_000; 9]);
+        record.trial.left_behind = Some("sleep".to_owned());
+        assert!(of_process(&record)[0].text.ends_with("they were ended: sleep."));
     }
 
     #[test]

@@ -170,7 +170,11 @@ fn verdict(
 
 #[cfg(test)]
 mod tests {
+    use contract::message::{Description, Usage};
+    use record::{Counters, Samples, Trial};
+
     use super::*;
+    use crate::testing;
 
     #[test]
     fn a_figure_is_judged_by_what_it_claims() {
@@ -196,6 +200,36 @@ mod tests {
         ] {
             let found = verdict(claim, switches, at_once, stays_out);
             assert_eq!(found, expected, "{claim:?} {switches:?} {at_once:?} {stays_out}");
+        }
+    }
+
+    /// By its calls, if they are counted, or else by the time that it spends in the kernel.
+    #[test]
+    fn a_hop_without_calls_does_not_enter_the_kernel() {
+        for (hops, calls, verdict) in [
+            (10, Some(0), Verdict::NeverInKernel),
+            (10, Some(90), Verdict::StaysOnCpu),
+            (10, None, Verdict::StaysOnCpu),
+            (1_000_000, None, Verdict::NeverInKernel),
+        ] {
+            let said = Description {
+                hops: Some(hops),
+                claim: Claim::UserSwitch,
+                ..testing::description(1)
+            };
+            let trial = Trial {
+                samples: Samples::of(&[1000; 9]),
+                usage: Some(Usage::default()),
+                counters: calls.map(|calls| Counters {
+                    iterations: 9,
+                    events: [("system_calls".to_owned(), calls)].into(),
+                    ..Counters::default()
+                }),
+                ..Trial::begin()
+            };
+            let record = testing::in_row(testing::row("", "p", &[]), said, trial);
+            let evidence = Evidence::of(&[&record], &Metric::Hop).unwrap();
+            assert_eq!(evidence.verdict, verdict, "{hops} {calls:?}");
         }
     }
 }

@@ -217,7 +217,7 @@ impl<'a> Figure<'a> {
             Some(own.session(between.widen(mean), between, times))
         });
         let value = Value::of_sessions(sessions, Estimate::geometric_mean).ok()?;
-        Some(Value { quantity: Some(Quantity::Time), grade: self.grade, ..value })
+        Some(Value { quantity: Some(Quantity::Time), ..value })
     }
 
     /// A size by the line of each session.
@@ -324,5 +324,63 @@ impl Serialize for Figure<'_> {
             }
         }
         value.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{Record, Samples, Trial};
+
+    use super::*;
+    use crate::cube::Figures;
+    use crate::memory::tests::sizes;
+    use crate::testing;
+
+    /// Rounds of sessions with these times; a time of zero has failed.
+    fn sessions(times: &[[u64; 12]]) -> Vec<Record> {
+        let rounds = times.iter().zip(1..).flat_map(|(times, run)| {
+            times.iter().zip(0..).map(move |(time, round)| {
+                let mut row = testing::row("", "p", &[]);
+                row.place.metric = Metric::Iteration;
+                let error = (*time == 0).then(|| "it crashed".to_owned());
+                let samples = Samples::of(&[*time; 9]);
+                let trial = Trial { run, round, error, samples, ..Trial::begin() };
+                testing::in_row(row, testing::description(1), trial)
+            })
+        });
+        rounds.collect()
+    }
+
+    #[test]
+    fn a_figure_is_of_the_sessions_that_have_it_if_most_do_and_so_are_its_modes() {
+        let (low, high, none) = ([100; 12], [200; 12], [0; 12]);
+        let both = [100, 200, 101, 201, 102, 202, 103, 203, 100, 200, 101, 201];
+        for (times, count, has_modes) in [
+            (&[low][..], 0, false),
+            (&[low, none], 0, false),
+            (&[low, none, none, none, low], 0, false),
+            (&[low, none, high], 2, false),
+            (&[low, high, low, none, none], 3, false),
+            (&[both, both, low], 3, true),
+            (&[both, both, low, low], 4, true),
+            (&[both, low, high], 3, false),
+        ] {
+            let records = sessions(times);
+            let figures = Figures::of(&records);
+            let figure = figures.iter().next().unwrap();
+            let modes = figure.reading().unwrap().modes;
+            assert_eq!((figure.sessions.len(), modes.is_some()), (count, has_modes), "{times:?}");
+        }
+    }
+
+    /// The share of the kernel is left out of both if it is not known of one.
+    #[test]
+    fn sizes_are_divided_like_by_like() {
+        let [own, other] = [100_000, 0].map(|noise| sizes(100, noise));
+        let [own, other] = [&own, &other].map(|records| Figures::of(records));
+        let [own, other] = [&own, &other].map(|figures| figures.iter().next().unwrap());
+        for ratio in [own.over(other), other.over(own)] {
+            assert!((ratio.unwrap().estimate.value - 1.0).abs() < 1e-6);
+        }
     }
 }

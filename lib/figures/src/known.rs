@@ -102,7 +102,7 @@ fn beside(figure: &Figure<'_>) -> Option<Beside> {
     let record = *runs.whole.first()?;
     // What a quota stopped takes longer on any machine.
     let is_throttled = figure.doubts.iter().any(|doubt| doubt.kind == Kind::Throttled);
-    if !runs.is_pinned() || record.cpu_count() != Some(1) || is_throttled {
+    if record.cpu_count() != Some(1) || is_throttled {
         return None;
     }
     let (_, _, range) = reference(what);
@@ -137,6 +137,10 @@ mod tests {
         let machine = Machine::from_iter([("mitigations", json!({"meltdown": "PTI"}))]);
         assert_eq!(super::cause(Yardstick::Getpid, &machine), "page-table isolation");
         assert_eq!(super::cause(what, &machine), "nested VM or emulator");
+        for (filters, cause) in [(true, "seccomp"), (false, "nested VM or emulator")] {
+            let machine = Machine::from_iter([("seccomp", filters.into())]);
+            assert_eq!(super::cause(Yardstick::Getpid, &machine), cause);
+        }
     }
 
     #[test]

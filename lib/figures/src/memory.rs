@@ -146,35 +146,46 @@ impl Fit {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use record::{MemoryChange, Metric, Samples, Trial};
+
     use super::*;
     use crate::testing;
-    use record::MemoryChange;
 
-    /// Runs in which each task holds 100 bytes of its own, 30 of stack, 20 of page tables and 10 of slab; in the upper
-    /// half twice as much of its own if `bent`.
-    fn fit(bent: bool) -> Slopes {
-        let run = |tasks: u64| {
-            let own = if bent { tasks + tasks.saturating_sub(450) } else { tasks };
-            let memory = |tasks: u64, own: u64| Memory {
-                resident: Some(5000 + 100 * own),
+    /// Trials in which each task holds 100 bytes of its own, in the upper half so many, 30 of stack, 20 of page tables and 10
+    /// of slab; in every second one the system has so much more slab.
+    pub(crate) fn sizes(upper: u64, noise: u64) -> Vec<Record> {
+        let size = |k: u32| {
+            let tasks = 100 * u64::from(k);
+            let memory = |tasks: u64| Memory {
+                resident: Some(5000 + 100 * tasks.min(450) + upper * tasks.saturating_sub(450)),
                 system_kernel_stacks: Some(90_000 + 30 * tasks),
                 system_page_tables: Some(80_000 + 20 * tasks),
-                system_slab: Some(70_000 + 10 * tasks),
+                system_slab: Some(
+                    70_000 + 10 * tasks + u64::from(k % 2) * noise.min(tasks * noise),
+                ),
                 ..Memory::default()
             };
-            let mut record = testing::record("p", tasks, &[1]);
-            let (before, held) = (memory(0, 0), Some(memory(tasks, own)));
-            record.trial.memory = Some(MemoryChange { before, held });
-            record
+            let mut row = testing::row("", "p", &[]);
+            row.place.metric = Metric::Memory;
+            let memory = Some(MemoryChange { before: memory(0), held: Some(memory(tasks)) });
+            let samples = Samples::of(&[1]);
+            testing::in_row(
+                row,
+                testing::description(tasks),
+                Trial { round: k, memory, samples, ..Trial::begin() },
+            )
         };
-        let runs: Vec<Record> = (1..=8).map(|k| run(100 * k)).collect();
-        slopes(&runs.iter().collect::<Vec<_>>()).unwrap()
+        (1..=8).map(size).collect()
+    }
+
+    fn fit(upper: u64, noise: u64) -> Slopes {
+        slopes(&sizes(upper, noise).iter().collect::<Vec<_>>()).unwrap()
     }
 
     #[test]
     fn each_part_has_its_slope_and_a_bend_is_told() {
-        let slopes = fit(false);
+        let slopes = fit(100, 0);
         let bytes = ["user", "stacks", "page tables", "slab", "together"]
             .map(|part| slopes.part(part).unwrap().line.slope.estimate.round());
         assert_eq!(bytes, [100.0, 30.0, 20.0, 10.0, 160.0]);
@@ -182,6 +193,17 @@ mod tests {
         assert!((slopes.most().unwrap() - 1000.0).abs() < 1e-6);
         assert_eq!(Slopes { void: true, ..slopes.clone() }.most(), None);
         assert_eq!(slopes.user().bends(), None);
-        assert!((fit(true).user().bends().unwrap() - 1.0).abs() < 1e-9);
+        for (upper, bend) in [(200, 1.0), (50, -0.5)] {
+            assert!((fit(upper, 0).user().bends().unwrap() - bend).abs() < 1e-9, "{upper}");
+        }
+    }
+
+    /// What the system did meanwhile may hide it.
+    #[test]
+    fn the_share_of_the_kernel_is_told_if_it_is_seen() {
+        for (noise, is_told) in [(0, true), (100_000, false)] {
+            let slopes = fit(100, noise);
+            assert_eq!((slopes.told() == "together", !slopes.lacks_kernel()), (is_told, is_told));
+        }
     }
 }

@@ -157,6 +157,13 @@ mod tests {
         assert_eq!(short(Quantity::Bytes, 43_224.0), "42 KiB");
         assert_eq!(short(Quantity::Bytes, 395.0), "400 B");
         assert_eq!(percent(0.0034), "0.34 %");
+        for (low, text) in [
+            (-1.0, "4.500 B [-1.000, 9.000], not distinguishable"),
+            (1.0, "4.500 B [1.000, 9.000]"),
+        ] {
+            let interval = Interval { estimate: 4.5, low, high: 9.0, n: 8, confidence: 0.99 };
+            assert_eq!(net(Quantity::Bytes, &interval.into()), text);
+        }
         assert_eq!([1.0517, 0.9999, 0.95].map(change_in_percent), ["+5.2", "0.0", "-5.0"]);
         for (ends, text) in [
             ([0.126, 3e6], "+350.0 % [-87.4, ∞]"),

@@ -62,10 +62,8 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
     let [Some(a), twin, b] = sides else { return Some(row) };
     let pairs = |kind, other: Option<&_>| other.map_or(Vec::new(), |other| pairs(kind, [a, other]));
     // Whether their slices count or not.
-    let in_common = |other: Option<&_>| match kind {
-        Kind::Memory => pairs(kind, other).len(),
-        _ => other.map_or(0, |other| rounds(a).intersection(&rounds(other)).count()),
-    };
+    let in_common =
+        |other: Option<&_>| other.map_or(0, |other| rounds(a).intersection(&rounds(other)).count());
     let [count, twin_count] = [b, twin].map(in_common);
     row.pairs = count;
     row.quotients = KINDS
@@ -73,10 +71,11 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
         .filter(|of| (*of == Kind::Memory) == (kind == Kind::Memory))
         .filter_map(|of| {
             let (own, twins) = (pairs(of, b), pairs(of, twin));
-            // Counts are in all pairs or in none; a time is missing from a round without a slice that counts.
+            // Counts are in all pairs or in none. A time is missing from a round without a slice that counts, a size from
+            // one that was cut short.
             let is_whole = own.len() == count && twins.len() == twin_count;
             let grade = if of == Kind::Time { Grade::of(&row.doubts) } else { Grade::Sure };
-            (is_whole || of == Kind::Time).then(|| Quotient::of_pairs(of, own, twins, grade))
+            (is_whole || !of.is_count()).then(|| Quotient::of_pairs(of, own, twins, grade))
         })
         .collect();
     Some(row)
@@ -208,35 +207,26 @@ pub fn usual_reach(pairs: u32, rows: usize) -> Option<[f64; 2]> {
     Some(SPREADS.map(|spread| (t * spread / f64::from(pairs).sqrt()).exp_m1()))
 }
 
-/// Decides before each round which rows need more pairs.
-#[derive(Debug)]
-pub struct Decider {
+/// Decides before each round which of so many rows take part in it: a row that has changed or failed needs no more pairs,
+/// and one that seems unchanged goes on only if no other needs its time. `margin` is the largest change that counts as
+/// none, `limit` the change from which a row fails.
+pub fn decider(
     margin: f64,
     limit: Option<f64>,
-    rows: usize,
-    /// Decided rows by their cells: true if one has changed or failed, false if it seems
-    /// unchanged.
-    decided: BTreeMap<Place, bool>,
-}
-
-impl Decider {
-    /// For so many rows, with the largest change that counts as none, and the change from which a row fails.
-    pub fn new(margin: f64, limit: Option<f64>, rows: usize) -> Self {
-        Decider { margin, limit, rows, decided: BTreeMap::new() }
-    }
-
-    /// Tells which rows take part in a round. A row that seems unchanged goes on if no other needs its time.
-    pub fn choose(&mut self, round: u32, lineup: &[Row], records: &[Record]) -> Vec<bool> {
+    count: usize,
+) -> impl FnMut(u32, &[Row], &[Record]) -> Vec<bool> {
+    // Decided rows by their cells: true if one has changed or failed.
+    let mut decided: BTreeMap<Place, bool> = BTreeMap::new();
+    move |round, lineup, records| {
         for row in rows(&Figures::of(records)) {
-            let early = || interim(&row, self.rows, self.margin, self.limit);
+            let early = || interim(&row, count, margin, limit);
             if let Some(is_over) = row.has_failed().then_some(true).or_else(early) {
-                *self.decided.entry(row.place.cell()).or_default() |= is_over;
+                *decided.entry(row.place.cell()).or_default() |= is_over;
             }
         }
-        let is_open = |row: &Row| !self.decided.contains_key(&row.place.cell());
-        let is_any_open = lineup.iter().any(is_open);
+        let is_any_open = lineup.iter().any(|row| !decided.contains_key(&row.place.cell()));
         let is_chosen = |row: &Row| {
-            let is_over = self.decided.get(&row.place.cell());
+            let is_over = decided.get(&row.place.cell());
             let is_done = is_over.is_some_and(|over| *over || is_any_open);
             !is_done && (row.place.side != Side::Twin || round.is_multiple_of(2))
         };

@@ -137,6 +137,8 @@ pub fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::testing;
 
@@ -149,5 +151,13 @@ mod tests {
         });
         assert_eq!(started(&records).as_deref(), Some("2023-11-14T22:13:20Z"));
         assert_eq!(started(&[]), None);
+    }
+
+    #[test]
+    fn of_two_lists_the_unequal_facts_are_shown() {
+        let old = json!({ "meltdown": "PTI", "l1tf": null, "mds": true });
+        let new = json!({ "meltdown": "PTI", "page_size": 4096 });
+        let (old, new) = unequal_parts(old, new);
+        assert_eq!([shown(&old), shown(&new)], ["mds yes", "page size 4096"]);
     }
 }

@@ -374,4 +374,37 @@ mod tests {
             assert_eq!(quotient.is_nothing(&change), is_nothing, "{count}");
         }
     }
+
+    /// A change beside the machine's own, between figures of 100 and of so much.
+    #[test]
+    fn two_files_are_judged_by_their_change_and_by_what_they_show() {
+        use Verdict::{Inconclusive, Less, More, Open, Within};
+        for (change, slack, new, verdict) in [
+            (0.3, 0.0, 130.0, More),
+            (-0.3, 0.0, 70.0, Less),
+            (0.3, 0.4, 130.0, Open(1.0)),
+            (-0.3, 0.4, 70.0, Open(1.0)),
+            (0.3, 0.0, 90.0, Inconclusive(Reason::Machine)),
+            (-0.3, 0.0, 110.0, Inconclusive(Reason::Machine)),
+            (0.0, 0.0, 100.0, Within(0.0)),
+            (0.0, 0.0, 120.0, Inconclusive(Reason::Machine)),
+        ] {
+            let change = Contrast::mean(&[change - 0.001, change, change + 0.001]);
+            let change = change.ok_or(Reason::FewRounds);
+            let values = [100.0, new].map(|value| Value::exact(value, Some(Quantity::Time)));
+            let quotient = Quotient::of_values(Quantity::Time, values.each_ref(), change, slack);
+            let mut rows = [Compared { quotients: vec![quotient], ..Compared::default() }];
+            judge(&mut rows, 0.05, 0.05);
+            let found = rows[0].quotients[0].verdict;
+            let is_alike = std::mem::discriminant(&found) == std::mem::discriminant(&verdict);
+            assert!(
+                is_alike && found.has_changed() == verdict.has_changed(),
+                "{found:?} {verdict:?}"
+            );
+        }
+        let values = [100.0, 120.0].map(|value| Value::exact(value, Some(Quantity::Time)));
+        let two =
+            Quotient::of_values(Quantity::Time, values.each_ref(), Err(Reason::TwoModes), 0.0);
+        assert_eq!((two.figures, two.verdict), (None, Inconclusive(Reason::TwoModes)));
+    }
 }

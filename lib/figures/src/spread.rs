@@ -111,3 +111,24 @@ pub fn held_out(machines: &BTreeMap<String, Machine>) -> [usize; 3] {
     }
     counts
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spread_is_what_the_errors_leave() {
+        let row = |estimates: [f64; 2]| {
+            let each = estimates.map(|mean| [mean - 0.3, mean + 0.3].repeat(5));
+            each.iter().map(|values| Contrast::mean(values).unwrap()).collect::<Vec<_>>()
+        };
+        // Variances of 0.02 and 0.18, of which 0.01 is the squared error of each.
+        let ratios = [vec![row([0.0, 0.2]), row([0.1, 0.7])], Vec::new()];
+        let two = Machine { ratios, sessions: 2, ..Machine::default() };
+        let one = Machine { sessions: 1, ..Machine::default() };
+        let spread = of([&one, &two].into_iter()).unwrap();
+        assert!((spread.ratios[0] - 0.09f64.sqrt()).abs() < 1e-9, "{spread:?}");
+        assert_eq!((spread.ratios[1], spread.times, spread.freedom), (0.0, [0.0; 2], 1.0));
+        assert_eq!((spread.machines, of([&one].into_iter())), (1, None));
+    }
+}

@@ -101,29 +101,27 @@ impl Value {
             (one, other) if one == other => None,
             _ => return Err("their units differ".to_owned()),
         };
-        let grade = self.grade.max(divisor.grade);
         let quotient = match (self.is_exact(), divisor.is_exact()) {
             (true, _) | (_, true) if divisor.ends().iter().any(|end| *end <= 0.0) => {
                 return Err("the divisor may be zero".to_owned());
             }
             (_, true) => {
                 let number = divisor.estimate.value;
-                Value { grade, ..self.mapped(|value| value / number, |_| 1.0 / number) }
+                self.mapped(|value| value / number, |_| 1.0 / number)
             }
             (true, _) => {
                 let number = self.estimate.value;
-                let inverse = divisor.mapped(|value| number / value, |v| -number / (v * v));
-                Value { grade, ..inverse }
+                divisor.mapped(|value| number / value, |v| -number / (v * v))
             }
             (false, false) => {
                 let both = paired(&self.sessions, &divisor.sessions, Session::over)?;
                 let is_positive = both.iter().all(Session::is_positive);
                 let mean = if is_positive { Estimate::geometric_mean } else { Estimate::mean };
-                let quotient = Value::of_sessions(both, mean)?;
-                Value { grade: quotient.grade.max(grade), ..quotient }
+                Value::of_sessions(both, mean)?
             }
         };
-        Ok(Value { quantity, ..quotient })
+        let grade = quotient.grade.max(self.grade).max(divisor.grade);
+        Ok(Value { quantity, grade, ..quotient })
     }
 
     /// This less another one, in each round that has both.
@@ -153,26 +151,27 @@ impl Value {
     pub fn beside(&self, machine: &Value) -> Result<Value, String> {
         match self.quantity {
             Some(Quantity::Rate | Quantity::Throughput) => self.product(machine),
-            quantity => self.over(&Value { quantity, ..machine.clone() }),
+            _ => self.over(machine),
         }
     }
 
-    /// The geometric mean of times, in each round that all of them have.
+    /// The geometric mean of times, in each round that all of them have; without a unit, as a factor.
     ///
     /// # Errors
     /// They have no rounds in common.
     pub fn mean_of(times: &[Value]) -> Result<Value, String> {
-        let (first, others) = times.split_first().ok_or(NOTHING_IN_COMMON)?;
-        let product = others.iter().try_fold(first.clone(), |all, time| all.product(time))?;
+        let mut times_alone = times.iter().map(|time| Value { quantity: None, ..time.clone() });
+        let first = times_alone.next().ok_or(NOTHING_IN_COMMON)?;
+        let product = times_alone.try_fold(first, |all, time| all.product(&time))?;
         let share = 1.0 / times.len() as f64;
         let root = |value: f64| value.powf(share);
         Ok(product.mapped(root, |value| share * root(value) / value))
     }
 
-    /// This multiplied by another one, whatever their units are: divided by its inverse.
+    /// This multiplied by a factor: divided by its inverse.
     fn product(&self, factor: &Value) -> Result<Value, String> {
         let inverse = factor.mapped(|value| 1.0 / value, |value| -1.0 / (value * value));
-        self.over(&Value { quantity: self.quantity, ..inverse })
+        self.over(&inverse)
     }
 
     /// The change to another value that shares no round with this one, of another file: a logarithm. Its error contains

@@ -158,5 +158,8 @@ mod tests {
         ] {
             assert_eq!([Verdict::More, Verdict::Less].map(|v| v.word(quantity)), words);
         }
+        for (reach, text) in [(0.3, "no verdict: up to 30 %"), (100.0, "no verdict: up to ∞")] {
+            assert_eq!(Verdict::Open(reach).in_full(Quantity::Time), text);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::slice;
 use std::time::Duration;
 
 use contract::units::counted;
-use figures::pairs::{self, Decider};
+use figures::pairs;
 use figures::quotient::Compared;
 use figures::verdict::{MARGIN, MIN_PAIRS};
 use record::{Command, Place, Row};
@@ -100,7 +100,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let seed = rounds.header.seed;
     let rows = counted(count as u64, "row");
     console::say(format_args!("{rows}, in turns for {} s, seed {seed}", budget.as_secs_f64()));
-    let mut decider = Decider::new(margin, args.fail_above, count);
+    let mut choose = pairs::decider(margin, args.fail_above, count);
     let most = args.pairs.unwrap_or(u32::MAX);
     let has_pinned = measured.iter().any(|row| row.command.setting.cpus.is_some());
     say_what_fits(pacing::DUEL.usual_rounds(&measured, budget).min(most), count, has_pinned);
@@ -108,7 +108,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
         if round >= most {
             return Vec::new();
         }
-        let chosen = decider.choose(round, rows, records);
+        let chosen = choose(round, rows, records);
         if round > 0 && !chosen.contains(&true) {
             let rounds = counted(round, "round");
             console::say(format_args!("every row is decided or has failed after {rounds}"));

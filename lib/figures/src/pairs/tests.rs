@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
 use contract::message::Description;
-use record::{Run, SCHEMA, Samples, Trial};
+use record::{Group, Run, SCHEMA, Samples, Trial, Waits};
 
 use super::*;
-use crate::testing;
 use crate::verdict::{MARGIN, Reason};
+use crate::{doubt, testing};
 
 /// Pairs as they were seen on a virtual machine: a bias of each pair of 2 to 3 %, with heavy tails.
 struct Machine(fastrand::Rng);
@@ -272,7 +272,8 @@ fn few_pairs_have_intervals_and_no_verdict_faults_have_neither_and_memory_has_on
     let [time, ..] = &rows[0].quotients[..] else { panic!() };
     assert!(rows[0].quotients.iter().all(few) && time.change.unwrap().low > 0.0, "{time:?}");
     let size = &rows[2].quotients[0];
-    assert_eq!((size.kind, &size.verdict), (Kind::Memory, &Verdict::More));
+    assert_eq!((size.kind, size.quantity), (Kind::Memory, Quantity::Bytes));
+    assert_eq!(size.verdict, Verdict::More);
     assert!((size.change.unwrap().estimate - 0.1).abs() < 0.01 && size.is_share);
 }
 
@@ -314,11 +315,18 @@ fn each_side_is_divided_by_its_own_hops() {
         let trial = Trial { row, round, samples, ..Trial::begin() };
         Record::new(header.clone(), Some(Arc::new(said)), None, trial)
     };
-    let records: Vec<Record> =
+    let mut records: Vec<Record> =
         (0..8).flat_map(|round| [(0, 5), (1, 20)].map(|side| trial(round, side))).collect();
     let mut rows = super::rows(&Figures::of(&records));
+    assert_eq!(rows[0].doubts, []);
     judge(&mut rows, MARGIN);
     let time = rows[0].quotient(Kind::Time).unwrap();
     assert!(time.change.unwrap().estimate.abs() < 1e-9, "{time:?}");
     assert!(time.figures.unwrap().iter().all(|figure| (figure - 100.0).abs() < 1e-9), "{time:?}");
+    // What a quota stopped is told beside it.
+    let waits = Waits { throttled: Some(1), ..Waits::default() };
+    let group = Arc::new(Group { run: 1, group: 0, ended: 1, account: None, waits });
+    records.iter_mut().for_each(|record| record.group = Some(group.clone()));
+    let doubts = &super::rows(&Figures::of(&records))[0].doubts;
+    assert_eq!(doubts.iter().map(|doubt| doubt.kind).collect::<Vec<_>>(), [doubt::Kind::Throttled]);
 }

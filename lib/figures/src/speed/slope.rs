@@ -126,7 +126,7 @@ impl Slope {
         // Slices of a round may err together.
         let together: f64 = by_round.values().map(|share| share * share).sum();
         let variance = (rest / freedom / squares).max(together);
-        Some(Slope { value, variance, by_round, unexplained: n * (rest / n).max(1e-12).ln() })
+        Some(Slope { value, variance, by_round, unexplained: n * rest.max(1e-12).ln() })
     }
 }
 

@@ -16,6 +16,18 @@ fn of(slices: Vec<Slice>) -> Record {
 }
 
 #[test]
+fn the_correction_says_how_far_it_is_off() {
+    let held_out =
+        [[0.01, 0.02], [0.02, -0.03], [0.03, 0.04]].map(|logs: [f64; 2]| logs.map(f64::ln_1p));
+    let speed = Speed { held_out: held_out.into(), ..Speed::default() };
+    assert_eq!(
+        speed.correction().unwrap(),
+        "corrected times against quiet slices alone, 3 cases: +2.0 % in the median, 95 % of them \
+         within 2.9 %; by disturbed slices alone +2.0 %, 3.9 %"
+    );
+}
+
+#[test]
 fn slices_whose_time_others_had_do_not_count() {
     let stolen = Slice { stolen: Some(10_000), turn: 1, ..slice(9000, 800, 800) };
     let others = Slice { others: Some(300), turn: 2, ..slice(9000, 800, 800) };

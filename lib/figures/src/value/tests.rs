@@ -57,10 +57,11 @@ fn quotients_and_differences_are_formed_round_by_round() {
     let deviation = quarter.sessions[0].between.deviation();
     assert!((deviation - between.deviation() / 4.0).abs() < 1e-12);
     let inverse = Value::exact(4.0, Some(Quantity::Time)).over(&own).unwrap();
-    let (deviation, mean) = (inverse.sessions[0].between.deviation(), own.estimate.value);
-    assert!((deviation - between.deviation() * 4.0 / (mean * mean)).abs() < 1e-12);
+    let mean = own.estimate.value;
+    assert_eq!(inverse.sessions[0].between, between.times(-4.0 / (mean * mean)));
     let size = Value::exact(1.0, Some(Quantity::Bytes));
-    assert!(one.over(&size).is_err() && one.less(&size).is_err() && one.times(&other).is_err());
+    assert!(one.over(&size).is_err() && one.less(&size).is_err());
+    assert!(one.times(&other).is_err() && one.times(&size).is_err());
 }
 
 /// A figure that only some of the sessions have is paired in each of these.
@@ -72,6 +73,8 @@ fn rounds_of_several_runs_are_several_sessions() {
     let between = Between::of(Quantity::Time, false, estimate.value);
     let pooled = Session::of((1, 1), estimate, between, samples, Grade::Sure);
     let own = Value::made_of(vec![pooled], estimate, Quantity::Time, Grade::Sure);
+    let deviation = own.sessions[0].between.deviation();
+    assert!((deviation - between.deviation() * 20.0 / estimate.value).abs() < 1e-9);
     let each = |run: u64| session(run, &[5.0 * run as f64; 5], Grade::Sure);
     let ratio = own.over(&of((1..=4).map(each).collect())).unwrap();
     assert_eq!(ratio.sessions.len(), 2);
@@ -141,6 +144,8 @@ fn numbers_scale_a_figure_and_its_interval() {
     assert_eq!(hop.times(&thousand).unwrap().ends(), [value, low, high].map(|end| end * 1000.0));
     let doubted = Value { grade: Grade::Disturbed, ..thousand };
     assert_eq!(hop.over(&doubted).unwrap().grade, Grade::Disturbed);
+    let doubted = Value { quantity: hop.quantity, ..doubted };
+    assert_eq!(doubted.over(&hop).unwrap().grade, Grade::Disturbed);
     let each_second = Value::exact(1e9, Some(Quantity::Time)).over(&hop).unwrap();
     assert_eq!(each_second.ends(), [1e9 / value, 1e9 / high, 1e9 / low]);
     assert!(Value::exact(1.0, None).over(&Value::exact(0.0, None)).is_err());
