@@ -218,7 +218,7 @@ fn repeated(records: &[Record]) -> Option<Doubt> {
     (count > 0).then(|| Doubt::new(Kind::Repeated, count as f64, text))
 }
 
-/// The run that began when the machine was busiest, if it was busy.
+/// The run that began at the highest load average of those that began on a busy machine.
 fn loaded(runs: &[&Run]) -> Option<Doubt> {
     let loaded = runs.iter().filter_map(|run| {
         let machine = &run.machine;
@@ -229,8 +229,7 @@ fn loaded(runs: &[&Run]) -> Option<Doubt> {
         let is_loaded = load > LOADED.0 * cpus as f64 || waiting > LOADED.1;
         is_loaded.then_some((load, cpus, waiting))
     });
-    let severity = |(load, cpus, waiting): (f64, usize, f64)| load / cpus as f64 + waiting;
-    let (load, cpus, waiting) = loaded.max_by(|a, b| severity(*a).total_cmp(&severity(*b)))?;
+    let (load, cpus, waiting) = loaded.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let text = format!(
         "The machine was busy at the start: load average {load:.0} on {}, CPU pressure {}.",
         counted(cpus, "CPU"),
@@ -303,15 +302,19 @@ mod tests {
 
     #[test]
     fn what_a_quota_stopped_is_a_doubt() {
-        let mut record = testing::record("p", 1, &[10_000; 9]);
+        let free = testing::record("p", 1, &[10_000; 9]);
+        let mut record = free.clone();
         for (throttled, doubts) in [(0, vec![]), (5_000_000, vec![Kind::Throttled])] {
             let waits = Waits { throttled: Some(throttled), ..Waits::default() };
             let group = Group { run: 1, group: 0, ended: 1, account: None, waits };
             record.group = Some(Arc::new(group));
             assert_eq!(kinds(&record), doubts);
-            let timed = Timed { record: &record, corrected: None };
-            assert_eq!(of_row(&[&timed], &Metric::Task).len(), doubts.len());
-            assert_eq!(of_row(&[&timed], &Metric::Memory), []);
+            let timed = [&record, &free].map(|record| Timed { record, corrected: None });
+            let [stopped, free] = timed.each_ref();
+            let trials = [stopped, free, stopped, free, stopped];
+            assert_eq!(of_row(&trials, &Metric::Task).len(), doubts.len());
+            assert_eq!(of_row(&trials[..4], &Metric::Task), []);
+            assert_eq!(of_row(&trials, &Metric::Memory), []);
         }
     }
 

@@ -133,13 +133,21 @@ mod tests {
         assert_eq!(beside.alarm(), nested);
         let line = "futex hand-over on one CPU 6.7 µs: bare metal 400 ns to 2.0 µs";
         assert_eq!(beside.to_string(), line);
-        // Only a system call crosses the page tables.
-        let machine = Machine::from_iter([("mitigations", json!({"meltdown": "PTI"}))]);
-        assert_eq!(super::cause(Yardstick::Getpid, &machine), "page-table isolation");
-        assert_eq!(super::cause(what, &machine), "nested VM or emulator");
-        for (filters, cause) in [(true, "seccomp"), (false, "nested VM or emulator")] {
-            let machine = Machine::from_iter([("seccomp", filters.into())]);
-            assert_eq!(super::cause(Yardstick::Getpid, &machine), cause);
+        for (what, fact, cause) in [
+            (
+                Yardstick::Getpid,
+                json!({ "mitigations": { "meltdown": "PTI" } }),
+                "page-table isolation",
+            ),
+            // Only a system call crosses the page tables, and the filters.
+            (what, json!({ "mitigations": { "meltdown": "PTI" } }), "nested VM or emulator"),
+            (Yardstick::Getpid, json!({ "seccomp": true }), "seccomp"),
+            (Yardstick::Getpid, json!({ "seccomp": false }), "nested VM or emulator"),
+            (what, json!({ "seccomp": true }), "nested VM or emulator"),
+            (Yardstick::Getpid, json!({ "virtualisation": "none" }), "a debug kernel"),
+        ] {
+            let machine: Machine = serde_json::from_value(fact).unwrap();
+            assert_eq!(super::cause(what, &machine), cause, "{machine:?}");
         }
     }
 

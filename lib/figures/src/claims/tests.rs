@@ -31,6 +31,8 @@ fn a_rule_says_what_its_figures_bear() {
         (Rule::Near, "1.2", &[[1.0, 0.1, 30.0]], TOO_WIDE),
         (Rule::Near, "1.5", &[[0.95, 0.9, 1.0]], "not here"),
         (Rule::Near, "0.8", &[[1.05, 1.0, 1.1]], "not here"),
+        (Rule::Near, "0.95", &[[1.05, 1.0, 1.1]], "holds"),
+        (Rule::Near, "1.05", &[[0.95, 0.9, 1.0]], "holds"),
         (Rule::Near, "0.4", &[[0.5, 0.45, 0.6]], "holds"),
         (Rule::Near, "17 µs ÷ 0.3 µs", &[[40.0, 39.0, 41.0]], "holds"),
         (Rule::Equal, "1", &[[1.05, 1.0, 1.09]], "holds"),

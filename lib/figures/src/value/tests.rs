@@ -146,6 +146,7 @@ fn numbers_scale_a_figure_and_its_interval() {
     assert_eq!(hop.over(&doubted).unwrap().grade, Grade::Disturbed);
     let doubted = Value { quantity: hop.quantity, ..doubted };
     assert_eq!(doubted.over(&hop).unwrap().grade, Grade::Disturbed);
+    assert_eq!(hop.less(&doubted).unwrap().grade, Grade::Disturbed);
     let each_second = Value::exact(1e9, Some(Quantity::Time)).over(&hop).unwrap();
     assert_eq!(each_second.ends(), [1e9 / value, 1e9 / high, 1e9 / low]);
     assert!(Value::exact(1.0, None).over(&Value::exact(0.0, None)).is_err());
