@@ -79,10 +79,9 @@ fn excess(row: &[Contrast]) -> f64 {
     squares / (row.len() - 1) as f64 - mean(row.iter().map(|session| session.error.powi(2)))
 }
 
+/// Mean, or zero of nothing.
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let (mut sum, mut count) = (0.0, 0.0);
-    values.for_each(|value| (sum, count) = (sum + value, count + 1.0));
-    if count > 0.0 { sum / count } else { 0.0 }
+    stats::mean(&values.collect::<Vec<f64>>()).unwrap_or(0.0)
 }
 
 /// Leave one machine out: how many intervals of one session, widened by the spread of the *other* machines, hold the
