@@ -183,7 +183,7 @@ impl fmt::Display for Conditions {
 mod tests {
     use std::sync::Arc;
 
-    use record::{Group, Waits};
+    use record::{Group, Metric, Samples, Trial, Waits};
 
     use super::*;
     use crate::testing;
@@ -200,6 +200,25 @@ mod tests {
             let speed = Speed { slower: Some(slower), ..Speed::default() };
             let conditions = Conditions { apart, speed, span: 1200, ..Conditions::default() };
             assert_eq!(conditions.in_short(&[]), text);
+        }
+    }
+
+    #[test]
+    fn a_yardstick_drifts_if_its_change_is_large_and_clear() {
+        for (times, is_drift) in [
+            ([100, 103, 106, 109, 112, 115], true),
+            ([115, 112, 109, 106, 103, 100], true),
+            ([100, 101, 102, 103, 104, 105], false),
+            ([100, 150, 100, 150, 100, 150], false),
+        ] {
+            let records = [0, 1, 2, 3, 4, 5].map(|round: usize| {
+                let mut row = testing::row("I/O", "p", &[]);
+                (row.place.metric, row.ties.yardstick) = (Metric::Iteration, true);
+                let samples = Samples::of(&[times[round]; 9]);
+                let trial = Trial { round: round as u32, samples, ..Trial::begin() };
+                testing::in_row(row, testing::description(1), trial)
+            });
+            assert_eq!(drift(&Figures::of(&records)).is_some(), is_drift, "{times:?}");
         }
     }
 

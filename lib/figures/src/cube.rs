@@ -39,7 +39,7 @@ impl<'a> Figures<'a> {
     pub fn of(records: &'a [Record]) -> Self {
         let mut figures = Figures::of_processes(records);
         let sessions = sessions::of(records);
-        if sessions.len() > 1 && records.iter().all(|record| record.header.sides.is_none()) {
+        if sessions.len() > 1 {
             let sessions: Vec<_> = sessions.into_iter().map(Figures::of_processes).collect();
             for figure in &mut figures.all {
                 let tried = sessions.iter().filter_map(|session| session.get(figure.place()));
@@ -276,9 +276,20 @@ mod tests {
 
     #[test]
     fn a_metric_that_no_trial_has_says_so() {
-        own(&of(Metric::Peak, [1; 3]), |figure| {
-            let Outcome::Missing(why) = &figure.outcome else { panic!("{:?}", figure.outcome) };
-            assert_eq!(why.text(), "the records do not tell: peak resident memory");
+        for (metric, text) in [
+            (Metric::Peak, "the records do not tell: peak resident memory"),
+            (Metric::Memory, "its memory is not known at three numbers of tasks"),
+        ] {
+            own(&of(metric, [1; 3]), |figure| {
+                let Outcome::Missing(why) = &figure.outcome else { panic!("{:?}", figure.outcome) };
+                assert_eq!(why.text(), text);
+            });
+        }
+        // A trial that failed is not to blame.
+        let mut records = of(Metric::Peak, [1; 3]);
+        records[1].trial.error = Some("it crashed".to_owned());
+        own(&records, |figure| {
+            assert!(figure.outcome.why().unwrap().text().starts_with("the records do not tell"));
         });
     }
 }

@@ -268,6 +268,7 @@ fn few_pairs_have_intervals_and_no_verdict_faults_have_neither_and_memory_has_on
     let mut rows = [machine.row(0.5, 7), failed, memory];
     judge(&mut rows, MARGIN);
     assert_eq!(rows.each_ref().map(|row| row.quotients.len()), [3, 0, 1]);
+    assert_eq!(rows[0].quotients[0].quantity, Quantity::Time);
     let few = |of: &Quotient| of.verdict == Verdict::Inconclusive(Reason::FewPairs);
     let [time, ..] = &rows[0].quotients[..] else { panic!() };
     assert!(rows[0].quotients.iter().all(few) && time.change.unwrap().low > 0.0, "{time:?}");

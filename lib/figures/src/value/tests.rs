@@ -180,6 +180,7 @@ fn each_form_is_shown_with_its_unit() {
     }
     for (value, form) in [
         (of(1_234.0, 990.0, 1_500.0, time), Form::Percent),
+        (of(1_234.0, 990.0, 1_500.0, time), Form::More),
         (of(1_234.0, 990.0, 1_500.0, time), Form::Count),
         (Value { modes: Some([1.0, 2.0]), ..Value::exact(1.5, None) }, Form::Count),
     ] {
