@@ -183,9 +183,10 @@ impl fmt::Display for Conditions {
 mod tests {
     use std::sync::Arc;
 
-    use record::{Group, Metric, Samples, Trial, Waits};
+    use record::{Group, Waits};
 
     use super::*;
+    use crate::figure::tests::{row, sessions};
     use crate::testing;
 
     /// The worst sign is named, if any is worth a word.
@@ -205,19 +206,19 @@ mod tests {
 
     #[test]
     fn a_yardstick_drifts_if_its_change_is_large_and_clear() {
+        let (up, down) = ([100, 103, 106, 109, 112, 115], [115, 112, 109, 106, 103, 100]);
+        let (small, unclear) = ([100, 101, 102, 103, 104, 105], [100, 150, 100, 150, 100, 150]);
         for (times, is_drift) in [
-            ([100, 103, 106, 109, 112, 115], true),
-            ([115, 112, 109, 106, 103, 100], true),
-            ([100, 101, 102, 103, 104, 105], false),
-            ([100, 150, 100, 150, 100, 150], false),
+            (&[up][..], true),
+            (&[down], true),
+            (&[small], false),
+            (&[unclear], false),
+            (&[up, small], true),
+            (&[up, small, unclear], false),
         ] {
-            let records = [0, 1, 2, 3, 4, 5].map(|round: usize| {
-                let mut row = testing::row("I/O", "p", &[]);
-                (row.place.metric, row.ties.yardstick) = (Metric::Iteration, true);
-                let samples = Samples::of(&[times[round]; 9]);
-                let trial = Trial { round: round as u32, samples, ..Trial::begin() };
-                testing::in_row(row, testing::description(1), trial)
-            });
+            let mut row = row("I/O");
+            row.ties.yardstick = true;
+            let records = sessions(&row, times);
             assert_eq!(drift(&Figures::of(&records)).is_some(), is_drift, "{times:?}");
         }
     }

@@ -328,24 +328,29 @@ impl Serialize for Figure<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use record::{Record, Samples, Trial};
+pub(crate) mod tests {
+    use record::{Record, Row, Samples, Trial};
 
     use super::*;
     use crate::cube::Figures;
     use crate::memory::tests::sizes;
     use crate::testing;
 
+    /// A row, of which the figure is an iteration.
+    pub(crate) fn row(name: &str) -> Row {
+        let mut row = testing::row(name, "p", &[]);
+        row.place.metric = Metric::Iteration;
+        row
+    }
+
     /// Rounds of sessions with these times; a time of zero has failed.
-    fn sessions(times: &[[u64; 12]]) -> Vec<Record> {
+    pub(crate) fn sessions<const N: usize>(row: &Row, times: &[[u64; N]]) -> Vec<Record> {
         let rounds = times.iter().zip(1..).flat_map(|(times, run)| {
             times.iter().zip(0..).map(move |(time, round)| {
-                let mut row = testing::row("", "p", &[]);
-                row.place.metric = Metric::Iteration;
                 let error = (*time == 0).then(|| "it crashed".to_owned());
                 let samples = Samples::of(&[*time; 9]);
                 let trial = Trial { run, round, error, samples, ..Trial::begin() };
-                testing::in_row(row, testing::description(1), trial)
+                testing::in_row(row.clone(), testing::description(1), trial)
             })
         });
         rounds.collect()
@@ -365,7 +370,7 @@ mod tests {
             (&[both, both, low, low], 4, true),
             (&[both, low, high], 3, false),
         ] {
-            let records = sessions(times);
+            let records = sessions(&row(""), times);
             let figures = Figures::of(&records);
             let figure = figures.iter().next().unwrap();
             let modes = figure.reading().unwrap().modes;

@@ -64,6 +64,19 @@ mod tests {
     }
 
     #[test]
+    fn half_of_the_sessions_grade_a_figure_and_one_contradicts_it() {
+        use Grade::{Contradicted, Disturbed, Sure};
+        for (grades, expected) in [
+            ([Sure, Sure, Disturbed], Sure),
+            ([Disturbed, Sure, Disturbed], Disturbed),
+            ([Contradicted, Sure, Sure], Contradicted),
+        ] {
+            assert_eq!(grade(grades.into_iter()), expected, "{grades:?}");
+        }
+        assert_eq!(grade([Sure, Disturbed].into_iter()), Disturbed);
+    }
+
+    #[test]
     fn few_sessions_have_the_span_of_their_intervals_and_five_their_own() {
         let few =
             over(&[session(10.0, 9.0, 11.0), session(14.4, 12.0, 17.0)], Estimate::geometric_mean)

@@ -319,7 +319,7 @@ fn each_side_is_divided_by_its_own_hops() {
     let mut records: Vec<Record> =
         (0..8).flat_map(|round| [(0, 5), (1, 20)].map(|side| trial(round, side))).collect();
     let mut rows = super::rows(&Figures::of(&records));
-    assert_eq!(rows[0].doubts, []);
+    assert_eq!((rows[0].unit, &rows[0].doubts[..]), ("hop", &[][..]));
     judge(&mut rows, MARGIN);
     let time = rows[0].quotient(Kind::Time).unwrap();
     assert!(time.change.unwrap().estimate.abs() < 1e-9, "{time:?}");

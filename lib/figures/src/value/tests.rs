@@ -64,6 +64,24 @@ fn quotients_and_differences_are_formed_round_by_round() {
     assert!(one.times(&other).is_err() && one.times(&size).is_err());
 }
 
+/// Their common speed cancels; what is each one's own is left.
+#[test]
+fn beside_the_machine_a_time_and_a_rate_lack_its_speed() {
+    let of = |quantity, mean: f64| {
+        let between = Between::of(quantity, false, mean);
+        let session = Session { between, ..session(1, &[mean; 5], Grade::Sure) };
+        Value { quantity: Some(quantity), ..of(vec![session]) }
+    };
+    let machine = Value::mean_of(&[of(Quantity::Time, 20.0), of(Quantity::Time, 80.0)]).unwrap();
+    assert!((machine.estimate.value - 40.0).abs() < 1e-9);
+    for (quantity, beside) in [(Quantity::Time, 0.25), (Quantity::Rate, 400.0)] {
+        let own = of(quantity, 10.0).beside(&machine).unwrap();
+        assert!((own.estimate.value - beside).abs() < 1e-9, "{own:?}");
+        let share = own.sessions[0].between.deviation() / beside;
+        assert!((share - SPREAD.ratios[0] * 0.75f64.sqrt()).abs() < 1e-9, "{quantity:?}: {share}");
+    }
+}
+
 /// A figure that only some of the sessions have is paired in each of these.
 #[test]
 fn rounds_of_several_runs_are_several_sessions() {
