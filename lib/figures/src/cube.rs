@@ -285,6 +285,9 @@ mod tests {
                 assert_eq!(why.text(), text);
             });
         }
+        let mut records = of(Metric::Iteration, [1; 3]);
+        records.iter_mut().for_each(|record| record.trial.partial = true);
+        own(&records, |figure| assert_eq!(figure.outcome.why().unwrap().text(), "interrupted"));
         // A trial that failed is not to blame.
         let mut records = of(Metric::Peak, [1; 3]);
         records[1].trial.error = Some("it crashed".to_owned());

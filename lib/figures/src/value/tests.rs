@@ -122,6 +122,7 @@ fn intervals_of_one_session_and_of_five_hold_the_truth() {
                     let mean = Estimate::geometric_mean(&rounds).unwrap();
                     let between = Between::of(Quantity::Time, false, mean.value);
                     let estimate = between.widen_share(mean);
+                    assert_eq!(estimate.interval.unwrap().estimate, mean.value);
                     figure.push(Session {
                         estimate,
                         between,
