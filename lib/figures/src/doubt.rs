@@ -232,5 +232,8 @@ mod tests {
         // A doubt about all figures names none.
         let all = Doubt { about: Vec::new(), ..named(0.1, "") };
         assert_eq!(merged([named(0.2, "a"), all])[0].to_string(), "0.2");
+        // Two files are two doubts.
+        let unreadable = |file: &str| Doubt::on(Kind::Unreadable, file, 0.0, file);
+        assert_eq!(merged(["a", "b", "a"].map(unreadable)).len(), 2);
     }
 }

@@ -62,10 +62,7 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
     let [Some(a), twin, b] = sides else { return Some(row) };
     let pairs = |kind, other: Option<&_>| other.map_or(Vec::new(), |other| pairs(kind, [a, other]));
     // Whether their slices count or not.
-    let in_common =
-        |other: Option<&_>| other.map_or(0, |other| rounds(a).intersection(&rounds(other)).count());
-    let [count, twin_count] = [b, twin].map(in_common);
-    row.pairs = count;
+    row.pairs = b.map_or(0, |b| rounds(a).intersection(&rounds(b)).count());
     row.quotients = KINDS
         .into_iter()
         .filter(|of| (*of == Kind::Memory) == (kind == Kind::Memory))
@@ -73,7 +70,7 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
             let (own, twins) = (pairs(of, b), pairs(of, twin));
             // Counts are in all pairs or in none. A time is missing from a round without a slice that counts, a size from
             // one that was cut short.
-            let is_whole = own.len() == count && twins.len() == twin_count;
+            let is_whole = own.len() == row.pairs;
             let grade = if of == Kind::Time { Grade::of(&row.doubts) } else { Grade::Sure };
             (is_whole || !of.is_count()).then(|| Quotient::of_pairs(of, own, twins, grade))
         })
@@ -186,8 +183,7 @@ pub(crate) fn interim(
 
 /// Interval of a row's main figure at a look, if it decides.
 fn deciding(row: &Compared, rows: usize, margin: f64) -> Option<Interval> {
-    let is_judged = |main: &&Quotient| main.is_share && main.grade == Grade::Sure;
-    let main = row.quotient(row.kind).filter(is_judged)?;
+    let main = row.quotient(row.kind).filter(|main| main.is_share)?;
     if !LOOKS.contains(&main.pairs.len()) {
         return None;
     }

@@ -166,6 +166,8 @@ fn a_count_is_exact_if_every_twin_gave_the_same() {
     let mut uneven = twice;
     uneven[2][1] = 1002.001;
     assert!(!judged_count(uneven, [[501.0; 2]; 2]).is_exact);
+    let times = vec![pair([501.0; 2]); 2];
+    assert!(!of(Kind::Time, times.clone(), times).is_exact);
     // Without a count there is no share: a difference.
     let none = judged_count([[0.0; 2]; 8], [[0.0; 2]; 2]);
     assert_eq!((none.verdict, none.is_share), (Verdict::Within(0.0), false));
@@ -328,6 +330,8 @@ fn each_side_is_divided_by_its_own_hops() {
     let waits = Waits { throttled: Some(1), ..Waits::default() };
     let group = Arc::new(Group { run: 1, group: 0, ended: 1, account: None, waits });
     records.iter_mut().for_each(|record| record.group = Some(group.clone()));
-    let doubts = &super::rows(&Figures::of(&records))[0].doubts;
-    assert_eq!(doubts.iter().map(|doubt| doubt.kind).collect::<Vec<_>>(), [doubt::Kind::Throttled]);
+    let [row] = &super::rows(&Figures::of(&records))[..] else { panic!() };
+    let kinds: Vec<doubt::Kind> = row.doubts.iter().map(|doubt| doubt.kind).collect();
+    assert_eq!(kinds, [doubt::Kind::Throttled]);
+    assert_eq!(row.quotient(Kind::Time).unwrap().grade, Grade::Disturbed);
 }

@@ -154,9 +154,11 @@ fn a_row_that_tells_next_to_nothing_has_the_mean_slope() {
 }
 
 #[test]
-fn the_mean_of_a_figure_does_not_depend_on_the_error_of_its_slope() {
+fn the_mean_of_a_figure_does_not_depend_on_the_error_of_its_slope_and_is_that_of_quiet_slices() {
     let records = simulated(&mut fastrand::Rng::with_seed(3), [0.1, 0.1]);
-    let (timed, _) = correct(&records);
+    let (timed, speed) = correct(&records);
+    assert_eq!(speed.held_out.len(), ROWS.len());
+    assert!(speed.held_out.as_flattened().iter().all(|log| log.abs() < 0.05), "{speed:?}");
     let own: Vec<&Timed<'_>> = timed.iter().step_by(ROWS.len()).collect();
     let errors = own.iter().map(|timed| timed.corrected.as_ref().unwrap().error);
     assert!(errors.clone().sum::<f64>().abs() < 1e-9);

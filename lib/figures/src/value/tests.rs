@@ -161,7 +161,7 @@ fn numbers_scale_a_figure_and_its_interval() {
     let [value, low, high] = hop.ends();
     let thousand = Value::exact(1000.0, None);
     assert_eq!(hop.times(&thousand).unwrap().ends(), [value, low, high].map(|end| end * 1000.0));
-    let doubted = Value { grade: Grade::Disturbed, ..thousand };
+    let doubted = thousand.disturbed();
     assert_eq!(hop.over(&doubted).unwrap().grade, Grade::Disturbed);
     let doubted = Value { quantity: hop.quantity, ..doubted };
     assert_eq!(doubted.over(&hop).unwrap().grade, Grade::Disturbed);
