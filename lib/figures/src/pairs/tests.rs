@@ -335,3 +335,38 @@ fn each_side_is_divided_by_its_own_hops() {
     assert_eq!(kinds, [doubt::Kind::Throttled]);
     assert_eq!(row.quotient(Kind::Time).unwrap().grade, Grade::Disturbed);
 }
+
+#[test]
+fn a_decided_row_leaves_its_time_to_the_others() {
+    // The rows of the next round, after eight with these times of the second side.
+    let chosen = |rows: &[(&str, [u64; 2])], round: u32| -> Vec<String> {
+        let lineup = rows.iter().flat_map(|(name, _)| {
+            [Side::A, Side::B, Side::Twin].map(|side| {
+                let mut row = testing::row(name, "p", &[]);
+                (row.place.side, row.place.metric) = (side, Metric::Iteration);
+                row
+            })
+        });
+        let lineup: Vec<Row> = lineup.collect();
+        let run = Run { schema: SCHEMA, id: 1, rows: lineup.clone(), ..Run::default() };
+        let (header, said) = (Arc::new(run), Some(Arc::new(testing::description(1))));
+        let trial = |round: u32, row: usize| {
+            let times = if row % 3 == 1 { rows[row / 3].1 } else { [1000; 2] };
+            let samples = Samples::of(&[times[round as usize % 2]; 9]);
+            let trial = Trial { row: row as u32, round, samples, ..Trial::begin() };
+            Record::new(header.clone(), said.clone(), None, trial)
+        };
+        let records: Vec<Record> = (0..8)
+            .flat_map(|k| (0..lineup.len()).map(move |row| (k, row)))
+            .map(|(k, row)| trial(k, row))
+            .collect();
+        let chosen = decider(MARGIN, None, rows.len())(round, &lineup, &records);
+        let named = lineup.iter().zip(chosen).filter(|(_, is_chosen)| *is_chosen);
+        named.map(|(row, _)| format!("{} {:?}", row.place.row, row.place.side)).collect()
+    };
+    let (same, slower, open) = (("same", [1000; 2]), ("slower", [2000; 2]), ("open", [1000, 1500]));
+    assert_eq!(chosen(&[same, slower, open], 8), ["open A", "open B", "open Twin"]);
+    assert_eq!(chosen(&[same, slower, open], 9), ["open A", "open B"]);
+    assert_eq!(chosen(&[same, slower], 9), ["same A", "same B"]);
+    assert_eq!(chosen(&[slower], 8), [""; 0]);
+}
