@@ -285,6 +285,8 @@ mod tests {
 
     use super::*;
     use crate::cube::Figures;
+    use crate::figure::tests::{row, sessions};
+    use crate::grade::Grade;
     use crate::testing;
 
     fn kinds(record: &Record) -> Vec<Kind> {
@@ -320,11 +322,28 @@ mod tests {
 
     #[test]
     fn huge_pages_are_a_doubt_of_a_size() {
-        let mut record = testing::record("p", 1, &[10_000; 9]);
+        let mut records = sessions(&row("a"), &[[10_000]]);
         for (huge, is_doubt) in [(0, false), (2 << 20, true)] {
             let held = Some(Memory { huge: Some(huge), ..Memory::default() });
+            records[0].trial.memory = Some(MemoryChange { before: Memory::default(), held });
+            assert_eq!(kinds(&records[0]).contains(&Kind::HugePages), is_doubt);
+            let grades: Vec<Grade> = Figures::of(&records).iter().map(|of| of.grade).collect();
+            assert_eq!(grades, [Grade::Sure]);
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named_if_tasks_were_held() {
+        let mut record = testing::record("p", 1, &[10_000; 9]);
+        for (resident, peak_resident, names) in [
+            (None, Some(1), vec![]),
+            (None, None, vec!["/proc/PID/smaps_rollup", "/proc/meminfo"]),
+            (Some(1), Some(1), vec!["/proc/meminfo"]),
+        ] {
+            let held = Some(Memory { resident, peak_resident, ..Memory::default() });
             record.trial.memory = Some(MemoryChange { before: Memory::default(), held });
-            assert_eq!(kinds(&record).contains(&Kind::HugePages), is_doubt);
+            let doubts: Vec<Doubt> = unreadable(&record).collect();
+            assert_eq!(doubts.iter().map(|doubt| &doubt.subject).collect::<Vec<_>>(), names);
         }
     }
 
@@ -332,25 +351,25 @@ mod tests {
     fn a_machine_is_loaded_by_its_load_or_by_what_waits() {
         let run = |(load, pressure): (f64, f64)| {
             let mut run = Run::default();
-            run.machine.set("cpus_online", "0-1");
+            run.machine.set("cpus_online", "0-3");
             run.machine.set("load_average", vec![load, 0.0, 0.0]);
             run.machine.set("pressure", serde_json::json!({ "cpu": pressure }));
             run
         };
-        for (of, is_loaded) in [((3.9, 40.0), false), ((4.1, 0.0), true), ((0.0, 51.0), true)] {
+        for (of, is_loaded) in [((7.9, 40.0), false), ((8.1, 0.0), true), ((0.0, 51.0), true)] {
             assert_eq!(loaded(&[&run(of)]).is_some(), is_loaded, "{of:?}");
         }
         // Of several runs the busiest counts.
-        let runs = [(4.2, 5.0), (5.0, 60.0), (8.0, 0.0)].map(run);
+        let runs = [(8.2, 5.0), (9.0, 60.0), (12.0, 0.0)].map(run);
         let text = loaded(&runs.each_ref()).unwrap().text;
-        assert!(text.ends_with("load average 8 on 2 CPUs, CPU pressure 0 %."), "{text}");
+        assert!(text.ends_with("load average 12 on 4 CPUs, CPU pressure 0 %."), "{text}");
     }
 
     #[test]
     fn points_of_a_curve_share_a_name() {
         let records: Vec<Record> = [("a", Some(1)), ("a", Some(2)), ("b", None)]
             .map(|(name, x)| {
-                let mut row = testing::row(name, "p", &[]);
+                let mut row = row(name);
                 let swept = Swept { flag: "--tasks".to_owned() };
                 (row.place.x, row.swept) = (x, x.map(|_| swept));
                 testing::in_row(row, testing::description(1), Trial::begin())

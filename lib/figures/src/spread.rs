@@ -113,21 +113,39 @@ pub fn held_out(machines: &BTreeMap<String, Machine>) -> [usize; 3] {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use contract::message::Description;
+
     use super::*;
+    use crate::figure::tests::{row, sessions};
+    use crate::testing;
 
     #[test]
     fn the_spread_is_what_the_errors_leave() {
-        let row = |estimates: [f64; 2]| {
+        let row_of = |estimates: [f64; 2]| {
             let each = estimates.map(|mean| [mean - 0.3, mean + 0.3].repeat(5));
             each.iter().map(|values| Contrast::mean(values).unwrap()).collect::<Vec<_>>()
         };
         // Variances of 0.02 and 0.18, of which 0.01 is the squared error of each.
-        let ratios = [vec![row([0.0, 0.2]), row([0.1, 0.7])], Vec::new()];
+        let ratios = [vec![row_of([0.0, 0.2]), row_of([0.1, 0.7])], Vec::new()];
         let two = Machine { ratios, sessions: 2, ..Machine::default() };
         let one = Machine { sessions: 1, ..Machine::default() };
         let spread = of([&one, &two].into_iter()).unwrap();
         assert!((spread.ratios[0] - 0.09f64.sqrt()).abs() < 1e-9, "{spread:?}");
         assert_eq!((spread.ratios[1], spread.times, spread.freedom), (0.0, [0.0; 2], 1.0));
         assert_eq!((spread.machines, of([&one].into_iter())), (1, None));
+    }
+
+    #[test]
+    fn a_row_of_one_session_says_nothing_of_several() {
+        let mut row = row("a");
+        row.place.metric = Metric::Hop;
+        let mut records = sessions(&row, &[[90, 100, 110]]);
+        let said = Description { hops: Some(1), ..testing::description(1) };
+        records.iter_mut().for_each(|record| record.said = Some(Arc::new(said.clone())));
+        let mut machine = Machine::default();
+        machine.add(&Figures::of(&records));
+        assert_eq!((machine.sessions, machine.times[0].len()), (1, 0));
     }
 }

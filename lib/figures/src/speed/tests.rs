@@ -135,8 +135,8 @@ fn intervals_hold_the_quiet_ratio_as_often_as_they_say() {
 #[test]
 fn a_row_that_tells_next_to_nothing_has_the_mean_slope() {
     let record = of(Vec::new());
-    let rows = [0.3, 0.001, 0.0].map(|slowed| {
-        let looks = (0..40u32).map(|turn| {
+    let rows = [(0.3, 40), (0.001, 40), (0.0, 40), (0.3, 10), (0.3, 11)].map(|(slowed, slices)| {
+        let looks = (0..slices).map(|turn: u32| {
             let x = slowed * f64::from(turn % 2);
             let noise = 0.01 * f64::from(turn % 8 / 2);
             Look { turn, x, y: 0.5 * x + noise, is_quiet: x == 0.0 }
@@ -146,11 +146,14 @@ fn a_row_that_tells_next_to_nothing_has_the_mean_slope() {
         vec![Process { index: 0, record: &record, cpus: 1, all, looks, is_short: false }]
     });
     let place = |row: &str| Place { row: row.to_owned(), ..Place::default() };
-    let rows = ["a", "b", "c"].map(place).into_iter().zip(rows).collect();
-    let [clear, hardly, none] = slopes(&rows, &[(1, 1.0)].into()).try_into().ok().unwrap();
+    let rows = ["a", "b", "c", "d", "e"].map(place).into_iter().zip(rows).collect();
+    let [clear, hardly, none, few, enough] =
+        slopes(&rows, &[(1, 1.0)].into()).try_into().ok().unwrap();
     assert!((clear.value - 0.5).abs() < 0.02 && clear.variance < 0.01, "{}", clear.value);
     assert!((hardly.value - none.value).abs() < 0.01 && none.value > 0.6, "{}", none.value);
     assert!((hardly.variance / none.variance - 1.0).abs() < 0.01, "{}", none.variance);
+    assert_eq!((few.value, few.variance), (none.value, none.variance));
+    assert!(enough.variance < none.variance, "{}", enough.variance);
 }
 
 #[test]

@@ -64,6 +64,19 @@ fn quotients_and_differences_are_formed_round_by_round() {
     assert!(one.times(&other).is_err() && one.times(&size).is_err());
 }
 
+#[test]
+fn a_change_needs_five_rounds_of_both_and_one_mode() {
+    let [four, five] = [4, 5].map(|n| rounds(&[9.0, 10.0, 11.0, 10.0, 12.0][..n]));
+    assert!(five.change_to(&five).is_ok());
+    for (old, new) in [(&four, &five), (&five, &four)] {
+        assert_eq!(old.change_to(new).unwrap_err(), Reason::FewRounds);
+    }
+    let modes = Value { modes: Some([9.0, 12.0]), ..five.clone() };
+    for (old, new) in [(&modes, &five), (&five, &modes)] {
+        assert_eq!(old.change_to(new).unwrap_err(), Reason::TwoModes);
+    }
+}
+
 /// Their common speed cancels; what is each one's own is left.
 #[test]
 fn beside_the_machine_a_time_and_a_rate_lack_its_speed() {
@@ -161,6 +174,8 @@ fn numbers_scale_a_figure_and_its_interval() {
     let [value, low, high] = hop.ends();
     let thousand = Value::exact(1000.0, None);
     assert_eq!(hop.times(&thousand).unwrap().ends(), [value, low, high].map(|end| end * 1000.0));
+    let modes = Value { modes: Some([19.0, 21.0]), ..hop.clone() };
+    assert_eq!(modes.times(&thousand).unwrap().modes, Some([19e3, 21e3]));
     let doubted = thousand.disturbed();
     assert_eq!(hop.over(&doubted).unwrap().grade, Grade::Disturbed);
     let doubted = Value { quantity: hop.quantity, ..doubted };
