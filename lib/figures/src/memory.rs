@@ -198,6 +198,16 @@ pub(crate) mod tests {
         }
     }
 
+    #[test]
+    fn one_huge_page_voids_the_sizes() {
+        for (huge, is_void) in [(0, false), (1, true)] {
+            let mut runs = sizes(100, 0);
+            let held = runs[3].trial.memory.as_mut().and_then(|memory| memory.held.as_mut());
+            held.unwrap().huge = Some(huge);
+            assert_eq!(slopes(&runs.iter().collect::<Vec<_>>()).unwrap().void, is_void);
+        }
+    }
+
     /// What the system did meanwhile may hide it.
     #[test]
     fn the_share_of_the_kernel_is_told_if_it_is_seen() {

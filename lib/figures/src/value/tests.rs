@@ -87,6 +87,8 @@ fn beside_the_machine_a_time_and_a_rate_lack_its_speed() {
     };
     let machine = Value::mean_of(&[of(Quantity::Time, 20.0), of(Quantity::Time, 80.0)]).unwrap();
     assert!((machine.estimate.value - 40.0).abs() < 1e-9);
+    let yardstick = Value::mean_of(&[of(Quantity::Time, 20.0)]).unwrap();
+    assert_eq!(of(Quantity::Rate, 10.0).beside(&yardstick).unwrap().estimate.value, 200.0);
     for (quantity, beside) in [(Quantity::Time, 0.25), (Quantity::Rate, 400.0)] {
         let own = of(quantity, 10.0).beside(&machine).unwrap();
         assert!((own.estimate.value - beside).abs() < 1e-9, "{own:?}");
