@@ -147,7 +147,7 @@ fn order(records: &[Record]) -> BTreeMap<Place, usize> {
 
 /// Adds a twin's failed trials to its row's.
 fn count_failed_twins(all: &mut BTreeMap<Place, Runs<'_>>) {
-    let twins = all.values().filter(|runs| runs.place.side == Side::Twin && runs.failed > 0);
+    let twins = all.values().filter(|runs| runs.place.side == Side::Twin);
     let failed: Vec<_> =
         twins.map(|twin| (twin.place.on(Side::A), twin.failed, twin.why.clone())).collect();
     for (place, failed, why) in failed {

@@ -287,6 +287,7 @@ mod tests {
     use crate::cube::Figures;
     use crate::figure::tests::{row, sessions};
     use crate::grade::Grade;
+    use crate::memory::tests::sizes;
     use crate::testing;
 
     fn kinds(record: &Record) -> Vec<Kind> {
@@ -317,6 +318,10 @@ mod tests {
             assert_eq!(of_row(&trials, &Metric::Task).len(), doubts.len());
             assert_eq!(of_row(&trials[..4], &Metric::Task), []);
             assert_eq!(of_row(&trials, &Metric::Memory), []);
+            let mut runs = sizes(100, 0);
+            runs.iter_mut().for_each(|run| run.group = record.group.clone());
+            let figures = Figures::of(&runs);
+            assert!(figures.iter().all(|size| size.grade == Grade::Sure));
         }
     }
 
