@@ -214,6 +214,7 @@ mod tests {
             (&[small], false),
             (&[unclear], false),
             (&[up, small], true),
+            (&[up, up, small], true),
             (&[up, small, unclear], false),
         ] {
             let mut row = row("I/O");
