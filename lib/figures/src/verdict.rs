@@ -146,6 +146,8 @@ mod tests {
             ([0.01, 0.06], Verdict::More),
             ([-0.3, -0.01], Verdict::Less),
             ([-0.874, 16.045], Verdict::Open(16.045)),
+            ([0.0, 0.3], Verdict::Open(0.3)),
+            ([-0.3, 0.0], Verdict::Open(0.3)),
         ] {
             assert_eq!(Verdict::of([low, high], MARGIN), verdict, "{low} to {high}");
         }

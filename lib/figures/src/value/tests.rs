@@ -35,6 +35,7 @@ fn quotients_and_differences_are_formed_round_by_round() {
     let signed = other.less(&rounds(&[6.0; 5])).unwrap();
     assert!(signed.ends()[1] < 0.0 && one.over(&signed).is_err());
     assert!(signed.over(&one).unwrap().ends()[1] < 0.0);
+    assert!(one.over(&rounds(&[0.0, 5.0, 5.0, 5.0, 5.0])).is_err());
     // Nothing is paired with rounds of another run.
     let later = of(vec![session(2, &slowing, Grade::Sure)]);
     assert!(later.over(&other).is_err() && later.less(&other).is_err());
