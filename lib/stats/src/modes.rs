@@ -103,6 +103,21 @@ mod tests {
         assert!(modes(&pair(1.21)).is_some());
         // One slow process is an outlier and not a mode.
         assert_eq!(modes(&[10.1, 9.9, 10.0, 10.2, 9.8, 10.0, 10.1, 10.3, 9.7, 20.0]), None);
+        // So are three of twenty.
+        assert_eq!(modes(&[vec![10.0; 17], vec![20.0; 3]].concat()), None);
+        assert!(modes(&[vec![10.0; 16], vec![20.0; 4]].concat()).is_some());
+    }
+
+    /// Five standard deviations, of ten values.
+    #[test]
+    fn a_wide_gap_separates_them() {
+        for (gap, are_two) in [(4.5, false), (5.5, true)] {
+            let cluster = |centre: f64| [-1.0, -1.0, 0.0, 1.0, 1.0].map(|off| centre + off);
+            // Two clusters with a standard deviation of one.
+            let values = [cluster(0.0), cluster(2.0 + gap)].concat();
+            let values: Vec<f64> = values.iter().map(|value| (0.04 * value).exp()).collect();
+            assert_eq!(modes(&values).is_some(), are_two, "{gap}");
+        }
     }
 
     #[test]
