@@ -186,8 +186,8 @@ mod tests {
     use record::{Group, Waits};
 
     use super::*;
-    use crate::figure::tests::{row, sessions};
     use crate::testing;
+    use crate::trials::{row, sessions};
 
     /// The worst sign is named, if any is worth a word.
     #[test]

@@ -285,10 +285,9 @@ mod tests {
 
     use super::*;
     use crate::cube::Figures;
-    use crate::figure::tests::{row, sessions};
     use crate::grade::Grade;
-    use crate::memory::tests::sizes;
     use crate::testing;
+    use crate::trials::{row, sessions, sizes};
 
     fn kinds(record: &Record) -> Vec<Kind> {
         of_process(record).iter().map(|doubt| doubt.kind).collect()

@@ -328,33 +328,9 @@ impl Serialize for Figure<'_> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use record::{Record, Row, Samples, Trial};
-
-    use super::*;
+mod tests {
     use crate::cube::Figures;
-    use crate::memory::tests::sizes;
-    use crate::testing;
-
-    /// A row, of which the figure is an iteration.
-    pub(crate) fn row(name: &str) -> Row {
-        let mut row = testing::row(name, "p", &[]);
-        row.place.metric = Metric::Iteration;
-        row
-    }
-
-    /// Rounds of sessions with these times; a time of zero has failed.
-    pub(crate) fn sessions<const N: usize>(row: &Row, times: &[[u64; N]]) -> Vec<Record> {
-        let rounds = times.iter().zip(1..).flat_map(|(times, run)| {
-            times.iter().zip(0..).map(move |(time, round)| {
-                let error = (*time == 0).then(|| "it crashed".to_owned());
-                let samples = Samples::of(&[*time; 9]);
-                let trial = Trial { run, round, error, samples, ..Trial::begin() };
-                testing::in_row(row.clone(), testing::description(1), trial)
-            })
-        });
-        rounds.collect()
-    }
+    use crate::trials::{row, sessions, sizes};
 
     #[test]
     fn a_figure_is_of_the_sessions_that_have_it_if_most_do_and_so_are_its_modes() {

@@ -30,3 +30,5 @@ pub use figure::{Figure, Outcome, Reading, Related};
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod trials;

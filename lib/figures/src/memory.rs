@@ -146,38 +146,9 @@ impl Fit {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use record::{MemoryChange, Metric, Samples, Trial};
-
+mod tests {
     use super::*;
-    use crate::testing;
-
-    /// Trials in which each task holds 100 bytes of its own, in the upper half so many, 30 of stack, 20 of page tables and 10
-    /// of slab; in every second one the system has so much more slab.
-    pub(crate) fn sizes(upper: u64, noise: u64) -> Vec<Record> {
-        let size = |k: u32| {
-            let tasks = 100 * u64::from(k);
-            let memory = |tasks: u64| Memory {
-                resident: Some(5000 + 100 * tasks.min(450) + upper * tasks.saturating_sub(450)),
-                system_kernel_stacks: Some(90_000 + 30 * tasks),
-                system_page_tables: Some(80_000 + 20 * tasks),
-                system_slab: Some(
-                    70_000 + 10 * tasks + u64::from(k % 2) * noise.min(tasks * noise),
-                ),
-                ..Memory::default()
-            };
-            let mut row = testing::row("", "p", &[]);
-            row.place.metric = Metric::Memory;
-            let memory = Some(MemoryChange { before: memory(0), held: Some(memory(tasks)) });
-            let samples = Samples::of(&[1]);
-            testing::in_row(
-                row,
-                testing::description(tasks),
-                Trial { round: k, memory, samples, ..Trial::begin() },
-            )
-        };
-        (1..=8).map(size).collect()
-    }
+    use crate::trials::sizes;
 
     fn fit(upper: u64, noise: u64) -> Slopes {
         slopes(&sizes(upper, noise).iter().collect::<Vec<_>>()).unwrap()

@@ -118,8 +118,8 @@ mod tests {
     use contract::message::Description;
 
     use super::*;
-    use crate::figure::tests::{row, sessions};
     use crate::testing;
+    use crate::trials::{row, sessions};
 
     #[test]
     fn the_spread_is_what_the_errors_leave() {
