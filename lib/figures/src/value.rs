@@ -160,9 +160,9 @@ impl Value {
     /// # Errors
     /// They have no rounds in common.
     pub fn mean_of(times: &[Value]) -> Result<Value, String> {
-        let mut times_alone = times.iter().map(|time| Value { quantity: None, ..time.clone() });
-        let first = times_alone.next().ok_or(NOTHING_IN_COMMON)?;
-        let product = times_alone.try_fold(first, |all, time| all.product(&time))?;
+        let mut factors = times.iter().map(|time| Value { quantity: None, ..time.clone() });
+        let first = factors.next().ok_or(NOTHING_IN_COMMON)?;
+        let product = factors.try_fold(first, |all, time| all.product(&time))?;
         let share = 1.0 / times.len() as f64;
         let root = |value: f64| value.powf(share);
         Ok(product.mapped(root, |value| share * root(value) / value))

@@ -302,6 +302,24 @@ fn the_usual_reach_is_that_of_the_intervals() {
     assert_eq!(usual_reach(1, 5), None);
 }
 
+/// Eight rounds of these rows, by the number of hops of each and by its time in a round.
+fn records(
+    rows: &[Row],
+    hops: impl Fn(usize) -> Option<u64>,
+    time: impl Fn(usize, u32) -> u64,
+) -> Vec<Record> {
+    let run = Run { schema: SCHEMA, id: 1, rows: rows.to_vec(), ..Run::default() };
+    let header = Arc::new(run);
+    let trial = |row: usize, round: u32| {
+        let said = Description { hops: hops(row), ..testing::description(1) };
+        let samples = Samples::of(&[time(row, round); 8]);
+        let trial = Trial { row: row as u32, round, samples, ..Trial::begin() };
+        Record::new(header.clone(), Some(Arc::new(said)), None, trial)
+    };
+    let in_round = |round: u32| (0..rows.len()).map(move |row| (row, round));
+    (0..8).flat_map(in_round).map(|(row, round)| trial(row, round)).collect()
+}
+
 /// The second side's flags give it a chain that is four times as long, at the same time per hop.
 #[test]
 fn each_side_is_divided_by_its_own_hops() {
@@ -310,16 +328,8 @@ fn each_side_is_divided_by_its_own_hops() {
         (row.place.side, row.place.metric) = (side, Metric::Hop);
         row
     });
-    let run = Run { schema: SCHEMA, id: 1, rows: rows.into(), ..Run::default() };
-    let header = Arc::new(run);
-    let trial = |round: u32, (row, hops): (u32, u64)| {
-        let said = Description { hops: Some(hops), ..testing::description(hops) };
-        let samples = Samples::of(&[100 * hops; 8]);
-        let trial = Trial { row, round, samples, ..Trial::begin() };
-        Record::new(header.clone(), Some(Arc::new(said)), None, trial)
-    };
-    let mut records: Vec<Record> =
-        (0..8).flat_map(|round| [(0, 5), (1, 20)].map(|side| trial(round, side))).collect();
+    let hops = [5, 20];
+    let mut records = records(&rows, |row| Some(hops[row]), |row, _| 100 * hops[row]);
     let mut rows = super::rows(&Figures::of(&records));
     assert_eq!((rows[0].unit, &rows[0].doubts[..]), ("hop", &[][..]));
     judge(&mut rows, MARGIN);
@@ -348,18 +358,11 @@ fn a_decided_row_leaves_its_time_to_the_others() {
             })
         });
         let lineup: Vec<Row> = lineup.collect();
-        let run = Run { schema: SCHEMA, id: 1, rows: lineup.clone(), ..Run::default() };
-        let (header, said) = (Arc::new(run), Some(Arc::new(testing::description(1))));
-        let trial = |round: u32, row: usize| {
-            let times = if row % 3 == 1 { rows[row / 3].1 } else { [1000; 2] };
-            let samples = Samples::of(&[times[round as usize % 2]; 9]);
-            let trial = Trial { row: row as u32, round, samples, ..Trial::begin() };
-            Record::new(header.clone(), said.clone(), None, trial)
+        let time = |row: usize, round: u32| match row % 3 {
+            1 => rows[row / 3].1[round as usize % 2],
+            _ => 1000,
         };
-        let records: Vec<Record> = (0..8)
-            .flat_map(|k| (0..lineup.len()).map(move |row| (k, row)))
-            .map(|(k, row)| trial(k, row))
-            .collect();
+        let records = records(&lineup, |_| None, time);
         let chosen = decider(MARGIN, None, rows.len())(round, &lineup, &records);
         let named = lineup.iter().zip(chosen).filter(|(_, is_chosen)| *is_chosen);
         named.map(|(row, _)| format!("{} {:?}", row.place.row, row.place.side)).collect()
