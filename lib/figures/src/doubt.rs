@@ -35,6 +35,8 @@ pub enum Kind {
     Uncertain,
     /// In most rounds, other work took CPU time in at least half of the slices.
     FewSlices,
+    /// The last thirds of the turns took another time than the first.
+    NotSteady,
     /// The machine was busy when the run began.
     Loaded,
     /// Other programs used the CPUs meanwhile.
@@ -45,6 +47,8 @@ pub enum Kind {
     Unsteady,
     /// A yardstick took more or less time at the end than at the beginning.
     Drift,
+    /// What was timed began right after a pause.
+    AfterPause,
     /// A size lacks the kernel's share.
     NoKernelShare,
     /// An event could not be counted.
@@ -53,8 +57,6 @@ pub enum Kind {
     TwoModes,
     /// There are too few rounds for an interval.
     FewRounds,
-    /// The last third of the iterations took another time than the first.
-    NotSteady,
     /// A sample is less than 1000 steps of the clock.
     ShortSamples,
     /// Part of the memory is in transparent huge pages.
@@ -72,10 +74,10 @@ pub enum Kind {
 impl Kind {
     /// Grade of a figure with this doubt.
     pub(crate) fn grade(self) -> Grade {
-        use Kind::{Contradicted, FewSlices, HugePages, Slowed, Throttled, Uncertain};
+        use Kind::{Contradicted, FewSlices, HugePages, NotSteady, Slowed, Throttled, Uncertain};
         match self {
             Contradicted => Grade::Contradicted,
-            Throttled | Slowed | Uncertain | FewSlices | HugePages => Grade::Disturbed,
+            Throttled | Slowed | Uncertain | FewSlices | NotSteady | HugePages => Grade::Disturbed,
             _ => Grade::Sure,
         }
     }
@@ -88,6 +90,7 @@ impl Kind {
             Kind::Slowed => Some("CPUs slower by {}"),
             Kind::Uncertain => Some("times uncertain by {}"),
             Kind::FewSlices => Some("other work in {} of the rounds"),
+            Kind::NotSteady => Some("times changed by {} within a turn"),
             Kind::Busy => Some("other programs used {} of the CPU time"),
             Kind::Stolen => Some("the host took {} of the CPU time"),
             Kind::Unsteady => Some("equal runs {} apart"),

@@ -1,7 +1,7 @@
 //! Who has which doubts: processes, figures, rows of a duel and sets of records.
 
 use contract::units::{Bytes, Span, counted};
-use record::{Memory, Metric, Quantity, Record, Run};
+use record::{Memory, Metric, Quantity, Record, Run, Thirds};
 use serde_json::Value;
 use stats::MIN_ROUNDS;
 
@@ -23,26 +23,20 @@ const SLOWED: f64 = 0.2;
 /// Standard error of the correction, as a share of the time, above which it is.
 const UNCERTAIN: f64 = 0.05;
 
+/// Change from the beginning of a turn to its end, as a share, above which a time is not steady, and the standard errors
+/// that it must be above.
+const UNSTEADY: f64 = 0.05;
+const ERRORS: f64 = 3.0;
+
 /// Load average per CPU, and share of the time that something waited for a CPU, from which a run began on a
 /// busy machine. A build, or a run, that has just ended leaves a load of one and a third of it.
 const LOADED: (f64, f64) = (2.0, 0.5);
 
 /// Doubts about one trial.
 pub fn of_process(record: &Record) -> Vec<Doubt> {
-    let all: [fn(&Record) -> Option<Doubt>; 6] =
-        [not_steady, short_samples, throttled, huge_pages, left_behind, unvalidated];
+    let all: [fn(&Record) -> Option<Doubt>; 5] =
+        [short_samples, throttled, huge_pages, left_behind, unvalidated];
     all.iter().filter_map(|find| find(record)).chain(unreadable(record)).collect()
-}
-
-fn not_steady(record: &Record) -> Option<Doubt> {
-    let thirds = record.samples.as_ref()?.thirds.filter(|thirds| !thirds.is_steady())?;
-    let (change, size) = (thirds.change(), thirds.change().abs());
-    let text = format!(
-        "Not steady: the last third of the iterations took {} {} than the first third; repeat it, or raise --warmup.",
-        percent(size),
-        if change > 0.0 { "longer" } else { "shorter" }
-    );
-    Some(Doubt::new(Kind::NotSteady, size, text))
 }
 
 fn short_samples(record: &Record) -> Option<Doubt> {
@@ -119,6 +113,7 @@ pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
     }
     let is_time = matches!(runs.metric(), Metric::User | Metric::System | Metric::Cpu);
     if runs.metric().follows_iteration() || is_time {
+        doubts.extend(not_steady(&runs.whole));
         doubts.extend(of_times(&runs.processes().map(|(_, timed)| timed).collect::<Vec<_>>()));
     }
     // A further column has the same processes: it repeats only what lowers its grade.
@@ -175,6 +170,30 @@ fn of_times(timed: &[&Timed<'_>]) -> Vec<Doubt> {
     all.into_iter().flatten().collect()
 }
 
+/// The iterations of a figure's processes took more or less time at the end of their turns than at the beginning. What
+/// shows a pause shows just that.
+pub(crate) fn not_steady(trials: &[&Record]) -> Option<Doubt> {
+    let trials = trials.iter().filter(|record| record.row().effort.pause_ms.is_none());
+    let thirds: Vec<Thirds> = trials.filter_map(|record| record.thirds).collect();
+    let changes: Vec<f64> = thirds.iter().map(Thirds::change).collect();
+    let n = changes.len() as f64;
+    let mean = changes.iter().sum::<f64>() / n;
+    // Few processes do not show how far they differ, but each knows its own error.
+    let variance = if changes.len() < MIN_ROUNDS {
+        thirds.iter().map(|thirds| (thirds.error / thirds.first).powi(2)).sum::<f64>() / n
+    } else {
+        changes.iter().map(|change| (change - mean).powi(2)).sum::<f64>() / (n - 1.0)
+    };
+    if changes.is_empty() || mean.abs() < ERRORS * (variance / n).sqrt() {
+        return None;
+    }
+    let direction = if mean > 0.0 { "longer" } else { "shorter" };
+    let text = format!(
+        "~ Not steady: at the end of a turn, iterations took {{}} {direction} than at its beginning."
+    );
+    Doubt::above(UNSTEADY, Kind::NotSteady, mean.exp_m1().abs(), &text)
+}
+
 /// A size without the kernel's share.
 pub fn no_kernel_share(row: &str) -> Doubt {
     let text = format!(
@@ -194,6 +213,8 @@ pub fn of_records(records: &[Record]) -> Vec<Doubt> {
         (!facts.is_empty()).then(|| Doubt::new(kind, 0.0, text))
     };
     let has = |name: &str, fact: Value| runs.iter().any(|run| run.build.get(name) == Some(&fact));
+    let after_pause = runs.iter().any(|run| !run.steady && run.sides.is_none());
+    let pause = "Turns began right after a pause, when long chains of threads are slower than in steady work.";
     let debug = "The programs were built without optimisation.";
     let dirty = "The sources had uncommitted changes.";
     let all = [
@@ -201,6 +222,7 @@ pub fn of_records(records: &[Record]) -> Vec<Doubt> {
         pooled(Kind::OtherBuild, "BUILDS", &builds),
         has("profile", "debug".into()).then(|| Doubt::new(Kind::Unoptimised, 0.0, debug)),
         has("dirty", true.into()).then(|| Doubt::new(Kind::ChangedSources, 0.0, dirty)),
+        after_pause.then(|| Doubt::new(Kind::AfterPause, 0.0, pause)),
         loaded(&runs),
         repeated(records),
     ];

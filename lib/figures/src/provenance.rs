@@ -69,10 +69,16 @@ pub fn runtimes(records: &[Record]) -> Vec<String> {
     }))
 }
 
-/// Facts of their machines by which any new run differs from an old one.
+/// Facts of their machines, and of how they were measured, by which any new run differs from an old one.
 pub fn differing_machines(old: Option<&&Run>, new: &[&Run]) -> Vec<Difference> {
     let names = |a: &Run, b: &Run| a.machine.same_machine(&b.machine);
-    differing(old, new, names, |run, name| run.machine.get(name))
+    let mut differences = differing(old, new, names, |run, name| run.machine.get(name));
+    let other = old.and_then(|old| Some([*old, *new.iter().find(|new| new.steady != old.steady)?]));
+    differences.extend(other.map(|both| {
+        let [old, new] = both.map(|run| if run.steady { "steady" } else { "after a pause" });
+        Difference { name: "turns".to_owned(), old: old.to_owned(), new: new.to_owned() }
+    }));
+    differences
 }
 
 /// Facts of their builds by which any new run differs from an old one, if both know them. Uncommitted changes do not make

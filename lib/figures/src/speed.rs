@@ -50,7 +50,7 @@ pub struct Corrected {
     pub(crate) correction: f64,
     /// Standard error of that correction.
     pub(crate) uncertainty: f64,
-    /// Logarithms of its slices that count, by turn, as measured.
+    /// Mean logarithm of its slices that count, by turn, as measured.
     pub turns: BTreeMap<u32, f64>,
     /// True if less than half of its slices count, since the time of the others was not the program's.
     pub(crate) is_short: bool,
@@ -309,8 +309,12 @@ fn corrected_side(
     let (mut all, mut errors) = (Vec::new(), Vec::new());
     for (process, slow) in own.iter().zip(slowness) {
         let time = |look: &Look| look.y - slope.value * look.x.min(caps[&process.cpus]);
-        let turns: BTreeMap<u32, f64> =
-            process.looks.iter().map(|look| (look.turn, look.y)).collect();
+        let of_turns = process.looks.chunk_by(|one, next| one.turn == next.turn);
+        let turns: BTreeMap<u32, f64> = of_turns
+            .map(|looks| {
+                (looks[0].turn, looks.iter().map(|look| look.y).sum::<f64>() / looks.len() as f64)
+            })
+            .collect();
         let logs: Vec<f64> = process.looks.iter().map(time).collect();
         let log = stats::median(&logs).unwrap_or(0.0);
         let (quiet, others): (Vec<&Look>, Vec<&Look>) =

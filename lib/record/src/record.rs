@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use contract::message::{Description, Extra, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Account, Build, Counters, Machine, MemoryChange, Row, Samples, Slice, Waits};
+use crate::{Account, Build, Counters, Machine, MemoryChange, Row, Samples, Slice, Thirds, Waits};
 
 /// Version of the layout of a results file.
 pub const SCHEMA: u32 = 4;
@@ -77,6 +77,10 @@ pub struct Run {
     pub notes: Vec<String>,
     /// Its rows in the plan's order, on the CPUs that they had; a trial names its own by its place here.
     pub rows: Vec<Row>,
+    /// True if the turns of its programs began with untimed iterations, until these were as quick as in a row. Older runs
+    /// and duels timed what follows a pause.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub steady: bool,
     /// Both sides, if it is a duel: what each is called and what it was built from, in a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sides: Option<[String; 2]>,
@@ -124,6 +128,9 @@ pub struct Trial {
     /// Timed iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,
+    /// Beginning and end of its turns; absent if these have fewer than three iterations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thirds: Option<Thirds>,
     /// CPU time, switches and faults of the timed iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,

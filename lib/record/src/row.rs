@@ -146,6 +146,9 @@ pub struct Effort {
     /// True if it takes no turns: it may take most of the machine.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
+    /// Pause at the beginning of its turns, in ms, in place of the untimed iterations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_ms: Option<u64>,
 }
 
 impl Effort {

@@ -17,17 +17,14 @@ pub struct Samples {
     /// 99.9th percentile; absent under ten thousand samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p999: Option<u64>,
-    /// Beginning and end of the run; absent under nine samples.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thirds: Option<Thirds>,
 }
 
-/// Means of the first and of the last third of the samples.
+/// Iterations at the beginning and at the end of the turns of a process: in their first and in their last thirds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Thirds {
-    /// Mean of the first third, in ns.
+    /// Mean of the first thirds, in ns.
     pub first: f64,
-    /// Mean of the last third, in ns.
+    /// Mean of the last thirds, in ns.
     pub last: f64,
     /// Standard error of their difference, from the means of ten batches in each: neighbouring
     /// samples are alike, and an error that takes them for independent is far too small.
@@ -35,25 +32,25 @@ pub struct Thirds {
 }
 
 impl Thirds {
-    /// Change from the first third to the last, as a share of the first.
-    pub fn change(&self) -> f64 {
-        self.last / self.first - 1.0
-    }
-
-    /// True if the change is within three standard errors.
-    pub fn is_steady(&self) -> bool {
-        (self.last - self.first).abs() <= 3.0 * self.error
-    }
-
-    /// `None` under nine samples.
-    pub fn of(samples: &[u64]) -> Option<Self> {
-        let third = samples.len() / 3;
-        if third < 3 {
+    /// Those of the samples of each turn; `None` if all turns together have less than nine.
+    pub fn of<'a>(turns: impl Iterator<Item = &'a [u64]>) -> Option<Self> {
+        let (mut firsts, mut lasts) = (Vec::new(), Vec::new());
+        for turn in turns {
+            let third = turn.len() / 3;
+            firsts.extend(&turn[..third]);
+            lasts.extend(&turn[turn.len() - third..]);
+        }
+        if firsts.len() < 3 {
             return None;
         }
-        let (first, first_error) = mean_and_error(&samples[..third]);
-        let (last, last_error) = mean_and_error(&samples[samples.len() - third..]);
+        let (first, first_error) = mean_and_error(&firsts);
+        let (last, last_error) = mean_and_error(&lasts);
         Some(Thirds { first, last, error: first_error.hypot(last_error) })
+    }
+
+    /// Logarithm of last ÷ first.
+    pub fn change(&self) -> f64 {
+        (self.last / self.first).ln()
     }
 }
 
@@ -91,7 +88,7 @@ impl Samples {
             max,
         };
         let p999 = (count >= MANY).then(|| nearest_rank(&sorted, 999));
-        Some(Samples { distribution, p999, thirds: Thirds::of(samples) })
+        Some(Samples { distribution, p999 })
     }
 }
 
@@ -165,13 +162,19 @@ mod tests {
     }
 
     #[test]
-    fn drift_is_seen_and_noise_is_not() {
-        let noise = |i: u64| 1000 + i * 7919 % 13;
-        let thirds = |samples: Vec<u64>| Thirds::of(&samples);
-        assert!(thirds((0..300).map(noise).collect()).unwrap().is_steady());
-        let rising = thirds((0..300).map(|i| noise(i) + i).collect()).unwrap();
-        assert!(!rising.is_steady() && rising.change() > 0.15);
-        assert_eq!(thirds((1..9).collect()), None);
+    fn thirds_are_those_of_each_turn() {
+        let of = |turns: &[Vec<u64>]| Thirds::of(turns.iter().map(Vec::as_slice));
+        let rising: Vec<u64> = (0..300).map(|i| 1000 + i).collect();
+        let thirds = of(&[rising.clone(), rising]).unwrap();
+        assert_eq!((thirds.first, thirds.last), (1049.5, 1249.5));
+        assert!((thirds.change() - (1249.5_f64 / 1049.5).ln()).abs() < 1e-12);
+        // Ten batches of twenty: 0, 20, 40, 60 and 80 above the first, twice; the difference has two such errors.
+        assert!((thirds.error - (2.0 * 8000.0 / 9.0 / 10.0_f64).sqrt()).abs() < 1e-9);
+        // From turn to turn the time may change, since another program has had its turn.
+        let [slow, quick] = [2000, 1000].map(|ns| vec![ns; 30]);
+        assert_eq!(of(&[slow, quick]).unwrap().change(), 0.0);
+        assert_eq!((of(&[vec![1; 8]]), of(&[vec![1; 2], vec![1; 2]])), (None, None));
+        assert!(of(&[vec![1; 3], vec![1; 3], vec![1; 3]]).is_some());
     }
 
     #[test]

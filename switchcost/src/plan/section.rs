@@ -66,6 +66,8 @@ pub struct Variant {
     /// True if its tasks are not held while their memory is read.
     #[serde(default)]
     pub skip_hold: bool,
+    /// Pause at the beginning of its turns, in ms, in place of the untimed iterations.
+    pub pause_ms: Option<u64>,
 }
 
 /// `[[section.row]]`: one thing to measure.
@@ -157,6 +159,7 @@ impl Section {
                 rounds: self.rounds.or(rounds),
                 skip_hold: own.skip_hold || column.skip_hold,
                 alone: self.alone,
+                pause_ms: column.pause_ms.or(own.pause_ms),
             },
             ties: row.ties.clone(),
         }

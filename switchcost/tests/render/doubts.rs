@@ -106,7 +106,7 @@ fn what_the_machine_did_is_said() {
         assert!(text.contains(doubt), "{doubt}: {text}");
     }
     // There is room for no more.
-    assert!(text.contains("1 more doubt:"), "{text}");
+    assert!(text.contains("2 more doubts:"), "{text}");
 }
 
 #[test]
