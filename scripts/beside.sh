@@ -14,6 +14,7 @@ Prints a JSON line for the run, and one for each thing that it compares. Parts (
     calls      system calls of our chains, and of theirs over channels with Tokio 0.2.19
     memory     resident sets of their async-brigade with versions of Tokio, at nine counts of tasks
     futex      benches/futex-table.c, and the probe for a lost waiter
+    runner     our programs by themselves, in turns with the same programs under the runner
 
 It needs git, a network, cargo and taskset; perf, stress-ng, make and libhwloc-dev for the tools; strace for
 the calls; cc for futex. Their sources go to target/. PAIRS=N sets the number of runs of each (default: 9).
@@ -25,12 +26,12 @@ parts=()
 for argument in "$@"; do
     case $argument in
     -h | --help) usage && exit ;;
-    original | tools | calls | memory | futex) parts+=("$argument") ;;
+    original | tools | calls | memory | futex | runner) parts+=("$argument") ;;
     *) usage_error "there is no part $argument" ;;
     esac
 done
 [[ $pairs =~ ^[1-9][0-9]*$ ]] || usage_error "PAIRS=$pairs: a number from 1"
-[ ${#parts[@]} -gt 0 ] || parts=(original tools calls memory futex)
+[ ${#parts[@]} -gt 0 ] || parts=(original tools calls memory futex runner)
 cd "$root"
 cargo build --quiet --release --locked
 
@@ -184,6 +185,85 @@ futex() {
     progress
     { cargo run --quiet --release --locked -p futex-table --example lost-waiter || true; } |
         sed 's/["\\]/\\&/g; s/.*/{"name":"lost-waiter","output":"&"}/'
+}
+
+# Programs and flags, untimed iterations, and timed ones by themselves: about half a second, and under the runner a
+# quarter of that.
+steady='thread-brigade,5,120
+async-brigade,10,400
+one-thread-brigade,30,2500
+async-mem-brigade,400,6000
+thread-mem-brigade,5,120
+thread-creation,1,12
+async-creation,50,1500
+arrivals --on thread --rate 1000,3,20
+arrivals --on thread --rate 5000,3,20
+arrivals --on thread --rate 20000,3,20
+arrivals --on tokio --rate 1000,3,20
+arrivals --on tokio --rate 5000,3,20
+arrivals --on tokio --rate 20000,3,20'
+
+# steady_plan: a plan of them; each row is a program in a placement.
+steady_plan() {
+    local program warmup iters placement
+    echo 'rounds = 1'
+    while IFS=, read -r program warmup iters; do
+        echo '[[section]]'
+        printf 'title = "%s"\n' "$program"
+        case $program in
+        arrivals*) echo 'metric = "request"' ;;
+        *) echo 'metric = "iteration"' ;;
+        esac
+        printf 'program = "%s"\nwarmup = %d\niters = %d\n' "${program%% *}" "$warmup" $((iters / 4))
+        printf 'row = [{ name = "p", flags = [%s] }]\n' "$(sed -E 's/^[^ ]+ ?//; s/[^ ]+/"&"/g; s/ /, /g' <<<"$program")"
+        echo 'column = ['
+        for placement in false true; do
+            printf '    { name = "pin = %s", pin = %s },\n' "$placement" "$placement"
+        done
+        echo ']'
+    done <<<"$steady"
+}
+
+# under_runner PLAN RECORDS: the median iteration of each of its rows, in ns, in their order.
+under_runner() {
+    target/release/switchcost run --plan "$1" --out "$2" >/dev/null || fail 'the runner has measured nothing'
+    sed -nE 's/^\{"kind":"trial",.*"row":([0-9]+),.*"samples":\{[^}]*"p50":([0-9]+).*/\1 \2/p' "$2" | sort -n | cut -d ' ' -f 2
+}
+
+# by_itself: the same of each program alone.
+by_itself() {
+    local program warmup iters pin
+    while IFS=, read -r program warmup iters; do
+        for pin in '' 'taskset -c 0'; do
+            # shellcheck disable=SC2086 # $pin and $program are words
+            $pin target/release/$program --warmup "$warmup" --iters "$iters" |
+                sed -nE 's/^(iteration|request) .*p50 ([0-9.]+)(ns|µs|ms|s),.*/\2 \3/p' |
+                awk '{ print $1 * ($2 == "s" ? 1e9 : $2 == "ms" ? 1e6 : $2 == "µs" ? 1e3 : 1) }'
+        done
+    done <<<"$steady"
+}
+
+runner() {
+    local folder k program column line
+    folder=$(mktemp -d)
+    steady_plan >"$folder/plan.toml"
+    for ((k = 0; k < pairs; k++)); do
+        progress "under the runner and alone: $((k + 1)) of $pairs"
+        ((k % 2)) || by_itself >"$folder/alone.$k"
+        under_runner "$folder/plan.toml" "$folder/records.$k" >"$folder/runner.$k"
+        ((k % 2 == 0)) || by_itself >"$folder/alone.$k"
+    done
+    progress
+    line=0
+    while IFS=, read -r program _; do
+        for column in '' 'one CPU'; do
+            line=$((line + 1))
+            printf '{"name":"runner: %s","placement":"%s","theirs_ns":[%s],"ours_ns":[%s]}\n' "$program" "$column" \
+                "$(for ((k = 0; k < pairs; k++)); do sed -n "${line}p" "$folder/alone.$k"; done | paste -sd ,)" \
+                "$(for ((k = 0; k < pairs; k++)); do sed -n "${line}p" "$folder/runner.$k"; done | paste -sd ,)"
+        done
+    done <<<"$steady"
+    rm -r "$folder"
 }
 
 printf '{"kind":"run","cpu":"%s","kernel":"%s","revision":"%s","started":"%s"}\n' \

@@ -6,6 +6,8 @@
 //! - `tls-record`: a record of TLS 1.3 with 1 KiB of content is opened: AES-128-GCM, in place;
 //! - `page-read`: 4 KiB of a file in the page cache (memfd_create(2)) are read by pread(2);
 //! - `getpid`: a system call that does nothing;
+//! - `walk`: the next of N cache lines is read, in an order that no prefetcher knows: what a chain does with its memory,
+//!   without a switch;
 //! - `page-fault`: a byte of a new page of private anonymous memory is written: in a minor page fault the kernel
 //!   finds a page and clears it. Huge pages are off;
 //! - `yield`: the thread gives its CPU to another one, which gives it back: sched_yield(2). Pin the program to one CPU.
@@ -31,13 +33,14 @@ use anyhow::{Context, anyhow, ensure};
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
 use contract::{Defaults, Flags, Pass, Program, Run, limits};
+use fastrand::Rng;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::getpid;
 use serde_json::Value;
 
 mod page_fault;
 
-/// Time everyday work, to compare a switch with: JSON, a TLS record, a read, a system call, a page fault
+/// Time everyday work, to compare a switch with: JSON, a TLS record, reads, a system call, a page fault
 #[derive(Parser)]
 #[command(mut_arg("tasks", |arg| arg.help("Number of operations per iteration")))]
 struct Cli {
@@ -59,6 +62,8 @@ enum Work {
     PageRead,
     /// call getpid(2)
     Getpid,
+    /// read the next of N cache lines
+    Walk,
     /// write to a page of memory for the first time
     PageFault,
     /// give the CPU to another thread
@@ -101,6 +106,7 @@ fn main() -> ExitCode {
             Work::TlsRecord => open,
             Work::PageRead => read,
             Work::Getpid => call,
+            Work::Walk => walk,
             Work::PageFault => page_fault::touch,
             Work::Yield => give_way,
         };
@@ -215,6 +221,35 @@ fn call(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
         pass.record(clock.elapsed());
 
         ensure!(sum == expected, "getpid(2) returned the ID of another process");
+    }
+    Ok(())
+}
+
+/// A cache line that names another one.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line {
+    next: u32,
+}
+
+/// Reads N cache lines in each iteration, each named by the one before, and times that.
+fn walk(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
+    let mut lines: Vec<Line> = (0..n as u32).map(|next| Line { next }).collect();
+    // Sattolo's shuffle: one round through all lines.
+    let mut rng = Rng::with_seed(0);
+    for k in (1..n).rev() {
+        lines.swap(k, rng.usize(..k));
+    }
+    while pass.next_iteration().is_some() {
+        let mut place = 0;
+
+        let clock = Instant::now();
+        for _ in 0..n {
+            place = lines[place as usize].next;
+        }
+        pass.record(clock.elapsed());
+
+        ensure!(place == 0, "the walk ended at line {place}, not where it began");
     }
     Ok(())
 }

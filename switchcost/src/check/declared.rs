@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use contract::message::{Claim, MOST_SAMPLES, Needs, Usage};
+use contract::message::{Claim, Description, MOST_SAMPLES, Needs, Usage};
 use contract::units::Bytes;
 use figures::number::percent;
 use limits::Limits;
@@ -29,6 +30,13 @@ const LEAST_SHARE: f64 = 0.125;
 
 /// Time that samples should fill, in ns.
 const FILLED: u64 = 50_000_000;
+
+/// Waits after which a program is to settle, and their length.
+const WAITS: u32 = 9;
+const WAIT: Duration = Duration::from_millis(5);
+
+/// Least time of the untimed iterations after a wait, in iterations: what is not timed, in the median.
+const LEAST_UNTIMED: f64 = 0.5;
 
 /// Bytes that a runtime may start with.
 const START: u64 = 16 << 20;
@@ -104,6 +112,32 @@ pub(super) fn samples(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     Ok(Some(measured))
 }
 
+/// After a wait, it begins with untimed iterations if it says so.
+pub(super) fn settling(candidate: &Candidate) -> anyhow::Result<Option<String>> {
+    let Description { passes, needs, .. } = candidate.description(MANY)?;
+    let settle = passes.first().map_or(0, |pass| pass.settle);
+    if settle == 0 {
+        bail!(Why::LeftOut("it says that it does not".to_owned()));
+    }
+    // Enough tasks, so that an iteration takes longer than an answer.
+    let mut session = candidate.ready_with(MANY + more(&needs), 2)?;
+    let mut untimed = Vec::new();
+    for _ in 0..WAITS {
+        thread::sleep(WAIT);
+        let ran = run(&mut session, 1, None)?;
+        let iteration = ran.total() as f64;
+        untimed.push(ran.took.as_nanos() as f64 / iteration - 1.0);
+    }
+    session.finish()?.expect(0)?;
+    let untimed = stats::median(&untimed).unwrap_or_default();
+    ensure!(
+        untimed >= LEAST_UNTIMED,
+        "settle is {settle}, but only {} of an iteration's time passes before `run 1` is timed",
+        percent(untimed)
+    );
+    Ok(None)
+}
+
 /// What it says that it needs is enough for what it has, and not much more.
 pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let needs = candidate.description(MANY)?.needs;
@@ -141,7 +175,7 @@ fn bytes(candidate: &Candidate, needs: &Needs, few: Option<u64>) -> anyhow::Resu
         Bytes(need.each),
         Bytes(few)
     );
-    let more = MORE[usize::from(needs.threads.each.max(needs.descriptors.each) == 0)];
+    let more = more(needs);
     let tasks = MANY + more;
     if let Some((limit, most)) =
         Limits::read().tightest(needs).filter(|(_, most)| *most < 2 * tasks)
@@ -167,6 +201,11 @@ fn bytes(candidate: &Candidate, needs: &Needs, few: Option<u64>) -> anyhow::Resu
         Bytes(many)
     );
     Ok(measured)
+}
+
+/// Further tasks that a program with these needs may have.
+fn more(needs: &Needs) -> u64 {
+    MORE[usize::from(needs.threads.each.max(needs.descriptors.each) == 0)]
 }
 
 /// Has so many tasks rest, shows each process, and returns their resident memory.

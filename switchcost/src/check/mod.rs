@@ -25,6 +25,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("takes requests in pieces", requests::takes_pieces),
     ("keeps its claim", declared::claim),
     ("times what it does", declared::samples),
+    ("settles after a wait", declared::settling),
     ("rests while held", rest::rests),
     ("needs what it says", declared::needs),
     ("ends at the end of file", ends::by_end_of_file),

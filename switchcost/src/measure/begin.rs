@@ -17,6 +17,7 @@ pub(crate) fn header(seed: Option<u64>, lineup: &Lineup) -> Run {
         machine: observe::machine::read(),
         build: lineup.programs.build(),
         rows: lineup.rows.clone(),
+        steady: lineup.sides.is_none(),
         sides: lineup.sides.clone(),
         notes: lineup.note.iter().cloned().collect(),
         ..Run::default()

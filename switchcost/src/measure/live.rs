@@ -7,17 +7,17 @@ use anyhow::bail;
 use contract::message::{Description, MOST_SAMPLES, Ready, Usage};
 use contract::units::counted;
 use observe::{affinity, counters, memory, usage};
-use record::{Counters, Memory, MemoryChange, Metric, Row, Samples, Side, Slice, Trial, merge};
+use record::{
+    Counters, Memory, MemoryChange, Metric, Row, Samples, Side, Slice, Thirds, Trial, merge,
+};
 
 use super::child::Ended;
 use super::options::Options;
-use super::session::Session;
+use super::pace::Pace;
+use super::session::{Ran, Session};
 use super::watch::{Look, Watch};
 use crate::system::program::Program;
 use crate::system::signals;
-
-/// Length of a slice: in longer ones the machine changes, shorter ones are mostly settling.
-const SLICE: Duration = Duration::from_millis(8);
 
 /// Time after an answer, until which a program sleeps.
 const ANSWERED: Duration = Duration::from_millis(2);
@@ -35,8 +35,10 @@ pub struct Live {
     program: Program,
     /// Its description of the command line, if it was asked for it.
     pub described: Option<Description>,
-    /// Iterations of a slice; `None` to find out how many make up 8 ms.
-    pub iterations: Option<u64>,
+    /// How it takes its turns; `None` to find out.
+    pub pace: Option<Pace>,
+    /// True if its figure is that of steady work: its turns begin with untimed iterations.
+    pub is_steady: bool,
     /// Most slices; `None` for as many as the row has iterations.
     pub most_slices: Option<u32>,
     /// Block of the group, whose programs are compared.
@@ -54,12 +56,15 @@ pub struct Live {
     helpers: Vec<i32>,
     /// True if its answers tell what it used.
     counts_usage: bool,
-    /// Iterations of a slice.
-    size: u64,
+    /// Slices of all its turns.
     slices: u32,
     /// Usage and moves of all threads before the first slice, as far as they can be read.
     before: (Option<usage::Totals>, Option<usage::Moves>),
     samples: Vec<u64>,
+    /// Numbers of samples before each of its turns.
+    turn_starts: Vec<usize>,
+    /// Iterations that were not timed, at most.
+    untimed: u64,
     used: Option<Usage>,
     /// Time of all its requests, settling and answers included.
     asked: Duration,
@@ -73,7 +78,8 @@ impl Live {
             row: row.clone(),
             program: program.clone(),
             described: None,
-            iterations: None,
+            pace: None,
+            is_steady: true,
             most_slices: None,
             block: 0,
             cpus: cpus.or_else(|| affinity::allowed().ok()).unwrap_or_default(),
@@ -83,10 +89,11 @@ impl Live {
             pids: Vec::new(),
             helpers: Vec::new(),
             counts_usage: false,
-            size: 1,
             slices: 0,
             before: (None, None),
             samples: Vec::new(),
+            turn_starts: Vec::new(),
+            untimed: 0,
             used: None,
             asked: Duration::ZERO,
         }
@@ -130,6 +137,11 @@ impl Live {
         self.session.as_ref().map_or(0, |_| self.slices)
     }
 
+    /// Turns in which it is to run them.
+    pub(super) fn turns(&self) -> u32 {
+        self.pace.map_or(0, |pace| pace.turns(self.slices()))
+    }
+
     pub(super) fn has_failed(&self) -> bool {
         self.trial.error.is_some()
     }
@@ -165,7 +177,6 @@ impl Live {
         self.helpers.retain(|pid| !pids.contains(pid));
         self.pids = pids;
         (self.trial.setup_ns, self.trial.first_ns) = (setup_ns, first_ns);
-        let has_turns = !description.alone && description.arrivals.is_none();
         self.trial.description = Some(description);
         // Of a slope nothing is timed. Its tasks must have worked once, if they do not do so in a hold.
         let is_slope = self.row.place.metric.is_slope();
@@ -183,18 +194,20 @@ impl Live {
             return Ok(());
         }
         let iters = self.row.effort.iters;
-        // A few that are not kept: how long one takes, and whether the program counts its own usage. An open loop has
-        // windows of a length of their own.
-        let few = if self.iterations.is_some() { 1 } else { 3 };
-        if iters > 1 && has_turns {
+        // A few that are not kept: whether the program counts its own usage, and how long an iteration takes. A window of
+        // an open loop lasts longer than its sample says.
+        let is_known = self.pace.is_some();
+        if iters > 1 && !self.is_alone() && !(is_known && self.is_open_loop()) {
+            let few = if is_known || self.is_open_loop() { 1 } else { 3 };
             let ran = session.run(few.min(iters), None)?;
             self.counts_usage = ran.usage.is_some();
-            let shortest = ran.samples.iter().min().copied().unwrap_or(1).max(1);
-            let fitting = SLICE.as_nanos() as u64 / shortest;
-            self.size = fitting.clamp(1, iters.min(MOST_SAMPLES));
+            let shortest =
+                ran.samples.iter().min().map_or(ran.took, |&ns| Duration::from_nanos(ns));
+            let iteration = if self.is_open_loop() { ran.took } else { shortest };
+            self.pace.get_or_insert_with(|| Pace::of(iteration, self.is_steady));
         }
-        self.size = self.iterations.unwrap_or(self.size);
-        let all = iters.div_ceil(self.size).min(u32::MAX.into()) as u32;
+        let slice = self.pace.get_or_insert(Pace::whole(1)).slice;
+        let all = iters.div_ceil(slice).min(u32::MAX.into()) as u32;
         self.slices = self.most_slices.unwrap_or(all).min(all).max(1);
         self.before = self.totals();
         Ok(())
@@ -202,6 +215,14 @@ impl Live {
 
     fn has_hops(&self) -> bool {
         self.trial.description.as_ref().is_some_and(|said| said.hops.is_some())
+    }
+
+    fn is_open_loop(&self) -> bool {
+        self.trial.description.as_ref().is_some_and(|said| said.arrivals.is_some())
+    }
+
+    fn is_alone(&self) -> bool {
+        self.trial.description.as_ref().is_some_and(|said| said.alone)
     }
 
     fn cpu_time(&self) -> Option<u64> {
@@ -226,6 +247,44 @@ impl Live {
         )
     }
 
+    /// Begins a turn of it by untimed iterations, or by the pause that its row asks for instead. Returns the number of
+    /// slices of the turn.
+    pub(super) fn begin_turn(&mut self, watch: &mut Watch) -> u32 {
+        let (turns, begun) = (u64::from(self.turns()), self.turn_starts.len() as u64);
+        self.turn_starts.push(self.samples.len());
+        if let Some(pause) = self.row.effort.pause_ms {
+            thread::sleep(Duration::from_millis(pause));
+        } else if let Some(settling) = self.pace.map(|pace| pace.settling).filter(|&n| n > 0)
+            && let Some((ran, used)) = self.iterate(settling)
+        {
+            self.untimed += ran.samples.len() as u64;
+            watch.add_own(used);
+        }
+        let until = |turn: u64| (u64::from(self.slices()) * turn / turns.max(1)) as u32;
+        until(begun + 1) - until(begun)
+    }
+
+    /// True if its turns begin with something else than a slice.
+    pub(super) fn settles(&self) -> bool {
+        self.row.effort.pause_ms.is_some() || self.pace.is_some_and(|pace| pace.settling > 0)
+    }
+
+    /// Has it iterate; returns also the CPU time that it used, in ns, if that can be read.
+    fn iterate(&mut self, iterations: u64) -> Option<(Ran, Option<u64>)> {
+        let (ran, used) = self.attempt(|live, session| {
+            let then = live.cpu_time();
+            let ran = session.run(iterations, None)?;
+            Ok((ran, live.cpu_time().zip(then).map(|(now, then)| now.saturating_sub(then))))
+        })?;
+        self.asked += ran.took;
+        // The program itself leaves some out after each request.
+        let passes = self.trial.description.as_ref().map(|said| &said.passes);
+        self.untimed += passes.and_then(|passes| passes.first()).map_or(0, |pass| pass.settle);
+        // Fewer, or none, if it was asked to end.
+        self.trial.partial |= (ran.samples.len() as u64) < ran.wanted;
+        Some((ran, used))
+    }
+
     /// Runs a slice between two looks; returns the second.
     pub(super) fn slice(
         &mut self,
@@ -236,14 +295,8 @@ impl Live {
         watch: &mut Watch,
     ) -> Option<Look> {
         let left = self.row.effort.iters.saturating_sub(self.samples.len() as u64);
-        let (ran, used) = self.attempt(|live, session| {
-            let then = live.cpu_time();
-            let ran = session.run(live.size.min(left).max(1), None)?;
-            Ok((ran, live.cpu_time().zip(then).map(|(now, then)| now.saturating_sub(then))))
-        })?;
-        self.asked += ran.took;
-        // Fewer, or none, if it was asked to end.
-        self.trial.partial |= (ran.samples.len() as u64) < ran.wanted;
+        let slice = self.pace.map_or(1, |pace| pace.slice);
+        let (ran, used) = self.iterate(slice.min(left).max(1))?;
         if ran.samples.is_empty() {
             return None;
         }
@@ -282,6 +335,9 @@ impl Live {
         if count > 0 {
             self.sum_up();
             self.trial.samples = Samples::of(&self.samples);
+            let ends = self.turn_starts.iter().skip(1).copied().chain([self.samples.len()]);
+            let turns = self.turn_starts.iter().zip(ends);
+            self.trial.thirds = Thirds::of(turns.map(|(&start, end)| &self.samples[start..end]));
         }
         if !self.trial.partial && signals::received().is_none() {
             self.attempt(|live, session| live.ask_further(session, options.counters));
@@ -307,17 +363,14 @@ impl Live {
         // These count what is not timed, too: settling, and the time between the slices, in which a program takes CPU
         // time but hardly switches. So counts follow the iterations, unless a slow one ended the settling.
         let timed = Duration::from_nanos(self.samples.iter().sum()).as_secs_f64();
-        let (time, counts) = match self.trial.description.as_ref() {
-            // Nothing settles, and a sample is CPU time.
-            Some(said) if said.arrivals.is_some() => (1.0, 1.0),
-            said => {
-                let time = (timed / self.asked.as_secs_f64().max(1e-9)).min(1.0);
-                let settle =
-                    said.and_then(|said| said.passes.first()).map_or(0, |pass| pass.settle);
-                let settled = settle as f64 * self.trial.slices.len() as f64;
-                let iterations = self.samples.len() as f64;
-                (time, time.max(iterations / (iterations + settled)))
-            }
+        let iterations = self.samples.len() as f64;
+        let iterated = iterations / (iterations + self.untimed as f64);
+        // A sample of an open loop is CPU time.
+        let (time, counts) = if self.is_open_loop() {
+            (iterated, iterated)
+        } else {
+            let time = (timed / self.asked.as_secs_f64().max(1e-9)).min(1.0);
+            (time, time.max(iterated))
         };
         let scaled = |count: u64, share: f64| (count as f64 * share).round() as u64;
         let ((usage_before, moves_before), (usage, moves)) = (&self.before, self.totals());

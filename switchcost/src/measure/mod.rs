@@ -8,6 +8,7 @@ pub mod groups;
 pub(crate) mod launch;
 mod live;
 mod options;
+pub mod pace;
 pub mod pacing;
 mod privacy;
 pub mod probe;

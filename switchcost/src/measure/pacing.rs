@@ -1,7 +1,7 @@
-//! A budget of time: how many turns a round has, so that enough rounds fit.
+//! A budget of time: how many slices a program has in a round, so that enough rounds fit.
 //!
-//! The times of the first round alone decide how many turns a round has, and then the clock decides how many rounds
-//! there are. If the machine becomes busy, the rounds that there are in any case have fewer turns.
+//! The times of the first round alone decide how many slices there are, and then the clock decides how many rounds
+//! there are. If the machine becomes busy, the rounds that there are in any case have fewer slices.
 //! The spread between processes decides nothing: an interval that decides when to stop is too narrow.
 
 use std::time::Duration;
@@ -15,27 +15,27 @@ use crate::system::console;
 pub struct Aim {
     /// Rounds that there are in any case.
     pub fewest: u32,
-    /// Fewest and most rounds that are aimed at: as many as leave half of the time for turns.
+    /// Fewest and most rounds that are aimed at: as many as leave half of the time for slices.
     pub rounds: [u32; 2],
-    /// Fewest and most turns of a round.
-    pub turns: [u32; 2],
+    /// Fewest and most slices of a program in a round.
+    pub slices: [u32; 2],
     /// Share of the rounds that twins are in.
     pub twins: f64,
 }
 
 /// Aim of a plan: an interval needs the fewest rounds.
 pub const PLAN: Aim =
-    Aim { fewest: stats::MIN_ROUNDS as u32, rounds: [10, 16], turns: [6, 60], twins: 1.0 };
+    Aim { fewest: stats::MIN_ROUNDS as u32, rounds: [10, 16], slices: [6, 60], twins: 1.0 };
 
 /// Aim of a duel: its rows have two sides and need more rounds. Every second round has the twins.
-pub const DUEL: Aim = Aim { fewest: 8, rounds: [8, 16], turns: [4, 30], twins: 0.5 };
+pub const DUEL: Aim = Aim { fewest: 8, rounds: [8, 16], slices: [4, 30], twins: 0.5 };
 
-/// Turns of the first round.
-pub const FIRST_TURNS: u32 = 6;
+/// Slices of a program in the first round.
+pub const FIRST_SLICES: u32 = 6;
 
 /// Usual time of a process: with six slices, it took 0.13 s in a duel of docs/findings/knobs.toml on `epyc5`, and 0.18 s
 /// on another machine; with eleven slices, 0.24 s there.
-const USUAL: Wall = Wall { fixed: 0.07, slice: 0.015, slices: FIRST_TURNS };
+const USUAL: Wall = Wall { fixed: 0.07, slice: 0.015, slices: FIRST_SLICES };
 
 /// Time of a row in one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -57,21 +57,21 @@ impl Wall {
         Wall { fixed: fixed.as_secs_f64(), slice, slices }
     }
 
-    /// Time of at most `turns` turns, in s.
-    fn within(&self, turns: f64, row: &Row) -> f64 {
-        // Less than the turns of the first round were all that it has.
-        let is_all = self.slices < FIRST_TURNS || row.is_alone();
-        let slices = if is_all { f64::from(self.slices) } else { turns };
+    /// Time of at most so many slices, in s.
+    fn within(&self, most: f64, row: &Row) -> f64 {
+        // Less than the slices of the first round were all that it has.
+        let is_all = self.slices < FIRST_SLICES || row.is_alone();
+        let slices = if is_all { f64::from(self.slices) } else { most };
         self.fixed + self.slice * slices
     }
 }
 
 impl Aim {
-    /// Turns of the next rounds, by the time that this round took, with so many turns, and the time that is left.
-    pub fn turns(
+    /// Slices in the next rounds, by the time that this round took, with so many slices, and the time that is left.
+    pub fn slices(
         &self,
         round: u32,
-        turns: u32,
+        slices: u32,
         rows: &[Row],
         walls: &[Option<Wall>],
         left: Duration,
@@ -80,16 +80,16 @@ impl Aim {
             return fitting(rows, walls, left, self);
         }
         match self.fewest.saturating_sub(round) {
-            0 | 1 => turns,
-            rounds => turns.min(fitting(rows, walls, left, &Aim { rounds: [rounds; 2], ..*self })),
+            0 | 1 => slices,
+            rounds => slices.min(fitting(rows, walls, left, &Aim { rounds: [rounds; 2], ..*self })),
         }
     }
 
     /// Rounds that a budget usually has room for.
     pub fn usual_rounds(&self, rows: &[Row], budget: Duration) -> u32 {
         let walls = vec![Some(USUAL); rows.len()];
-        let turns = fitting(rows, &walls, budget, self);
-        let round = time_of(rows, &walls, f64::from(turns), |row| self.share(row));
+        let slices = fitting(rows, &walls, budget, self);
+        let round = time_of(rows, &walls, f64::from(slices), |row| self.share(row));
         ((budget.as_secs_f64() / round.max(1e-9)) as u32).max(self.fewest)
     }
 
@@ -97,7 +97,7 @@ impl Aim {
     pub fn tell(&self, first: Duration, rows: &[Row], walls: &[Option<Wall>], budget: Duration) {
         let rounds = |row: &Row| row.effort.most_rounds().clamp(1, self.fewest) - 1;
         let times = |row: &Row| f64::from(rounds(row)) * self.share(row);
-        let rest = time_of(rows, walls, f64::from(self.turns[0]), times);
+        let rest = time_of(rows, walls, f64::from(self.slices[0]), times);
         let [least, allowed] = [(first.as_secs_f64() + rest) as u64, budget.as_secs()];
         if least > allowed {
             console::say(format_args!(
@@ -113,24 +113,24 @@ impl Aim {
     }
 }
 
-/// Time in s of rows that have so many turns, each row so many times.
-fn time_of(rows: &[Row], walls: &[Option<Wall>], turns: f64, times: impl Fn(&Row) -> f64) -> f64 {
+/// Time in s of rows that have so many slices, each row so many times.
+fn time_of(rows: &[Row], walls: &[Option<Wall>], slices: f64, times: impl Fn(&Row) -> f64) -> f64 {
     let time =
-        |(row, wall): (&Row, &Option<Wall>)| Some(times(row) * wall.as_ref()?.within(turns, row));
+        |(row, wall): (&Row, &Option<Wall>)| Some(times(row) * wall.as_ref()?.within(slices, row));
     rows.iter().zip(walls).filter_map(time).sum()
 }
 
-/// Turns per round that fill the time after the first round.
+/// Slices per round that fill the time after the first round.
 fn fitting(rows: &[Row], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> u32 {
     let left = left.as_secs_f64();
-    let needed = |turns: f64, rounds: u32| {
-        time_of(rows, walls, turns, |row| f64::from(row.effort.most_rounds().clamp(1, rounds) - 1))
+    let needed = |slices: f64, rounds: u32| {
+        time_of(rows, walls, slices, |row| f64::from(row.effort.most_rounds().clamp(1, rounds) - 1))
     };
     let [least, most] = aim.rounds;
     let is_half = |rounds: &u32| needed(0.0, *rounds) <= left / 2.0;
     let rounds = (least..=most).rev().find(is_half).unwrap_or(least);
     let (none, one) = (needed(0.0, rounds), needed(1.0, rounds));
-    let [fewest, most] = aim.turns.map(f64::from);
+    let [fewest, most] = aim.slices.map(f64::from);
     ((left - none) / (one - none).max(1e-9)).clamp(fewest, most) as u32
 }
 
@@ -139,20 +139,20 @@ mod tests {
     use super::*;
 
     fn wall(fixed: f64, slice: f64) -> Option<Wall> {
-        Some(Wall { fixed, slice, slices: FIRST_TURNS })
+        Some(Wall { fixed, slice, slices: FIRST_SLICES })
     }
 
     #[test]
-    fn turns_fill_the_time_that_is_left() {
+    fn slices_fill_the_time_that_is_left() {
         let rows = vec![Row::default(); 2];
-        // Each round takes 0.2 s, and 20 ms per turn.
+        // Each round takes 0.2 s, and 20 ms per slice of each.
         let walls = [wall(0.1, 0.01), wall(0.1, 0.01)];
         let pace = |left: f64| fitting(&rows, &walls, Duration::from_secs_f64(left), &PLAN);
-        // Sixteen rounds in all; and eleven, with half of the time for turns.
+        // Sixteen rounds in all; and eleven, with half of the time for slices.
         assert_eq!(pace(15.0 * (0.2 + 30.0 * 0.02) + 0.01), 30);
         assert_eq!(pace(10.0 * (0.2 + 10.0 * 0.02) + 0.01), 10);
         assert_eq!((pace(0.1), pace(1000.0)), (6, 60));
-        // One that has only a few slices takes no more time with more turns.
+        // One that has only a few slices takes no more time with more of them.
         let few = Some(Wall { slices: 3, ..walls[0].unwrap() });
         let left = Duration::from_secs_f64(15.0 * (0.23 + 0.4) + 0.01);
         assert_eq!(fitting(&rows, &[few, walls[1]], left, &PLAN), 40);
@@ -175,7 +175,7 @@ mod tests {
 
         let slowed = |round, slice| {
             let walls = [Some(Wall { fixed: 0.1, slice, slices: 20 }); 3];
-            DUEL.turns(round, 20, &row(), &walls, seconds(10))
+            DUEL.slices(round, 20, &row(), &walls, seconds(10))
         };
         assert_eq!([0.01, 0.1, 10.0].map(|slice| slowed(2, slice)), [20, 5, 4]);
         // A verdict needs no more rounds.

@@ -13,7 +13,8 @@ use humantime::format_duration;
 use record::{Command, Group, Place, Record, Row, Run, Side, Trial, Why};
 
 use crate::measure::groups::groups_of;
-use crate::measure::pacing::{Aim, FIRST_TURNS, Wall};
+use crate::measure::pace::Pace;
+use crate::measure::pacing::{Aim, FIRST_SLICES, Wall};
 use crate::measure::privacy::Privacy;
 use crate::measure::probe;
 use crate::measure::store::Store;
@@ -49,10 +50,10 @@ pub struct Rounds {
     last_start: Option<Instant>,
     options: Options,
     described: BTreeMap<Place, Description>,
-    /// Iterations of a slice, as the first round found them.
-    sizes: BTreeMap<Place, u64>,
+    /// How each row takes its turns, as the first round found.
+    paces: BTreeMap<Place, Pace>,
     /// Slices of each program in a round, if a budget decides.
-    turns: Option<u32>,
+    slices: Option<u32>,
     /// Kept, and not looked at.
     lock: Option<File>,
     failure: Option<anyhow::Error>,
@@ -83,8 +84,8 @@ impl Rounds {
             last_start: None,
             options,
             described: BTreeMap::new(),
-            sizes: BTreeMap::new(),
-            turns: None,
+            paces: BTreeMap::new(),
+            slices: None,
             lock: None,
             failure: None,
         };
@@ -146,7 +147,7 @@ impl Rounds {
             end: budget.map(|(_, length)| begun + length),
         };
         self.describe(&rows);
-        self.turns = budget.map(|_| FIRST_TURNS);
+        self.slices = budget.map(|_| FIRST_SLICES);
         let mut spent = begun.elapsed();
         // Every second round of a duel has the twins.
         let mut lengths = [Duration::ZERO; 2];
@@ -171,8 +172,8 @@ impl Rounds {
             progress.end = progress.end.max(due(aim.fewest));
             let left = budget.saturating_sub(spent);
             if walls.iter().any(Option::is_some) {
-                let turns = self.turns.unwrap_or(FIRST_TURNS);
-                self.turns = Some(aim.turns(round, turns, &rows, &walls, left));
+                let slices = self.slices.unwrap_or(FIRST_SLICES);
+                self.slices = Some(aim.slices(round, slices, &rows, &walls, left));
                 if round == 0 {
                     aim.tell(spent, &rows, &walls, budget);
                 }
@@ -275,15 +276,16 @@ impl Rounds {
             let fixed = begun.elapsed().saturating_sub(timed + lost);
             let turns = if timed.is_zero() { None } else { Some(self.keep_group(turns)?) };
             for (&k, measured) in members.iter().zip(measured) {
-                let Some(Live { trial, lost, .. }) = measured else { continue };
+                let Some(Live { trial, lost, pace, .. }) = measured else { continue };
                 let row = &rows[k];
                 if lost.is_none() {
                     walls[k] = Some(Wall::of(&trial, fixed / members.len() as u32));
                 } else if self.options.end.is_some() {
                     self.given_up.insert(row.place.on(Side::A));
                 }
-                let largest = trial.slices.iter().map(|slice| slice.iterations).max();
-                self.sizes.extend(largest.map(|size| (row.place.clone(), size)));
+                if let Some(pace) = pace.filter(|_| !trial.slices.is_empty()) {
+                    self.paces.insert(row.place.clone(), pace);
+                }
                 let turns = turns.as_ref().filter(|_| !trial.slices.is_empty());
                 self.keep(row, Trial { round, ..trial }, turns)?;
             }
@@ -306,8 +308,9 @@ impl Rounds {
                 let Ok(program) = self.programs.of(row) else { continue };
                 let mut live = Live::new(row, program);
                 live.described = self.described(row).cloned();
-                live.iterations = self.sizes.get(&row.place).copied();
-                live.most_slices = self.turns.filter(|_| !row.is_alone());
+                live.pace = self.paces.get(&row.place).copied();
+                live.is_steady = self.header.steady;
+                live.most_slices = self.slices.filter(|_| !row.is_alone());
                 live.block = number;
                 lives.push(live);
             }

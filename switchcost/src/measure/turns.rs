@@ -109,20 +109,22 @@ fn take_turns(
     rng: &mut fastrand::Rng,
     tell: &mut impl FnMut(u32, u32),
 ) -> bool {
-    let slices: Vec<u32> = lives.iter().map(Live::slices).collect();
-    let turns = slices.iter().copied().max().unwrap_or(0);
+    let all_turns: Vec<u32> = lives.iter().map(Live::turns).collect();
+    let turns = all_turns.iter().copied().max().unwrap_or(0);
     let places: Vec<usize> = (0..lives.len()).collect();
     let blocks: Vec<Vec<usize>> = places
         .chunk_by(|&place, &next| lives[place].block == lives[next].block)
         .map(<[usize]>::to_vec)
         .collect();
+    // Where in the round the turns of a block are, if they are fewer.
+    let shifts: Vec<f64> = blocks.iter().map(|_| rng.f64()).collect();
     let mut last: Option<Look> = None;
     for turn in 0..turns {
         if turn > 0 && is_past(end) {
             return true;
         }
         tell(turn, turns);
-        let mut order = order(&slices, &blocks, turn, rng);
+        let mut order = order(&all_turns, &blocks, &shifts, turn, rng);
         if around.commands.is_some() {
             let is_second_first = !rng.bool();
             order.sort_by_key(|&k| (lives[k].side() == Side::B) != is_second_first);
@@ -143,36 +145,52 @@ fn take_turns(
                 Some(true) => last = None,
                 None => continue,
             }
-            let probed = rng.choose_multiple(lives[k].cpus.iter().copied(), MOST_PROBED);
-            let is_spread = lives[k].cpus.len() > 1;
-            // The look after one slice is that before the next, if it has all that this one needs.
-            let before = match last.take() {
-                Some(look) if look.covers(&probed, is_spread) => look,
-                _ => watch.look(&probed, is_spread),
-            };
-            last = lives[k].slice(turn, k, before, &probed, watch);
-            let closed = last.as_ref().map(|after| watch.close(after)).unwrap_or_default();
-            for ((place, slice), others) in closed {
-                lives[place].trial.slices[slice].others = Some(others);
+            if lives[k].settles() {
+                last = None;
+            }
+            for _ in 0..lives[k].begin_turn(watch) {
+                if signals::received().is_some() {
+                    return false;
+                }
+                let probed = rng.choose_multiple(lives[k].cpus.iter().copied(), MOST_PROBED);
+                let is_spread = lives[k].cpus.len() > 1;
+                // The look after one slice is that before the next, if it has all that this one needs.
+                let before = match last.take() {
+                    Some(look) if look.covers(&probed, is_spread) => look,
+                    _ => watch.look(&probed, is_spread),
+                };
+                last = lives[k].slice(turn, k, before, &probed, watch);
+                let closed = last.as_ref().map(|after| watch.close(after)).unwrap_or_default();
+                for ((place, slice), others) in closed {
+                    lives[place].trial.slices[slice].others = Some(others);
+                }
             }
         }
     }
     false
 }
 
-/// The programs of a turn in a new order: blocks shuffled, and each block in itself. One that has fewer
-/// slices than there are turns is in some, evenly spread.
-fn order(slices: &[u32], blocks: &[Vec<usize>], turn: u32, rng: &mut fastrand::Rng) -> Vec<usize> {
-    let turns = slices.iter().copied().max().unwrap_or(1);
-    let is_due = |&k: &usize| {
-        let until = |turn: u32| u64::from(turn) * u64::from(slices[k]) / u64::from(turns);
-        until(turn + 1) > until(turn)
-    };
-    let mut blocks: Vec<Vec<usize>> = blocks.to_vec();
-    rng.shuffle(&mut blocks);
-    let shuffled = |mut block: Vec<usize>| {
+/// The programs of a turn in a new order: blocks shuffled, and each block in itself. Those with fewer turns than the
+/// round are in some, evenly spread; the shift of their block, from 0 to 1, says in which.
+fn order(
+    own_turns: &[u32],
+    blocks: &[Vec<usize>],
+    shifts: &[f64],
+    turn: u32,
+    rng: &mut fastrand::Rng,
+) -> Vec<usize> {
+    let turns = own_turns.iter().copied().max().unwrap_or(1);
+    let mut due: Vec<Vec<usize>> = Vec::new();
+    for (block, shift) in blocks.iter().zip(shifts) {
+        let is_due = |&&k: &&usize| {
+            let share = f64::from(own_turns[k]) / f64::from(turns);
+            let until = |turn: u32| (f64::from(turn) * share + shift) as u32;
+            until(turn + 1) > until(turn)
+        };
+        let mut block: Vec<usize> = block.iter().filter(is_due).copied().collect();
         rng.shuffle(&mut block);
-        block
-    };
-    blocks.into_iter().flat_map(shuffled).filter(is_due).collect()
+        due.push(block);
+    }
+    rng.shuffle(&mut due);
+    due.concat()
 }

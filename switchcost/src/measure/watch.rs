@@ -120,6 +120,13 @@ impl Watch {
         slice
     }
 
+    /// Counts CPU time of a measured program outside its slices, in ns.
+    pub(crate) fn add_own(&mut self, used: Option<u64>) {
+        if self.window.is_some() {
+            self.own += used.unwrap_or(0);
+        }
+    }
+
     /// Closes the window that is open if it is long enough: each slice of it with the share of the CPU time that
     /// others used, in parts per thousand.
     pub(crate) fn close(&mut self, now: &Look) -> Vec<((usize, usize), u32)> {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use contract::message::MOST_SAMPLES;
 use figures::doubts;
 use figures::evidence::Evidence;
 use nix::errno::Errno;
@@ -12,6 +11,7 @@ use record::{Also, Command, Effort, Metric, Place, Record, Row};
 use serde_json::json;
 
 use crate::measure::begin;
+use crate::measure::pace::Pace;
 use crate::measure::turns::{self, Live, Options};
 use crate::plan::change::{Change, ensure_each_once};
 use crate::plan::lineup::Lineup;
@@ -66,7 +66,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         bail!("interrupted before the measurement began");
     }
     let mut live = Live::new(&row, executable);
-    live.iterations = Some(row.effort.iters.min(MOST_SAMPLES));
+    live.pace = Some(Pace::whole(row.effort.iters));
     let mut rng = fastrand::Rng::with_seed(0);
     let (group, measured) = turns::measure(vec![live], &args.options, &mut rng, |_, _| {});
     let Live { mut trial, .. } =

@@ -65,6 +65,7 @@ programs! {
     everyday_work_with_records: "everyday-work", "--work tls-record";
     everyday_work_with_pages: "everyday-work", "--work page-read";
     everyday_work_with_calls: "everyday-work", "--work getpid";
+    everyday_work_with_a_walk: "everyday-work", "--work walk";
     everyday_work_with_page_faults: "everyday-work", "--work page-fault";
     everyday_work_with_yields: "everyday-work", "--work yield";
     body_stream: "body-stream", "--size 1KiB";
