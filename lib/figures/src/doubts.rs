@@ -3,7 +3,7 @@
 use contract::units::{Bytes, Span, counted};
 use record::{Memory, Metric, Quantity, Record, Run, Thirds};
 use serde_json::Value;
-use stats::MIN_ROUNDS;
+use stats::{MIN_ROUNDS, t_critical};
 
 use super::basis::{grouped, unique};
 use super::doubt::{Doubt, Kind, merged, shared};
@@ -23,10 +23,11 @@ const SLOWED: f64 = 0.2;
 /// Standard error of the correction, as a share of the time, above which it is.
 const UNCERTAIN: f64 = 0.05;
 
-/// Change from the beginning of a turn to its end, as a share, above which a time is not steady, and the standard errors
-/// that it must be above.
+/// Change from the beginning of a turn to its end, as a share, above which a time is not steady.
 const UNSTEADY: f64 = 0.05;
-const ERRORS: f64 = 3.0;
+
+/// Confidence with which the change must differ from none: an answer has dozens of rows, on busy machines too.
+const CERTAINTY: f64 = 0.999;
 
 /// Load average per CPU, and share of the time that something waited for a CPU, from which a run began on a
 /// busy machine. A build, or a run, that has just ended leaves a load of one and a third of it.
@@ -178,13 +179,15 @@ pub(crate) fn not_steady(trials: &[&Record]) -> Option<Doubt> {
     let changes: Vec<f64> = thirds.iter().map(Thirds::change).collect();
     let n = changes.len() as f64;
     let mean = changes.iter().sum::<f64>() / n;
-    // Few processes do not show how far they differ, but each knows its own error.
-    let variance = if changes.len() < MIN_ROUNDS {
-        thirds.iter().map(|thirds| (thirds.error / thirds.first).powi(2)).sum::<f64>() / n
+    let (variance, errors) = if changes.len() < MIN_ROUNDS {
+        // Few processes do not show how far they differ, but each knows its own error.
+        let own = thirds.iter().map(|thirds| Some((thirds.error? / thirds.first).powi(2)));
+        (own.sum::<Option<f64>>()? / n, t_critical(CERTAINTY, f64::INFINITY))
     } else {
-        changes.iter().map(|change| (change - mean).powi(2)).sum::<f64>() / (n - 1.0)
+        let squares = changes.iter().map(|change| (change - mean).powi(2));
+        (squares.sum::<f64>() / (n - 1.0), t_critical(CERTAINTY, n - 1.0))
     };
-    if changes.is_empty() || mean.abs() < ERRORS * (variance / n).sqrt() {
+    if !(mean.abs() > errors? * (variance / n).sqrt()) {
         return None;
     }
     let direction = if mean > 0.0 { "longer" } else { "shorter" };

@@ -15,7 +15,7 @@ const SLICE: Duration = Duration::from_millis(8);
 const SETTLING: u64 = 60;
 
 /// Most time for them. Servers were steady after two windows of 50 ms.
-const SETTLING_TIME: Duration = Duration::from_millis(160);
+const SETTLING_TIME: Duration = Duration::from_millis(120);
 
 /// Time of the slices of a turn, in times of its settling.
 const TIMED: u64 = 2;
@@ -59,11 +59,11 @@ mod tests {
     #[test]
     fn settling_takes_a_third_of_a_turn_at_most() {
         for (us, settles, settling, slice, slices) in [
-            (4_000, true, 40, 2, 40),
+            (4_000, true, 30, 2, 30),
             (1_000, true, 60, 8, 15),
             (50, true, 60, 160, 1),
             (0, true, 60, MOST_SAMPLES, 1),
-            (50_500, true, 3, 1, 6),
+            (50_500, true, 2, 1, 4),
             (500_000, true, 0, 1, 1),
             (4_000, false, 0, 2, 1),
         ] {

@@ -25,13 +25,13 @@ pub struct Aim {
 
 /// Aim of a plan: an interval needs the fewest rounds.
 pub const PLAN: Aim =
-    Aim { fewest: stats::MIN_ROUNDS as u32, rounds: [10, 16], slices: [6, 60], twins: 1.0 };
+    Aim { fewest: stats::MIN_ROUNDS as u32, rounds: [10, 16], slices: [4, 60], twins: 1.0 };
 
 /// Aim of a duel: its rows have two sides and need more rounds. Every second round has the twins.
 pub const DUEL: Aim = Aim { fewest: 8, rounds: [8, 16], slices: [4, 30], twins: 0.5 };
 
 /// Slices of a program in the first round.
-pub const FIRST_SLICES: u32 = 6;
+pub const FIRST_SLICES: u32 = 4;
 
 /// Usual time of a process: with six slices, it took 0.13 s in a duel of docs/findings/knobs.toml on `epyc5`, and 0.18 s
 /// on another machine; with eleven slices, 0.24 s there.
@@ -151,7 +151,7 @@ mod tests {
         // Sixteen rounds in all; and eleven, with half of the time for slices.
         assert_eq!(pace(15.0 * (0.2 + 30.0 * 0.02) + 0.01), 30);
         assert_eq!(pace(10.0 * (0.2 + 10.0 * 0.02) + 0.01), 10);
-        assert_eq!((pace(0.1), pace(1000.0)), (6, 60));
+        assert_eq!((pace(0.1), pace(1000.0)), (4, 60));
         // One that has only a few slices takes no more time with more of them.
         let few = Some(Wall { slices: 3, ..walls[0].unwrap() });
         let left = Duration::from_secs_f64(15.0 * (0.23 + 0.4) + 0.01);
