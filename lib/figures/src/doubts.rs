@@ -178,16 +178,17 @@ pub(crate) fn not_steady(trials: &[&Record]) -> Option<Doubt> {
     let thirds: Vec<Thirds> = trials.filter_map(|record| record.thirds).collect();
     let changes: Vec<f64> = thirds.iter().map(Thirds::change).collect();
     let n = changes.len() as f64;
-    let mean = changes.iter().sum::<f64>() / n;
-    let (variance, errors) = if changes.len() < MIN_ROUNDS {
+    let mean = stats::mean(&changes)?;
+    let (squares, freedom) = if changes.len() < MIN_ROUNDS {
         // Few processes do not show how far they differ, but each knows its own error.
         let own = thirds.iter().map(|thirds| Some((thirds.error? / thirds.first).powi(2)));
-        (own.sum::<Option<f64>>()? / n, t_critical(CERTAINTY, f64::INFINITY))
+        (own.sum::<Option<f64>>()? / n, f64::INFINITY)
     } else {
-        let squares = changes.iter().map(|change| (change - mean).powi(2));
-        (squares.sum::<f64>() / (n - 1.0), t_critical(CERTAINTY, n - 1.0))
+        let from_mean = changes.iter().map(|change| (change - mean).powi(2));
+        (from_mean.sum::<f64>() / (n - 1.0), n - 1.0)
     };
-    if !(mean.abs() > errors? * (variance / n).sqrt()) {
+    let reach = t_critical(CERTAINTY, freedom)? * (squares / n).sqrt();
+    if mean.abs() <= reach {
         return None;
     }
     let direction = if mean > 0.0 { "longer" } else { "shorter" };
@@ -325,6 +326,60 @@ mod tests {
         assert_eq!(kinds(&record), [Kind::ShortSamples]);
         Arc::make_mut(record.said.as_mut().unwrap()).arrivals = Some(250);
         assert_eq!(kinds(&record), []);
+    }
+
+    #[test]
+    fn a_time_that_changes_within_turns_is_disturbed() {
+        let trials = |changes: &[f64], error: Option<f64>| -> Vec<Record> {
+            let of = |&change: &f64| {
+                let mut record = testing::record("p", 1, &[10_000; 9]);
+                let thirds = Thirds { first: 1000.0, last: 1000.0 * (1.0 + change), error };
+                record.trial.thirds = Some(thirds);
+                record
+            };
+            changes.iter().map(of).collect()
+        };
+        // t(0.9995, 5) is 6.869 in printed tables: 0.1 ± 6.869 · 0.0283 / √6 is above zero, and twice that is not.
+        let spread = |by: f64| [-by, 0.0, by, -by, 0.0, by].map(|off: f64| (0.1 + off).exp_m1());
+        let deviation = |by: f64| by * (4.0_f64 / 5.0).sqrt();
+        let edge = 0.1 / 6.869 * 6_f64.sqrt() / deviation(1.0);
+        for (changes, error, is_doubt) in [
+            (&spread(0.99 * edge)[..], None, true),
+            (&spread(1.01 * edge), None, false),
+            (&[-0.2; 6], None, true),
+            (&[0.04; 6], None, false),
+            (&[-0.2], Some(10.0), true),
+            (&[-0.2], Some(80.0), false),
+            (&[-0.2], None, false),
+            (&[], None, false),
+        ] {
+            let mut trials = trials(changes, error);
+            let doubt = not_steady(&trials.iter().collect::<Vec<_>>());
+            assert_eq!(
+                doubt.map(|doubt| doubt.kind),
+                is_doubt.then_some(Kind::NotSteady),
+                "{changes:?}"
+            );
+            assert!(!is_doubt || Kind::NotSteady.grade() == Grade::Disturbed);
+            for trial in &mut trials {
+                Arc::make_mut(&mut trial.header).rows[0].effort.pause_ms = Some(1);
+            }
+            assert_eq!(not_steady(&trials.iter().collect::<Vec<_>>()), None);
+        }
+    }
+
+    #[test]
+    fn turns_after_a_pause_are_not_pooled_with_steady_ones() {
+        let pause = testing::record("p", 1, &[10_000; 9]);
+        let mut steady = pause.clone();
+        Arc::make_mut(&mut steady.header).steady = true;
+        let of = |records: &[&Record]| -> Vec<Kind> {
+            let records: Vec<Record> = records.iter().map(|record| (*record).clone()).collect();
+            of_records(&records).iter().map(|doubt| doubt.kind).collect()
+        };
+        assert_eq!(of(&[&steady]), []);
+        assert_eq!(of(&[&pause]), [Kind::AfterPause]);
+        assert_eq!(of(&[&pause, &steady]), [Kind::OtherMachine, Kind::AfterPause]);
     }
 
     #[test]

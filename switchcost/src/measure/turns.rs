@@ -194,3 +194,26 @@ fn order(
     rng.shuffle(&mut due);
     due.concat()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_turns_are_spread_over_the_round_and_blocks_stay_together() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        let (own_turns, blocks) = ([6, 6, 2, 2, 1, 0], [vec![0, 1], vec![2, 3], vec![4, 5]]);
+        for _ in 0..100 {
+            let shifts = [rng.f64(), rng.f64(), rng.f64()];
+            let mut had = [0; 6];
+            for turn in 0..6 {
+                let order = order(&own_turns, &blocks, &shifts, turn, &mut rng);
+                order.iter().for_each(|&k| had[k] += 1);
+                let place = |k: usize| order.iter().position(|&other| other == k);
+                assert_eq!(place(0).unwrap().abs_diff(place(1).unwrap()), 1);
+                assert_eq!(place(2).is_some(), place(3).is_some(), "a block's turns coincide");
+            }
+            assert_eq!(had, own_turns, "{shifts:?}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
-//! Two runners at once: the second waits for its turn, and no two write to one file.
+//! Turns of programs: what is asked of them. And two runners at once: the second waits for its turn, and no two write to
+//! one file.
 
+use std::fs;
 use std::path::Path;
 
 use nix::sys::signal::Signal::{SIGINT, SIGKILL};
@@ -62,4 +64,33 @@ fn two_runners_do_not_write_to_one_file() {
     let run = other.switchcost("run --plan plan.toml --out").arg(house.out()).finish();
     run.expect_refusal(1, &["out.jsonl", "another switchcost", "--out"]);
     assert!(first.end_by(SIGKILL).is_empty());
+}
+
+/// A program whose iterations take 4 ms, as it says; it keeps what it is asked.
+fn asked(house: &House, run: Run, status: i32) -> Vec<String> {
+    house.fake(PROGRAM[0], "ns=4000000; echo \"$what $n\" >>requests");
+    run.finish().expect(status);
+    let requests = fs::read_to_string(house.path("requests")).unwrap();
+    requests.lines().map(|line| line.trim().to_owned()).collect()
+}
+
+/// A turn begins with iterations that are not kept, and its slices follow. After a pause, there are none.
+#[test]
+fn a_turn_settles_before_its_slices() {
+    let house = House::new(1, &PROGRAM);
+    for (line, requests) in
+        [("", "run 3, run 30, run 2, run 2, end"), ("pause_ms = 1\n", "run 3, run 2, run 2, end")]
+    {
+        let house = House::new(1, &PROGRAM);
+        house.set_plan(&(house.plan() + line));
+        assert_eq!(asked(&house, house.run(""), 0).join(", "), requests);
+        for process in house.processes() {
+            assert_eq!(process["samples"]["count"], 4, "{process}");
+            assert_eq!(process["thirds"]["first"], process["thirds"]["last"], "{process}");
+        }
+    }
+    // The sides of a duel are equally slow after a wait.
+    let duel = house.switchcost("duel --plan plan.toml --budget 1s --out d.jsonl --b X=1");
+    let asked = asked(&house, duel, 3);
+    assert!(asked.contains(&"run 2".to_owned()) && !asked.contains(&"run 30".to_owned()));
 }
