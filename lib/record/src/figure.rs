@@ -30,6 +30,7 @@ impl Metric {
             | Metric::RoundTrip
             | Metric::Message => iteration? / self.divisor(record)?,
             Metric::Variation => samples()?.spread()? / samples()?.mean,
+            Metric::Opening => record.thirds?.first / record.thirds?.last,
             Metric::Memory => return None,
             Metric::SetUp => record.setup_ns? as f64 / tasks()?,
             Metric::FirstIteration => record.first_ns? as f64 / record.repeats()?.0 as f64,

@@ -30,6 +30,8 @@ pub enum Metric {
     Request,
     /// Standard deviation of a process's iterations divided by their mean.
     Variation,
+    /// Time of the first thirds of a process's turns divided by that of the last thirds.
+    Opening,
     /// Time of an iteration with one task and one token.
     RoundTrip,
     /// Time of an iteration divided by its tokens.
@@ -91,7 +93,7 @@ pub enum Stat {
 }
 
 /// Each metric with its name in plans and results, its label, and the kind of its quantity.
-static NAMED: [(Metric, &str, &str, Quantity); 26] = [
+static NAMED: [(Metric, &str, &str, Quantity); 27] = [
     (Metric::Hop, "hop", "time per hop", Quantity::Time),
     (Metric::Task, "task", "time per task", Quantity::Time),
     (Metric::Memory, "memory", "bytes per task", Quantity::Bytes),
@@ -106,6 +108,7 @@ static NAMED: [(Metric, &str, &str, Quantity); 26] = [
         "standard deviation of the iterations / their mean",
         Quantity::Count,
     ),
+    (Metric::Opening, "opening", "first third of the turns / their last", Quantity::Count),
     (Metric::RoundTrip, "round-trip", "time per round trip", Quantity::Time),
     (Metric::Message, "message", "time per message", Quantity::Time),
     (Metric::Rate, "rate", "round trips or messages per second", Quantity::Rate),
