@@ -25,8 +25,12 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Adds the switches of a file with several sessions.
+    /// Adds the switches of a file with several sessions. Those of steady turns differ by other amounts than those after a
+    /// pause: they wait until as many machines have them.
     pub fn add(&mut self, figures: &Figures<'_>) {
+        if figures.records.iter().any(|record| record.header.steady) {
+            return;
+        }
         for figure in figures.iter().filter(|figure| is_switch(figure)) {
             let which = usize::from(figure.runs.is_pinned());
             for (value, rows) in [
@@ -147,5 +151,9 @@ mod tests {
         let mut machine = Machine::default();
         machine.add(&Figures::of(&records));
         assert_eq!((machine.sessions, machine.times[0].len()), (1, 0));
+        records.iter_mut().for_each(|record| Arc::make_mut(&mut record.header).steady = true);
+        let mut steady = Machine::default();
+        steady.add(&Figures::of(&records));
+        assert_eq!(steady.sessions, 0);
     }
 }
