@@ -18,7 +18,7 @@ use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
 /// Most columns of the answer's sentences.
 const WIDEST: usize = 80;
 
-/// Sentences on when the figures matter that are never left out for a doubt.
+/// Sentences on when the figures matter that leave doubts no room.
 const FEWEST: usize = 2;
 
 /// Most lines of the answer, unless its figures are void.
@@ -82,12 +82,12 @@ pub fn text(
     body.extend(String::from_utf8_lossy(&table).lines().map(str::to_owned));
     body.push(String::new());
     body.extend(missing(answer).iter().flat_map(wrap));
-    let (first, others) = answer.matters.split_at(FEWEST.min(answer.matters.len()));
-    body.extend(first.iter().flat_map(wrap));
+    let first = answer.matters.iter().take(FEWEST).flat_map(wrap).count();
     let mut last = wrap(&last(answer));
 
     let mut head: Vec<String> = answer.beside.iter().flat_map(|of| wrap(&of.alarm())).collect();
-    let room = TALLEST.saturating_sub(body.len() + last.len());
+    let tallest = TALLEST.saturating_sub(body.len() + last.len());
+    let room = tallest.saturating_sub(first);
     // A command stays in one line, to be copied.
     let mut command = more.map(|more| format!("More: {more}"));
     for (index, doubt) in answer.doubts.iter().enumerate() {
@@ -105,8 +105,8 @@ pub fn text(
         head.extend(text);
     }
     head.extend((!head.is_empty()).then(String::new));
-    let mut room = room.saturating_sub(head.len() + usize::from(command.is_some()));
-    for sentence in others.iter().map(wrap) {
+    let mut room = tallest.saturating_sub(head.len() + usize::from(command.is_some()));
+    for sentence in answer.matters.iter().map(wrap) {
         if let Some(rest) = room.checked_sub(sentence.len()) {
             room = rest;
             body.extend(sentence);
