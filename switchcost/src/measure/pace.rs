@@ -1,8 +1,8 @@
 //! The pace of a program: what a turn of it leaves out, and how long it is timed.
 //!
-//! After a wait, a program is slower than in a row. Its caches are cold, and data that nearly fill a cache come back
-//! into it over dozens of passes, not in one: docs/findings/pause.md. So a turn begins with untimed iterations, and the
-//! slices that follow it directly take twice as long.
+//! After a wait, a program may be slower than in a row. Caches are cold, and data that nearly fill a cache come back into
+//! it over many passes, not in one: docs/findings/pause.md. So a turn begins with untimed iterations, and the slices that
+//! follow directly take up to twice as long.
 
 use std::time::Duration;
 
