@@ -244,8 +244,9 @@ by_itself() {
 }
 
 runner() {
-    local folder k program column line
-    folder=$(mktemp -d)
+    local folder=target/beside-runner k program column line
+    rm -rf "$folder"
+    mkdir "$folder"
     steady_plan >"$folder/plan.toml"
     for ((k = 0; k < pairs; k++)); do
         progress "under the runner and alone: $((k + 1)) of $pairs"
@@ -263,7 +264,6 @@ runner() {
                 "$(for ((k = 0; k < pairs; k++)); do sed -n "${line}p" "$folder/runner.$k"; done | paste -sd ,)"
         done
     done <<<"$steady"
-    rm -r "$folder"
 }
 
 printf '{"kind":"run","cpu":"%s","kernel":"%s","revision":"%s","started":"%s"}\n' \

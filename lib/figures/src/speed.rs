@@ -310,11 +310,7 @@ fn corrected_side(
     for (process, slow) in own.iter().zip(slowness) {
         let time = |look: &Look| look.y - slope.value * look.x.min(caps[&process.cpus]);
         let of_turns = process.looks.chunk_by(|one, next| one.turn == next.turn);
-        let turns: BTreeMap<u32, f64> = of_turns
-            .map(|looks| {
-                (looks[0].turn, looks.iter().map(|look| look.y).sum::<f64>() / looks.len() as f64)
-            })
-            .collect();
+        let turns: BTreeMap<u32, f64> = of_turns.map(mean_of_turn).collect();
         let logs: Vec<f64> = process.looks.iter().map(time).collect();
         let log = stats::median(&logs).unwrap_or(0.0);
         let (quiet, others): (Vec<&Look>, Vec<&Look>) =
@@ -339,6 +335,12 @@ fn corrected_side(
         held_out.push([mean(0), mean(1)]);
     }
     all
+}
+
+/// The number of a turn, and the mean logarithm of its slices.
+fn mean_of_turn(looks: &[Look]) -> (u32, f64) {
+    let sum: f64 = looks.iter().map(|look| look.y).sum();
+    (looks[0].turn, sum / looks.len() as f64)
 }
 
 #[cfg(test)]

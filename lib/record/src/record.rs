@@ -77,8 +77,7 @@ pub struct Run {
     pub notes: Vec<String>,
     /// Its rows in the plan's order, on the CPUs that they had; a trial names its own by its place here.
     pub rows: Vec<Row>,
-    /// True if the turns of its programs began with untimed iterations, until these were as quick as in a row. Older runs
-    /// and duels timed what follows a pause.
+    /// True if the turns of its programs began with untimed iterations. Older runs and duels timed what follows a pause.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub steady: bool,
     /// Both sides, if it is a duel: what each is called and what it was built from, in a line.

@@ -10,6 +10,9 @@ use super::section::{COUNTS_OF_A_SLOPE, RowTable, Section};
 use super::table::ProgramTable;
 use crate::system::console::{NAME, is_command};
 
+/// Longest pause before a turn, in ms: an interrupt waits for its end.
+const MOST_PAUSE_MS: u64 = 1000;
+
 /// An error of a TOML file in one line: its own shows lines of the file.
 pub(super) fn in_line(text: &str, error: &toml::de::Error) -> anyhow::Error {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
@@ -107,6 +110,8 @@ fn check_row(section: &Section, row: &RowTable, names: &HashSet<&str>) -> anyhow
     let (mut is_pinned, mut has_cpus) = (false, false);
     for variant in columns.iter().chain([own]) {
         ensure_no_runner_flags(&variant.flags).context("flags")?;
+        let pause = variant.pause_ms.unwrap_or_default();
+        ensure!(pause <= MOST_PAUSE_MS, "pause_ms: at most {MOST_PAUSE_MS}, not {pause}");
         is_pinned |= variant.pin;
         has_cpus |= variant.cpus.is_some();
     }

@@ -133,6 +133,7 @@ fn a_faulty_plan_is_bad_usage() {
     for (plan, words) in [
         ("rounds =".to_owned(), "line 1"),
         (plan.replace("iters = 4", "iters = 4\nbaseline = 'nothing'"), "nothing"),
+        (plan.replace("iters = 4", "iters = 4\npause_ms = 1001"), "pause_ms: at most 1000"),
     ] {
         house.set_plan(&plan);
         house.run("").finish().expect_refusal(2, &["--plan", "plan.toml", words]);
