@@ -203,65 +203,42 @@ arrivals --on tokio --rate 1000,3,20
 arrivals --on tokio --rate 5000,3,20
 arrivals --on tokio --rate 20000,3,20'
 
-# steady_plan: a plan of them; each row is a program in a placement.
-steady_plan() {
-    local program warmup iters placement
-    echo 'rounds = 1'
-    while IFS=, read -r program warmup iters; do
-        echo '[[section]]'
-        printf 'title = "%s"\n' "$program"
-        case $program in
-        arrivals*) echo 'metric = "request"' ;;
-        *) echo 'metric = "iteration"' ;;
-        esac
-        printf 'program = "%s"\nwarmup = %d\niters = %d\n' "${program%% *}" "$warmup" $((iters / 4))
-        printf 'row = [{ name = "p", flags = [%s] }]\n' "$(sed -E 's/^[^ ]+ ?//; s/[^ ]+/"&"/g; s/ /, /g' <<<"$program")"
-        echo 'column = ['
-        for placement in false true; do
-            printf '    { name = "pin = %s", pin = %s },\n' "$placement" "$placement"
-        done
-        echo ']'
-    done <<<"$steady"
+# steady_row NAME PROGRAM PIN WARMUP ITERS: a section of a plan with one row.
+steady_row() {
+    local metric=iteration
+    case $2 in arrivals*) metric=request ;; esac
+    printf '[[section]]\ntitle = "%s"\nmetric = "%s"\nprogram = "%s"\nwarmup = %d\niters = %d\n' "$1" "$metric" \
+        "${2%% *}" "$4" "$5"
+    printf 'row = [{ name = "p", flags = [%s], pin = %s }]\n' "$(sed -E 's/^[^ ]+ ?//; s/[^ ]+/"&"/g; s/ /, /g' <<<"$2")" "$3"
 }
 
-# under_runner PLAN RECORDS: the median iteration of each of its rows, in ns, in their order.
+# The median iteration of a program in ns: under the runner, where it takes turns with a walk through 4 MiB, and alone.
 under_runner() {
-    target/release/switchcost run --plan "$1" --out "$2" >/dev/null || fail 'the runner has measured nothing'
-    sed -nE 's/^\{"kind":"trial",.*"row":([0-9]+),.*"samples":\{[^}]*"p50":([0-9]+).*/\1 \2/p' "$2" | sort -n | cut -d ' ' -f 2
+    local folder=target/beside-runner
+    rm -rf "$folder"
+    mkdir "$folder"
+    {
+        echo 'rounds = 1'
+        steady_row timed "$program" "$([ -n "$pin" ] && echo true || echo false)" "$warmup" $((iters / 4))
+        steady_row other 'everyday-work --work walk --tasks 65536' false 5 100
+    } >"$folder/plan.toml"
+    target/release/switchcost run --plan "$folder/plan.toml" --out "$folder/records" >/dev/null 2>&1 ||
+        fail 'the runner has measured nothing'
+    sed -nE 's/^\{"kind":"trial",.*"row":0,.*"samples":\{[^}]*"p50":([0-9]+).*/\1/p' "$folder/records"
 }
-
-# by_itself: the same of each program alone.
 by_itself() {
-    local program warmup iters pin
-    while IFS=, read -r program warmup iters; do
-        for pin in '' 'taskset -c 0'; do
-            # shellcheck disable=SC2086 # $pin and $program are words
-            $pin target/release/$program --warmup "$warmup" --iters "$iters" |
-                sed -nE 's/^(iteration|request) .*p50 ([0-9.]+)(ns|µs|ms|s),.*/\2 \3/p' |
-                awk '{ print $1 * ($2 == "s" ? 1e9 : $2 == "ms" ? 1e6 : $2 == "µs" ? 1e3 : 1) }'
-        done
-    done <<<"$steady"
+    # shellcheck disable=SC2086 # $pin and $program are words
+    $pin target/release/$program --warmup "$warmup" --iters "$iters" |
+        sed -nE 's/^(iteration|request) .*p50 ([0-9.]+)(ns|µs|ms|s),.*/\2 \3/p' |
+        awk '{ print $1 * ($2 == "s" ? 1e9 : $2 == "ms" ? 1e6 : $2 == "µs" ? 1e3 : 1) }'
 }
 
 runner() {
-    local folder=target/beside-runner k program column line
-    rm -rf "$folder"
-    mkdir "$folder"
-    steady_plan >"$folder/plan.toml"
-    for ((k = 0; k < pairs; k++)); do
-        progress "under the runner and alone: $((k + 1)) of $pairs"
-        ((k % 2)) || by_itself >"$folder/alone.$k"
-        under_runner "$folder/plan.toml" "$folder/records.$k" >"$folder/runner.$k"
-        ((k % 2 == 0)) || by_itself >"$folder/alone.$k"
-    done
-    progress
-    line=0
-    while IFS=, read -r program _; do
-        for column in '' 'one CPU'; do
-            line=$((line + 1))
-            printf '{"name":"runner: %s","placement":"%s","theirs_ns":[%s],"ours_ns":[%s]}\n' "$program" "$column" \
-                "$(for ((k = 0; k < pairs; k++)); do sed -n "${line}p" "$folder/alone.$k"; done | paste -sd ,)" \
-                "$(for ((k = 0; k < pairs; k++)); do sed -n "${line}p" "$folder/runner.$k"; done | paste -sd ,)"
+    local program warmup iters pin
+    # Alternating within seconds: on a busy host, everything is slower for some of them.
+    while IFS=, read -r program warmup iters; do
+        for pin in '' 'taskset -c 0'; do
+            pairs_of "runner: $program" "${pin:+one CPU}" by_itself under_runner </dev/null
         done
     done <<<"$steady"
 }
