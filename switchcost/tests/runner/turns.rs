@@ -79,7 +79,7 @@ fn asked(house: &House, run: Run, status: i32) -> Vec<String> {
 fn a_turn_settles_before_its_slices() {
     let house = House::new(1, &PROGRAM);
     for (line, requests) in
-        [("", "run 3, run 30, run 2, run 2, end"), ("pause_ms = 1\n", "run 3, run 2, run 2, end")]
+        [("", "run 3, run 40, run 2, run 2, end"), ("pause_ms = 1\n", "run 3, run 2, run 2, end")]
     {
         let house = House::new(1, &PROGRAM);
         house.set_plan(&(house.plan() + line));
@@ -92,5 +92,5 @@ fn a_turn_settles_before_its_slices() {
     // The sides of a duel are equally slow after a wait.
     let duel = house.switchcost("duel --plan plan.toml --budget 1s --out d.jsonl --b X=1");
     let asked = asked(&house, duel, 3);
-    assert!(asked.contains(&"run 2".to_owned()) && !asked.contains(&"run 30".to_owned()));
+    assert!(asked.contains(&"run 2".to_owned()) && !asked.contains(&"run 40".to_owned()));
 }
