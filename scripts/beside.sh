@@ -203,13 +203,13 @@ arrivals --on tokio --rate 1000,3,20
 arrivals --on tokio --rate 5000,3,20
 arrivals --on tokio --rate 20000,3,20'
 
-# steady_row NAME PROGRAM PIN WARMUP ITERS: a section of a plan with one row.
+# steady_row NAME PROGRAM WARMUP ITERS KEYS: a section of a plan with one row, which may have further keys.
 steady_row() {
     local metric=iteration
     case $2 in arrivals*) metric=request ;; esac
     printf '[[section]]\ntitle = "%s"\nmetric = "%s"\nprogram = "%s"\nwarmup = %d\niters = %d\n' "$1" "$metric" \
-        "${2%% *}" "$4" "$5"
-    printf 'row = [{ name = "p", flags = [%s], pin = %s }]\n' "$(sed -E 's/^[^ ]+ ?//; s/[^ ]+/"&"/g; s/ /, /g' <<<"$2")" "$3"
+        "${2%% *}" "$3" "$4"
+    printf 'row = [{ name = "p", flags = [%s]%s }]\n' "$(sed -E 's/^[^ ]+ ?//; s/[^ ]+/"&"/g; s/ /, /g' <<<"$2")" "$5"
 }
 
 # The median iteration of a program in ns: under the runner, where it takes turns with a walk through 4 MiB, and alone.
@@ -219,11 +219,12 @@ under_runner() {
     mkdir "$folder"
     {
         echo 'rounds = 1'
-        steady_row timed "$program" "$([ -n "$pin" ] && echo true || echo false)" "$warmup" $((iters / 4))
-        steady_row other 'everyday-work --work walk --tasks 65536' false 5 100
+        steady_row timed "$program" "$warmup" $((iters / 4)) "${pin:+, pin = true}"
+        steady_row other 'everyday-work --work walk --tasks 65536' 5 100 ''
     } >"$folder/plan.toml"
-    target/release/switchcost run --plan "$folder/plan.toml" --out "$folder/records" >/dev/null 2>&1 ||
-        fail 'the runner has measured nothing'
+    # Its progress would hide ours.
+    target/release/switchcost run --plan "$folder/plan.toml" --out "$folder/records" >/dev/null 2>"$folder/errors" ||
+        fail "the runner has measured nothing: $(cat "$folder/errors")"
     sed -nE 's/^\{"kind":"trial",.*"row":0,.*"samples":\{[^}]*"p50":([0-9]+).*/\1/p' "$folder/records"
 }
 by_itself() {

@@ -186,8 +186,8 @@ fn not_steady(trials: &[&Record]) -> Option<Doubt> {
     let mean = stats::mean(&changes)?;
     let (squares, freedom) = if changes.len() < MIN_ROUNDS {
         // Few processes do not show how far they differ, but each knows its own error.
-        let own = thirds.iter().map(|thirds| Some((thirds.error? / thirds.first).powi(2)));
-        (own.sum::<Option<f64>>()? / n, f64::INFINITY)
+        let squares = thirds.iter().map(|thirds| Some((thirds.error? / thirds.first).powi(2)));
+        (squares.sum::<Option<f64>>()? / n, f64::INFINITY)
     } else {
         let from_mean = changes.iter().map(|change| (change - mean).powi(2));
         (from_mean.sum::<f64>() / (n - 1.0), n - 1.0)

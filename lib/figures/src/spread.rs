@@ -25,8 +25,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Adds the switches of a file with several sessions. Those of steady turns differ by other amounts than those after a
-    /// pause: they wait until as many machines have them.
+    /// Adds the switches of a file with several sessions. Those of steady turns wait until several machines have
+    /// them: they may differ by other amounts than those after a pause.
     pub fn add(&mut self, figures: &Figures<'_>) {
         if figures.records.iter().any(|record| record.header.steady) {
             return;

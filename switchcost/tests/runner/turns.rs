@@ -77,7 +77,6 @@ fn asked(house: &House, run: Run, status: i32) -> Vec<String> {
 /// A turn begins with iterations that are not kept, and its slices follow. After a pause, there are none.
 #[test]
 fn a_turn_settles_before_its_slices() {
-    let house = House::new(1, &PROGRAM);
     for (line, requests) in
         [("", "run 3, run 40, run 2, run 2, end"), ("pause_ms = 1\n", "run 3, run 2, run 2, end")]
     {
@@ -90,6 +89,7 @@ fn a_turn_settles_before_its_slices() {
         }
     }
     // The sides of a duel are equally slow after a wait.
+    let house = House::new(1, &PROGRAM);
     let duel = house.switchcost("duel --plan plan.toml --budget 1s --out d.jsonl --b X=1");
     let asked = asked(&house, duel, 3);
     assert!(asked.contains(&"run 2".to_owned()) && !asked.contains(&"run 40".to_owned()));
