@@ -50,6 +50,10 @@ enum Fault {
     FewBytes,
     /// it claims to need 15 MB per thread
     ManyBytes,
+    /// ... to need 3 of the 4 memory maps of a thread
+    FewMaps,
+    /// ... or 5
+    ManyMaps,
 }
 
 impl Program for Cli {
@@ -61,6 +65,8 @@ impl Program for Cli {
             Some(Fault::Hops) => description.hops = description.hops.map(|hops| 10 * hops),
             Some(Fault::FewBytes) => description.needs.bytes.each = 16,
             Some(Fault::ManyBytes) => description.needs.bytes.each = 15_000_000,
+            Some(Fault::FewMaps) => description.needs.maps.each = 3,
+            Some(Fault::ManyMaps) => description.needs.maps.each = 5,
             _ => {}
         }
         Ok(description)

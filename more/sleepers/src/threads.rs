@@ -1,6 +1,7 @@
 //! Threads that sleep.
 
 use std::io::PipeReader;
+use std::ops::RangeInclusive;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -17,13 +18,20 @@ use crate::depth::use_stack;
 /// Bytes of stack that a thread needs in addition to --stack-depth.
 const UNUSED_STACK: Bytes = Bytes(12 << 10);
 
-/// Lower bound of the time that it takes to create a thread, in ns.
-const FASTEST_SPAWN: u64 = 4_000;
+/// Bounds of the time that it takes to create a thread, in ns.
+const SPAWN: RangeInclusive<u64> = 4_000..=100_000;
 
-/// Bytes that a thread keeps until it is joined: the part of its stack that it has used.
-const ENDED_BYTES: u64 = 10 << 10;
+/// What a thread keeps until it is joined: its stack, with the part that it has used, and the guard page.
+const ENDED: Ended = Ended { bytes: 10 << 10, maps: 2 };
 
-/// Needs of a pass: without a gate the first threads may end before the last ones start.
+struct Ended {
+    bytes: u64,
+    maps: u64,
+}
+
+/// Needs of a pass: without a gate the first threads may end before the last ones start. How many are alive at once is
+/// known only afterwards. If a thread can't be created, an error says so: the fewest threads are counted. If it has
+/// no memory, or no map for its signal stack, the process is killed: of those, what the most threads take.
 pub(crate) fn needs(cli: &Cli) -> Result<Needs> {
     let (depth, all) = (cli.stack_depth, needs_of_all(cli));
     if depth.0 + UNUSED_STACK.0 > cli.stack.stack_size.0 {
@@ -31,14 +39,17 @@ pub(crate) fn needs(cli: &Cli) -> Result<Needs> {
             "--stack-depth {depth}: less than {UNUSED_STACK} of the stack would be left: lower it, or raise --stack-size"
         )));
     }
-    let alive = cli.sleep.0 / FASTEST_SPAWN;
-    if cli.gate || alive >= u64::from(cli.flags.tasks) {
+    let [fewest, most] = [SPAWN.end(), SPAWN.start()].map(|spawn| cli.sleep.0 / spawn);
+    if cli.gate || most >= u64::from(cli.flags.tasks) {
         return Ok(all);
     }
-    let bytes = all.bytes.each.saturating_sub(ENDED_BYTES);
+    let part = |of_all: Need, kept: u64| {
+        Need::new(of_all.fixed + most * of_all.each.saturating_sub(kept), kept)
+    };
     Ok(Needs {
-        threads: Need::new(alive, 0),
-        bytes: Need::new(all.bytes.fixed + alive * bytes, ENDED_BYTES),
+        threads: Need::new(fewest, 0),
+        maps: part(all.maps, ENDED.maps),
+        bytes: part(all.bytes, ENDED.bytes),
         ..all
     })
 }

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use contract::message::{Claim, Description, MOST_SAMPLES, Needs, Usage};
+use contract::message::{Claim, Description, MOST_SAMPLES, Need, Needs, Usage};
 use contract::units::Bytes;
 use figures::number::percent;
 use limits::Limits;
@@ -141,44 +141,30 @@ pub(super) fn settling(candidate: &Candidate) -> anyhow::Result<Option<String>> 
 /// What it says that it needs is enough for what it has, and not much more.
 pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let needs = candidate.description(MANY)?.needs;
-    let (mut descriptors, mut threads) = (0, 0);
-    let resident = hold(candidate, MANY, |pid| {
-        descriptors = descriptors.max(count(pid, "fd")?);
-        threads += count(pid, "task")?;
-        Ok(())
-    })?;
-    // A runtime starts with some, and may have threads for each CPU that collect and compile.
-    let start = 32 + 2 * thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    for (name, need, has) in [
-        ("descriptors", needs.descriptors.of(MANY), descriptors),
-        ("threads", needs.threads.of(MANY), threads.saturating_sub(1)),
-    ] {
-        ensure!(has.saturating_sub(start) <= need, "it has {has} {name}, but its needs are {need}");
+    let few = hold(candidate, MANY)?;
+    let few_have = few.counts(&needs);
+    // Libraries take maps too.
+    for (name, need, has) in few_have.into_iter().filter(|(name, ..)| *name != MAPS) {
+        let need = need.of(MANY);
+        ensure!(
+            has.saturating_sub(start()) <= need,
+            "it has {has} {name}, but its needs are {need}"
+        );
         ensure!(need <= 2 * has + 64, "it has only {has} {name}, but its needs are {need}");
     }
-    let of_memory = bytes(candidate, &needs, resident)?;
-    Ok(Some(format!(
-        "{MANY} tasks have {descriptors} descriptors and {threads} threads; {of_memory}"
-    )))
-}
-
-/// The same of its memory. `few` is what a few tasks hold.
-fn bytes(candidate: &Candidate, needs: &Needs, few: Option<u64>) -> anyhow::Result<String> {
-    let need = needs.bytes;
-    let Some(few) = few.filter(|_| !need.is_none()) else {
-        return Ok("their memory is not told".to_owned());
-    };
-    // Of the kernel's share nothing is seen, and an upper bound may be generous.
-    ensure!(
-        need.each <= 2 * few / MANY + UNSEEN,
-        "each needs {}, but all {MANY} hold {}",
-        Bytes(need.each),
-        Bytes(few)
-    );
-    let more = more(needs);
+    if let Some(resident) = few.resident {
+        // Of the kernel's share nothing is seen, and an upper bound may be generous.
+        ensure!(
+            needs.bytes.each <= 2 * resident / MANY + UNSEEN,
+            "each needs {}, but all {MANY} hold {}",
+            Bytes(needs.bytes.each),
+            Bytes(resident)
+        );
+    }
+    let more = more(&needs);
     let tasks = MANY + more;
     if let Some((limit, most)) =
-        Limits::read().tightest(needs).filter(|(_, most)| *most < 2 * tasks)
+        Limits::read().tightest(&needs).filter(|(_, most)| *most < 2 * tasks)
     {
         bail!(Why::LeftOut(format!(
             "what each task holds is told by {} tasks, and this system allows at most {most} ({})",
@@ -186,12 +172,32 @@ fn bytes(candidate: &Candidate, needs: &Needs, few: Option<u64>) -> anyhow::Resu
             limit.name
         )));
     }
-    let Some(many) = hold(candidate, tasks, |_| Ok(()))? else {
+    let many = hold(candidate, tasks)?;
+    for ((name, need, few), (_, _, many)) in few_have.into_iter().zip(many.counts(&needs)) {
+        let (need, has) = (need.each * more, many.saturating_sub(few));
+        // A file may be open only in an iteration; what is only there in one, and not at rest, is not judged.
+        let spare = if name == DESCRIPTORS { has } else { has / 10 };
+        ensure!(
+            has <= need + start() && (need <= has + spare + start() || has == 0),
+            "{more} further tasks have {has} {name}, but their needs are {need}"
+        );
+    }
+    let [(_, _, descriptors), (_, _, threads), (_, _, maps)] = few_have;
+    Ok(Some(format!(
+        "{MANY} tasks have {descriptors} descriptors, {threads} threads and {maps} maps; {}",
+        bytes(&needs, few.resident.zip(many.resident), more)?
+    )))
+}
+
+/// The same of its memory: what a few tasks hold, and what they hold with `more` of them.
+fn bytes(needs: &Needs, resident: Option<(u64, u64)>, more: u64) -> anyhow::Result<String> {
+    let need = needs.bytes;
+    let Some((few, many)) = resident.filter(|_| !need.is_none()) else {
         return Ok("their memory is not told".to_owned());
     };
     let each = many.saturating_sub(few) / more;
     let measured = format!("each needs {}, and holds {}", Bytes(need.each), Bytes(each));
-    let enough = need.of(tasks);
+    let (tasks, enough) = (MANY + more, need.of(MANY + more));
     // What a runtime starts with, or keeps for later, may be in the fixed part.
     let is_near = each <= need.each.saturating_mul(2) && many / 2 <= enough.saturating_add(START);
     ensure!(
@@ -208,19 +214,51 @@ fn more(needs: &Needs) -> u64 {
     MORE[usize::from(needs.threads.each.max(needs.descriptors.each) == 0)]
 }
 
-/// Has so many tasks rest, shows each process, and returns their resident memory.
-fn hold(
-    candidate: &Candidate,
-    tasks: u64,
-    mut look: impl FnMut(i32) -> anyhow::Result<()>,
-) -> anyhow::Result<Option<u64>> {
+const DESCRIPTORS: &str = "descriptors";
+const MAPS: &str = "memory maps";
+
+/// What all processes of a program have while its tasks rest.
+struct Held {
+    descriptors: u64,
+    threads: u64,
+    maps: u64,
+    resident: Option<u64>,
+}
+
+impl Held {
+    /// What can be counted, beside the need of it. Descriptors and maps are those of the process that has most.
+    fn counts(&self, needs: &Needs) -> [(&'static str, Need, u64); 3] {
+        [
+            (DESCRIPTORS, needs.descriptors, self.descriptors),
+            // The first thread is in no program's needs.
+            ("threads", needs.threads, self.threads.saturating_sub(1)),
+            (MAPS, needs.maps, self.maps),
+        ]
+    }
+}
+
+/// What a runtime may have of each at its start, and whenever it likes: threads for each CPU that collect and compile,
+/// with their stacks, and libraries.
+fn start() -> u64 {
+    64 + 8 * thread::available_parallelism().map_or(1, |n| n.get() as u64)
+}
+
+/// Has so many tasks rest, and looks at each process.
+fn hold(candidate: &Candidate, tasks: u64) -> anyhow::Result<Held> {
     let mut session = candidate.ready_with(tasks, 0)?;
     session.run(1, None)?;
     let pids = session.hold()?;
-    pids.iter().try_for_each(|&pid| look(pid))?;
-    let resident = memory::of(&pids).resident;
+    let mut held =
+        Held { descriptors: 0, threads: 0, maps: 0, resident: memory::of(&pids).resident };
+    for &pid in &pids {
+        held.descriptors = held.descriptors.max(count(pid, "fd")?);
+        held.threads += count(pid, "task")?;
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps"));
+        held.maps =
+            held.maps.max(maps.with_context(|| format!("{pid} is gone"))?.lines().count() as u64);
+    }
     session.finish()?.expect(0)?;
-    Ok(resident)
+    Ok(held)
 }
 
 /// Number of entries of a process's folder in /proc.

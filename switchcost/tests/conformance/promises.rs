@@ -218,6 +218,17 @@ fn one_sample_has_no_spread() {
     assert!(row("note ").unwrap().contains("the sleep of 1.000ms"), "{outcome}");
 }
 
+/// Sleepers that have ended need less than those that sleep: limits at which a million threads ran are enough.
+#[test]
+fn a_million_sleeping_threads_fit_where_they_ran() {
+    let program = Program::of("sleepers", "--stack-size 2MiB");
+    let Needs { threads, maps, .. } = program.description(1_000_000).needs;
+    assert!(
+        threads.of(1_000_000) < 32_768 && maps.of(1_000_000) < 4_000_000,
+        "{threads:?} {maps:?}"
+    );
+}
+
 /// A fault of a task, or of the driver, is reported by its true cause.
 #[test]
 fn a_fault_is_named() {

@@ -75,6 +75,8 @@ fn a_program_that_lies_is_found_out() {
         ("samples", "times what it does", "its samples are"),
         ("few-bytes", "needs what it says", "each needs 16 B, and holds "),
         ("many-bytes", "needs what it says", "each needs 14.31 MiB, but all 40 hold "),
+        ("few-maps", "needs what it says", "memory maps, but their needs are 900"),
+        ("many-maps", "needs what it says", "memory maps, but their needs are 1500"),
     ] {
         let run = switchcost("check").arg(&program).flags("--fault").arg(lie).finish().expect(1);
         let line = run.stdout.lines().find(|line| line.starts_with(&format!("failed   {check}: ")));
