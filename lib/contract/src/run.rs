@@ -162,6 +162,10 @@ impl Run {
                 pass.timed = n;
                 if self.flags.controlled {
                     self.prepare(&mut pass, name.as_deref())?;
+                } else if !self.flags.quiet {
+                    // Before a run that may be long.
+                    let size = format!("{} tasks, {n} iterations:\n", self.description.tasks);
+                    console::show(&size).context("cannot print the result")?;
                 }
                 Ok(Some(Step::Pass(pass)))
             }

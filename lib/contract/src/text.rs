@@ -7,7 +7,7 @@ use crate::pass::Pass;
 use crate::run::Run;
 use crate::units::{Quantity, Span};
 
-/// The original experiment's two lines, then one line for each part of the result.
+/// The second line of the original experiment, then one line for each part of the result.
 pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
     let samples = pass.recorder.as_ref()?.distribution()?;
     let time = |ns: f64| Quantity::Time.show(ns);
@@ -22,7 +22,7 @@ pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
         }
     };
     let mut text = format!(
-        "{tasks} tasks, {count} iterations:\nmean {} per {per}{} ({each})\n",
+        "mean {} per {per}{} ({each})\n",
         time(mean),
         samples.spread().map_or(String::new(), |spread| format!(", stddev {}", time(spread))),
     );
@@ -59,7 +59,10 @@ pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
         };
         add_line(&mut text, &name.replace('_', " "), &value);
     }
-    for note in &description.notes {
+    let asked = run.flags.iters;
+    let ended_early =
+        (count < asked).then(|| format!("interrupted after {count} of {asked} iterations"));
+    for note in description.notes.iter().chain(&ended_early) {
         add_line(&mut text, "note", note);
     }
     Some(text)
