@@ -1,23 +1,31 @@
-//! A fixed pool of threads, and the queue through which async tasks hand their operations to it.
+//! A fixed pool of threads, and the queue through which async tasks hand their operations to it: a list behind a mutex,
+//! and a condition variable, as in the crate blocking-permit 1.0.0.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, ensure};
 use brigade::{StartGuard, StartLatch};
 use contract::console;
-use crossbeam_channel::{Receiver, Sender, unbounded};
 use tokio::sync::oneshot;
 
 /// One operation for a thread of the pool.
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The tasks' end of the queue.
-#[derive(Clone, Debug)]
-pub struct Queue(Sender<Job>);
+/// Operations that wait for a thread.
+#[derive(Default)]
+struct Waiting {
+    jobs: VecDeque<Job>,
+    is_closed: bool,
+}
 
-/// The threads, and an end of their queue.
-#[derive(Debug)]
+/// The tasks' end of the queue.
+#[derive(Clone)]
+pub struct Queue(Arc<(Mutex<Waiting>, Condvar)>);
+
+/// The threads, and their queue.
 pub struct Pool {
     /// The queue; each task has a clone of it.
     pub queue: Queue,
@@ -27,12 +35,11 @@ pub struct Pool {
 impl Pool {
     /// Starts all threads, and waits until they run.
     pub fn start(threads: u32) -> anyhow::Result<Self> {
-        let (jobs, taken) = unbounded();
-        let mut pool = Pool { queue: Queue(jobs), threads: Vec::new() };
+        let mut pool = Pool { queue: Queue(Arc::default()), threads: Vec::new() };
         let mut latch = StartLatch::new(threads);
         for k in 0..threads {
-            let (taken, guard) = (taken.clone(), latch.guard()?);
-            let thread = thread::Builder::new().spawn(move || serve(&taken, guard));
+            let (queue, guard) = (pool.queue.clone(), latch.guard()?);
+            let thread = thread::Builder::new().spawn(move || queue.serve(guard));
             let refused = || format!("cannot start thread {k} of the pool: lower --pool");
             pool.threads.push(thread.with_context(refused)?);
         }
@@ -40,35 +47,57 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Waits until all operations are done and the threads have ended. They end when the last
-    /// [`Queue`] is dropped.
+    /// Waits until all operations are done and the threads have ended. No more operations are accepted.
     pub fn join(self) -> anyhow::Result<()> {
-        drop(self.queue);
+        self.queue.waiting().is_closed = true;
+        self.queue.0.1.notify_all();
         self.threads.into_iter().try_for_each(brigade::join)
     }
 }
 
-/// A thread of the pool: does one job after the other until nobody can send any more.
-fn serve(jobs: &Receiver<Job>, guard: StartGuard) {
-    guard.started();
-    for job in jobs {
-        job();
-    }
-}
-
 impl Queue {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        // No operation runs under the lock, so that it is whole after a panic.
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A thread of the pool: does one job after the other until the queue is closed and empty.
+    fn serve(&self, guard: StartGuard) {
+        guard.started();
+        while let Some(job) = self.next() {
+            job();
+        }
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut waiting = self.waiting();
+        while waiting.jobs.is_empty() && !waiting.is_closed {
+            waiting = self.0.1.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+        waiting.jobs.pop_front()
+    }
+
+    fn push(&self, job: Job) -> anyhow::Result<()> {
+        let mut waiting = self.waiting();
+        ensure!(!waiting.is_closed, "the pool accepts no more operations");
+        waiting.jobs.push_back(job);
+        drop(waiting);
+        self.0.1.notify_one();
+        Ok(())
+    }
+
     /// Hands an operation to the pool and awaits what it returns.
     pub async fn dispatch<T: Send + 'static>(
         &self,
         operation: impl FnOnce() -> T + Send + 'static,
     ) -> anyhow::Result<T> {
         let (tell, told) = oneshot::channel();
-        let sent = self.0.send(Box::new(move || {
+        let job = Box::new(move || {
             let outcome = catch_unwind(AssertUnwindSafe(operation));
             // Nobody listens after the end of the run.
             let _ = tell.send(outcome);
-        }));
-        sent.map_err(|e| anyhow!("the pool accepts no operation: {e}"))?;
+        });
+        self.push(job)?;
         let outcome = told.await.context("the pool has ended")?;
         outcome.map_err(|panic| console::panic_error(&*panic))
     }

@@ -149,7 +149,7 @@ impl BlockingFlags {
 }
 
 /// A strategy that is ready for any number of tasks.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Offload {
     /// [`Strategy::Direct`].
     Direct,
