@@ -3,6 +3,8 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib/common.sh
 . "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/lib/common.sh"
+# shellcheck source=lib/authors.sh
+. "$root/scripts/lib/authors.sh"
 
 usage() {
     cat <<'TEXT'
@@ -10,28 +12,30 @@ Usage: scripts/beside.sh [PART...]
 
 Prints a JSON line for the run, and one for each thing that it compares. Parts (all of them by default):
     original   the programs of github.com/jimblandy/context-switch, at their own lock file, in turns with ours
+    zderadicka, kellum, manforowicz, hansen
+               the programs of the other authors of docs/CLAIMS.md, in turns with ours
     tools      perf bench sched pipe, will-it-scale's context_switch1 and stress-ng's --switch, in turns with ours
     calls      system calls of our chains, and of theirs over channels with Tokio 0.2.19
     memory     resident sets of their async-brigade with versions of Tokio, at nine counts of tasks
     futex      benches/futex-table.c, and the probe for a lost waiter
     runner     our programs by themselves, in turns with the same programs under the runner
 
-It needs git, a network, cargo and taskset; perf, stress-ng, make and libhwloc-dev for the tools; strace for
-the calls; cc for futex. Their sources go to target/. PAIRS=N sets the number of runs of each (default: 9).
+It needs git, curl, a network, cargo and taskset; perf, stress-ng, make and libhwloc-dev for the tools; strace for
+the calls; cc for futex; Go for zderadicka and hansen; GNU time and a vm.max_map_count of 4000000 for hansen. Their
+sources go to target/. PAIRS=N sets the number of runs of each (default: 9; at most 3 of a million threads).
 TEXT
 }
 
-pairs=${PAIRS:-9}
 parts=()
 for argument in "$@"; do
     case $argument in
     -h | --help) usage && exit ;;
-    original | tools | calls | memory | futex | runner) parts+=("$argument") ;;
+    original | zderadicka | kellum | manforowicz | hansen | tools | calls | memory | futex | runner) parts+=("$argument") ;;
     *) usage_error "there is no part $argument" ;;
     esac
 done
 [[ $pairs =~ ^[1-9][0-9]*$ ]] || usage_error "PAIRS=$pairs: a number from 1"
-[ ${#parts[@]} -gt 0 ] || parts=(original tools calls memory futex runner)
+[ ${#parts[@]} -gt 0 ] || parts=(original zderadicka kellum manforowicz hansen tools calls memory futex runner)
 cd "$root"
 cargo build --quiet --release --locked
 
@@ -51,9 +55,11 @@ their_programs() {
 
 # What a brigade prints of a task and iteration, in ns.
 per_task() {
-    "$@" 2>&1 | sed -nE 's/.*\(([0-9.]+)(ns|µs|ms) per task.*/\1 \2/p' |
-        awk 'NR == 1 { print $1 * ($2 == "ms" ? 1e6 : $2 == "µs" ? 1e3 : 1) }'
+    "$@" 2>&1 | sed -nE 's/.*\(([0-9.]+)(ns|µs|ms) per task.*/\1 \2/p' | head -n 1 | to_ns
 }
+
+# to_ns: lines of a number and its unit, in ns.
+to_ns() { awk '{ print $1 * ($2 == "s" ? 1e9 : $2 == "ms" ? 1e6 : $2 == "µs" ? 1e3 : 1) }'; }
 
 # What the tools print of a round trip, in ns; of stress-ng, of a write.
 perf_pipe() { taskset -c 0 perf bench sched pipe -l 200000 2>&1 | awk '/usecs\/op/ { print $1 * 1000 }'; }
@@ -230,8 +236,7 @@ under_runner() {
 by_itself() {
     # shellcheck disable=SC2086 # $pin and $program are words
     $pin target/release/$program --warmup "$warmup" --iters "$iters" |
-        sed -nE 's/^(iteration|request) .*p50 ([0-9.]+)(ns|µs|ms|s),.*/\2 \3/p' |
-        awk '{ print $1 * ($2 == "s" ? 1e9 : $2 == "ms" ? 1e6 : $2 == "µs" ? 1e3 : 1) }'
+        sed -nE 's/^(iteration|request) .*p50 ([0-9.]+)(ns|µs|ms|s),.*/\2 \3/p' | to_ns
 }
 
 runner() {
