@@ -1,6 +1,6 @@
 //! A byte travels through N Tokio tasks chained by pipes.
 //!
-//! One iteration: the driver, an async task too, writes a byte into the first pipe; each task reads it, adds one, and
+//! One iteration: the driver, a spawned task too, writes a byte into the first pipe; each task reads it, adds one, and
 //! writes it into the next pipe; the driver reads it from the last pipe. That makes N + 1 hops, or K (N + 1) with
 //! `--tokens K`.
 //!
@@ -8,6 +8,10 @@
 //! empty, after which the task waits (see `--read-buffer`). The runtime's own work is timed too: on the multi-thread
 //! scheduler, the default, it grows with the number of workers. Left out: creating and awaiting the tasks, and the check
 //! of the bytes.
+//!
+//! With `--driver block-on` the driver is the main thread, as in `#[tokio::main]`, and no task: beside the multi-thread
+//! scheduler the kernel then switches to that thread and back in each iteration. In a chain of 500 that is little; in a
+//! chain of two, most of the time.
 //!
 //! Not to be taken for a switch between tasks, which needs no system call (`async-mem-brigade`). For pipes and one token,
 //! `one-thread-brigade --nonblocking` makes this program's system calls without its tasks.
@@ -18,7 +22,7 @@ use anyhow::{Context, Result};
 use brigade::{LinkFlags, StartGuard, StartLatch, Tokens, conclude};
 use contract::message::{Claim, Description};
 use contract::{Pass, Program, Run};
-use runtime::{AsyncReader, AsyncWriter, RuntimeFlags, io_needs, join, link, wait_for};
+use runtime::{AsyncReader, AsyncWriter, DriverKind, RuntimeFlags, io_needs, join, link, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinHandle;
 
@@ -31,6 +35,9 @@ struct Cli {
     /// Bytes that each read asks for: after a read that fills its buffer Tokio reads again before the task waits
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1 << 16), help_heading = "Advanced")]
     read_buffer: u32,
+    /// Where the driver runs
+    #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
+    driver: DriverKind,
     #[command(flatten)]
     runtime: RuntimeFlags,
 }
@@ -53,7 +60,11 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let driven = runtime.block_on(build(cli, &mut tasks)).and_then(|mut driver| {
         // Between passes this thread waits for a request outside the runtime, so that it blocks no worker.
         while let Some(mut pass) = run.next_pass()? {
-            (driver, pass) = runtime.block_on(join(runtime.spawn(drive(driver, pass))))?;
+            let driving = drive(driver, pass);
+            (driver, pass) = match cli.driver {
+                DriverKind::Spawned => runtime.block_on(join(runtime.spawn(driving))),
+                DriverKind::BlockOn => runtime.block_on(driving),
+            }?;
             run.finish(pass)?;
         }
         Ok(())

@@ -76,6 +76,16 @@ pub enum Flavor {
     CurrentThread,
 }
 
+/// Place of the driver in its runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DriverKind {
+    /// in a task like the others
+    Spawned,
+    /// in block_on, as in `#[tokio::main]`: with the multi-thread scheduler that thread is no worker, so the kernel has to
+    /// wake it each time
+    BlockOn,
+}
+
 /// Needs of tasks that wait on links and read so many bytes at once, with their registrations in epoll and the kernel's
 /// share: more than was seen.
 pub fn io_needs(read_buffer: usize) -> Needs {

@@ -8,5 +8,5 @@ mod strategy;
 
 pub use neighbours::Progress;
 pub use pool::{Pool, Queue};
-pub use serve::{Driven, DriverKind, serve};
+pub use serve::{Driven, serve};
 pub use strategy::{BlockingFlags, Offload, Strategy};

@@ -24,12 +24,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
-use blocking::{BlockingFlags, Driven, DriverKind, Offload, Progress, neighbours};
+use blocking::{BlockingFlags, Driven, Offload, Progress, neighbours};
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::samples::Recorder;
 use contract::{Defaults, Flags, Pass, Program, Run};
 use operation::{Operation, Work};
+use runtime::DriverKind;
 use tokio::task::JoinHandle;
 
 /// Time ways to do blocking work in an async program, and how long its other tasks then wait

@@ -2,20 +2,11 @@
 
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use contract::{Pass, Run};
+use runtime::DriverKind;
 
 use crate::neighbours::{self, Progress};
 use crate::strategy::{BlockingFlags, Offload};
-
-/// Place of the driver in its runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DriverKind {
-    /// in a task like the others
-    Spawned,
-    /// in block_on: with the multi-thread scheduler that thread is no worker, so the kernel has to wake it each time
-    BlockOn,
-}
 
 /// The driver's state, the pass, and how it went.
 pub type Driven<S> = (S, Pass, anyhow::Result<()>);

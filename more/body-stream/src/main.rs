@@ -28,8 +28,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use blocking::{Driven, DriverKind, Progress};
+use blocking::{Driven, Progress};
 use contract::{Pass, Run};
+use runtime::DriverKind;
 use tokio::task::JoinHandle;
 
 use cli::Cli;

@@ -27,7 +27,7 @@ use brigade::{
 use clap::ValueEnum;
 use contract::message::{Description, Need, Needs};
 use contract::{BadUsage, Defaults, Flags, Program, Run, console, limits};
-use runtime::{Flavor, On, RuntimeFlags, io_needs};
+use runtime::{DriverKind, Flavor, On, RuntimeFlags, io_needs};
 
 /// Time pairs of threads, or of async tasks, that hand a number to and fro, all pairs at once
 #[derive(clap::Parser)]
@@ -50,6 +50,9 @@ struct Cli {
     /// CPUs of the threads
     #[arg(long, value_enum, default_value = "free")]
     placement: Placement,
+    /// Where the drivers of async tasks run
+    #[arg(long, value_enum, default_value = "spawned", help_heading = "Advanced")]
+    driver: DriverKind,
     #[command(flatten)]
     stack: StackFlags,
     #[command(flatten)]
@@ -90,6 +93,11 @@ impl Program for Cli {
             ));
         }
         self.on.check(self.runtime, self.stack)?;
+        if self.on == On::Thread && self.driver == DriverKind::BlockOn {
+            return Err(BadUsage::new(
+                "--driver block-on: threads have no runtime: drop it, or use --on tokio",
+            ));
+        }
         let claim = self.on.claim();
         let links = match self.over {
             Over::Pipe => Transport::Pipe.needs(&self.pair(), claim)?,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use brigade::{LinkFlags, StartGuard, StartLatch, Tokens, Transport};
-use runtime::{AsyncReader, AsyncWriter, Flavor, join, link, wait_for};
+use runtime::{AsyncReader, AsyncWriter, DriverKind, Flavor, join, link, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -47,7 +47,7 @@ fn pair(cli: &Cli, runtime: Arc<Runtime>) -> Result<Pair> {
         Over::Pipe => {
             let build = build(n, || link(&links), pass_bytes, &mut tasks);
             let (first, last) = runtime.block_on(build)?;
-            driver(&runtime, Ends { first, last, tokens: cli.numbers() }, over_pipes)
+            driver(&runtime, cli.driver, Ends { first, last, tokens: cli.numbers() }, over_pipes)
         }
         Over::Memory => {
             let link = || {
@@ -56,7 +56,7 @@ fn pair(cli: &Cli, runtime: Arc<Runtime>) -> Result<Pair> {
             };
             let build = build(n, link, pass_numbers, &mut tasks);
             let (first, last) = runtime.block_on(build)?;
-            driver(&runtime, Ends { first, last, tokens: cli.numbers() }, over_channels)
+            driver(&runtime, cli.driver, Ends { first, last, tokens: cli.numbers() }, over_channels)
         }
     };
     let partners = move || tasks.into_iter().map(|task| runtime.block_on(join(task))).collect();
@@ -80,17 +80,21 @@ async fn build<R, W, F: Future<Output = io::Result<u64>> + Send + 'static>(
     Ok((first, last))
 }
 
-/// A driver that makes the round trips of an iteration in an async task, which gives its ends back.
+/// A driver that makes the round trips of an iteration in a future, which gives its ends back.
 fn driver<E: Send + 'static, F: Future<Output = Result<(E, Times)>> + Send + 'static>(
     runtime: &Arc<Runtime>,
+    kind: DriverKind,
     ends: E,
     make_trips: fn(E, u64) -> F,
 ) -> Driver {
     let (runtime, mut ends) = (Arc::clone(runtime), Some(ends));
     Box::new(move |iteration| {
         let set_out = ends.take().context("the driver has failed before")?;
-        let task = runtime.spawn(make_trips(set_out, iteration));
-        let (back, times) = runtime.block_on(join(task))?;
+        let trips = make_trips(set_out, iteration);
+        let (back, times) = match kind {
+            DriverKind::Spawned => runtime.block_on(join(runtime.spawn(trips))),
+            DriverKind::BlockOn => runtime.block_on(trips),
+        }?;
         ends = Some(back);
         Ok(times)
     })

@@ -21,6 +21,7 @@ var (
 	chains   = contract.Number("chains", 1, 1, 1<<16, "`C` pairs that work at the same time")
 	trips    = contract.Number("trips", 100, 1, 1<<20, "`R` round trips that each pair makes in an iteration")
 	inMemory = contract.Flags.Bool("over-memory", false, "join the pairs by channels, and not by pipes")
+	capacity = contract.Number("capacity", 1, 0, 1<<16, "`N` numbers that a channel holds; 0: no buffer")
 )
 
 func main() { contract.Main("goroutine-pairs", 1, 100, describe, measure) }
@@ -32,7 +33,8 @@ func describe(d *contract.Description) error {
 	if !*inMemory {
 		d.Need("descriptors", 2**chains, 2**chains)
 	}
-	d.Need("bytes", task**chains, task**chains)
+	each := task + 8**capacity
+	d.Need("bytes", each**chains, each**chains)
 	return nil
 }
 
@@ -105,7 +107,7 @@ func driveAll(run *contract.Run, starts []chan int, told []chan times) []error {
 // build joins a driver and its partners. The second function ends them.
 func build(run *contract.Run, chain *contract.Chain) (driver, func(), error) {
 	if *inMemory {
-		first, last := chain.Channels(run.Tasks, 1, passNumbers)
+		first, last := chain.Channels(run.Tasks, *capacity, passNumbers)
 		came := make([]int, *trips)
 		drive := func(number int) times {
 			begun := time.Now()
