@@ -15,6 +15,9 @@
 //!
 //! Not to be taken for a switch between tasks, which needs no system call (`async-mem-brigade`). For pipes and one token,
 //! `one-thread-brigade --nonblocking` makes this program's system calls without its tasks.
+//!
+//! To trust a figure, read this page and lib/contract/src/{pass,samples}.rs, lib/brigade/src/{link,proof,token}.rs,
+//! lib/runtime/src/link.rs: the rest of what it links is outside of the timed spans.
 
 use std::{io, mem, process::ExitCode, time::Instant};
 

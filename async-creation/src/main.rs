@@ -11,6 +11,9 @@
 //!
 //! Not to be taken for the cost of a task's whole life: the time leaves out its join and the release of its memory.
 //! `floors --of boxed-future` creates futures without a runtime.
+//!
+//! To trust a figure, read this page and lib/contract/src/{pass,samples}.rs: the rest of what it links is outside of
+//! the timed spans.
 
 use std::{process::ExitCode, time::Instant};
 

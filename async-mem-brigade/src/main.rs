@@ -10,6 +10,9 @@
 //! Not to be taken for a switch alone, since a hop contains the channel's work: in `floors --of executor`, executor and
 //! links do only what a hop needs. The current-thread scheduler is the default; on the multi-thread scheduler, tasks may
 //! move between CPUs, and workers wake each other by futex(2).
+//!
+//! To trust a figure, read this page and lib/contract/src/{pass,samples}.rs, lib/brigade/src/{proof,token}.rs: the rest
+//! of what it links is outside of the timed spans.
 
 use std::io::{self, ErrorKind::BrokenPipe};
 use std::{mem, process::ExitCode, time::Instant};

@@ -13,6 +13,9 @@
 //!
 //! Not to be taken for the I/O's exact share of a brigade: this thread keeps its caches warm, so the difference also has
 //! the brigade's cache misses.
+//!
+//! To trust a figure, read this page and lib/contract/src/{pass,samples}.rs, lib/brigade/src/{link,proof,token}.rs: the
+//! rest of what it links is outside of the timed spans.
 
 use std::io::{ErrorKind, Read, Write};
 use std::{fs::File, mem, process::ExitCode, time::Instant};

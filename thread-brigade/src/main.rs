@@ -9,6 +9,9 @@
 //! Not to be taken for a context switch alone: `one-thread-brigade` times the write and the read by themselves. If the
 //! kernel wakes a thread on another CPU, that thread may start while its waker still runs (see `--placement`). Several
 //! tokens share switches, so that the time per hop is then no latency.
+//!
+//! To trust a figure, read this page and lib/contract/src/{pass,samples}.rs,
+//! lib/brigade/src/{link,proof,stack,token}.rs: the rest of what it links is outside of the timed spans.
 
 use std::io::{self, Read, Write};
 use std::{fs::File, mem, process::ExitCode, time::Instant};

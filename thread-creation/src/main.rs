@@ -10,6 +10,9 @@
 //!
 //! Not to be taken for the cost of N threads that are alive at once: some end while others are created (`sleepers` keeps
 //! all alive).
+//!
+//! To trust a figure, read this page and lib/contract/src/{pass,samples}.rs, lib/brigade/src/stack.rs: the rest of what
+//! it links is outside of the timed spans.
 
 use std::{process::ExitCode, time::Instant};
 

@@ -3,7 +3,6 @@
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
-use contract::message::{Need, Needs};
 use contract::units::Bytes;
 use contract::{console, limits};
 
@@ -33,48 +32,7 @@ fn stack_size(text: &str) -> Result<Bytes, String> {
     }
 }
 
-/// Memory maps of a thread: stack, guard page, signal stack and its guard page. The kernel allows a process
-/// 65,530 unless told otherwise (vm.max_map_count).
-const MAPS: u64 = 4;
-
-/// Default stack size of a thread.
-const STD_STACK: u64 = 2 << 20;
-
-/// From this size on a stack has a page table of its own.
-const PAGE_TABLE_SPAN: u64 = 2 << 20;
-
-/// Bytes of a thread that has worked: its stack as far as it is used, queues, and the kernel's share.
-const WORKER_BYTES: u64 = 100 << 10;
-
-/// Needs of `workers` workers, however many tasks they run.
-pub fn worker_needs(workers: u32) -> Needs {
-    let workers = u64::from(workers);
-    Needs {
-        threads: Need::new(workers, 0),
-        maps: Need::new(workers * MAPS, 0),
-        bytes: Need::new(workers * WORKER_BYTES, 0),
-        space: Need::new(workers * STD_STACK, 0),
-        ..Needs::default()
-    }
-}
-
 impl StackFlags {
-    /// Needs of threads that wait, their kernel stacks and task structures included: about 40 KiB
-    /// each, a tenth more than was seen. The heaps that the C library reserves for threads (arenas, mallopt(3)) are
-    /// not counted: with less address space, it makes fewer of them.
-    pub fn needs(self) -> Needs {
-        let Bytes(stack) = self.stack_size;
-        let tables = u64::from(stack >= PAGE_TABLE_SPAN) * (4 << 10);
-        Needs {
-            threads: Need::new(0, 1),
-            // Those heaps do take maps.
-            maps: Need::new(64, MAPS),
-            bytes: Need::new(0, (40 << 10) + tables),
-            space: Need::new(0, stack),
-            ..Needs::default()
-        }
-    }
-
     /// True if the size is the usual one.
     pub fn is_default(self) -> bool {
         self.stack_size == Bytes(DEFAULT_STACK)

@@ -1,28 +1,19 @@
 //! Phases of a run. All of this module's work is outside the timed spans.
 
+mod controlled;
+
 use std::collections::VecDeque;
-use std::io;
 use std::mem;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use anyhow::Context;
 
 use crate::flags::Flags;
-use crate::message::{Answer, Description, Extra, Ready, Request, Runtime, SETTLE_MS};
+use crate::message::{Answer, Description, Extra, Ready, Request};
 use crate::pass::Pass;
-use crate::samples::Recorder;
-use crate::{command, console, signals};
-
-/// Longest request, in bytes.
-const LONGEST_LINE: usize = 1 << 10;
-
-/// Longest time that a signal is overlooked which comes just before a wait for a request, in ms.
-const OVERLOOKED_MS: u16 = 1000;
+use crate::{console, signals};
 
 /// One run of a program, from the first task to the last.
 #[derive(Debug)]
@@ -81,23 +72,6 @@ impl Run {
             received: Vec::new(),
             pending,
         }
-    }
-
-    /// Names the processes that are measured, if they are not this one alone. Their usage cannot be read while they
-    /// run, and this process's alone would mislead: none is given.
-    pub fn set_measured(&mut self, pids: Vec<i32>) {
-        self.measured = pids;
-    }
-
-    /// Names the runtime, if it is not known before the start.
-    pub fn set_runtime(&mut self, runtime: Option<Runtime>) {
-        self.description.runtime = runtime.or(self.description.runtime.take());
-    }
-
-    /// Adds a distribution of the whole run, if there are samples of it.
-    pub fn add_extra(&mut self, name: &str, samples: &Recorder) {
-        let distribution = samples.distribution();
-        self.extra.extend(distribution.map(|distribution| (name.to_owned(), distribution)));
     }
 
     /// Tokens sent into a chain, each as often as it was, by untimed iterations too.
@@ -172,23 +146,6 @@ impl Run {
         }
     }
 
-    /// Sets up the pass that a request names. It begins with untimed iterations, since caches are cold after the wait.
-    fn prepare(&self, pass: &mut Pass, name: Option<&str>) -> anyhow::Result<()> {
-        let passes = &self.description.passes;
-        let Some(kind) = passes.iter().find(|p| name.is_none_or(|name| *name == p.name)) else {
-            let names: Vec<&str> = passes.iter().map(|p| p.name.as_str()).collect();
-            bail!(
-                "there is no pass '{}': the passes are {}",
-                name.unwrap_or_default().escape_debug(),
-                names.join(", ")
-            );
-        };
-        pass.name = Some(kind.name.clone());
-        pass.untimed = kind.settle;
-        pass.until = Some(Instant::now() + Duration::from_millis(SETTLE_MS));
-        Ok(())
-    }
-
     /// Takes a pass back that is over, and answers the request for it. It is kept until the next one is over:
     /// freed at once, it leaves a heap on which work that allocates takes more time (JSON: 14 %, glibc 2.36).
     pub fn finish(&mut self, mut pass: Pass) -> anyhow::Result<()> {
@@ -202,56 +159,5 @@ impl Run {
         }
         self.result = Some(pass);
         Ok(())
-    }
-
-    /// Rests while all tasks are alive: until the next request, or until `--command` has ended.
-    pub fn held(&mut self) -> anyhow::Result<()> {
-        if !self.flags.controlled {
-            return self.flags.command.as_deref().map_or(Ok(()), command::run);
-        }
-        self.answer(&Answer::Held { pids: self.measured.clone() })?;
-        let request = self.await_request()?;
-        self.pending.push_back(request);
-        Ok(())
-    }
-
-    /// The description of the command line.
-    pub fn description(&self) -> &Description {
-        &self.description
-    }
-
-    pub(crate) fn answer(&self, answer: &Answer) -> anyhow::Result<()> {
-        let line = serde_json::to_string(answer)? + "\n";
-        console::print(&line).context("cannot answer the runner")
-    }
-
-    /// Waits for a line on standard input. Its end, or a signal, is the end of the run.
-    fn await_request(&mut self) -> anyhow::Result<Request> {
-        loop {
-            if let Some(end) = self.received.iter().position(|&b| b == b'\n') {
-                let line: Vec<u8> = self.received.drain(..=end).collect();
-                let line = String::from_utf8_lossy(&line);
-                return Request::parse(&line).map_err(anyhow::Error::msg);
-            }
-            if self.received.len() > LONGEST_LINE {
-                bail!("a request is longer than {LONGEST_LINE} bytes");
-            }
-            if signals::received().is_some() {
-                return Ok(Request::End);
-            }
-            let stdin = io::stdin();
-            let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
-            match poll(&mut fds, PollTimeout::from(OVERLOOKED_MS)) {
-                Err(Errno::EINTR) | Ok(0) => continue,
-                other => other.context("cannot wait for a request")?,
-            };
-            let mut bytes = [0; LONGEST_LINE];
-            // Unbuffered: a poll does not see the bytes in a buffer.
-            let read = nix::unistd::read(&stdin, &mut bytes).context("cannot read a request")?;
-            if read == 0 {
-                return Ok(Request::End);
-            }
-            self.received.extend(&bytes[..read]);
-        }
     }
 }

@@ -1,9 +1,9 @@
 //! What programs of this workspace promise, those of the last section of docs/CONTRACT.md included. `switchcost check` asks
 //! for the rest, once for each implementation of the contract.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -311,5 +311,33 @@ fn a_command_runs_beside_the_tasks() {
     if is_installed("setsid") {
         let outcome = run("setsid sleep 1000 >/dev/null 2>&1 &").expect(0);
         outcome.expect_complaint(&["--command left processes running, and they were ended: "]);
+    }
+}
+
+/// The page of a program names what else a reader needs, and that is little: tests in a file do not count.
+#[test]
+fn the_page_of_a_program_names_what_else_to_read() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for program in [
+        "thread-brigade",
+        "async-brigade",
+        "one-thread-brigade",
+        "async-mem-brigade",
+        "thread-creation",
+        "async-creation",
+    ] {
+        let page = fs::read_to_string(root.join(program).join("src/main.rs")).unwrap();
+        let head: String = page.lines().map_while(|line| line.strip_prefix("//!")).collect();
+        let named = head.split("read this page and ").nth(1).unwrap();
+        let mut lines = 0;
+        for files in named.split(": the rest").next().unwrap().split(", lib/") {
+            let (folder, names) = files.rsplit_once('/').unwrap();
+            for name in names.trim_end_matches(".rs").trim_matches(['{', '}']).split(',') {
+                let path = root.join("lib").join(folder.trim_start_matches("lib/"));
+                let text = fs::read_to_string(path.join(name).with_extension("rs")).unwrap();
+                lines += text.lines().take_while(|line| *line != "#[cfg(test)]").count();
+            }
+        }
+        assert!((1..=500).contains(&lines), "{program}: {lines} lines");
     }
 }
