@@ -1,10 +1,10 @@
-/* The system calls of thread-brigade and one-thread-brigade in C, and nothing else: what the Rust
- * programs may cost at most. It follows docs/CONTRACT.md as far as timing needs it.
+/* The system calls of thread-brigade, process-brigade and one-thread-brigade in C, and nothing else: what
+ * the Rust programs may cost at most. It follows docs/CONTRACT.md as far as timing needs it.
  *
  *   cc -O2 -pthread -o brigade benches/brigade.c
- *   ./brigade [--threads] [--socketpair] [--tasks N] [--warmup N] --controlled
+ *   ./brigade [--threads | --processes] [--socketpair] [--tasks N] [--warmup N] --controlled
  *
- * Without --threads one thread does all reads and writes. */
+ * Without the first flag one thread does all reads and writes. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ enum { MOST_SAMPLES = 10000, SETTLE = 3 };
 
 struct link { int from, to; };
 
-static int tasks = 500, warmup = 100, threads, socketpairs;
+static int tasks = 500, warmup = 100, threads, processes, socketpairs;
 static struct link *links;
 static long long samples[MOST_SAMPLES];
 
@@ -50,7 +51,7 @@ static long long iterate(char start) {
     char token = start;
     long long begun = now();
     if (write(links[0].to, &token, 1) != 1) fail("cannot write");
-    if (!threads)
+    if (!threads && !processes)
         for (int k = 0; k < tasks; k++) {
             if (read(links[k].from, &token, 1) != 1) fail("cannot read");
             token++;
@@ -65,6 +66,7 @@ static long long iterate(char start) {
 int main(int count, char **words) {
     for (int i = 1; i < count; i++) {
         if (!strcmp(words[i], "--threads")) threads = 1;
+        else if (!strcmp(words[i], "--processes")) processes = 1;
         else if (!strcmp(words[i], "--socketpair")) socketpairs = 1;
         else if (!strcmp(words[i], "--controlled")) ;
         else if (!strcmp(words[i], "--tasks") && i + 1 < count) tasks = atoi(words[++i]);
@@ -76,6 +78,7 @@ int main(int count, char **words) {
     }
     links = calloc(tasks + 1, sizeof *links);
     pthread_t *ids = calloc(tasks, sizeof *ids);
+    pid_t *pids = calloc(tasks, sizeof *pids);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 1 << 20);
@@ -87,12 +90,25 @@ int main(int count, char **words) {
         /* As the Rust programs do: each thread right after its links. */
         if (threads && k > 0 && pthread_create(&ids[k - 1], &attributes, pass_on, &links[k - 1]))
             fail("cannot create a thread: lower --tasks");
+        if (processes && k > 0) {
+            if ((pids[k - 1] = fork()) < 0) fail("cannot fork: lower --tasks");
+            if (pids[k - 1] == 0) {
+                close(links[0].to);
+                close(links[k].from);
+                pass_on(&links[k - 1]);
+                _exit(0);
+            }
+            close(links[k - 1].from);
+            close(links[k].to);
+        }
     }
     char start = 0;
     for (int i = 0; i < warmup; i++) iterate(start++);
-    printf("{\"at\":\"ready\",\"contract\":1,\"program\":\"brigade.c\",\"version\":\"0\",\"pids\":[%d],"
-           "\"tasks\":%d,\"hops\":%d,\"claim\":\"%s\",\"passes\":[{\"name\":\"main\",\"settle\":%d}]}\n",
-           getpid(), tasks, tasks + 1, threads ? "kernel-switch" : "no-switch", SETTLE);
+    printf("{\"at\":\"ready\",\"contract\":1,\"program\":\"brigade.c\",\"version\":\"0\",\"pids\":[%d",
+           getpid());
+    for (int k = 0; processes && k < tasks; k++) printf(",%d", pids[k]);
+    printf("],\"tasks\":%d,\"hops\":%d,\"claim\":\"%s\",\"passes\":[{\"name\":\"main\",\"settle\":%d}]}\n",
+           tasks, tasks + 1, threads || processes ? "kernel-switch" : "no-switch", SETTLE);
     fflush(stdout);
     char line[256];
     int n;
@@ -106,6 +122,7 @@ int main(int count, char **words) {
     }
     close(links[0].to);
     for (int k = 0; threads && k < tasks; k++) pthread_join(ids[k], NULL);
+    while (processes && wait(NULL) > 0) ;
     printf("{\"at\":\"ended\"}\n");
     return 0;
 }
