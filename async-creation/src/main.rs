@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         let (n, runtime) = (cli.flags.tasks, cli.runtime.build(|builder| builder)?);
         while let Some(step) = run.next_step()? {
             match step {
-                Step::Hold => hold(&runtime, n, || (), || run.held())?,
+                Step::Hold => hold::<0>(&runtime, n, || (), || run.held())?,
                 // Between passes this thread waits for a request outside the runtime, so that it blocks no worker.
                 Step::Pass(pass) => {
                     run.finish(runtime.block_on(join(runtime.spawn(create(n, *pass))))?)?

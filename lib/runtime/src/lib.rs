@@ -5,6 +5,7 @@ mod link;
 
 use std::env;
 use std::future::pending;
+use std::hint::black_box;
 use std::panic;
 use std::process;
 
@@ -195,8 +196,9 @@ pub async fn join<T, E: Into<anyhow::Error>>(task: JoinHandle<Result<T, E>>) -> 
     }
 }
 
-/// Keeps so many tasks alive and waiting while `rest` runs. Each calls `prepare` before it waits.
-pub fn hold(
+/// Keeps so many tasks alive and waiting while `rest` runs. Each calls `prepare` before it waits, and its future keeps so
+/// many bytes meanwhile.
+pub fn hold<const STATE: usize>(
     runtime: &Runtime,
     tasks: u32,
     prepare: impl FnOnce() + Copy + Send + 'static,
@@ -209,8 +211,11 @@ pub fn hold(
             let guard = latch.guard()?;
             held.push(tokio::spawn(async move {
                 prepare();
+                // Not zeros, and used after the wait.
+                let state = black_box([u8::MAX; STATE]);
                 guard.started();
-                pending::<()>().await
+                pending::<()>().await;
+                black_box(&state);
             }));
         }
         wait_for(&mut latch).await

@@ -11,7 +11,8 @@
 //! Tokio's timers count whole milliseconds and round up: a task is late by half a millisecond on average even if it need
 //! not wait for a CPU. The lists of the driver, a handle and a time of 8 bytes for each sleeper, are part of the memory.
 //!
-//! To be held, all of them wait after using `--stack-depth` bytes of their stack, also without `--gate`.
+//! To be held, all of them wait after using `--stack-depth` bytes of their stack, also without `--gate`; the future of a
+//! task keeps `--state` meanwhile.
 
 mod alive;
 mod depth;
@@ -22,9 +23,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use brigade::StackFlags;
+use clap::ValueEnum;
 use contract::message::{Description, Need, Needs, PassKind};
 use contract::units::{Bytes, Span};
-use contract::{Defaults, Flags, Program};
+use contract::{BadUsage, Defaults, Flags, Program};
 use runtime::{On, RuntimeFlags};
 
 /// Time threads, or async tasks, that sleep: from the first spawn to the last join
@@ -49,6 +51,30 @@ struct Cli {
     /// Bytes of its stack that each touches before it is held, by nested calls that return (for --command)
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "0", value_parser = depth::parse, help_heading = "Advanced")]
     stack_depth: Bytes,
+    /// What the future of each task keeps across its wait when it is held (for --command)
+    #[arg(long, value_enum, default_value = "0", help_heading = "Advanced")]
+    state: State,
+}
+
+/// Bytes in a future: its size is known to the compiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum State {
+    #[value(name = "0")]
+    None,
+    #[value(name = "1KiB")]
+    OneKib,
+    #[value(name = "8KiB")]
+    EightKib,
+}
+
+impl State {
+    fn bytes(self) -> u64 {
+        match self {
+            State::None => 0,
+            State::OneKib => 1 << 10,
+            State::EightKib => 8 << 10,
+        }
+    }
 }
 
 /// Longest sleep: a day.
@@ -69,6 +95,11 @@ impl Program for Cli {
 
     fn describe(&self) -> Result<Description> {
         self.on.check(self.runtime, self.stack)?;
+        if self.on == On::Thread && self.state != State::None {
+            return Err(BadUsage::new(
+                "--state: a thread keeps its state on its stack: use --stack-depth, or --on tokio",
+            ));
+        }
         let mut notes =
             vec![format!("the time, also per task, contains the sleep of {}", self.sleep)];
         if !self.gate {
@@ -86,7 +117,10 @@ impl Program for Cli {
             On::Thread => Ok(Description { needs: threads::needs(self)?, ..sleepers }),
             On::Tokio => {
                 // A task with its timer, and its places in the driver's lists.
-                let needs = Needs { bytes: Need::new(4 << 20, 512), ..Needs::default() };
+                let needs = Needs {
+                    bytes: Need::new(4 << 20, 512 + self.state.bytes()),
+                    ..Needs::default()
+                };
                 self.runtime.describe(Description { needs, ..sleepers })
             }
         }

@@ -11,9 +11,9 @@ use runtime::{hold, join};
 use tokio::sync::Notify;
 use tokio::time;
 
-use crate::Cli;
 use crate::alive::{Alive, Sleepers, lateness};
 use crate::depth::use_stack;
+use crate::{Cli, State};
 
 /// Lets tasks sleep in each pass, and holds others that only wait when that is asked for.
 pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
@@ -30,7 +30,11 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
                 run.finish(*pass)?;
                 driven?;
             }
-            Step::Hold => hold(&runtime, n, use_stack, || run.held())?,
+            Step::Hold => match cli.state {
+                State::None => hold::<0>(&runtime, n, use_stack, || run.held())?,
+                State::OneKib => hold::<1024>(&runtime, n, use_stack, || run.held())?,
+                State::EightKib => hold::<8192>(&runtime, n, use_stack, || run.held())?,
+            },
         }
     }
     Ok(())
