@@ -14,6 +14,13 @@ pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result
     let (_, name) = file.split_once('/').unwrap_or_default();
     Ok(Found::Value(match (name, path) {
         ("beside", ["pairs", name, placement]) => pairs(lines, name, placement)?,
+        ("beside", ["runs", name, part]) => mean(&runs(lines, name, part)?, quantity(part))?,
+        ("beside", ["runs", name, part, "over", second]) => {
+            let (ours, theirs) = (runs(lines, name, part)?, runs(lines, second, part)?);
+            ensure!(ours.len() == theirs.len(), "they ran not equally often");
+            let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
+            mean(&ratios, None)?
+        }
         ("beside", ["calls", name, call]) => {
             let line = line(lines, |line| line["name"] == **name && line.get("calls").is_some())?;
             ensure!(CALLS.contains(call), "the calls that were counted are {}", CALLS.join(", "));
@@ -68,6 +75,42 @@ pub(crate) fn line(lines: &[Json], is_wanted: impl Fn(&Json) -> bool) -> anyhow:
 /// What `switchcost limits PROGRAM` said.
 fn limits_of<'a>(lines: &'a [Json], program: &str) -> anyhow::Result<&'a Json> {
     line(lines, |line| line["programs"][0]["program"] == *program)
+}
+
+/// What is told of each run of a program, in their order. The share of the CPUs that it kept busy follows from its times.
+fn runs(lines: &[Json], name: &str, part: &str) -> anyhow::Result<Vec<f64>> {
+    let of_run = |line: &Json, part: &str| {
+        line[part].as_f64().with_context(|| format!("a run has no {part}"))
+    };
+    let is_run = |line: &&Json| line["name"] == *name && line.get("run").is_some();
+    let runs: Vec<f64> = lines
+        .iter()
+        .filter(is_run)
+        .map(|line| match part {
+            "busy CPUs" => {
+                let [user, system, elapsed] =
+                    ["user_ns", "system_ns", "ns"].map(|part| of_run(line, part));
+                Ok((user? + system?) / elapsed?)
+            }
+            _ => of_run(line, part),
+        })
+        .collect::<anyhow::Result<_>>()?;
+    ensure!(!runs.is_empty(), "no run has that name");
+    Ok(runs)
+}
+
+fn quantity(part: &str) -> Option<Quantity> {
+    match part.rsplit('_').next() {
+        Some("ns") => Some(Quantity::Time),
+        Some("bytes") => Some(Quantity::Bytes),
+        _ => None,
+    }
+}
+
+/// The geometric mean of a few runs, with its interval.
+fn mean(values: &[f64], quantity: Option<Quantity>) -> anyhow::Result<Value> {
+    let mean = Estimate::geometric_mean(values).context("it takes two runs, and none of zero")?;
+    Ok(Value::estimated(mean, quantity, Grade::Sure))
 }
 
 /// A program of others in turns with ours: the median of ours ÷ theirs, and the range of the pairs.
