@@ -11,6 +11,7 @@ usage() {
 Usage: scripts/beside.sh [PART...]
 
 Prints a JSON line for the run, and one for each thing that it compares. Parts (all of them by default):
+    alone      what README's commands print
     original   the programs of github.com/jimblandy/context-switch, at their own lock file, in turns with ours
     zderadicka, kellum, manforowicz, hansen
                the programs of the other authors of docs/CLAIMS.md, in turns with ours
@@ -30,12 +31,12 @@ parts=()
 for argument in "$@"; do
     case $argument in
     -h | --help) usage && exit ;;
-    original | zderadicka | kellum | manforowicz | hansen | tools | calls | memory | futex | runner) parts+=("$argument") ;;
+    alone | original | zderadicka | kellum | manforowicz | hansen | tools | calls | memory | futex | runner) parts+=("$argument") ;;
     *) usage_error "there is no part $argument" ;;
     esac
 done
 [[ $pairs =~ ^[1-9][0-9]*$ ]] || usage_error "PAIRS=$pairs: a number from 1"
-[ ${#parts[@]} -gt 0 ] || parts=(original zderadicka kellum manforowicz hansen tools calls memory futex runner)
+[ ${#parts[@]} -gt 0 ] || parts=(alone original zderadicka kellum manforowicz hansen tools calls memory futex runner)
 cd "$root"
 cargo build --quiet --release --locked
 
@@ -108,6 +109,15 @@ beside_original() {
         pairs_of "$1" "${pin:+one CPU}" \
             "per_task $pin $theirs/target/release/$1 $2" "per_task $pin target/release/$1 $3"
     done
+}
+
+# printed NAME LINES: those of standard input, as one string.
+printed() { printf '{"name":"%s","output":"%s"}\n' "$1" "$(sed -n "$2" | sed -z 's/\n$//; s/\n/\\n/g')"; }
+
+alone() {
+    target/release/thread-brigade | printed thread-brigade 1,2p
+    scripts/rss-per-thread.sh | printed rss-per-thread.sh '/bytes per/p'
+    scripts/rss-per-task.sh | printed rss-per-task.sh '/bytes per/p'
 }
 
 original() {

@@ -35,6 +35,8 @@ pub(crate) enum Block {
     Duel(String),
     /// The answer of a file, as a terminal shows it.
     Answer(String),
+    /// What commands printed, each by its query.
+    Printed(Vec<String>),
     #[serde(untagged)]
     Table(Table),
 }

@@ -135,6 +135,11 @@ fn lines(name: &str, definitions: &Definitions, records: &Records) -> anyhow::Re
             File::Duel(comparison) => settings(comparison),
             _ => bail!("{file} is no duel"),
         },
+        Block::Printed(queries) => {
+            let shown = |query: &String| Ok(query::shown(query, records)?.0);
+            let texts = queries.iter().map(shown).collect::<anyhow::Result<Vec<_>>>()?;
+            Ok(format!("```text\n{}\n```\n", texts.join("\n")))
+        }
         Block::Answer(file) => match records.get(file)? {
             File::Figures { answer: Some(answer), .. } => {
                 let mut lines = Vec::new();

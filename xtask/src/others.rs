@@ -52,7 +52,7 @@ pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result
             Value::count(all.context("a duel does not say how many")?)
         }
         ("criterion", [from, to]) => return criterion(lines, from, to).map(Found::Text),
-        ("futex-c", [name]) => {
+        ("futex-c", [name]) | ("beside", ["printed", name]) => {
             let output = &line(lines, |line| line["name"] == **name)?["output"];
             return Ok(Found::Text(output.as_str().context("it printed nothing")?.to_owned()));
         }

@@ -1,7 +1,8 @@
-//! Whether the runner's commands in documents name flags and plans that exist, whether scripts exist, and whether plans
-//! can be read.
+//! Whether the commands in documents name flags and plans that exist, whether programs and scripts take theirs, and whether
+//! plans can be read.
 
 use std::path::Path;
+use std::process::Command;
 
 use clap::error::{ContextKind, ErrorKind};
 use switchcost::cli;
@@ -39,6 +40,7 @@ pub(crate) fn commands(root: &Path, pages: &[Page]) -> Vec<Fault> {
             faults.extend(missing.map(|script| page.fault(line, format!("there is no {script}"))));
             let refused = commands_in(&words).into_iter().filter_map(|args| refusal(args, root));
             faults.extend(refused.map(|what| page.fault(line, what)));
+            faults.extend(failure(&words, root).map(|what| page.fault(line, what)));
         }
     }
     faults
@@ -91,6 +93,39 @@ fn commands_in(words: &[String]) -> Vec<Vec<String>> {
         words.map(|word| word.trim_end_matches(';').to_owned()).collect()
     };
     commands.map(args).collect()
+}
+
+/// Why a line's program or script does not take its flags, which a run of it tells that measures nothing.
+fn failure(words: &[String], root: &Path) -> Option<String> {
+    // A form that shows what is left out, and examples of Cargo, cannot be run like that.
+    if words.iter().any(|word| word.starts_with('[') || word == "--example") {
+        return None;
+    }
+    let place = |name: &str| words.iter().position(|word| word == name);
+    let flags = |begin: usize| words[begin..].iter().take_while(|word| !ENDS.contains(&&***word));
+    let script =
+        words.iter().position(|word| word.starts_with("scripts/") && word.ends_with(".sh"));
+    let mut command = if let Some(script) = script {
+        let mut command = Command::new(root.join(&words[script]));
+        command.args(flags(script + 1)).arg("--help");
+        command
+    } else {
+        let package = words.get(place("-p").filter(|_| place("cargo") < place("run"))? + 1)?;
+        let mut command = Command::new("cargo");
+        command.args(["run", "--quiet", "--locked", "--package", package, "--"]);
+        command.args(place("--").map(|end| flags(end + 1)).into_iter().flatten());
+        // xtask is no measured program.
+        command.arg(if package == "xtask" { "--help" } else { "--describe" });
+        command
+    };
+    match command.current_dir(root).output() {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Some(said.lines().next().unwrap_or("it fails and says nothing").to_owned())
+        }
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 /// What the runner would refuse.
