@@ -158,8 +158,9 @@ fn go() {
         ("$bin/goroutine-stream", "--tokens 10"),
         ("$bin/goroutine-sleepers", "--sleep 1ms --gate --stack-depth 4096"),
         ("$bin/goroutine-creation", ""),
+        ("$bin/tls-handshake", ""),
     ];
-    peers(&["go"], "cd go && go build -o $bin ./goroutine-...", &kinds);
+    peers(&["go"], "cd go && go build -o $bin ./goroutine-... ./tls-handshake", &kinds);
 }
 
 #[test]
