@@ -187,7 +187,7 @@ hansen() {
     code hansen "$url" 'package main' 1 2ea0911f0f2c40a4 | go_program hansen-goroutines
     (cd peers/go && go build -o ../../target/authors/build/release/ ./goroutine-sleepers)
     # Minutes each.
-    turns $((pairs < 3 ? pairs : 3)) \
+    turns $((pairs < 5 ? pairs : 5)) \
         "usage_of 'his million goroutines' $theirs_built/hansen-goroutines" \
         "usage_of 'our million goroutines' sh -c 'echo run 1 | $theirs_built/goroutine-sleepers --controlled --tasks 1000000 --warmup 0'" \
         "usage_of 'his million threads' $theirs_built/hansen-threads" \
