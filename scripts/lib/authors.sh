@@ -7,7 +7,7 @@
 pairs=${PAIRS:-9}
 
 # code PAGE URL FIRST BLOCKS CHECKSUM: a program that stands on a page, from the line that begins with FIRST to the end
-# of so many blocks of it. A page that lies in target/pages is not fetched.
+# of so many blocks of it: these end with a brace at the start of a line. A page in target/pages is not fetched.
 code() {
     local page=target/pages/$1 text sum
     mkdir -p target/pages
@@ -67,10 +67,10 @@ line() {
     printf '{"run":%d,"name":"%s"%s}\n' "$run" "$name" "$text"
 }
 
-# usage NAME COMMAND...: elapsed time, CPU time and peak memory.
+# usage_of NAME COMMAND...: elapsed time, CPU time and peak memory.
 usage_of() {
     local words
-    words=$(/usr/bin/time -f '%e %U %S %M' "${@:2}" 2>&1 >/dev/null | tail -n 1)
+    words=$(/usr/bin/time -f '%e %U %S %M' "${@:2}" 2>&1 >/dev/null | tail -n 1) || fail "$1 has failed"
     # shellcheck disable=SC2046 # words
     line "$1" $(awk '{ print "ns", $1 * 1e9, "user_ns", $2 * 1e9, "system_ns", $3 * 1e9, "peak_bytes", $4 * 1024 }' <<<"$words")
 }
@@ -121,12 +121,13 @@ zderadicka() {
 
 # benches NAME FOLDER FEATURES [FILTER]: what each benchmark prints, which takes a nightly compiler, or this variable.
 benches() {
-    RUSTC_BOOTSTRAP=1 cargo bench --quiet --manifest-path "$2/Cargo.toml" --target-dir "$2/target-$3" --features "$3" \
-        --bench dispatch -- "${@:4}" 2>/dev/null |
-        sed -nE 's/^test ([a-z_]+) .* bench: *([0-9.,]+) ns.iter .*/\1 \2/p' | tr -d , |
-        while read -r name ns; do
-            line "$1, $name" ns "$ns"
-        done
+    local printed name ns
+    printed=$(RUSTC_BOOTSTRAP=1 cargo bench --quiet --manifest-path "$2/Cargo.toml" --target-dir "$2/target-$3" \
+        --features "$3" --bench dispatch -- "${@:4}" 2>/dev/null |
+        sed -nE 's/^test ([a-z_]+) .* bench: *([0-9.,]+) ns.iter .*/\1 \2/p' | tr -d ,) || fail "$2 does not run"
+    while read -r name ns; do
+        line "$1, $name" ns "$ns"
+    done <<<"$printed"
 }
 
 kellum() {

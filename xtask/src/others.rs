@@ -14,12 +14,15 @@ pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result
     let (_, name) = file.split_once('/').unwrap_or_default();
     Ok(Found::Value(match (name, path) {
         ("beside", ["pairs", name, placement]) => pairs(lines, name, placement)?,
+        ("beside", ["theirs", name, placement, "over", second, second_placement]) => {
+            ratio(&sides(lines, name, placement)?.0, &sides(lines, second, second_placement)?.0)?
+        }
         ("beside", ["runs", name, part]) => mean(&runs(lines, name, part)?, quantity(part))?,
         ("beside", ["runs", name, part, "over", second]) => {
-            let (ours, theirs) = (runs(lines, name, part)?, runs(lines, second, part)?);
-            ensure!(ours.len() == theirs.len(), "they ran not equally often");
-            let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
-            mean(&ratios, None)?
+            ratio(&runs(lines, name, part)?, &runs(lines, second, part)?)?
+        }
+        ("beside", ["runs", name, part, "over", second, second_part]) => {
+            ratio(&runs(lines, name, part)?, &runs(lines, second, second_part)?)?
         }
         ("beside", ["calls", name, call]) => {
             let line = line(lines, |line| line["name"] == **name && line.get("calls").is_some())?;
@@ -53,8 +56,9 @@ pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result
         }
         ("criterion", [from, to]) => return criterion(lines, from, to).map(Found::Text),
         ("futex-c", [name]) | ("beside", ["printed", name]) => {
-            let output = &line(lines, |line| line["name"] == **name)?["output"];
-            return Ok(Found::Text(output.as_str().context("it printed nothing")?.to_owned()));
+            let printed = |line: &Json| line["name"] == **name && line["output"].is_string();
+            let output = line(lines, printed)?["output"].as_str().unwrap_or_default();
+            return Ok(Found::Text(output.to_owned()));
         }
         _ => bail!("no such figure"),
     }))
@@ -107,19 +111,32 @@ fn quantity(part: &str) -> Option<Quantity> {
     }
 }
 
+/// The quotient of as many runs of two programs, each by the run of the same number.
+fn ratio(values: &[f64], divisors: &[f64]) -> anyhow::Result<Value> {
+    ensure!(values.len() == divisors.len(), "they ran not equally often");
+    let ratios: Vec<f64> = values.iter().zip(divisors).map(|(a, b)| a / b).collect();
+    mean(&ratios, None)
+}
+
 /// The geometric mean of a few runs, with its interval.
 fn mean(values: &[f64], quantity: Option<Quantity>) -> anyhow::Result<Value> {
     let mean = Estimate::geometric_mean(values).context("it takes two runs, and none of zero")?;
     Ok(Value::estimated(mean, quantity, Grade::Sure))
 }
 
-/// A program of others in turns with ours: the median of ours ÷ theirs, and the range of the pairs.
-fn pairs(lines: &[Json], name: &str, placement: &str) -> anyhow::Result<Value> {
+/// Times of a program of others, and of ours in turns with it.
+fn sides(lines: &[Json], name: &str, placement: &str) -> anyhow::Result<(Vec<f64>, Vec<f64>)> {
     let placement = if placement == "unpinned" { "" } else { placement };
     let line = line(lines, |line| line["name"] == *name && line["placement"] == *placement)?;
     let times = |side: &str| serde_json::from_value::<Vec<f64>>(line[side].clone());
-    let (ours, theirs) = (times("ours_ns")?, times("theirs_ns")?);
+    let (theirs, ours) = (times("theirs_ns")?, times("ours_ns")?);
     ensure!(ours.len() == theirs.len(), "a pair lacks one of its sides");
+    Ok((theirs, ours))
+}
+
+/// A program of others in turns with ours: the median of ours ÷ theirs, and the range of the pairs.
+fn pairs(lines: &[Json], name: &str, placement: &str) -> anyhow::Result<Value> {
+    let (theirs, ours) = sides(lines, name, placement)?;
     let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
     let estimate = stats::median(&ratios).context("no pairs")?;
     let (low, high) =

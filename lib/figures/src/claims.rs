@@ -24,6 +24,8 @@ pub enum Rule {
     Order,
     /// What they found to be equal, or busy CPUs: within a tenth.
     Equal,
+    /// What they found to change little: within a quarter.
+    Little,
     /// Counts: the figures, rounded, are the numbers of the quotation, in its order.
     Counts,
     /// Each figure's whole interval reaches theirs.
@@ -102,13 +104,13 @@ impl Rule {
             Rule::Near => within(figures[0], theirs, 2.0, HOLDS),
             Rule::Order => within(figures[0], theirs, 10f64.sqrt(), SAME_ORDER),
             Rule::Equal => within(figures[0], theirs, 1.1, HOLDS),
+            Rule::Little => within(figures[0], theirs, 1.25, HOLDS),
             Rule::Counts => {
                 let ours = figures.iter().map(|[count, ..]| count.round());
                 if_true(numbers(quotation).eq(ours))
             }
             Rule::Over => on_a_side(are_above(theirs), is_one_below(theirs)),
-            Rule::Least if is_one_below(1.0) => NOT_HERE,
-            Rule::Least => on_a_side(are_above(1.0 / 1.1), false),
+            Rule::Least => on_a_side(are_above(1.0 / 1.1), is_one_below(1.0 / 1.1)),
             Rule::Under => on_a_side(high < theirs, low > theirs),
             Rule::Side if low > 1.0 => if_true(theirs > 1.0),
             Rule::Side if high < 1.0 => if_true(theirs < 1.0),

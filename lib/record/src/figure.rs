@@ -82,7 +82,11 @@ impl Metric {
             Metric::Task => Some(record.tasks()? as f64 * sent),
             Metric::Iteration => Some(1.0),
             Metric::Request => record.arrivals().map(|_| 1.0),
-            Metric::RoundTrip => (record.tasks()? == 1 && sent == 1.0).then_some(1.0),
+            // Of one pair, with one token: what is sent is as many trips.
+            Metric::RoundTrip => {
+                let said = record.said.as_ref()?;
+                (said.tasks == 1 && said.tokens == 1 && said.chains == 1).then_some(sent)
+            }
             Metric::Message => Some(sent),
             _ => None,
         }

@@ -143,6 +143,8 @@ fn chains_and_round_trips_are_counted_with_the_tokens() {
     assert_eq!(figure(&Metric::Switches, &record), Some(960.0 / 160.0));
     let mut one = self::record(1, 1);
     assert_eq!(figure(&Metric::RoundTrip, &one), Some(12_000.0));
+    said(&mut one).trips = 20;
+    assert_eq!(figure(&Metric::RoundTrip, &one), Some(600.0));
     said(&mut one).chains = 3;
     assert_eq!(figure(&Metric::RoundTrip, &one), None);
 }
