@@ -31,7 +31,7 @@ fn every_plan_with_a_name_is_sound() {
         assert!(!built_in.name.contains(['/', '.']), "{}", built_in.name);
     }
     let memory = crate::plan::BuiltIn::named("memory").unwrap().plan().unwrap();
-    assert_eq!(memory.rows().len(), 7 * COUNTS_OF_A_SLOPE);
+    assert_eq!(memory.rows().len(), 10 * COUNTS_OF_A_SLOPE);
     let rows = memory.with_three_counts().rows();
     let bare = rows.iter().filter(|row| row.place.name() == "bare thread");
     assert_eq!(bare.filter_map(|row| row.place.x).collect::<Vec<_>>(), [200, 950, 2000]);
