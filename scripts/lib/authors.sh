@@ -167,11 +167,12 @@ CRATES
 }
 
 manforowicz() {
-    local url=https://manforowicz.github.io/intro_to_rust_async/overhead_experiment tokio
+    local url=https://manforowicz.github.io/intro_to_rust_async/overhead_experiment threads tasks tokio
+    threads=$(code manforowicz "$url" 'const NUM_THREADS' 2 473c7270e6a75a5a)
+    tasks=$(code manforowicz "$url" 'const NUM_TASKS' 2 8e7768a9a1ed2559)
     tokio=$(sed -n '/^name = "tokio"$/{n;s/^version = //p}' Cargo.lock)
-    code manforowicz "$url" 'const NUM_THREADS' 2 473c7270e6a75a5a | rust manforowicz-threads 2021
-    code manforowicz "$url" 'const NUM_TASKS' 2 8e7768a9a1ed2559 |
-        rust manforowicz-tasks 2021 "tokio = { version = $tokio, features = [\"full\"] }"
+    rust manforowicz-threads 2021 <<<"$threads"
+    rust manforowicz-tasks 2021 "tokio = { version = $tokio, features = [\"full\"] }" <<<"$tasks"
     turns "$pairs" \
         "usage_of 'his 10,000 threads' $theirs_built/manforowicz-threads" \
         "usage_of 'our 10,000 threads' target/release/sleepers --iters 1 --warmup 0 --stack-size 2MiB" \
@@ -180,12 +181,14 @@ manforowicz() {
 }
 
 hansen() {
-    local url=https://shane.ai/posts/threads-and-goroutines/
+    local url=https://shane.ai/posts/threads-and-goroutines/ threads goroutines
     [ "$(cat /proc/sys/vm/max_map_count)" -ge 4000000 ] ||
         { say 'hansen is skipped: it takes a vm.max_map_count of 4000000 (sysctl -w)' && return; }
     command -v go >/dev/null || { say 'hansen is skipped: there is no go' && return; }
-    code hansen "$url" 'use std::thread;' 1 c15cfc2fda702638 | rust hansen-threads 2021
-    code hansen "$url" 'package main' 1 2ea0911f0f2c40a4 | go_program hansen-goroutines
+    threads=$(code hansen "$url" 'use std::thread;' 1 c15cfc2fda702638)
+    goroutines=$(code hansen "$url" 'package main' 1 2ea0911f0f2c40a4)
+    rust hansen-threads 2021 <<<"$threads"
+    go_program hansen-goroutines <<<"$goroutines"
     (cd peers/go && go build -o ../../target/authors/build/release/ ./goroutine-sleepers)
     # Minutes each.
     turns $((pairs < 5 ? pairs : 5)) \

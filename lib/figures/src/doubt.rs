@@ -57,7 +57,7 @@ pub enum Kind {
     TwoModes,
     /// There are too few rounds for an interval.
     FewRounds,
-    /// A sample is less than 1000 steps of the clock.
+    /// Reading the clock is more than 1 % of a sample.
     ShortSamples,
     /// Part of the memory is in transparent huge pages.
     HugePages,

@@ -45,14 +45,17 @@ fn of_trial(record: &Record) -> Vec<Doubt> {
     all.iter().filter_map(|find| find(record)).chain(unreadable(record)).collect()
 }
 
+/// Fewest steps of the clock in a sample: reading it adds about one, and no figure is surer than 1 %.
+const FEWEST_STEPS: u64 = 100;
+
 fn short_samples(record: &Record) -> Option<Doubt> {
     let (shortest, step) =
         (record.samples.as_ref()?.min, record.machine().number("clock_step_ns")?);
-    if record.arrivals().is_some() || shortest >= step.saturating_mul(1000) {
+    if record.arrivals().is_some() || shortest >= step.saturating_mul(FEWEST_STEPS) {
         return None;
     }
     let text = format!(
-        "Short samples: {} is less than 1000 steps of the clock ({} each).",
+        "Short samples: {} is less than {FEWEST_STEPS} steps of the clock ({} each).",
         Span(shortest),
         Span(step)
     );

@@ -14,8 +14,13 @@ fn kinds(record: &Record) -> Vec<Kind> {
 
 #[test]
 fn samples_are_short_by_the_clock_that_took_them() {
-    let mut record = testing::record("p", 1, &[10_000; 9]);
-    Arc::make_mut(&mut record.header).machine.set("clock_step_ns", 20);
+    let of = |ns| {
+        let mut record = testing::record("p", 1, &[ns; 9]);
+        Arc::make_mut(&mut record.header).machine.set("clock_step_ns", 20);
+        record
+    };
+    assert_eq!(kinds(&of(2000)), []);
+    let mut record = of(1999);
     assert_eq!(kinds(&record), [Kind::ShortSamples]);
     Arc::make_mut(record.said.as_mut().unwrap()).arrivals = Some(250);
     assert_eq!(kinds(&record), []);
