@@ -3,7 +3,7 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib/common.sh
 . "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/lib/common.sh"
-# shellcheck source=lib/authors.sh
+# shellcheck source-path=SCRIPTDIR source=lib/authors.sh
 . "$root/scripts/lib/authors.sh"
 
 usage() {
