@@ -75,8 +75,13 @@ usage_of() {
     line "$1" $(awk '{ print "ns", $1 * 1e9, "user_ns", $2 * 1e9, "system_ns", $3 * 1e9, "peak_bytes", $4 * 1024 }' <<<"$words")
 }
 
-# What a program prints of its 2,000,000 messages, or round trips.
-messages() { line "$1" ns "$("${@:2}" | sed -nE 's/^2000000 iterations took ([0-9]+) ns.*/\1/p' | awk '{ print $1 / 2e6 }')"; }
+# What a program prints of its 2,000,000 messages, or round trips, and how often its threads waited, for each.
+messages() {
+    local words
+    words=$(/usr/bin/time -f '%w' "${@:2}" 2>&1 | sed -nE 's/^2000000 iterations took ([0-9]+) ns.*/\1/p; /^[0-9]+$/p')
+    # shellcheck disable=SC2046,SC2086 # words
+    line "$1" $(awk '{ print "ns", $1 / 2e6, "waits", $2 / 2e6 }' <<<$words)
+}
 
 # What ours print of a message, or of a batch.
 each() { line "$1" ns "$(per_task "${@:2}")"; }
@@ -104,17 +109,18 @@ zderadicka() {
     go_program zderadicka-go-0 <<<"$go"
     go_program zderadicka-go-4096 <<<"${go/make(chan string)/make(chan string, 4096)}"
     (cd peers/go && go build -o ../../target/authors/build/release/ ./goroutine-mem-brigade)
+    cargo build --quiet --release --locked --package stream
     local calls=() places stream
     for places in 0 4096; do
-        calls+=("messages 'his Go, $places' $theirs_built/zderadicka-go-$places")
-        calls+=("ran 'our Go, $places' $theirs_built/goroutine-mem-brigade --tasks 1 --capacity $places")
-        calls+=("messages 'his Rust, one thread, $places' $theirs_built/zderadicka-one-$places")
-        calls+=("messages 'his Rust, pool, $places' $theirs_built/zderadicka-pool-$places")
-        calls+=("messages 'his Rust, pool on one CPU, $places' taskset -c 0 $theirs_built/zderadicka-pool-$places")
+        calls+=("messages 'Zderadička, Go, $places' $theirs_built/zderadicka-go-$places")
+        calls+=("ran 'ours, Go, $places' $theirs_built/goroutine-mem-brigade --tasks 1 --capacity $places")
+        calls+=("messages 'Zderadička, Rust, one thread, $places' $theirs_built/zderadicka-one-$places")
+        calls+=("messages 'Zderadička, Rust, pool, $places' $theirs_built/zderadicka-pool-$places")
+        calls+=("messages 'Zderadička, Rust, pool on one CPU, $places' taskset -c 0 $theirs_built/zderadicka-pool-$places")
         stream="target/release/stream --on tokio --repeater --capacity $((places ? places : 1))"
-        calls+=("each 'our Rust, one thread, $places' $stream --flavor current-thread")
-        calls+=("each 'our Rust, pool, $places' $stream --flavor multi-thread")
-        calls+=("each 'our Rust, pool on one CPU, $places' taskset -c 0 $stream --flavor multi-thread --workers 2")
+        calls+=("each 'ours, Rust, one thread, $places' $stream --flavor current-thread")
+        calls+=("each 'ours, Rust, pool, $places' $stream --flavor multi-thread")
+        calls+=("each 'ours, Rust, pool on one CPU, $places' taskset -c 0 $stream --flavor multi-thread --workers 2")
     done
     turns "$pairs" "${calls[@]}"
 }
@@ -145,12 +151,13 @@ kellum() {
 1.0.0 55a667644ea87cb5b643ce2776c992be7d770911e6210904b55c4893d49e8795
 0.1.0 fa38ef762a8728fc646719bfacd158f9cd2f44a6c8a6f4a0e09a92020195b77b
 CRATES
+    cargo build --quiet --release --locked --package blocking-strategies
     # The older one has other work in its benchmarks.
     cp "$folder-1.0.0/benches/dispatch.rs" "$folder-0.1.0/benches/"
     calls=(
-        "benches his $folder-1.0.0 tokio-omnibus"
-        "benches 'his, futures-intrusive' $folder-1.0.0 futures-intrusive,tokio-threaded permit"
-        "benches 'his, crossbeam' $folder-0.1.0 tokio-omnibus dispatch_rx"
+        "benches Kellum $folder-1.0.0 tokio-omnibus"
+        "benches 'Kellum, futures-intrusive' $folder-1.0.0 futures-intrusive,tokio-threaded permit"
+        "benches 'Kellum, crossbeam' $folder-0.1.0 tokio-omnibus dispatch_rx"
     )
     for operation in noop expensive sleep; do
         for strategy in direct permit dispatch spawn-blocking; do
@@ -171,13 +178,14 @@ manforowicz() {
     threads=$(code manforowicz "$url" 'const NUM_THREADS' 2 473c7270e6a75a5a)
     tasks=$(code manforowicz "$url" 'const NUM_TASKS' 2 8e7768a9a1ed2559)
     tokio=$(sed -n '/^name = "tokio"$/{n;s/^version = //p}' Cargo.lock)
+    cargo build --quiet --release --locked --package sleepers
     rust manforowicz-threads 2021 <<<"$threads"
     rust manforowicz-tasks 2021 "tokio = { version = $tokio, features = [\"full\"] }" <<<"$tasks"
     turns "$pairs" \
-        "usage_of 'his 10,000 threads' $theirs_built/manforowicz-threads" \
-        "usage_of 'our 10,000 threads' target/release/sleepers --iters 1 --warmup 0 --stack-size 2MiB" \
-        "usage_of 'his 10,000 tasks' $theirs_built/manforowicz-tasks" \
-        "usage_of 'our 10,000 tasks' target/release/sleepers --iters 1 --warmup 0 --on tokio"
+        "usage_of 'manforowicz, 10,000 threads' $theirs_built/manforowicz-threads" \
+        "usage_of 'ours, 10,000 threads' target/release/sleepers --iters 1 --warmup 0 --stack-size 2MiB" \
+        "usage_of 'manforowicz, 10,000 tasks' $theirs_built/manforowicz-tasks" \
+        "usage_of 'ours, 10,000 tasks' target/release/sleepers --iters 1 --warmup 0 --on tokio"
 }
 
 hansen() {
@@ -187,13 +195,14 @@ hansen() {
     command -v go >/dev/null || { say 'hansen is skipped: there is no go' && return; }
     threads=$(code hansen "$url" 'use std::thread;' 1 c15cfc2fda702638)
     goroutines=$(code hansen "$url" 'package main' 1 2ea0911f0f2c40a4)
+    cargo build --quiet --release --locked --package sleepers
     rust hansen-threads 2021 <<<"$threads"
     go_program hansen-goroutines <<<"$goroutines"
     (cd peers/go && go build -o ../../target/authors/build/release/ ./goroutine-sleepers)
     # Minutes each.
     turns $((pairs < 5 ? pairs : 5)) \
-        "usage_of 'his million goroutines' $theirs_built/hansen-goroutines" \
-        "usage_of 'our million goroutines' sh -c 'echo run 1 | $theirs_built/goroutine-sleepers --controlled --tasks 1000000 --warmup 0'" \
-        "usage_of 'his million threads' $theirs_built/hansen-threads" \
-        "usage_of 'our million threads' target/release/sleepers --tasks 1000000 --iters 1 --warmup 0 --stack-size 2MiB"
+        "usage_of 'Hansen, a million goroutines' $theirs_built/hansen-goroutines" \
+        "usage_of 'ours, a million goroutines' sh -c 'echo run 1 | $theirs_built/goroutine-sleepers --controlled --tasks 1000000 --warmup 0'" \
+        "usage_of 'Hansen, a million threads' $theirs_built/hansen-threads" \
+        "usage_of 'ours, a million threads' target/release/sleepers --tasks 1000000 --iters 1 --warmup 0 --stack-size 2MiB"
 }
