@@ -23,7 +23,8 @@ Prints a JSON line for the run, and one for each thing that it compares. Parts (
 
 It needs git, curl, a network, cargo and taskset; perf, stress-ng, make and libhwloc-dev for the tools; strace for
 the calls; cc for futex; Go for zderadicka and hansen; GNU time for these and manforowicz; for hansen, a
-vm.max_map_count of 4000000. Their sources go to target/. PAIRS=N sets the number of runs of each (default: 9; at most 5 of a million threads).
+vm.max_map_count of 4000000. Their sources go to target/. PAIRS=N sets the number of runs of each (default: 9; at most
+5 of a million threads).
 TEXT
 }
 
