@@ -1,4 +1,7 @@
 //! Queries on files that are no records of the runner: programs of others, limits, and other tools.
+//!
+//! `beside: pairs / NAME / PLACEMENT` is our time ÷ theirs; `theirs / ...`, their time; `runs / NAME / PART`, what a part of
+//! a program's runs is on average. Behind `over` stands what the last two are divided by, run by run.
 
 use anyhow::{Context, bail, ensure};
 use contract::units::Quantity;
@@ -18,9 +21,6 @@ pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result
             ratio(&sides(lines, name, placement)?.0, &sides(lines, second, second_placement)?.0)?
         }
         ("beside", ["runs", name, part]) => mean(&runs(lines, name, part)?, quantity(part))?,
-        ("beside", ["runs", name, part, "over", second]) => {
-            ratio(&runs(lines, name, part)?, &runs(lines, second, part)?)?
-        }
         ("beside", ["runs", name, part, "over", second, second_part]) => {
             ratio(&runs(lines, name, part)?, &runs(lines, second, second_part)?)?
         }

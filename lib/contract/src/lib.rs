@@ -204,8 +204,6 @@ fn conclude_alone(run: &Run, outcome: anyhow::Result<()>) -> anyhow::Result<u8> 
     {
         console::say(&format!("{error:#}"));
     }
-    let recorder = run.result.as_ref().and_then(|pass| pass.recorder.as_ref());
-    let iterations = recorder.map_or(0, |recorder| recorder.count());
-    console::say(&format!("interrupted after {iterations} of {} iterations", run.flags.iters));
+    console::say(&text::interrupted(run));
     Ok(128 + signal as u8)
 }

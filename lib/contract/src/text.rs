@@ -59,13 +59,18 @@ pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
         };
         add_line(&mut text, &name.replace('_', " "), &value);
     }
-    let asked = run.flags.iters;
-    let ended_early =
-        (count < asked).then(|| format!("interrupted after {count} of {asked} iterations"));
-    for note in description.notes.iter().chain(&ended_early) {
+    let early = (count < run.flags.iters).then(|| interrupted(run));
+    for note in description.notes.iter().chain(&early) {
         add_line(&mut text, "note", note);
     }
     Some(text)
+}
+
+/// How much of a run that was interrupted there is.
+pub(crate) fn interrupted(run: &Run) -> String {
+    let recorder = run.result.as_ref().and_then(|pass| pass.recorder.as_ref());
+    let iterations = recorder.map_or(0, |recorder| recorder.count());
+    format!("interrupted after {iterations} of {} iterations", run.flags.iters)
 }
 
 fn add_line(text: &mut String, name: &str, value: &str) {

@@ -1,7 +1,6 @@
 //! Threads that sleep.
 
 use std::io::PipeReader;
-use std::ops::RangeInclusive;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -19,19 +18,18 @@ use crate::depth::use_stack;
 const UNUSED_STACK: Bytes = Bytes(12 << 10);
 
 /// Bounds of the time that it takes to create a thread, in ns.
-const SPAWN: RangeInclusive<u64> = 4_000..=100_000;
+const FASTEST_SPAWN: u64 = 4_000;
+const SLOWEST_SPAWN: u64 = 100_000;
 
-/// What a thread keeps until it is joined: its stack, with the part that it has used, and the guard page.
-const ENDED: Ended = Ended { bytes: 10 << 10, maps: 2 };
+/// Bytes that a thread keeps until it is joined: the part of its stack that it has used.
+const ENDED_BYTES: u64 = 10 << 10;
 
-struct Ended {
-    bytes: u64,
-    maps: u64,
-}
+/// Memory maps that it keeps: its stack and the guard page.
+const ENDED_MAPS: u64 = 2;
 
-/// Needs of a pass: without a gate the first threads may end before the last ones start. How many are alive at once is
-/// known only afterwards. If a thread can't be created, an error says so: the fewest threads are counted. If it has
-/// no memory, or no map for its signal stack, the process is killed: of those, what the most threads take.
+/// Needs of a pass. Without a gate, the first threads may end before the last ones start, and nobody knows how many will
+/// be alive at once. Too few threads end in an error of the program, so only the fewest are asked for; too few maps, or
+/// too little memory, in a death without one, so the most are.
 pub(crate) fn needs(cli: &Cli) -> Result<Needs> {
     let (depth, all) = (cli.stack_depth, needs_of_all(cli));
     if depth.0 + UNUSED_STACK.0 > cli.stack.stack_size.0 {
@@ -39,19 +37,21 @@ pub(crate) fn needs(cli: &Cli) -> Result<Needs> {
             "--stack-depth {depth}: less than {UNUSED_STACK} of the stack would be left: lower it, or raise --stack-size"
         )));
     }
-    let [fewest, most] = [SPAWN.end(), SPAWN.start()].map(|spawn| cli.sleep.0 / spawn);
+    let most = cli.sleep.0 / FASTEST_SPAWN;
     if cli.gate || most >= u64::from(cli.flags.tasks) {
         return Ok(all);
     }
-    let part = |of_all: Need, kept: u64| {
-        Need::new(of_all.fixed + most * of_all.each.saturating_sub(kept), kept)
-    };
     Ok(Needs {
-        threads: Need::new(fewest, 0),
-        maps: part(all.maps, ENDED.maps),
-        bytes: part(all.bytes, ENDED.bytes),
+        threads: Need::new(cli.sleep.0 / SLOWEST_SPAWN, 0),
+        maps: of_alive_and_ended(all.maps, most, ENDED_MAPS),
+        bytes: of_alive_and_ended(all.bytes, most, ENDED_BYTES),
         ..all
     })
+}
+
+/// The need of N threads of which so many are alive, while the others keep `ended` each.
+fn of_alive_and_ended(all_alive: Need, alive: u64, ended: u64) -> Need {
+    Need::new(all_alive.fixed + alive * all_alive.each.saturating_sub(ended), ended)
 }
 
 /// Needs of N threads that are all alive, the gate, some descriptors to spare, and lists of threads and times.

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use contract::message::{Claim, Description, MOST_SAMPLES, Need, Needs, Usage};
+use contract::message::{Claim, Description, MOST_SAMPLES, Needs, Usage};
 use contract::units::Bytes;
 use figures::number::percent;
 use limits::Limits;
@@ -142,14 +142,13 @@ pub(super) fn settling(candidate: &Candidate) -> anyhow::Result<Option<String>> 
 pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let needs = candidate.description(MANY)?.needs;
     let few = hold(candidate, MANY)?;
-    let few_have = few.counts(&needs);
-    // Libraries take maps too.
-    for (name, need, has) in few_have.into_iter().filter(|(name, ..)| *name != MAPS) {
-        let need = need.of(MANY);
-        ensure!(
-            has.saturating_sub(start()) <= need,
-            "it has {has} {name}, but its needs are {need}"
-        );
+    // A runtime starts with some, and may have threads for each CPU that collect and compile.
+    let start = 32 + 2 * thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    for (name, need, has) in [
+        ("descriptors", needs.descriptors.of(MANY), few.descriptors),
+        ("threads", needs.threads.of(MANY), few.threads),
+    ] {
+        ensure!(has.saturating_sub(start) <= need, "it has {has} {name}, but its needs are {need}");
         ensure!(need <= 2 * has + 64, "it has only {has} {name}, but its needs are {need}");
     }
     if let Some(resident) = few.resident {
@@ -173,18 +172,24 @@ pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Option<String>> {
         )));
     }
     let many = hold(candidate, tasks)?;
-    for ((name, need, few), (_, _, many)) in few_have.into_iter().zip(many.counts(&needs)) {
+    // The last number is the part of what is there by which a need may exceed it: a file may be open only in an iteration.
+    for (name, need, few, many, part) in [
+        ("descriptors", needs.descriptors, few.descriptors, many.descriptors, 1),
+        ("threads", needs.threads, few.threads, many.threads, 10),
+        ("memory maps", needs.maps, few.maps, many.maps, 10),
+    ] {
         let (need, has) = (need.each * more, many.saturating_sub(few));
-        // A file may be open only in an iteration; what is only there in one, and not at rest, is not judged.
-        let spare = if name == DESCRIPTORS { has } else { has / 10 };
+        // What is there only in an iteration, and not at rest, is not judged.
         ensure!(
-            has <= need + start() && (need <= has + spare + start() || has == 0),
+            has <= need + start && (need <= has + has / part + start || has == 0),
             "{more} further tasks have {has} {name}, but their needs are {need}"
         );
     }
-    let [(_, _, descriptors), (_, _, threads), (_, _, maps)] = few_have;
     Ok(Some(format!(
-        "{MANY} tasks have {descriptors} descriptors, {threads} threads and {maps} maps; {}",
+        "{MANY} tasks have {} descriptors, {} threads and {} memory maps; {}",
+        few.descriptors,
+        few.threads,
+        few.maps,
         bytes(&needs, few.resident.zip(many.resident), more)?
     )))
 }
@@ -214,33 +219,13 @@ fn more(needs: &Needs) -> u64 {
     MORE[usize::from(needs.threads.each.max(needs.descriptors.each) == 0)]
 }
 
-const DESCRIPTORS: &str = "descriptors";
-const MAPS: &str = "memory maps";
-
-/// What all processes of a program have while its tasks rest.
+/// What a program has while its tasks rest. Descriptors and maps are those of the process that has most.
 struct Held {
     descriptors: u64,
+    /// Besides the first one, which is in no program's needs.
     threads: u64,
     maps: u64,
     resident: Option<u64>,
-}
-
-impl Held {
-    /// What can be counted, beside the need of it. Descriptors and maps are those of the process that has most.
-    fn counts(&self, needs: &Needs) -> [(&'static str, Need, u64); 3] {
-        [
-            (DESCRIPTORS, needs.descriptors, self.descriptors),
-            // The first thread is in no program's needs.
-            ("threads", needs.threads, self.threads.saturating_sub(1)),
-            (MAPS, needs.maps, self.maps),
-        ]
-    }
-}
-
-/// What a runtime may have of each at its start, and whenever it likes: threads for each CPU that collect and compile,
-/// with their stacks, and libraries.
-fn start() -> u64 {
-    64 + 8 * thread::available_parallelism().map_or(1, |n| n.get() as u64)
 }
 
 /// Has so many tasks rest, and looks at each process.
@@ -248,15 +233,16 @@ fn hold(candidate: &Candidate, tasks: u64) -> anyhow::Result<Held> {
     let mut session = candidate.ready_with(tasks, 0)?;
     session.run(1, None)?;
     let pids = session.hold()?;
-    let mut held =
-        Held { descriptors: 0, threads: 0, maps: 0, resident: memory::of(&pids).resident };
+    let resident = memory::of(&pids).resident;
+    let mut held = Held { descriptors: 0, threads: 0, maps: 0, resident };
     for &pid in &pids {
         held.descriptors = held.descriptors.max(count(pid, "fd")?);
         held.threads += count(pid, "task")?;
         let maps = fs::read_to_string(format!("/proc/{pid}/maps"));
-        held.maps =
-            held.maps.max(maps.with_context(|| format!("{pid} is gone"))?.lines().count() as u64);
+        let maps = maps.with_context(|| format!("{pid} is gone"))?.lines().count();
+        held.maps = held.maps.max(maps as u64);
     }
+    held.threads = held.threads.saturating_sub(1);
     session.finish()?.expect(0)?;
     Ok(held)
 }

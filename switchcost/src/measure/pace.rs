@@ -1,8 +1,8 @@
 //! The pace of a program: what a turn of it leaves out, and how long it is timed.
 //!
-//! After a wait, a program may be slower than in a row. Caches are cold, and large data may come back into them over
-//! many passes: docs/findings/pause.md. So a turn begins with untimed iterations, and the slices that
-//! follow directly take up to 1.5 times as long.
+//! After a wait, a program may be slower than in a row. Caches are cold, and large data may come back into them over many
+//! passes: docs/findings/pause.md. So a turn begins with untimed iterations, and the slices that follow directly take up
+//! to 1.5 times as long.
 
 use std::time::Duration;
 

@@ -38,9 +38,9 @@ pub(crate) fn commands(root: &Path, pages: &[Page]) -> Vec<Fault> {
             let scripts = words.iter().filter(|word| word.starts_with("scripts/"));
             let missing = scripts.filter(|script| !root.join(script).exists());
             faults.extend(missing.map(|script| page.fault(line, format!("there is no {script}"))));
-            let refused = commands_in(&words).into_iter().filter_map(|args| refusal(args, root));
-            faults.extend(refused.map(|what| page.fault(line, what)));
-            faults.extend(failure(&words, root).map(|what| page.fault(line, what)));
+            let commands = words.split(|word| ENDS.contains(&&**word));
+            let wrong = commands.filter_map(|words| fault_of(words, root));
+            faults.extend(wrong.map(|what| page.fault(line, what)));
         }
     }
     faults
@@ -73,52 +73,35 @@ fn lines_of(page: &Page) -> Vec<(usize, Vec<String>)> {
     lines.into_iter().map(|(line, code)| (line, words(&code))).collect()
 }
 
-/// Arguments of each command of the runner in a line.
-fn commands_in(words: &[String]) -> Vec<Vec<String>> {
-    let ends = |word: &String| ENDS.contains(&&**word);
-    let commands = words.split(ends).filter_map(|words| {
-        // `cargo run --release -- ARGS` is the runner.
-        let is_cargo_run = words.starts_with(&["cargo".to_owned(), "run".to_owned()]);
-        let place = if is_cargo_run {
-            words.iter().position(|word| word == "--")?
-        } else {
-            words.iter().position(|word| word.rsplit('/').next() == Some(RUNNER))?
+/// What is wrong with a command: what the runner would refuse, or why another program or a script does not take its flags.
+fn fault_of(words: &[String], root: &Path) -> Option<String> {
+    // A form that shows what may be left out, and examples of Cargo, cannot be run.
+    let is_form = words.iter().any(|word| word.starts_with('[') || word == "--example");
+    if let Some(place) = words.windows(2).position(|pair| pair == ["cargo", "run"]) {
+        let mut parts = words[place + 2..].splitn(2, |word| word == "--");
+        let (of_cargo, args) = (parts.next()?, parts.next().unwrap_or_default());
+        let Some(place) = of_cargo.iter().position(|word| word == "-p") else {
+            return refusal(args, root);
         };
-        let is_other = is_cargo_run && words[..place].iter().any(|word| word == "-p");
-        (!is_other).then(|| &words[place + 1..])
-    });
-    let is_known = |word: &&String| !word.contains('…') && *word != "$@";
-    let args = |words: &[String]| -> Vec<String> {
-        let words = words.iter().filter(is_known);
-        words.map(|word| word.trim_end_matches(';').to_owned()).collect()
-    };
-    commands.map(args).collect()
+        let package = of_cargo.get(place + 1).filter(|_| !is_form)?;
+        let mut command = Command::new("cargo");
+        command.args(["run", "--quiet", "--locked", "--package", package, "--"]).args(args);
+        // Nothing is measured; xtask is no measured program.
+        command.arg(if package == "xtask" { "--help" } else { "--describe" });
+        return failure(command.current_dir(root));
+    }
+    if let Some(script) = words.first().filter(|word| word.starts_with("scripts/")) {
+        let can_run = script.ends_with(".sh") && !is_form;
+        let mut command = Command::new(root.join(script));
+        return can_run.then(|| failure(command.args(&words[1..]).arg("--help")))?;
+    }
+    let place = words.iter().position(|word| word.rsplit('/').next() == Some(RUNNER))?;
+    refusal(&words[place + 1..], root)
 }
 
-/// Why a line's program or script does not take its flags, which a run of it tells that measures nothing.
-fn failure(words: &[String], root: &Path) -> Option<String> {
-    // A form that shows what is left out, and examples of Cargo, cannot be run like that.
-    if words.iter().any(|word| word.starts_with('[') || word == "--example") {
-        return None;
-    }
-    let place = |name: &str| words.iter().position(|word| word == name);
-    let flags = |begin: usize| words[begin..].iter().take_while(|word| !ENDS.contains(&&***word));
-    let script =
-        words.iter().position(|word| word.starts_with("scripts/") && word.ends_with(".sh"));
-    let mut command = if let Some(script) = script {
-        let mut command = Command::new(root.join(&words[script]));
-        command.args(flags(script + 1)).arg("--help");
-        command
-    } else {
-        let package = words.get(place("-p").filter(|_| place("cargo") < place("run"))? + 1)?;
-        let mut command = Command::new("cargo");
-        command.args(["run", "--quiet", "--locked", "--package", package, "--"]);
-        command.args(place("--").map(|end| flags(end + 1)).into_iter().flatten());
-        // xtask is no measured program.
-        command.arg(if package == "xtask" { "--help" } else { "--describe" });
-        command
-    };
-    match command.current_dir(root).output() {
+/// The first line that a command says on standard error, if it fails.
+fn failure(command: &mut Command) -> Option<String> {
+    match command.output() {
         Ok(output) if output.status.success() => None,
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
@@ -129,8 +112,10 @@ fn failure(words: &[String], root: &Path) -> Option<String> {
 }
 
 /// What the runner would refuse.
-fn refusal(args: Vec<String>, root: &Path) -> Option<String> {
-    let mut plans = args.windows(2).filter(|pair| pair[0] == "--plan").map(|pair| &*pair[1]);
+fn refusal(args: &[String], root: &Path) -> Option<String> {
+    let known = args.iter().filter(|word| !word.contains('…') && *word != "$@");
+    let args: Vec<&str> = known.map(|word| word.trim_end_matches(';')).collect();
+    let mut plans = args.windows(2).filter(|pair| pair[0] == "--plan").map(|pair| pair[1]);
     let is_plan = |plan: &str| {
         is_blank(plan)
             || BUILT_IN.iter().any(|built_in| built_in.name == plan)
@@ -139,7 +124,7 @@ fn refusal(args: Vec<String>, root: &Path) -> Option<String> {
     if let Some(plan) = plans.find(|plan| !is_plan(plan)) {
         return Some(format!("there is no plan {plan}"));
     }
-    let words = [RUNNER.to_owned()].into_iter().chain(args);
+    let words = [RUNNER].into_iter().chain(args.iter().copied());
     let error = cli::command().try_get_matches_from(words).err()?;
     let quoted = [ContextKind::InvalidSubcommand, ContextKind::InvalidValue];
     let mut quoted = quoted.iter().filter_map(|kind| error.get(*kind)).map(ToString::to_string);
