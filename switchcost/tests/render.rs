@@ -174,7 +174,7 @@ fn several_files_stand_side_by_side() {
     let places = order.map(|what| text.find(what).unwrap_or_else(|| panic!("no '{what}': {text}")));
     assert!(places.is_sorted(), "{places:?}: {text}");
     let is_of_ratios =
-        |line: &str| line.split_whitespace().eq("cost of a thread 39x [36, 41] - -".split(' '));
+        |line: &str| line.split_whitespace().eq("cost of a thread 39x [36, 42] - -".split(' '));
     assert!(text.lines().any(is_of_ratios), "{text}");
     assert!(text.contains(&format!("Not in {b}: cost of a thread.\n")), "{text}");
     assert!(text.contains(&format!("Not in {c}: cost of a thread over pipes, free; ")), "{text}");

@@ -5,6 +5,7 @@ use figures::between::Spread;
 use figures::claims::quantity;
 use figures::number::percent;
 use figures::quotient::Kind;
+use figures::spread::Held;
 use figures::value::{Form, Value};
 use figures::{Figure, Figures, spread, unique};
 use switchcost::views::comparison::Comparison;
@@ -249,8 +250,13 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
 /// How far sessions of a machine differ, over all machines that have several.
 fn between_sessions(records: &Records, path: &[&str]) -> anyhow::Result<Found> {
     let machines = records.machines()?;
-    let [held, without, all] = spread::held_out(&machines).map(|count| count as f64);
-    let Spread { ratios, times, machines, .. } =
+    let held = spread::held_out(&machines);
+    // Of the machine that has the fewest.
+    let least = |kind: usize, of: fn(&Held) -> usize| {
+        let shares = held.values().map(|held| of(&held[kind]) as f64 / held[kind].all as f64);
+        Value::exact(shares.fold(1.0, f64::min), None)
+    };
+    let Spread { ratios, times, shown, machines } =
         spread::of(machines.values()).context("no machine has several sessions")?;
     Ok(Found::Value(match path {
         ["ratios", "unpinned"] => Value::exact(ratios[0], None),
@@ -258,9 +264,12 @@ fn between_sessions(records: &Records, path: &[&str]) -> anyhow::Result<Found> {
         ["times", "unpinned"] => Value::exact(times[0], None),
         ["times", "pinned"] => Value::exact(times[1], None),
         ["machines"] => Value::count(machines as f64),
-        ["held out"] => Value::exact(held / all, None),
-        ["held out without it"] => Value::exact(without / all, None),
-        _ => bail!("ask for ratios or times, pinned or unpinned; machines; held out"),
+        ["shown"] => Value::exact(shown, None),
+        ["ratios", "held out"] => least(0, |held| held.held),
+        ["times", "held out"] => least(1, |held| held.held),
+        ["ratios", "held out without it"] => least(0, |held| held.without),
+        ["times", "held out without it"] => least(1, |held| held.without),
+        _ => bail!("ask for ratios or times: pinned, unpinned or held out; machines; shown"),
     }))
 }
 

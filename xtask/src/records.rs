@@ -104,7 +104,7 @@ impl Records {
                 if let File::Figures { figures, .. } = self.get(&format!("{machine}/{file}"))?
                     && sessions::of(figures.records).len() > 1
                 {
-                    machines.entry(machine.clone()).or_default().add(figures);
+                    machines.entry(machine.clone()).or_default().add(figures.records);
                 }
             }
         }

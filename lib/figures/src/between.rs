@@ -1,39 +1,59 @@
 //! How far sessions of one machine differ beyond what the intervals within each of them tell: by where the host puts
-//! virtual CPUs, what its neighbours do, and the clock speed. One session cannot see it, so it comes from the committed
-//! machines with several sessions (docs/METHODOLOGY.md has the command), and widens each interval of one session.
+//! virtual CPUs, what its neighbours do, and the clock speed. What disturbs the rounds of a session differs more from
+//! session to session, so a part of it grows with the error that the session itself shows; the rest no session shows. Both
+//! come from the committed machines with several sessions (docs/METHODOLOGY.md has the command), and widen each interval of
+//! one session.
 //!
-//! Two times of a session share a part of it, their common speed, which cancels out of their ratio; the rest is each
-//! one's own.
+//! Two times of a session share a part of that rest, their common speed, which cancels out of their ratio; the other part is
+//! each one's own.
 
 use std::fmt;
 
 use record::Quantity;
-use stats::{CONFIDENCE, Estimate, Interval};
+use stats::{Estimate, Interval};
 
-use super::number::percent;
+use super::number::{number, percent};
 
-/// Standard deviations between sessions, as logarithms, of unpinned and of pinned rows.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What sessions of the committed machines differ by, as logarithms.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
-    /// Of a ratio of two times.
+    /// Standard deviation of a ratio of two times that no session shows, of unpinned and of pinned rows.
     pub ratios: [f64; 2],
-    /// Of a time.
+    /// The same of a time.
     pub times: [f64; 2],
-    /// Degrees of freedom of these.
-    pub freedom: f64,
+    /// The standard deviation that a session shows, as a multiple of its own standard error.
+    pub shown: f64,
     /// Machines with several sessions.
     pub machines: usize,
 }
 
-/// What the committed records tell, to three decimals. A test holds it to them.
+/// What the committed records tell. A test holds it to them.
 pub const SPREAD: Spread =
-    Spread { ratios: [0.029, 0.034], times: [0.078, 0.094], freedom: 12.5, machines: 5 };
+    Spread { ratios: [0.024, 0.006], times: [0.047, 0.041], shown: 1.0, machines: 6 };
+
+impl Spread {
+    /// Standard error that widens an estimate of one session to one for all sessions of its machine. `deviation` is what no
+    /// session shows, `error` the estimate's own standard error, and `hidden` what that lacks.
+    pub(crate) fn further(&self, deviation: f64, error: f64, hidden: f64) -> f64 {
+        deviation.hypot(hidden).hypot(self.shown * error.hypot(hidden))
+    }
+
+    /// Degrees of freedom of these.
+    pub(crate) fn freedom(&self) -> f64 {
+        self.machines.saturating_sub(1) as f64
+    }
+}
 
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ([a, b], [c, d]) = (self.ratios.map(percent), self.times.map(percent));
-        write!(f, "{b} pinned and {a} unpinned for ratios of times, {d} and {c} for times, ")?;
-        write!(f, "as on {} machines", self.machines)
+        let Spread { shown, machines, .. } = self;
+        write!(
+            f,
+            "{} times the own error, and {b} pinned and {a} unpinned for ratios of ",
+            number(*shown)
+        )?;
+        write!(f, "times, {d} and {c} for times, as on {machines} machines")
     }
 }
 
@@ -43,11 +63,13 @@ pub(crate) struct Between {
     own: f64,
     /// Of the common speed; negative if it falls where times rise.
     common: f64,
+    /// Standard error of the correction that no round shows.
+    pub(crate) hidden: f64,
 }
 
 impl Between {
-    /// That of a figure with this estimate: none, unless it is made of time.
-    pub(crate) fn of(quantity: Quantity, is_pinned: bool, estimate: f64) -> Self {
+    /// That of a figure with this estimate: none, unless it is made of time. `hidden` is a share of the time.
+    pub(crate) fn of(quantity: Quantity, is_pinned: bool, estimate: f64, hidden: f64) -> Self {
         let sign = match quantity {
             Quantity::Time => 1.0,
             Quantity::Rate | Quantity::Throughput => -1.0,
@@ -57,37 +79,48 @@ impl Between {
         // The variances of two such times add up to the variance of their ratio.
         let own = ratio / 2f64.sqrt();
         let common = (time * time - own * own).sqrt();
-        Between { own: own * estimate, common: sign * common * estimate }
+        let [own, common, hidden] = [own, sign * common, hidden].map(|share| share * estimate);
+        Between { own, common, hidden }
     }
 
     /// That of the quotient of two estimates.
     pub(crate) fn over(self, own: f64, divisor: Between, value: f64) -> Self {
         let quotient = own / value;
+        let apart = |one: f64, other: f64| (one / value).hypot(quotient * other / value);
         Between {
-            own: (self.own / value).hypot(quotient * divisor.own / value),
+            own: apart(self.own, divisor.own),
             common: self.common / value - quotient * divisor.common / value,
+            hidden: apart(self.hidden, divisor.hidden),
         }
     }
 
     /// That of the difference of two estimates.
     pub(crate) fn less(self, other: Between) -> Self {
-        Between { own: self.own.hypot(other.own), common: self.common - other.common }
+        Between {
+            own: self.own.hypot(other.own),
+            common: self.common - other.common,
+            hidden: self.hidden.hypot(other.hidden),
+        }
     }
 
     /// That of an estimate multiplied by a number.
     pub(crate) fn times(self, factor: f64) -> Self {
-        Between { own: self.own * factor.abs(), common: self.common * factor }
+        Between {
+            own: self.own * factor.abs(),
+            common: self.common * factor,
+            hidden: self.hidden * factor.abs(),
+        }
     }
 
-    /// The standard deviation.
-    pub(crate) fn deviation(self) -> f64 {
-        self.own.hypot(self.common)
+    /// Standard error that widens an estimate with this error to one for all sessions; none, if it is not made of time.
+    pub(crate) fn further(self, error: f64) -> f64 {
+        let deviation = self.own.hypot(self.common);
+        if deviation == 0.0 { 0.0 } else { SPREAD.further(deviation, error, self.hidden) }
     }
 
     /// The estimate of one session as one for all sessions of its machine.
     pub(crate) fn widen(self, estimate: Estimate) -> Estimate {
-        let reach = stats::t_critical(CONFIDENCE, SPREAD.freedom);
-        estimate.widened(reach.unwrap_or(0.0) * self.deviation())
+        estimate.widened(SPREAD.freedom(), |error| self.further(error))
     }
 
     /// The same of what is positive, in logarithms.

@@ -19,7 +19,7 @@ use super::memory;
 use super::provenance;
 use super::runs::{self, Runs};
 use super::sessions;
-use super::speed::{self, Speed};
+use super::speed::{self, Levels, Speed};
 use super::value::Value;
 
 /// All figures of some records.
@@ -37,10 +37,12 @@ pub struct Figures<'a> {
 impl<'a> Figures<'a> {
     /// Figures of records. Of several sessions, each is a sample.
     pub fn of(records: &'a [Record]) -> Self {
-        let mut figures = Figures::of_processes(records);
+        let levels = speed::levels(records);
+        let mut figures = Figures::of_processes(records, &levels);
         let sessions = sessions::of(records);
         if sessions.len() > 1 {
-            let sessions: Vec<_> = sessions.into_iter().map(Figures::of_processes).collect();
+            let of_session = |session| Figures::of_processes(session, &levels);
+            let sessions: Vec<_> = sessions.into_iter().map(of_session).collect();
             for figure in &mut figures.all {
                 let tried = sessions.iter().filter_map(|session| session.get(figure.place()));
                 figure.combine(&tried.collect::<Vec<_>>());
@@ -54,8 +56,8 @@ impl<'a> Figures<'a> {
     }
 
     /// Figures with each process as a sample.
-    fn of_processes(records: &'a [Record]) -> Self {
-        let (timed, speed) = speed::correct(records);
+    fn of_processes(records: &'a [Record], levels: &Levels) -> Self {
+        let (timed, speed) = speed::correct(records, levels);
         let mut all: BTreeMap<Place, Runs<'_>> = BTreeMap::new();
         let order = order(records);
         for timed in &timed {

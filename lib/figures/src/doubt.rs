@@ -29,10 +29,14 @@ pub enum Kind {
     Contradicted,
     /// A CPU quota stopped the programs.
     Throttled,
-    /// A large part of the time was subtracted, since the CPUs ran slowly.
+    /// The CPUs ran slowly.
     Slowed,
+    /// The CPUs were hardly ever near the quickest that they showed: full speed may be quicker still.
+    NeverQuiet,
     /// The correction of the time has a large standard error.
     Uncertain,
+    /// Corrected times still follow how slow the CPUs were.
+    Follows,
     /// In most rounds, other work took CPU time in at least half of the slices.
     FewSlices,
     /// The last thirds of the turns took another time than the first.
@@ -74,10 +78,11 @@ pub enum Kind {
 impl Kind {
     /// Grade of a figure with this doubt.
     pub(crate) fn grade(self) -> Grade {
-        use Kind::{Contradicted, FewSlices, HugePages, NotSteady, Slowed, Throttled, Uncertain};
+        use Kind::*;
         match self {
             Contradicted => Grade::Contradicted,
-            Throttled | Slowed | Uncertain | FewSlices | NotSteady | HugePages => Grade::Disturbed,
+            Throttled | Slowed | NeverQuiet | Uncertain | Follows | FewSlices | NotSteady
+            | HugePages => Grade::Disturbed,
             _ => Grade::Sure,
         }
     }
@@ -88,7 +93,9 @@ impl Kind {
             Kind::Throttled => Some("a CPU quota stopped the programs"),
             Kind::Loaded => Some("busy at the start"),
             Kind::Slowed => Some("CPUs slower by {}"),
+            Kind::NeverQuiet => Some("CPUs at full speed for less than {} of the time"),
             Kind::Uncertain => Some("times uncertain by {}"),
+            Kind::Follows => Some("times off by up to {}, as the CPUs were slow"),
             Kind::FewSlices => Some("other work in {} of the rounds"),
             Kind::NotSteady => Some("times changed by {} within a turn"),
             Kind::Busy => Some("other programs used {} of the CPU time"),

@@ -17,10 +17,13 @@ use super::speed::{Corrected, Timed};
 /// CPUs on which figures of several chains were validated: docs/findings/cores.md.
 const VALIDATED: usize = 2;
 
-/// Correction of a time, as a share, above which it is disturbed.
-const SLOWED: f64 = 0.2;
+/// Share by which CPUs were slower than at the quick level, above which a time is disturbed.
+const SLOWED: f64 = 0.25;
 
-/// Standard error of the correction, as a share of the time, above which it is.
+/// Share of the probes near the quickest below which it is.
+const NEVER_QUIET: f64 = 0.05;
+
+/// Error of the correction, as a share of the time, above which it is.
 const UNCERTAIN: f64 = 0.05;
 
 /// Change from the beginning of a turn to its end, as a share, above which a time is not steady.
@@ -144,7 +147,8 @@ pub(crate) fn of_row(timed: &[&Timed<'_>], metric: &Metric) -> Vec<Doubt> {
     let are_times = metric.quantity() != Quantity::Bytes;
     let throttled = records.iter().filter(|_| are_times).filter_map(|record| throttled(record));
     let shared = shared(throttled, records.len() / 2 + 1).into_iter();
-    shared.chain(contradicted(evidence.as_ref())).chain(of_times(timed)).collect()
+    let of_times = of_times(timed).into_iter().filter(|doubt| !is_of_correction(doubt));
+    shared.chain(contradicted(evidence.as_ref())).chain(of_times).collect()
 }
 
 /// The counters contradict a figure's name.
@@ -154,26 +158,40 @@ fn contradicted(evidence: Option<&Evidence>) -> Option<Doubt> {
     verdict.is_contradiction().then(|| Doubt::on(Kind::Contradicted, &place, 0.0, text))
 }
 
-/// Doubts about the correction of the times of some processes.
+/// True if it is about the correction, which sides that took turns do without.
+fn is_of_correction(doubt: &Doubt) -> bool {
+    matches!(doubt.kind, Kind::NeverQuiet | Kind::Uncertain | Kind::Follows)
+}
+
+/// Doubts about the times of some processes, by how slow their CPUs were and what was done about it.
 fn of_times(timed: &[&Timed<'_>]) -> Vec<Doubt> {
     let corrected: Vec<&Corrected> = timed.iter().filter_map(|t| t.corrected.as_deref()).collect();
     let median = |of: fn(&Corrected) -> f64| {
         stats::median(&corrected.iter().map(|corrected| of(corrected)).collect::<Vec<_>>())
     };
-    let slowed = median(|corrected| corrected.correction).map_or(0.0, |log| -(-log).exp_m1());
+    let slowed = median(|corrected| corrected.slowness).map_or(0.0, f64::exp_m1);
+    let near = median(|corrected| corrected.near).filter(|&near| near < NEVER_QUIET);
     let uncertain = median(|corrected| corrected.uncertainty).map_or(0.0, f64::exp_m1);
+    let left = median(|corrected| corrected.left.abs()).map_or(0.0, f64::exp_m1);
     // A round without a usable slice has no time.
     let took_turns = timed.iter().filter(|timed| !timed.record.slices.is_empty());
     let is_short = |timed: &&&Timed<'_>| timed.corrected.as_ref().is_none_or(|own| own.is_short);
     let short = took_turns.clone().filter(is_short).count();
     let short = short as f64 / took_turns.count().max(1) as f64;
-    let slowed_text = "~ The CPUs ran slowly: up to {} of a time was subtracted.";
+    let slowed_text = "~ The CPUs ran slowly: a probe took up to {} longer than at full speed.";
+    let never_text = format!(
+        "~ The CPUs were hardly ever at full speed: less than {} of the probes came near the quickest.",
+        percent(NEVER_QUIET)
+    );
     let uncertain_text =
         "~ The CPUs ran slowly, by an uncertain amount: a time has a standard error of {}.";
+    let follows_text = "~ The CPUs ran slowly, and times still follow that: they may be off by {}.";
     let short_text = "~ Other work took CPU time in {} of the rounds.";
     let all = [
         Doubt::above(SLOWED, Kind::Slowed, slowed, slowed_text),
+        near.map(|_| Doubt::new(Kind::NeverQuiet, NEVER_QUIET, never_text)),
         Doubt::above(UNCERTAIN, Kind::Uncertain, uncertain, uncertain_text),
+        Doubt::above(UNCERTAIN, Kind::Follows, left, follows_text),
         Doubt::above(0.5, Kind::FewSlices, short, short_text),
     ];
     all.into_iter().flatten().collect()

@@ -107,7 +107,10 @@ impl<'a> Runs<'a> {
         if metric.follows_iteration() && speed::are_asleep(&self.whole) {
             return Between::default();
         }
-        Between::of(metric.quantity(), self.is_pinned(), estimate)
+        let corrected = self.processes().filter_map(|(_, timed)| timed.corrected.as_ref());
+        let hidden = corrected.map(|corrected| corrected.hidden).collect::<Vec<f64>>();
+        let hidden = stats::median(&hidden).filter(|_| metric.follows_iteration()).unwrap_or(0.0);
+        Between::of(metric.quantity(), self.is_pinned(), estimate, hidden)
     }
 
     /// True if its processes were restricted to CPUs.

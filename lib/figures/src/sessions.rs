@@ -9,7 +9,7 @@ use super::provenance;
 
 /// Records of each session, in the file's order.
 pub fn of(records: &[Record]) -> Vec<&[Record]> {
-    records.chunk_by(|a, b| a.run == b.run && a.header.seed == b.header.seed).collect()
+    records.chunk_by(|a, b| a.session() == b.session()).collect()
 }
 
 /// Records of several files as sessions, each once; `None` unless all are of one machine, and none is of a duel.

@@ -10,13 +10,15 @@
 //! a neighbour slows the probe further, and no program: the cap is one for all programs with as many CPUs, the
 //! one that leaves the least of the times unexplained. The slope `b` is the row's own, fitted inside
 //! processes and drawn towards the mean of all rows as far as it is unsure (a random-effects fit). Its error is
-//! handed to the rounds that it comes from, so that every interval over rounds contains it.
+//! handed to the rounds that it comes from, so that every interval over rounds contains it; what no round shows of it
+//! widens the interval beside them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 use contract::units::counted;
-use record::{Metric, Place, Record, Side, Slice};
+use record::{Metric, Place, Probe, Record, Side, Slice};
 use serde::Serialize;
 
 mod slope;
@@ -24,17 +26,27 @@ mod slope;
 use slope::{Look, Process, Slope, cap, slopes};
 pub use slope::{Round, round};
 
-/// Quantile of a CPU's probes near which its quick level is: the quickest of thousands may be a freak.
-const QUICK: f64 = 0.1;
+/// Quantile of a CPU's probes near which its quick level is: the quickest of thousands may be a freak, and a CPU may be
+/// slowed for all but a few per cent of the time.
+const QUICK: f64 = 0.005;
+
+/// Fewest probes up to that quantile.
+const FEWEST_QUICK: f64 = 5.0;
 
 /// Probes up to so many times that quantile are of a quiet CPU; the level is their median.
 const LIKE_QUICK: f64 = 1.05;
+
+/// Probes up to so many times the quickest one of a session are near it.
+const NEAR: f64 = 1.1;
 
 /// Largest time that the host may take from its CPUs together in a slice, as a share of its length.
 const STOLEN: f64 = 0.02;
 
 /// Largest share of the CPUs' time that others may use around a slice, in parts per thousand.
 const OTHERS: u32 = 50;
+
+/// Confidence with which corrected times must follow the slowness to be off.
+const CLEAR: f64 = 0.99;
 
 /// Median number of busy CPUs below which the processes of a row sleep for most of their time.
 const ASLEEP: f64 = 0.25;
@@ -50,6 +62,14 @@ pub struct Corrected {
     pub(crate) correction: f64,
     /// Standard error of that correction.
     pub(crate) uncertainty: f64,
+    /// The part of it that no round shows.
+    pub(crate) hidden: f64,
+    /// Mean slowness of its CPUs around its slices, a logarithm.
+    pub(crate) slowness: f64,
+    /// Share of the session's probes that were near the quickest, on the CPU that has the fewest.
+    pub(crate) near: f64,
+    /// Logarithm by which it is still too long, as far as corrected times clearly follow the slowness.
+    pub(crate) left: f64,
     /// Mean logarithm of its slices that count, by turn, as measured.
     pub turns: BTreeMap<u32, f64>,
     /// True if less than half of its slices count, since the time of the others was not the program's.
@@ -113,6 +133,8 @@ pub struct Speed {
     pub(crate) others: usize,
     /// Median, over all slices, of the share by which the probe took longer than at the quick level.
     pub(crate) slower: Option<f64>,
+    /// How far corrected times still follow the slowness of their processes.
+    pub(crate) follows: Option<Follows>,
     /// Test of the correction, for each row with [`stats::MIN_ROUNDS`] processes that had both quiet and other slices:
     /// logarithms of the time corrected from all slices, and from the others alone, each divided by the time of the
     /// quiet slices.
@@ -133,26 +155,31 @@ impl Speed {
         Some([errors(0)?, errors(1)?])
     }
 
-    /// How well corrected times agree with quiet slices; `None` if no row tells.
+    /// How well corrected times agree with quiet slices, and whether they still follow the slowness; `None` if nothing tells.
     pub fn correction(&self) -> Option<String> {
-        let [[median, most], [disturbed, disturbed_most]] =
-            self.errors()?.map(|of| of.map(|share| 100.0 * share));
-        Some(format!(
-            "corrected times against quiet slices alone, {}: {median:+.1} % in the median, 95 % of them within \
-             {most:.1} %; by disturbed slices alone {disturbed:+.1} %, {disturbed_most:.1} %",
-            counted(self.held_out.len(), "case")
-        ))
+        let errors = self.errors().map(|errors| {
+            let [[median, most], [disturbed, disturbed_most]] =
+                errors.map(|of| of.map(|share| 100.0 * share));
+            format!(
+                "corrected times against quiet slices alone, {}: {median:+.1} % in the median, 95 % of them within \
+                 {most:.1} %; by disturbed slices alone {disturbed:+.1} %, {disturbed_most:.1} %",
+                counted(self.held_out.len(), "case")
+            )
+        });
+        let parts: Vec<String> =
+            errors.into_iter().chain(self.follows.map(|follows| follows.to_string())).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 
 /// The processes of records with their corrected times, each in its record's place.
-pub(crate) fn correct(records: &[Record]) -> (Vec<Timed<'_>>, Speed) {
-    let levels = levels(records);
+pub(crate) fn correct<'a>(records: &'a [Record], levels: &Levels) -> (Vec<Timed<'a>>, Speed) {
     let (mut speed, mut slowness) = (Speed::default(), Vec::new());
+    let near = near(records);
     // By their places on the first side: what the sides run depends on the speed alike.
     let mut rows: BTreeMap<Place, Vec<Process<'_>>> = BTreeMap::new();
     for (index, record) in records.iter().enumerate() {
-        let process = process(index, record, &levels, &mut speed, &mut slowness);
+        let process = process(index, record, levels, &near, &mut speed, &mut slowness);
         rows.entry(record.row().place.on(Side::A)).or_default().extend(process);
     }
     for row in rows.values_mut() {
@@ -163,34 +190,68 @@ pub(crate) fn correct(records: &[Record]) -> (Vec<Timed<'_>>, Speed) {
     speed.slower = stats::median(&slowness).map(f64::exp_m1);
     let mut timed: Vec<Timed<'_>> =
         records.iter().map(|record| Timed { record, corrected: None }).collect();
-    for (index, corrected) in corrected(&rows, &mut speed.held_out) {
+    let all = corrected(&rows, &mut speed.held_out);
+    speed.follows = Follows::of(records, &all);
+    let follows = speed.follows.filter(Follows::is_clear).map_or(0.0, |follows| follows.slope);
+    for (index, mut corrected) in all {
+        corrected.left = follows * corrected.slowness;
         timed[index].corrected = Some(Arc::new(corrected));
     }
     (timed, speed)
 }
 
-/// Quick level of each CPU in each run: a time of the probe, in ns.
-fn levels(records: &[Record]) -> BTreeMap<(u64, u64, u32), f64> {
-    let mut probes: BTreeMap<(u64, u64, u32), Vec<f64>> = BTreeMap::new();
-    for record in records {
-        for probe in record.slices.iter().flat_map(|slice| &slice.probes) {
-            let times = [probe.before, probe.after].map(f64::from);
-            probes.entry((record.run, record.header.seed, probe.cpu)).or_default().extend(times);
-        }
-    }
+/// Quick level of each CPU: a time of the probe, in ns.
+pub(crate) type Levels = BTreeMap<u32, f64>;
+
+/// The quick levels of one machine. Its sessions share them: one that was never quiet does not show them.
+pub(crate) fn levels(records: &[Record]) -> Levels {
     let level = |(cpu, mut times): (_, Vec<f64>)| {
-        let quick = stats::quantile(&times, QUICK)?;
+        let quick = QUICK.max(FEWEST_QUICK / times.len() as f64).min(1.0);
+        let quick = stats::quantile(&times, quick)?;
         times.retain(|time| *time <= LIKE_QUICK * quick);
         Some((cpu, stats::median(&times)?))
     };
-    probes.into_iter().filter_map(level).collect()
+    times_of_probes(records, |_, cpu| cpu).into_iter().filter_map(level).collect()
+}
+
+/// Share of the probes of each CPU in each session that are near the quickest of them.
+type Near = BTreeMap<((u64, u64), u32), f64>;
+
+fn near(records: &[Record]) -> Near {
+    let share = |times: Vec<f64>| {
+        let quickest = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let near = times.iter().filter(|time| **time <= NEAR * quickest).count();
+        near as f64 / times.len() as f64
+    };
+    let times = times_of_probes(records, |record, cpu| (record.session(), cpu));
+    times.into_iter().map(|(key, times)| (key, share(times))).collect()
+}
+
+/// Times of all probes, in ns, by a key.
+fn times_of_probes<K: Ord>(
+    records: &[Record],
+    key: impl Fn(&Record, u32) -> K,
+) -> BTreeMap<K, Vec<f64>> {
+    let mut all: BTreeMap<K, Vec<f64>> = BTreeMap::new();
+    for record in records {
+        for probe in probes(record) {
+            let times = [probe.before, probe.after].map(f64::from);
+            all.entry(key(record, probe.cpu)).or_default().extend(times);
+        }
+    }
+    all
+}
+
+fn probes(record: &Record) -> impl Iterator<Item = &Probe> {
+    record.slices.iter().flat_map(|slice| &slice.probes)
 }
 
 /// A record as the fit sees it; `None` without slices. Counts its slices.
 fn process<'a>(
     index: usize,
     record: &'a Record,
-    levels: &BTreeMap<(u64, u64, u32), f64>,
+    levels: &Levels,
+    near: &Near,
     speed: &mut Speed,
     slowness: &mut Vec<f64>,
 ) -> Option<Process<'a>> {
@@ -198,15 +259,22 @@ fn process<'a>(
         return None;
     }
     let look = |slice: &Slice| {
-        let logs = slice.probes.iter().flat_map(|probe| {
-            let level = levels.get(&(record.run, record.header.seed, probe.cpu));
-            let level = level.copied().unwrap_or(f64::NAN);
-            [probe.before, probe.after].map(|time| (f64::from(time) / level).ln())
+        let logs = slice.probes.iter().filter_map(|probe| {
+            let level = levels.get(&probe.cpu)?;
+            let logs = [probe.before, probe.after].map(|time| (f64::from(time) / level).ln());
+            logs.iter().all(|log| log.is_finite()).then_some(logs)
         });
-        let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
-        let x = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
-        let is_quiet = logs.iter().all(|log| *log <= LIKE_QUICK.ln());
-        Look { turn: slice.turn, x, y: slice.mean().ln(), is_quiet }
+        let logs: Vec<[f64; 2]> = logs.collect();
+        let mean =
+            |of: fn(&[f64; 2]) -> f64| logs.iter().map(of).sum::<f64>() / logs.len().max(1) as f64;
+        let is_quiet = logs.as_flattened().iter().all(|log| *log <= LIKE_QUICK.ln());
+        Look {
+            turn: slice.turn,
+            x: mean(|[before, after]| f64::midpoint(*before, *after)),
+            apart: mean(|[before, after]| (after - before) / 2.0),
+            y: slice.mean().ln(),
+            is_quiet,
+        }
     };
     let (mut all, mut looks) = (Vec::new(), Vec::new());
     let timed = record.slices.iter().map(|slice| (slice, look(slice)));
@@ -229,6 +297,10 @@ fn process<'a>(
         index,
         record,
         cpus: record.slices[0].probes.len(),
+        near: probes(record)
+            .filter_map(|probe| near.get(&(record.session(), probe.cpu)))
+            .copied()
+            .fold(1.0, f64::min),
         is_short: 2 * looks.len() < all.len(),
         all,
         looks,
@@ -259,7 +331,7 @@ fn let_sleep(row: &mut [Process<'_>]) {
         return;
     }
     for process in row {
-        process.cpus = 0;
+        (process.cpus, process.near) = (0, 1.0);
         for look in process.all.iter_mut().chain(&mut process.looks) {
             (look.x, look.is_quiet) = (0.0, true);
         }
@@ -298,16 +370,16 @@ fn corrected_side(
     caps: &BTreeMap<usize, f64>,
     held_out: &mut Vec<[f64; 2]>,
 ) -> Vec<(usize, Corrected)> {
-    let slowness = own.iter().map(|process| {
+    let slow = own.iter().map(|process| {
         let bounded = process.looks.iter().map(|look| look.x.min(caps[&process.cpus]));
         stats::median(&bounded.collect::<Vec<_>>()).unwrap_or(0.0)
     });
-    let slowness: Vec<f64> = slowness.collect();
-    let mean = slowness.iter().sum::<f64>() / own.len() as f64;
+    let slow: Vec<f64> = slow.collect();
+    let mean = slow.iter().sum::<f64>() / own.len() as f64;
     let share = |process: &&Process<'_>| slope.by_round.get(&round(process.record)).unwrap_or(&0.0);
     let centre = own.iter().map(share).sum::<f64>() / own.len() as f64;
     let (mut all, mut errors) = (Vec::new(), Vec::new());
-    for (process, slow) in own.iter().zip(slowness) {
+    for (process, slow) in own.iter().zip(slow) {
         let time = |look: &Look| look.y - slope.value * look.x.min(caps[&process.cpus]);
         let of_turns = process.looks.chunk_by(|one, next| one.turn == next.turn);
         let turns: BTreeMap<u32, f64> = of_turns.map(mean_of_turn).collect();
@@ -315,16 +387,21 @@ fn corrected_side(
         let log = stats::median(&logs).unwrap_or(0.0);
         let (quiet, others): (Vec<&Look>, Vec<&Look>) =
             process.looks.iter().partition(|look| look.is_quiet);
-        let quiet = stats::median(&quiet.iter().map(|look| look.y).collect::<Vec<_>>());
+        let quiet = stats::median(&quiet.into_iter().map(time).collect::<Vec<_>>());
         let others = stats::median(&others.into_iter().map(time).collect::<Vec<_>>());
         errors.extend(quiet.zip(others).map(|(quiet, others)| [log - quiet, others - quiet]));
+        let xs: Vec<f64> = process.looks.iter().map(|look| look.x).collect();
         let corrected = Corrected {
             log,
             error: -mean * own.len() as f64 * (share(process) - centre),
             correction: slope.value * slow,
             uncertainty: slope.variance.sqrt() * slow.abs(),
+            hidden: slope.hidden().sqrt() * slow.abs(),
+            slowness: stats::mean(&xs).unwrap_or(0.0),
+            near: process.near,
             turns,
             is_short: process.is_short,
+            ..Corrected::default()
         };
         all.push((process.index, corrected));
     }
@@ -335,6 +412,66 @@ fn corrected_side(
         held_out.push([mean(0), mean(1)]);
     }
     all
+}
+
+/// How far corrected times still follow the slowness of their processes: 0 if they are right, whatever their slices
+/// say of each other, and with no need for quiet ones.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Follows {
+    /// Slope of the logarithm of a corrected time over the process's mean slowness.
+    pub(crate) slope: f64,
+    /// Its standard error: the processes of a round may err together.
+    pub(crate) error: f64,
+    /// Number of rounds.
+    pub(crate) rounds: usize,
+}
+
+impl Follows {
+    /// Least squares over all processes, each beside its row's mean in its session; `None` if the speed was always alike.
+    fn of(records: &[Record], all: &[(usize, Corrected)]) -> Option<Self> {
+        let mut rows: BTreeMap<_, Vec<(Round, [f64; 2])>> = BTreeMap::new();
+        for (index, corrected) in all {
+            let record = &records[*index];
+            let own = rows.entry((&record.row().place, record.session())).or_default();
+            own.push((round(record), [corrected.slowness, corrected.log]));
+        }
+        let mut rounds: BTreeMap<Round, [f64; 2]> = BTreeMap::new();
+        for own in rows.values() {
+            let mean =
+                |of: usize| own.iter().map(|(_, both)| both[of]).sum::<f64>() / own.len() as f64;
+            let means = [mean(0), mean(1)];
+            for (round, [slowness, log]) in own {
+                let [squares, products] = rounds.entry(*round).or_default();
+                *squares += (slowness - means[0]).powi(2);
+                *products += (slowness - means[0]) * (log - means[1]);
+            }
+        }
+        let sum = |of: usize| rounds.values().map(|sums| sums[of]).sum::<f64>();
+        let (squares, slope) = (sum(0), sum(1) / sum(0));
+        if squares < 1e-9 || rounds.len() < stats::MIN_ROUNDS {
+            return None;
+        }
+        let rest = |[squares, products]: &[f64; 2]| (products - slope * squares).powi(2);
+        let error = rounds.values().map(rest).sum::<f64>().sqrt() / squares;
+        Some(Follows { slope, error, rounds: rounds.len() })
+    }
+
+    /// True if it is hardly chance.
+    fn is_clear(&self) -> bool {
+        let t = stats::t_critical(CLEAR, self.rounds as f64 - 1.0);
+        t.is_some_and(|t| self.slope.abs() > t * self.error)
+    }
+}
+
+impl fmt::Display for Follows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a corrected time follows the slowness of its process by {:+.2} ± {:.2} (0 if it is right, about 0.9 as \
+             measured)",
+            self.slope, self.error
+        )
+    }
 }
 
 /// The number of a turn, and the mean logarithm of its slices.

@@ -1,47 +1,68 @@
 //! Estimates [`Spread`]: how far sessions of one machine differ beyond what the intervals within each of them tell.
 //!
-//! For each switch that several sessions of a machine measured, the variance of the sessions' logarithms less the mean of
-//! their squared standard errors is what they differ by (a random-effects fit, by moments). The mean over the rows of a
-//! machine, and then over the machines, has the same weight for each machine, however many rows it has.
+//! A session's logarithm is off by its own error, by a multiple of that error, which is one for all, and by what no session
+//! shows, which is one for each kind of figure. They are the values that make the committed sessions most likely, as
+//! if logarithms were normal. Each machine has the same weight, however many rows and sessions it has.
 
 use std::collections::BTreeMap;
 
-use record::Metric;
-use stats::{CONFIDENCE, Contrast, MIN_ROUNDS};
+use record::{Metric, Place, Record};
+use stats::{CONFIDENCE, MIN_ROUNDS, t_critical};
 
 use super::between::Spread;
 use super::cube::Figures;
 use super::figure::Figure;
+use super::sessions;
 use super::value::Value;
 
-/// What the sessions of one machine say of its switches.
+/// Kinds of figures: ratios and times, each unpinned and pinned.
+const KINDS: usize = 4;
+
+/// Standard deviations that are tried, by their thousandths.
+const MOST: usize = 120;
+
+/// Multiples of the own error that are tried, by their quarters.
+const MULTIPLES: usize = 12;
+
+/// A figure of one session, as a logarithm.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    log: f64,
+    /// Standard error, of its rounds and of what no round shows.
+    error: f64,
+    hidden: f64,
+    rounds: usize,
+}
+
+/// What the sessions of one machine say of its switches: each figure in every session, by its kind.
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
-    /// Unpinned and pinned ratios: of each the logarithm in every session.
-    ratios: [Vec<Vec<Contrast>>; 2],
-    /// The same of times.
-    times: [Vec<Vec<Contrast>>; 2],
-    sessions: usize,
+    rows: [Vec<Vec<Point>>; KINDS],
 }
 
 impl Machine {
-    /// Adds the switches of a file with several sessions. Those of steady turns wait until several machines have
-    /// them: they may differ by other amounts than those after a pause.
-    pub fn add(&mut self, figures: &Figures<'_>) {
-        if figures.records.iter().any(|record| record.header.steady) {
-            return;
-        }
-        for figure in figures.iter().filter(|figure| is_switch(figure)) {
-            let which = usize::from(figure.runs.is_pinned());
-            for (value, rows) in [
-                (figure.value().ok(), &mut self.times[which]),
-                (figure.related.ratio.clone(), &mut self.ratios[which]),
-            ] {
-                let row: Vec<Contrast> = value.iter().flat_map(logs).collect();
-                self.sessions = self.sessions.max(row.len());
-                rows.extend((row.len() > 1).then_some(row));
+    /// Adds the switches of a file with several sessions, each read by itself.
+    pub fn add(&mut self, records: &[Record]) {
+        let mut rows: BTreeMap<(usize, Place), Vec<Point>> = BTreeMap::new();
+        for session in sessions::of(records) {
+            let figures = Figures::of(session);
+            for figure in figures.iter().filter(|figure| is_switch(figure)) {
+                let which = usize::from(figure.runs.is_pinned());
+                let (ratio, time) = (figure.related.ratio.clone(), figure.value().ok());
+                for (kind, value) in [(which, ratio), (2 + which, time)] {
+                    let points = rows.entry((kind, figure.place().clone())).or_default();
+                    points.extend(value.as_ref().and_then(point));
+                }
             }
         }
+        rows.retain(|_, points| points.len() > 1);
+        for ((kind, _), points) in rows {
+            self.rows[kind].push(points);
+        }
+    }
+
+    fn has_several(&self) -> bool {
+        self.rows.iter().any(|rows| !rows.is_empty())
     }
 }
 
@@ -49,38 +70,51 @@ fn is_switch(figure: &Figure<'_>) -> bool {
     *figure.metric() == Metric::Hop && figure.swept().is_none() && figure.runs.ties().is_some()
 }
 
-/// The logarithm of a value in each session, with its standard error.
-fn logs(value: &Value) -> Vec<Contrast> {
-    let logs = value.sessions.iter().filter_map(|session| {
-        Contrast::mean(&session.rounds.values().map(|value| value.ln()).collect::<Vec<f64>>())
-    });
-    logs.collect()
+/// A value of one session; `None` if its rounds show no error.
+fn point(value: &Value) -> Option<Point> {
+    let [session] = &value.sessions[..] else { return None };
+    let logs: Vec<f64> = session.rounds.values().map(|value| value.ln()).collect();
+    let own = stats::Contrast::mean(&logs)?;
+    let hidden = session.between.hidden / session.estimate.value;
+    Some(Point { log: own.estimate, error: own.error, hidden, rounds: logs.len() })
 }
 
 /// The spread of some machines; `None` unless one of them has several sessions.
 pub fn of<'a>(machines: impl Iterator<Item = &'a Machine>) -> Option<Spread> {
-    let machines: Vec<&Machine> = machines.filter(|machine| machine.sessions > 1).collect();
-    let deviation = |kind: fn(&Machine) -> &[Vec<Vec<Contrast>>; 2], which: usize| {
-        let rows = machines.iter().map(|machine| &kind(machine)[which]);
-        let rows = rows.filter(|rows| !rows.is_empty());
-        let of_each = rows.map(|rows| mean(rows.iter().map(|row| excess(row))));
-        mean(of_each).max(0.0).sqrt()
-    };
-    // Of a mean of variances with equal weights (Satterthwaite).
-    let freedom: f64 = machines.iter().map(|machine| 1.0 / (machine.sessions - 1) as f64).sum();
-    (!machines.is_empty()).then(|| Spread {
-        ratios: [0, 1].map(|which| deviation(|machine| &machine.ratios, which)),
-        times: [0, 1].map(|which| deviation(|machine| &machine.times, which)),
-        freedom: machines.len().pow(2) as f64 / freedom,
-        machines: machines.len(),
-    })
+    let machines: Vec<&Machine> = machines.filter(|machine| machine.has_several()).collect();
+    let tried = (0..=MULTIPLES).map(|quarters| {
+        let shown = quarters as f64 / 4.0;
+        let kinds: [(f64, f64); KINDS] = std::array::from_fn(|kind| {
+            let rows: Vec<&[Vec<Point>]> =
+                machines.iter().map(|machine| &machine.rows[kind][..]).collect();
+            let deviations = (1..=MOST).map(|thousandths| thousandths as f64 / 1000.0);
+            let all = deviations.map(|deviation| (unlikely(&rows, deviation, shown), deviation));
+            all.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default()
+        });
+        (kinds.iter().map(|(unlikely, _)| unlikely).sum::<f64>(), kinds, shown)
+    });
+    let (_, kinds, shown) = tried.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let [a, b, c, d] = kinds.map(|(_, deviation)| deviation);
+    let machines = machines.len();
+    (machines > 0).then_some(Spread { ratios: [a, b], times: [c, d], shown, machines })
 }
 
-/// Variance of the sessions less what their own errors explain.
-fn excess(row: &[Contrast]) -> f64 {
-    let centre = mean(row.iter().map(|session| session.estimate));
-    let squares: f64 = row.iter().map(|session| (session.estimate - centre).powi(2)).sum();
-    squares / (row.len() - 1) as f64 - mean(row.iter().map(|session| session.error.powi(2)))
+/// How unlikely rows are, of each machine: the mean over its rows and sessions of twice the negative logarithm of the
+/// likelihood.
+fn unlikely(machines: &[&[Vec<Point>]], deviation: f64, shown: f64) -> f64 {
+    let spread = Spread { shown, ..Spread::default() };
+    let of_session = |row: &[Point], point: &Point| {
+        let variance =
+            point.error.powi(2) + spread.further(deviation, point.error, point.hidden).powi(2);
+        // The mean of the row is nearer to its sessions than the truth is.
+        let n = row.len() as f64;
+        let centre = mean(row.iter().map(|point| point.log));
+        let square = (point.log - centre).powi(2) * n / (n - 1.0);
+        variance.ln() + square / variance
+    };
+    let of_row = |row: &Vec<Point>| mean(row.iter().map(|point| of_session(row, point)));
+    let of_each = machines.iter().filter(|rows| !rows.is_empty());
+    mean(of_each.map(|rows| mean(rows.iter().map(of_row))))
 }
 
 /// Mean, or zero of nothing.
@@ -88,31 +122,48 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     stats::mean(&values.collect::<Vec<f64>>()).unwrap_or(0.0)
 }
 
-/// Leave one machine out: how many intervals of one session, widened by the spread of the *other* machines, hold the
-/// mean of the machine's other sessions; how many do without that; and how many there are. Ratios of switches, on
-/// machines with [`MIN_ROUNDS`] sessions.
-pub fn held_out(machines: &BTreeMap<String, Machine>) -> [usize; 3] {
-    let mut counts = [0; 3];
+/// How many intervals of one session hold the mean of the machine's other sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Held {
+    /// How many there are.
+    pub all: usize,
+    /// As they are printed.
+    pub held: usize,
+    /// Made of the rounds alone.
+    pub without: usize,
+}
+
+/// Leave one machine out: the intervals of ratios and of times of each machine with [`MIN_ROUNDS`] sessions, widened by the
+/// spread of the *other* machines.
+pub fn held_out(machines: &BTreeMap<String, Machine>) -> BTreeMap<&str, [Held; 2]> {
+    let mut all: BTreeMap<&str, [Held; 2]> = BTreeMap::new();
     for (name, machine) in machines {
         let others = machines.iter().filter(|(other, _)| *other != name).map(|(_, other)| other);
         let Some(spread) = of(others) else { continue };
-        let t = stats::t_critical(CONFIDENCE, spread.freedom).unwrap_or(f64::NAN);
-        for (which, rows) in machine.ratios.iter().enumerate() {
+        let deviations = [spread.ratios, spread.times];
+        for (kind, rows) in machine.rows.iter().enumerate() {
+            let deviation = deviations[kind / 2][kind % 2];
             for row in rows.iter().filter(|row| row.len() >= MIN_ROUNDS) {
-                let sum: f64 = row.iter().map(|session| session.estimate).sum();
-                for session in row {
-                    let rest = (sum - session.estimate) / (row.len() - 1) as f64;
-                    let off = (session.estimate - rest).abs();
-                    let Some(interval) = session.interval(CONFIDENCE) else { continue };
-                    let within = interval.high - interval.estimate;
-                    counts[0] += usize::from(off <= within.hypot(t * spread.ratios[which]));
-                    counts[1] += usize::from(off <= within);
-                    counts[2] += 1;
-                }
+                let held = &mut all.entry(name).or_default()[kind / 2];
+                row.iter().for_each(|point| held.add(point, row, &spread, deviation));
             }
         }
     }
-    counts
+    all
+}
+
+impl Held {
+    fn add(&mut self, point: &Point, row: &[Point], spread: &Spread, deviation: f64) {
+        let sum: f64 = row.iter().map(|point| point.log).sum();
+        let rest = (sum - point.log) / (row.len() - 1) as f64;
+        let off = (point.log - rest).abs();
+        let t = |freedom: f64| t_critical(CONFIDENCE, freedom).unwrap_or(f64::NAN);
+        let within = t(point.rounds as f64 - 1.0) * point.error;
+        let further = t(spread.freedom()) * spread.further(deviation, point.error, point.hidden);
+        self.all += 1;
+        self.held += usize::from(off <= within.hypot(further));
+        self.without += usize::from(off <= within);
+    }
 }
 
 #[cfg(test)]
@@ -125,35 +176,51 @@ mod tests {
     use crate::testing;
     use crate::trials::{row, sessions};
 
+    /// Sessions of a row: their logarithms, and the error of each.
+    fn row_of(logs: &[f64], error: f64) -> Vec<Point> {
+        logs.iter().map(|&log| Point { log, error, hidden: 0.0, rounds: 9 }).collect()
+    }
+
+    fn machine(rows: Vec<Vec<Point>>) -> Machine {
+        Machine { rows: [rows, Vec::new(), Vec::new(), Vec::new()] }
+    }
+
     #[test]
     fn the_spread_is_what_the_errors_leave() {
-        let row_of = |estimates: [f64; 2]| {
-            let each = estimates.map(|mean| [mean - 0.3, mean + 0.3].repeat(5));
-            each.iter().map(|values| Contrast::mean(values).unwrap()).collect::<Vec<_>>()
-        };
-        // Variances of 0.02 and 0.18, of which 0.01 is the squared error of each.
-        let ratios = [vec![row_of([0.0, 0.2]), row_of([0.1, 0.7])], Vec::new()];
-        let two = Machine { ratios, sessions: 2, ..Machine::default() };
-        let one = Machine { sessions: 1, ..Machine::default() };
-        let spread = of([&one, &two].into_iter()).unwrap();
-        assert!((spread.ratios[0] - 0.09f64.sqrt()).abs() < 1e-9, "{spread:?}");
-        assert_eq!((spread.ratios[1], spread.times, spread.freedom), (0.0, [0.0; 2], 1.0));
-        assert_eq!((spread.machines, of([&one].into_iter())), (1, None));
+        // Deviations of 0.03 beside small errors, and of twice the errors where these are large.
+        let quiet = machine(vec![row_of(&[-0.03, 0.03, -0.03, 0.03], 0.001); 3]);
+        let busy = machine(vec![row_of(&[-0.4, 0.4, -0.4, 0.4], 0.2); 3]);
+        let spread = of([&quiet, &busy].into_iter()).unwrap();
+        // Of four sessions, the mean is nearer than the truth.
+        assert!((spread.ratios[0] - 0.03 * (4f64 / 3.0).sqrt()).abs() < 0.001, "{spread:?}");
+        assert!((spread.shown - (4.0 * 4.0 / 3.0 - 1.0f64).sqrt()).abs() < 0.15, "{spread:?}");
+        assert_eq!(spread.machines, 2);
+        let one = machine(Vec::new());
+        assert_eq!(of([&one].into_iter()), None);
+    }
+
+    #[test]
+    fn a_machine_is_judged_by_the_others() {
+        let quiet = machine(vec![row_of(&[-0.01, 0.01, 0.0, -0.01, 0.01], 0.001); 2]);
+        let wild = machine(vec![row_of(&[-0.4, 0.4, 0.0, -0.4, 0.4], 0.001); 2]);
+        let machines = [("a", &quiet), ("b", &quiet), ("c", &wild)];
+        let machines = machines.map(|(name, own)| (name.to_owned(), own.clone())).into();
+        let held = held_out(&machines);
+        assert_eq!(held["a"][0], Held { all: 10, held: 10, without: 2 });
+        assert_eq!((held["c"][0].held, held["c"][1]), (2, Held::default()));
     }
 
     #[test]
     fn a_row_of_one_session_says_nothing_of_several() {
         let mut row = row("a");
         row.place.metric = Metric::Hop;
-        let mut records = sessions(&row, &[[90, 100, 110]]);
         let said = Description { hops: Some(1), ..testing::description(1) };
-        records.iter_mut().for_each(|record| record.said = Some(Arc::new(said.clone())));
-        let mut machine = Machine::default();
-        machine.add(&Figures::of(&records));
-        assert_eq!((machine.sessions, machine.times[0].len()), (1, 0));
-        records.iter_mut().for_each(|record| Arc::make_mut(&mut record.header).steady = true);
-        let mut steady = Machine::default();
-        steady.add(&Figures::of(&records));
-        assert_eq!(steady.sessions, 0);
+        for (times, count) in [(&[[90, 100, 110]][..], 0), (&[[90, 100, 110]; 2], 1)] {
+            let mut records = sessions(&row, times);
+            records.iter_mut().for_each(|record| record.said = Some(Arc::new(said.clone())));
+            let mut machine = Machine::default();
+            machine.add(&records);
+            assert_eq!(machine.rows[2].len(), count);
+        }
     }
 }

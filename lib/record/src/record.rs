@@ -240,6 +240,11 @@ impl Record {
         &self.header.machine
     }
 
+    /// Its session: start and seed of its run.
+    pub fn session(&self) -> (u64, u64) {
+        (self.trial.run, self.header.seed)
+    }
+
     /// CPUs that the process could use; those online if nothing tells.
     pub fn cpu_count(&self) -> Option<usize> {
         if let Some(cpus) = self.row().command.setting.cpu_list() {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::describe::mean;
-use crate::interval::{CONFIDENCE, Interval, t_interval};
+use crate::interval::{CONFIDENCE, Interval, t_critical, t_interval};
 
 /// Rounds below which no interval is reported: an interval from two rounds reaches 12.7 standard errors to
 /// either side, and holds only if the process means are normal.
@@ -51,15 +51,17 @@ impl Estimate {
         Self { value: f(self.value), n: self.n, interval: self.interval.map(|own| own.map(f)) }
     }
 
-    /// The same with a further error that is independent of its own, and reaches so far from the estimate.
+    /// The same with a further standard error of so many degrees of freedom, which may depend on its own: of the mean of
+    /// `n` values, in a symmetric interval.
     #[must_use]
-    pub fn widened(&self, reach: f64) -> Self {
-        let widened = |interval: Interval| Interval {
-            low: self.value - (self.value - interval.low).hypot(reach),
-            high: self.value + (interval.high - self.value).hypot(reach),
-            ..interval
+    pub fn widened(&self, freedom: f64, further: impl Fn(f64) -> f64) -> Self {
+        let widened = |interval: Interval| {
+            let t = |freedom: f64| t_critical(CONFIDENCE, freedom);
+            let own = interval.high - self.value;
+            let reach = own.hypot(t(freedom)? * further(own / t(self.n as f64 - 1.0)?));
+            Some(Interval { low: self.value - reach, high: self.value + reach, ..interval })
         };
-        Self { interval: self.interval.map(widened), ..*self }
+        Self { interval: self.interval.and_then(widened), ..*self }
     }
 }
 

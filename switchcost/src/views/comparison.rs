@@ -194,7 +194,7 @@ impl Machine {
         let mut machine = Machine { times, apart: 0.0 };
         let apart = old.iter().zip(&new).filter_map(|(old, new)| {
             let change = machine.change_beside([old, new])?.interval(CONFIDENCE)?;
-            Some(change.low.max(-change.high))
+            (!change.contains(0.0)).then_some(change.estimate.abs())
         });
         machine.apart = apart.fold(0.0, f64::max);
         Some(machine)

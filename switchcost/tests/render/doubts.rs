@@ -102,11 +102,9 @@ fn a_figure_that_its_counters_contradict_is_marked_in_the_answer() {
 fn what_the_machine_did_is_said() {
     let noisy = committed(NOISY);
     let text = answer(&noisy);
-    for doubt in ["~ The CPUs ran slowly", "busy at the start: load average 16"] {
-        assert!(text.contains(doubt), "{doubt}: {text}");
-    }
+    assert!(text.contains("~ The CPUs ran slowly"), "{text}");
     // There is room for no more.
-    assert!(text.contains("2 more doubts:"), "{text}");
+    assert!(text.contains("3 more doubts:"), "{text}");
 }
 
 #[test]
@@ -176,7 +174,7 @@ fn each_committed_answer_fits_a_terminal() {
 #[test]
 fn sentences_have_the_marks_of_their_figures() {
     let text = answer(&committed(NOISY)).replace('\n', " ");
-    for sentence in ["switches/s use 7.0 to 24 % of a CPU (async tasks: ~0.12 to 3.0 %)", "~"] {
+    for sentence in ["switches/s use ~6.9 to 23 % of a CPU (async tasks: ~0.12 to 3.0 %)", "~"] {
         assert!(text.contains(sentence), "{sentence}: {text}");
     }
 }

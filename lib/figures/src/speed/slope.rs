@@ -11,8 +11,15 @@ const TRIM: f64 = 0.05;
 const CAPS: [f64; 14] =
     [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.85, 1.0];
 
+/// Variance of a normal distribution between its 5 % and its 95 % quantile, as a share of the whole: what the trimmed
+/// rest of a fit shows of its variance.
+const TRIMMED: f64 = 0.623;
+
 /// Mean slope and standard deviation of slopes, over the rows of the committed records.
 const SLOPES: (f64, f64) = (0.9, 0.3);
+
+/// Least share of the slowness that probes are said to tell: less is noise.
+const LEAST_TOLD: f64 = 1e-6;
 
 /// Fewest degrees of freedom of a fit: the trimmed rest of fewer is next to nothing.
 const FEWEST: f64 = 8.0;
@@ -31,6 +38,8 @@ pub type Round = (u64, u64, u32);
 pub(crate) struct Look {
     pub(crate) turn: u32,
     pub(crate) x: f64,
+    /// Half of what the slowness after it is more than the slowness before it.
+    pub(crate) apart: f64,
     pub(crate) y: f64,
     /// True if no probe was slower than on a quiet CPU.
     pub(crate) is_quiet: bool,
@@ -42,6 +51,8 @@ pub(crate) struct Process<'a> {
     pub(crate) index: usize,
     pub(crate) record: &'a Record,
     pub(crate) cpus: usize,
+    /// Share of the session's probes that were near the quickest, on the CPU that has the fewest.
+    pub(crate) near: f64,
     /// All slices, and those that count.
     pub(crate) all: Vec<Look>,
     pub(crate) looks: Vec<Look>,
@@ -51,7 +62,8 @@ pub(crate) struct Process<'a> {
 
 /// Round of a record.
 pub fn round(record: &Record) -> Round {
-    (record.run, record.header.seed, record.round)
+    let (run, seed) = record.session();
+    (run, seed, record.round)
 }
 
 /// A slope with what is known of its error.
@@ -125,9 +137,53 @@ impl Slope {
         }
         // Slices of a round may err together.
         let together: f64 = by_round.values().map(|share| share * share).sum();
-        let variance = (rest / freedom / squares).max(together);
-        Some(Slope { value, variance, by_round, unexplained: n * rest.max(1e-12).ln() })
+        let variance = (rest / freedom / squares / TRIMMED).max(together);
+        let unexplained = n * rest.max(1e-12).ln();
+        Some(Slope { value, variance, by_round, unexplained }.by_what_probes_tell(told(own)))
     }
+
+    /// The slope on the slowness of the slices themselves, if the probes before and after them tell this share of it. Where
+    /// they tell little, the factor between both is uncertain itself, by as much as slopes differ.
+    fn by_what_probes_tell(self, share: f64) -> Self {
+        let shrunk = shrunk(share);
+        let unknown = SLOPES.1 * (1.0 - shrunk) / shrunk;
+        Slope {
+            value: self.value / shrunk,
+            variance: self.variance / shrunk.powi(2) + unknown.powi(2),
+            by_round: self.by_round.into_iter().map(|(round, own)| (round, own / shrunk)).collect(),
+            ..self
+        }
+    }
+
+    /// The part of its variance that no round shows.
+    pub(crate) fn hidden(&self) -> f64 {
+        let shown: f64 = self.by_round.values().map(|share| share * share).sum();
+        (self.variance - shown).max(0.0)
+    }
+}
+
+/// Share of the slowness of a row's slices that their probes tell: the covariance of before and after over the variance of
+/// their mean, inside processes. 1 if the speed stays as it is for longer than a slice; 0 if it changes many times in each,
+/// or not at all, and what the probes show is noise.
+fn told(own: &[&Process<'_>]) -> f64 {
+    let squares = |of: fn(&Look) -> f64| -> f64 {
+        let inside = own.iter().map(|process| {
+            let values: Vec<f64> = process.looks.iter().map(of).collect();
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
+        });
+        inside.sum()
+    };
+    // The covariance of m - a and m + a is the variance of m less that of a.
+    (1.0 - squares(|look| look.apart) / squares(|look| look.x)).clamp(LEAST_TOLD, 1.0)
+}
+
+/// Factor by which least squares shrink a slope if probes tell this share of the slowness: that of a neighbour that comes
+/// and goes at random. Its correlation over a slice is r = exp(-u), so that the share is 2r / (1 + r), and the covariance of
+/// the slice's mean with the probes' mean, over the variance of the latter, is tanh(u/2) / (u/2).
+fn shrunk(told: f64) -> f64 {
+    let half = -(told / (2.0 - told)).ln() / 2.0;
+    if half < 1e-6 { 1.0 } else { half.tanh() / half }
 }
 
 /// The slope of each row: drawn towards their mean as far as it is unsure.

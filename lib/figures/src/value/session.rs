@@ -152,8 +152,9 @@ pub(super) fn log(sessions: &[Session]) -> Result<Contrast, Reason> {
                 Contrast::mean(&logs)
             }
         };
-        let between = session.between.deviation() / session.estimate.value;
-        let all = within.and_then(|within| within.with_error(between, SPREAD.freedom));
+        let between = session.between.times(1.0 / session.estimate.value);
+        let all = within
+            .and_then(|within| within.with_error(between.further(within.error), SPREAD.freedom()));
         all.ok_or(Reason::NoSize)
     };
     let logs: Vec<Contrast> = sessions.iter().map(log).collect::<Result<_, _>>()?;

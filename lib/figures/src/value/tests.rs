@@ -52,11 +52,11 @@ fn quotients_and_differences_are_formed_round_by_round() {
     let less = both.less(&twice).unwrap();
     assert_eq!(less.estimate.value, 20.0);
     // Divided by a number, all is: what sessions differ by, too.
-    let between = Between::of(Quantity::Time, false, 20.0);
+    let between = Between::of(Quantity::Time, false, 20.0, 0.0);
     let own = of(vec![Session { between, ..session(1, &slowing, Grade::Sure) }]);
     let quarter = own.over(&Value::exact(4.0, None)).unwrap();
-    let deviation = quarter.sessions[0].between.deviation();
-    assert!((deviation - between.deviation() / 4.0).abs() < 1e-12);
+    let deviation = quarter.sessions[0].between.further(0.0);
+    assert!((deviation - between.further(0.0) / 4.0).abs() < 1e-12);
     let inverse = Value::exact(4.0, Some(Quantity::Time)).over(&own).unwrap();
     let mean = own.estimate.value;
     assert_eq!(inverse.sessions[0].between, between.times(-4.0 / (mean * mean)));
@@ -82,7 +82,7 @@ fn a_change_needs_five_rounds_of_both_and_one_mode() {
 #[test]
 fn beside_the_machine_a_time_and_a_rate_lack_its_speed() {
     let of = |quantity, mean: f64| {
-        let between = Between::of(quantity, false, mean);
+        let between = Between::of(quantity, false, mean, 0.0);
         let session = Session { between, ..session(1, &[mean; 5], Grade::Sure) };
         Value { quantity: Some(quantity), ..of(vec![session]) }
     };
@@ -93,7 +93,7 @@ fn beside_the_machine_a_time_and_a_rate_lack_its_speed() {
     for (quantity, beside) in [(Quantity::Time, 0.25), (Quantity::Rate, 400.0)] {
         let own = of(quantity, 10.0).beside(&machine).unwrap();
         assert!((own.estimate.value - beside).abs() < 1e-9, "{own:?}");
-        let share = own.sessions[0].between.deviation() / beside;
+        let share = own.sessions[0].between.further(0.0) / beside;
         assert!((share - SPREAD.ratios[0] * 0.75f64.sqrt()).abs() < 1e-9, "{quantity:?}: {share}");
     }
 }
@@ -104,18 +104,19 @@ fn rounds_of_several_runs_are_several_sessions() {
     let rounds = |run: u64| (0..5).map(move |k| ((run, 1, k), 10.0 * run as f64));
     let samples = rounds(2).chain(rounds(3)).collect();
     let estimate = mean(&samples).unwrap();
-    let between = Between::of(Quantity::Time, false, estimate.value);
+    let between = Between::of(Quantity::Time, false, estimate.value, 0.0);
     let pooled = Session::of((1, 1), estimate, between, samples, Grade::Sure);
     let own = Value::made_of(vec![pooled], estimate, Quantity::Time, Grade::Sure);
-    let deviation = own.sessions[0].between.deviation();
-    assert!((deviation - between.deviation() * 20.0 / estimate.value).abs() < 1e-9);
+    let deviation = own.sessions[0].between.further(0.0);
+    assert!((deviation - between.further(0.0) * 20.0 / estimate.value).abs() < 1e-9);
     let each = |run: u64| session(run, &[5.0 * run as f64; 5], Grade::Sure);
     let ratio = own.over(&of((1..=4).map(each).collect())).unwrap();
     assert_eq!(ratio.sessions.len(), 2);
     assert!((ratio.estimate.value - 2.0).abs() < 1e-9, "{ratio:?}");
 }
 
-/// Sessions differ in their speed, which two figures share, and in what is each one's own; rounds differ by 3 %.
+/// Sessions differ in their speed, which two figures share, and in what is each one's own, which their rounds show in part;
+/// rounds differ by 3 %. By how much sessions differ is known from a few machines.
 #[test]
 fn intervals_of_one_session_and_of_five_hold_the_truth() {
     const TRIALS: u32 = 2000;
@@ -123,20 +124,22 @@ fn intervals_of_one_session_and_of_five_hold_the_truth() {
     // Irwin-Hall: near enough to a normal deviate.
     let mut normal = move || (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
     let (ratio, time) = (SPREAD.ratios[0], SPREAD.times[0]);
-    let own = ratio / 2f64.sqrt();
-    let common = (time * time - own * own).sqrt();
+    let common = (time * time - ratio * ratio / 2.0).sqrt();
+    let own = (ratio / 2f64.sqrt()).hypot(SPREAD.shown * 0.03 / 10f64.sqrt());
     let mut held = [[0; 4]; 2];
     let mut sum = 0.0;
     for (sessions, held) in [1, 5].into_iter().zip(&mut held) {
         for _ in 0..TRIALS {
             let mut both = [Vec::new(), Vec::new()];
+            let squares: f64 = (1..SPREAD.machines).map(|_| normal().powi(2)).sum();
+            let [common, own] = [common, own].map(|of| of * (SPREAD.freedom() / squares).sqrt());
             for run in 0..sessions {
                 let speed = common * normal();
                 for (figure, centre) in both.iter_mut().zip([3000.0, 1000.0]) {
                     let at = centre * (speed + own * normal()).exp();
                     let rounds: Vec<f64> = (0..10).map(|_| at * (0.03 * normal()).exp()).collect();
                     let mean = Estimate::geometric_mean(&rounds).unwrap();
-                    let between = Between::of(Quantity::Time, false, mean.value);
+                    let between = Between::of(Quantity::Time, false, mean.value, 0.0);
                     let estimate = between.widen_share(mean);
                     assert_eq!(estimate.interval.unwrap().estimate, mean.value);
                     figure.push(Session {
