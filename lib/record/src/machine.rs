@@ -55,6 +55,16 @@ impl Machine {
         cpu_list(self.text(name)?)
     }
 
+    /// CPUs that programs may use: those online, within the affinity of the runner. The kernel's mask of a process, which
+    /// older records have, also holds CPUs that are possible and not there.
+    pub fn usable(&self) -> Option<Vec<u32>> {
+        let (online, allowed) = (self.cpus("cpus_online"), self.cpus("affinity"));
+        let Some((online, allowed)) = online.as_ref().zip(allowed.as_ref()) else {
+            return allowed.or(online);
+        };
+        Some(allowed.iter().filter(|cpu| online.contains(cpu)).copied().collect())
+    }
+
     /// Number of CPUs that the control group may keep busy; `None` if unlimited or unknown.
     pub fn quota(&self) -> Option<f64> {
         let [quota, period] =
@@ -83,8 +93,7 @@ impl Machine {
     /// The number of CPUs, such as `8`; if the programs may not use all of them, such as `2 of 8`.
     pub fn usable_cpus(&self) -> Option<String> {
         let online = self.cpus("cpus_online")?.len();
-        let allowed = self.cpus("affinity").map(|cpus| cpus.len());
-        let allowed = allowed.filter(|&allowed| allowed < online);
+        let allowed = self.usable().map(|cpus| cpus.len()).filter(|&allowed| allowed < online);
         Some(allowed.map_or(online.to_string(), |allowed| format!("{allowed} of {online}")))
     }
 
@@ -99,7 +108,7 @@ impl Machine {
         if let Some(cpus) = self.usable_cpus() {
             line += &format!(", {cpus} {}", if cpus == "1" { "CPU" } else { "CPUs" });
             if cpus.starts_with("1 of ") {
-                let cpu = self.text("affinity").unwrap_or_default();
+                let cpu = cpu_ranges(&self.usable().unwrap_or_default());
                 line += &format!(" (all on CPU {cpu}, unpinned or not)");
             }
         }
@@ -172,6 +181,23 @@ pub fn cpu_ranges(cpus: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A mask may hold CPUs that are possible and not there.
+    #[test]
+    fn cpus_that_are_not_there_are_not_counted() {
+        for (online, affinity, usable, words) in [
+            (Some("0-3"), Some("0-127"), Some(vec![0, 1, 2, 3]), Some("4")),
+            (Some("0-3"), Some("1,3,9"), Some(vec![1, 3]), Some("2 of 4")),
+            (Some("0-3"), None, Some(vec![0, 1, 2, 3]), Some("4")),
+            (None, Some("0-1"), Some(vec![0, 1]), None),
+            (None, None, None, None),
+        ] {
+            let facts = [("cpus_online", online), ("affinity", affinity)];
+            let known = facts.into_iter().filter_map(|(name, text)| Some((name, text?.into())));
+            let machine: Machine = known.collect();
+            assert_eq!((machine.usable(), machine.usable_cpus().as_deref()), (usable, words));
+        }
+    }
 
     #[test]
     fn lists_of_cpus_are_bounded() {

@@ -245,14 +245,12 @@ impl Record {
         (self.trial.run, self.header.seed)
     }
 
-    /// CPUs that the process could use; those online if nothing tells.
+    /// Number of CPUs that the process could use.
     pub fn cpu_count(&self) -> Option<usize> {
-        if let Some(cpus) = self.row().command.setting.cpu_list() {
-            return Some(cpus.len());
+        match self.row().command.setting.cpu_list() {
+            Some(cpus) => Some(cpus.len()),
+            None => Some(self.machine().usable()?.len()),
         }
-        let machine = self.machine();
-        let name = if machine.get("affinity").is_some() { "affinity" } else { "cpus_online" };
-        Some(machine.cpus(name)?.len())
     }
 
     /// Number of tasks in each chain.

@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-use record::Machine;
+use record::{Cpus, Machine};
 use serde_json::{Map, Number, Value, json};
 
+use crate::affinity;
 use crate::cgroup::ControlGroups;
 use crate::cpu_map::{CPUS, CpuMap};
 use crate::interference::pressure;
@@ -19,9 +20,12 @@ use crate::source::{Source, word_after};
 /// Readings of the clock, from which its step is taken.
 const READINGS: u32 = 2100;
 
-/// Reads the facts of the running system, and the step of its clock.
+/// Reads the facts of the running system, the CPUs of it that can be used, and the step of its clock.
 pub fn read() -> Machine {
     let mut machine = read_under(Path::new("/"));
+    if let Ok(cpus) = affinity::allowed() {
+        machine.set("affinity", Cpus::List(cpus).to_string());
+    }
     if let Some(step) = clock_step() {
         machine.set("clock_step_ns", step);
     }
@@ -119,6 +123,7 @@ fn grants(source: &Source) -> [Fact; 6] {
         None => "unlimited".into(),
     });
     [
+        // The kernel's mask, with CPUs that are possible and not there.
         ("affinity", word_after::<String>(&status, "Cpus_allowed_list:").map(Value::from)),
         // A filter makes each system call slower.
         ("seccomp", word_after::<u8>(&status, "Seccomp:").map(|mode| (mode > 0).into())),
