@@ -1,20 +1,21 @@
 //! Slices: the runs of a process that takes turns with others, and what the machine did meanwhile.
 
-use contract::message::positive;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// By how much the clock of a program and that of the runner may differ, in ns.
+pub const CLOCK_SLACK: u64 = 1_000_000;
 
 /// One `run` of a process, a few milliseconds long, between two looks at the machine.
 ///
 /// In a file it is an array, in the order of the fields: there are thousands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// Turn of the round, from 0: slices of one turn lie next to each other.
     pub turn: u32,
     /// From the look before it to the next one, in µs.
-    #[serde(deserialize_with = "positive")]
     pub window: u64,
     /// Timed iterations.
-    #[serde(deserialize_with = "positive")]
     pub iterations: u64,
     /// Their time, in ns.
     pub total: u64,
@@ -48,6 +49,22 @@ impl Serialize for Slice {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Slice { turn, window, iterations, total, stolen, others, probes } = self;
         (turn, window, iterations, total, stolen, others, probes).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Slice {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let (turn, window, iterations, total, stolen, others, probes) =
+            Deserialize::deserialize(from)?;
+        let slice = Slice { turn, window, iterations, total, stolen, others, probes };
+        if window == 0 || iterations == 0 {
+            return Err(D::Error::custom("a slice without time or iterations"));
+        }
+        if total > window.saturating_mul(1000).saturating_add(CLOCK_SLACK) {
+            let text = format!("iterations of {total} ns in a slice of {window} µs");
+            return Err(D::Error::custom(text));
+        }
+        Ok(slice)
     }
 }
 
@@ -112,6 +129,21 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn iterations_take_no_longer_than_their_slice() {
+        for (window, iterations, total, is_possible) in [
+            (9000, 10, 9_999_999, true),
+            (9000, 10, 10_000_001, false),
+            (0, 10, 1, false),
+            (9000, 0, 1, false),
+        ] {
+            let text = format!("[1,{window},{iterations},{total},0,null,[[0,3700,3700]]]");
+            let slice = serde_json::from_str::<Slice>(&text).ok();
+            let written = slice.map(|slice| serde_json::to_string(&slice).unwrap());
+            assert_eq!(written, is_possible.then_some(text));
+        }
+    }
 
     #[test]
     fn an_account_adds_up_or_says_what_is_missing() {

@@ -9,6 +9,7 @@ use contract::message::{Answer, Description, Extra, Ready, Request, Usage, VERSI
 use observe::affinity;
 use record::Setting;
 use record::machine::cpu_ranges;
+use record::slice::CLOCK_SLACK;
 
 use super::child::{Child, Ended};
 use super::launch;
@@ -16,8 +17,8 @@ use crate::system::console::shortened;
 use crate::system::program::Program;
 use crate::system::signals;
 
-/// Samples must not take longer than their answer did; clocks differ, but by less than this.
-const IMPOSSIBLE: Duration = Duration::from_secs(1);
+/// Samples must not take longer than their answer did.
+const SLACK: Duration = Duration::from_nanos(CLOCK_SLACK);
 
 const CANNOT_BE: &str = "its answer cannot be true";
 
@@ -140,7 +141,7 @@ impl Session {
                 bail!("it answered `run {iterations}` with {count} samples");
             }
             let ran = Ran { wanted: iterations, took, samples, usage, extra };
-            ran.ensure_possible(IMPOSSIBLE)?;
+            ran.ensure_possible(SLACK)?;
             Ok(ran)
         })
     }
@@ -272,7 +273,7 @@ pub(crate) fn difference(before: &Description, now: &Description) -> Option<Stri
 
 /// Makes sure that nothing took longer than its answer.
 fn ensure_within(name: &str, ns: Option<u64>, took: Duration) -> anyhow::Result<()> {
-    match ns.filter(|&ns| Duration::from_nanos(ns) > took + IMPOSSIBLE) {
+    match ns.filter(|&ns| Duration::from_nanos(ns) > took + SLACK) {
         Some(ns) => bail!("{CANNOT_BE}: {name} of {ns} within {took:.0?}"),
         None => Ok(()),
     }
