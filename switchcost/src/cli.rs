@@ -101,8 +101,8 @@ Exit status: 0 no check failed, 1 a check failed, 2 there is no such program.")]
     #[command(after_long_help = "Examples:
   switchcost compare OLD NEW --fail-above 5%
 
-Exit status: 0 the files were compared. With --fail-above: 0 nothing is worse by more, 1 something is, 3 nothing can be \
-said, 125 a file cannot be read as a whole, or a case failed or is missing.")]
+Exit status: 0 the files were compared. With --fail-above: 0 nothing is worse by more, 1 something is, 3 something may \
+be, or nothing can be said, 125 a file cannot be read as a whole, or a case failed or is missing.")]
     Compare(compare::Args),
     /// Measure two builds or settings in turns, and judge what changed from A to B
     ///
@@ -114,8 +114,8 @@ said, 125 a file cannot be read as a whole, or a case failed or is missing.")]
   switchcost duel git:HEAD~1 . --fail-above 5%
   switchcost duel --b MALLOC_ARENA_MAX=1
 
-Exit status: 0 nothing is worse by more than --fail-above, 1 something is, 3 nothing can be said, 125 a side could not \
-be built or a row failed. `git bisect run` takes 125 as untested and 3 as bad.")]
+Exit status: 0 nothing is worse by more than --fail-above, 1 something is, 3 something may be, or nothing can be said, 125 \
+a side could not be built or a row failed. `git bisect run` takes 125 as untested and 3 as bad.")]
     Duel(duel::Args),
     /// Print shell completions
     #[command(after_long_help = "Examples:

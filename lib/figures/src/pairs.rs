@@ -33,7 +33,7 @@ const LOOKS: [usize; 6] = [MIN_PAIRS, 12, 18, 27, 40, 60];
 const SPREADS: [f64; 2] = [0.022, 0.040];
 
 /// Figures of a row, the time first.
-const KINDS: [Kind; 4] = [Kind::Time, Kind::Memory, Kind::Switches, Kind::Faults];
+const KINDS: [Kind; 5] = [Kind::Time, Kind::Mean, Kind::Memory, Kind::Switches, Kind::Faults];
 
 /// Figures of a row that are judged at most: memory is a row of its own.
 const KINDS_OF_A_ROW: usize = KINDS.len() - 1;
@@ -70,9 +70,12 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
             let (own, twins) = (pairs(of, b), pairs(of, twin));
             // Counts are in all pairs or in none. A time is missing from a round without a slice that counts, a size from
             // one that was cut short.
-            let is_whole = own.len() == row.pairs;
-            let grade = if of == Kind::Time { Grade::of(&row.doubts) } else { Grade::Sure };
-            (is_whole || !of.is_count()).then(|| Quotient::of_pairs(of, own, twins, grade))
+            let is_there = match of {
+                Kind::Mean => !own.is_empty(),
+                _ => own.len() == row.pairs || !of.is_count(),
+            };
+            let grade = if of.is_time() { Grade::of(&row.doubts) } else { Grade::Sure };
+            is_there.then(|| Quotient::of_pairs(of, own, twins, grade))
         })
         .collect();
     Some(row)
@@ -99,7 +102,12 @@ fn fault(figure: &Figure<'_>, side: &str) -> Option<Why> {
 /// Figures of two sides in each round that has both.
 fn pairs(kind: Kind, [first, second]: [&Figure<'_>; 2]) -> Vec<Pair> {
     let length = (divisor(second) / divisor(first)).ln();
-    let ratios = (kind == Kind::Time).then(|| second.runs.log_ratios(&first.runs));
+    let by_turns: Option<fn(&Timed<'_>, &Timed<'_>) -> Option<f64>> = match kind {
+        Kind::Time => Some(|own, other| own.log_ratio(other)),
+        Kind::Mean => Some(|own, other| own.log_ratio_of_means(other)),
+        _ => None,
+    };
+    let ratios = by_turns.map(|ratio| second.runs.log_ratios(&first.runs, ratio));
     let others = series(second, kind);
     let pairs = series(first, kind).into_iter().filter_map(|(round, own)| {
         let by_turns = match &ratios {
@@ -130,6 +138,7 @@ fn series(side: &Figure<'_>, kind: Kind) -> BTreeMap<Round, f64> {
     let figure = |timed: &Timed<'_>| match kind {
         Kind::Switches => count(timed.record, |used| used.voluntary_switches),
         Kind::Faults => count(timed.record, |used| used.minor_faults),
+        Kind::Mean => timed.mean(),
         _ => timed.iteration(),
     };
     let divisor = divisor(side);

@@ -4,12 +4,13 @@
 
 use std::collections::BTreeSet;
 
-use record::{Place, Quantity, Why};
+use record::{Place, Quantity, Why, Yardstick};
 use serde::Serialize;
-use stats::{Contrast, Estimate, Interval, modes};
+use stats::{Contrast, Estimate, Interval, Mode, modes};
 
 use super::doubt::{Doubt, RESTLESS};
 use super::grade::Grade;
+use super::known;
 use super::value::Value;
 use super::verdict::{MIN_PAIRS, Reason, Verdict};
 
@@ -53,6 +54,23 @@ impl Compared {
         matches!(self.fault, Some(Why::Failed(_)))
     }
 
+    /// True unless all that this count may have grown by is worth less than this share of the row's time, at the price that
+    /// it has at most on known machines.
+    pub fn can_matter(&self, count: &Quotient, share: f64) -> bool {
+        let price = match count.kind {
+            Kind::Switches => known::dearest(Yardstick::Futex),
+            Kind::Faults => known::dearest(Yardstick::PageFault),
+            _ => return true,
+        };
+        let time = self.quotient(Kind::Time).and_then(|time| time.figures);
+        let (Some([time, _]), Some([first, _]), Some(change)) = (time, count.figures, count.change)
+        else {
+            return true;
+        };
+        let more = if count.is_share { change.high * first } else { change.high };
+        more * price > share * time
+    }
+
     pub(crate) fn is_left_out(&self) -> bool {
         matches!(self.fault, Some(Why::LeftOut(_)))
     }
@@ -62,8 +80,10 @@ impl Compared {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Time per hop, task or iteration.
+    /// Time per hop, task or iteration: medians over turns.
     Time,
+    /// The same by means, which pauses in fewer than half of the turns change, too.
+    Mean,
     /// Bytes per task.
     Memory,
     /// Voluntary switches per hop, task or iteration.
@@ -76,6 +96,21 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// True for a time of a duel.
+    pub fn is_time(self) -> bool {
+        matches!(self, Kind::Time | Kind::Mean)
+    }
+
+    /// What it is beside the row's main figure; `None` for that.
+    pub fn label(self) -> Option<&'static str> {
+        match self {
+            Kind::Mean => Some("mean, with pauses"),
+            Kind::Switches => Some("voluntary switches"),
+            Kind::Faults => Some("minor faults"),
+            Kind::Time | Kind::Memory | Kind::Figure => None,
+        }
+    }
+
     /// True for a count of a duel, which can be exact; false for a time and a size.
     pub fn is_count(self) -> bool {
         matches!(self, Kind::Switches | Kind::Faults)
@@ -218,7 +253,7 @@ impl Quotient {
         let second = pairs.iter().map(|pair| pair.figures[1]);
         let is_exact = kind.is_count() && !twins.is_empty() && is_one(first) && is_one(second);
         let quantity = match kind {
-            Kind::Time => Quantity::Time,
+            Kind::Time | Kind::Mean => Quantity::Time,
             Kind::Memory => Quantity::Bytes,
             _ => Quantity::Count,
         };
@@ -259,13 +294,22 @@ impl Quotient {
         }
     }
 
-    /// True if the processes of a side form two groups. Counts fall into groups by their nature.
-    fn has_modes(&self) -> bool {
-        let side =
-            |pairs: &[Pair], side: usize| pairs.iter().map(|pair| pair.figures[side]).collect();
-        let first: Vec<f64> = [side(&self.pairs, 0), side(&self.twins, 1)].concat();
-        !self.kind.is_count()
-            && [first, side(&self.pairs, 1)].iter().any(|own| modes(own).is_some())
+    /// The two groups that the second sides form beside the first ones, as shares of these: what a whole round is slower
+    /// by is in neither. Counts fall into groups by their nature, and means by their pauses.
+    fn modes(&self) -> Option<[Mode; 2]> {
+        let is_judged = self.is_share && matches!(self.kind, Kind::Time | Kind::Memory);
+        let ratios = self.pairs.iter().filter(|_| is_judged).map(|pair| pair.change(true).exp());
+        modes(&ratios.collect::<Vec<f64>>())
+    }
+
+    /// By how much the second side is worse in its worse mode, as a share, if the first side has none.
+    fn mode_of_second(&self) -> Option<f64> {
+        let [_, worse] = self.modes()?;
+        let side = |pairs: &[Pair], side: usize| -> Vec<f64> {
+            pairs.iter().map(|pair| pair.figures[side]).collect()
+        };
+        let first = [side(&self.pairs, 0), side(&self.twins, 1)].concat();
+        modes(&first).is_none().then_some(worse.centre - 1.0)
     }
 
     /// True if most twins differ by as much as this change may be, and by so much that it is a doubt.
@@ -284,7 +328,7 @@ impl Quotient {
         if self.twin.is_some_and(|twin| !twin.contains(0.0) && !self.is_nothing(&twin)) {
             return Verdict::Inconclusive(Reason::TwinDiffers);
         }
-        if self.has_modes() {
+        if self.modes().is_some() {
             return Verdict::Inconclusive(Reason::TwoModes);
         }
         if self.kind == Kind::Memory && !self.is_share {
@@ -327,20 +371,47 @@ impl Quotient {
     /// True if the second side is worse by more than this share of the first, as its whole interval says: of a
     /// rate, by so much more time for each. Any more than nothing is more than any share of it.
     pub fn is_worse_than(&self, share: f64) -> bool {
-        let Some(change) = self.change else { return false };
-        let low = match self.quantity {
-            Quantity::Rate | Quantity::Throughput => 1.0 / (1.0 + change.high) - 1.0,
-            // For better or worse.
-            Quantity::Count | Quantity::Share if self.kind == Kind::Figure => return false,
-            _ => change.low,
-        };
-        let first = self.figures.map_or(0.0, |[first, _]| first);
-        let limit = if self.is_share { share } else { share * first };
         let is_said = match self.verdict {
             Verdict::Within(reach) => reach > share,
             verdict => !verdict.is_open(),
         };
-        is_said && low > limit
+        is_said && self.worse().is_some_and(|[low, _]| low > self.limit(share))
+    }
+
+    /// True if the second side may be worse by more than this share of the first, and nothing is known against it: its
+    /// interval reaches above it, or a mode that the first side lacks. Means do not count: a few pauses widen them.
+    pub fn may_be_worse_than(&self, share: f64) -> bool {
+        if self.is_for_better_or_worse() || self.kind == Kind::Mean {
+            return false;
+        }
+        let reaches = match (self.verdict, self.worse()) {
+            (Verdict::Within(_), _) => false,
+            (_, Some([_, high])) => high > self.limit(share),
+            (verdict, None) => verdict.is_open(),
+        };
+        reaches || self.mode_of_second().is_some_and(|worse| worse > share)
+    }
+
+    /// The ends of the change for the worse: of a rate, of the time for each.
+    fn worse(&self) -> Option<[f64; 2]> {
+        let change = self.change.filter(|_| !self.is_for_better_or_worse())?;
+        Some(match self.quantity {
+            Quantity::Rate | Quantity::Throughput => {
+                [change.high, change.low].map(|end| 1.0 / (1.0 + end) - 1.0)
+            }
+            _ => [change.low, change.high],
+        })
+    }
+
+    /// Of counts and shares of a plan's rows, more is neither.
+    fn is_for_better_or_worse(&self) -> bool {
+        self.kind == Kind::Figure && matches!(self.quantity, Quantity::Count | Quantity::Share)
+    }
+
+    /// A share of the first side in the unit of the change.
+    fn limit(&self, share: f64) -> f64 {
+        let first = self.figures.map_or(0.0, |[first, _]| first);
+        if self.is_share { share } else { share * first }
     }
 }
 

@@ -179,17 +179,20 @@ impl<'a> Runs<'a> {
             ratios.retain(|_, ratio| ratio.is_finite());
             return ratios;
         }
-        let ratios = self.log_ratios(other).into_iter();
+        let ratios = self.log_ratios(other, |own, other| own.log_ratio(other)).into_iter();
         ratios.map(|(round, log_ratio)| (round, log_ratio.exp())).collect()
     }
 
-    /// Logarithm of its time divided by another side's, in each round that has both. If the programs took turns, slices
-    /// of the same turn are divided, since both have the same slope.
-    pub(crate) fn log_ratios(&self, other: &Runs<'_>) -> BTreeMap<Round, f64> {
+    /// Logarithm of its time divided by another side's, in each round that has both, by this ratio of two processes.
+    pub(crate) fn log_ratios(
+        &self,
+        other: &Runs<'_>,
+        ratio: fn(&Timed<'_>, &Timed<'_>) -> Option<f64>,
+    ) -> BTreeMap<Round, f64> {
         // Of several processes in a round the last one.
         let [own, others] = [self, other].map(|runs| runs.processes().collect::<BTreeMap<_, _>>());
         let ratios = own.into_iter().filter_map(|(round, own): (Round, &Timed<'_>)| {
-            Some((round, own.log_ratio(others.get(&round)?)?))
+            Some((round, ratio(own, others.get(&round)?)?))
         });
         ratios.collect()
     }

@@ -101,6 +101,12 @@ impl Timed<'_> {
         Some(self.iteration()? * error.exp())
     }
 
+    /// Mean iteration over its turns in ns, as measured: unlike the median, it knows pauses. `None` if it took no turns.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        let turns = self.corrected.as_ref()?.turns.values();
+        stats::mean(&turns.map(|log| log.exp()).collect::<Vec<_>>())
+    }
+
     /// Factor by which a time of its iterations is corrected, such as a percentile.
     pub(crate) fn factor(&self) -> f64 {
         self.corrected.as_ref().map_or(1.0, |corrected| (-corrected.correction).exp())
@@ -118,6 +124,17 @@ impl Timed<'_> {
             }
         }
         let log = (self.iteration()? / other.iteration()?).ln();
+        log.is_finite().then_some(log)
+    }
+
+    /// Logarithm of its mean over their common turns divided by the other's. `None` if they have none.
+    pub(crate) fn log_ratio_of_means(&self, other: &Timed<'_>) -> Option<f64> {
+        let [own, others] = [self, other].map(|timed| Some(&timed.corrected.as_ref()?.turns));
+        let (own, others) = own.zip(others)?;
+        let sum = |one: &BTreeMap<u32, f64>, other: &BTreeMap<u32, f64>| -> f64 {
+            one.iter().filter(|(turn, _)| other.contains_key(turn)).map(|(_, log)| log.exp()).sum()
+        };
+        let log = (sum(own, others) / sum(others, own)).ln();
         log.is_finite().then_some(log)
     }
 }

@@ -77,7 +77,8 @@ pub(super) fn fault(row: &Compared) -> (&'static str, String) {
 fn section(title: &str, rows: &[&Compared]) -> Section {
     let mut body = Vec::new();
     let mut reasons = Vec::new();
-    for (row, quotient) in rows.iter().flat_map(|row| row.quotients.iter().map(move |f| (row, f))) {
+    let all = rows.iter().flat_map(|row| row.quotients.iter().map(move |f| (row, f)));
+    for (row, quotient) in all.filter(|(row, quotient)| says_more(row, quotient)) {
         if let Verdict::Inconclusive(why) = quotient.verdict {
             let twin = quotient.twin.filter(|_| why == Reason::TwinDiffers);
             let by =
@@ -99,14 +100,18 @@ fn section(title: &str, rows: &[&Compared]) -> Section {
     Section { title: title.to_owned(), grid, lines }
 }
 
+/// True unless it is a mean that says no more than the medians of its row.
+fn says_more(row: &Compared, quotient: &Quotient) -> bool {
+    let word = |quotient: &Quotient| quotient.verdict.word(quotient.quantity);
+    let has_changed = quotient.verdict.has_changed();
+    let is_said = row.quotient(Kind::Time).is_some_and(|time| word(time) == word(quotient));
+    quotient.kind != Kind::Mean || has_changed && !is_said
+}
+
 /// Line of a quotient: the name of its row, both figures, the change and the verdict. The line of a count is indented, below
 /// the time of its row.
 fn line(row: &Compared, quotient: &Quotient) -> Vec<String> {
-    let name = match quotient.kind {
-        Kind::Switches => "  voluntary switches",
-        Kind::Faults => "  minor faults",
-        _ => &*row.name,
-    };
+    let name = quotient.kind.label().map_or(row.name.clone(), |label| format!("  {label}"));
     let quantity = quotient.quantity;
     let shown = |side: usize| match (quotient.estimates, quotient.figures) {
         (Some(estimates), _) => quotient.grade.mark(&number::value(quantity, &estimates[side])),
@@ -116,7 +121,7 @@ fn line(row: &Compared, quotient: &Quotient) -> Vec<String> {
     let change = quotient.change.map_or(ABSENT.to_owned(), |interval| {
         quotient.grade.mark(&change(row, quotient, &interval))
     });
-    vec![name.to_owned(), shown(0), shown(1), change, verdict(quotient)]
+    vec![name, shown(0), shown(1), change, verdict(quotient)]
 }
 
 fn verdict(quotient: &Quotient) -> String {

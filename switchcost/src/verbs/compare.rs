@@ -5,12 +5,10 @@ use std::slice;
 
 use anyhow::ensure;
 use figures::Figures;
-use figures::verdict::MARGIN;
 
-use super::gate::{End, Gate};
+use super::gate::{End, Gate, Limit};
 use super::output::{self, Format};
 use crate::measure::store;
-use crate::plan::values;
 use crate::render::Found;
 use crate::system::console::BadUsage;
 use crate::views::comparison::Comparison;
@@ -27,11 +25,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 
-    /// Exit with status 1 if the whole interval of a change for the worse lies above this, and with 125 if a file
-    /// cannot be read as a whole, or a case failed or is missing. Also the margin for 'unchanged', which is otherwise
-    /// 5%; 5% and 5 mean the same
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = values::percent)]
-    fail_above: Option<f64>,
+    #[command(flatten)]
+    limit: Limit,
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
@@ -39,7 +34,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let mut is_whole = true;
     for path in [&args.old, &args.new] {
         // Status 1 would say that something is worse.
-        let contents = store::read(path).map_err(|e| match args.fail_above {
+        let contents = store::read(path).map_err(|e| match args.limit.fail_above {
             Some(_) => End::untested(e.to_string()).into(),
             None => e,
         })?;
@@ -55,11 +50,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let figures = [Figures::of(&files[0]), Figures::of(&files[1])];
     let names = [&args.old, &args.new].map(|path| path.display().to_string());
-    let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
+    let margin = args.limit.margin();
     let comparison =
         Comparison::of_files(names.each_ref().map(String::as_str), figures.each_ref(), margin);
     output::print_found(&Found::Comparisons(slice::from_ref(&comparison)), args.format)?;
-    if args.fail_above.is_none() {
+    if args.limit.fail_above.is_none() {
         return Ok(());
     }
     let skipped = "lines were skipped, as said above: copy the files again, or measure again";
@@ -68,7 +63,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     ensure!(comparison.is_one_cpu, End::nothing_said(other_cpus));
     Gate::All.judge(
         &comparison.rows,
-        args.fail_above,
+        args.limit,
         "`switchcost duel`, which measures both in turns, may have one",
     )
 }

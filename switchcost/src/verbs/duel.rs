@@ -7,11 +7,11 @@ use std::time::Duration;
 use contract::units::counted;
 use figures::pairs;
 use figures::quotient::Compared;
-use figures::verdict::{MARGIN, MIN_PAIRS};
+use figures::verdict::MIN_PAIRS;
 use record::{Command, Place, Row};
 
 use super::args::Selection;
-use super::gate::{End, Gate};
+use super::gate::{End, Gate, Limit};
 use super::kept::Kept;
 use super::output;
 use crate::measure::rounds::Rounds;
@@ -20,7 +20,6 @@ use crate::measure::turns::Options;
 use crate::measure::{begin, pacing, probe};
 use crate::plan::lineup::{Lineup, Sides};
 use crate::plan::programs::Programs;
-use crate::plan::values;
 use crate::render::Found;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
@@ -42,10 +41,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(MIN_PAIRS as i64..))]
     pairs: Option<u32>,
 
-    /// Exit with status 1 if the whole interval of a change for the worse lies above this, and with 125 if a row fails.
-    /// Also the margin for 'unchanged', which is otherwise 5%; 5% and 5 mean the same
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = values::percent)]
-    fail_above: Option<f64>,
+    #[command(flatten)]
+    limit: Limit,
 
     /// Figures that --fail-above judges
     #[arg(long, value_enum, default_value_t = Gate::All, requires = "fail_above")]
@@ -76,7 +73,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if signals::received().is_some() {
         return Ok(());
     }
-    args.fail_on.judge(&rows, args.fail_above, "repeat the duel, or give it a larger --budget")
+    args.fail_on.judge(&rows, args.limit, "repeat the duel, or give it a larger --budget")
 }
 
 /// Measures and prints; returns the rows with their quotients.
@@ -88,7 +85,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let lineup = Lineup::of_duel(rows, &plan.programs, &args.sides, refusal)?;
     let measured: Vec<Row> = lineup.measured().cloned().collect();
     let count = measured.iter().map(|row| row.place.cell()).collect::<BTreeSet<Place>>().len();
-    let margin = args.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN);
+    let margin = args.limit.margin();
     // Not before the builds: a signal that ends a build would leave an empty file.
     let store = Store::open(args.keep.out.as_deref(), "duel")?;
     let options = Options { around: args.sides.around(), ..args.keep.options.clone() };
@@ -100,7 +97,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let seed = rounds.header.seed;
     let rows = counted(count as u64, "row");
     console::say(format_args!("{rows}, in turns for {} s, seed {seed}", budget.as_secs_f64()));
-    let mut choose = pairs::decider(margin, args.fail_above, count);
+    let mut choose = pairs::decider(margin, args.limit.fail_above, count);
     let most = args.pairs.unwrap_or(u32::MAX);
     let has_pinned = measured.iter().any(|row| row.command.setting.cpus.is_some());
     say_what_fits(pacing::DUEL.usual_rounds(&measured, budget).min(most), count, has_pinned);

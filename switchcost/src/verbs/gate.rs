@@ -7,7 +7,9 @@ use anyhow::ensure;
 use clap::ValueEnum;
 use figures::number::percent;
 use figures::quotient::{Compared, Kind, Quotient};
+use figures::verdict::MARGIN;
 
+use crate::plan::values;
 use crate::system::console;
 
 /// The end of a comparison: its own exit status, and the reason.
@@ -48,61 +50,116 @@ pub(crate) enum Gate {
     Times,
 }
 
+/// What fails a comparison.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct Limit {
+    /// Exit with status 1 if the whole interval of a change for the worse lies above this, with 3 if part of an interval
+    /// does, and with 125 if a row failed, or a file is cut short. Also the margin for 'unchanged', which is otherwise
+    /// 5%; 5% and 5 mean the same
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = values::percent)]
+    pub(crate) fail_above: Option<f64>,
+
+    /// Let pass what --fail-above cannot decide, unless nothing can be said at all
+    #[arg(long, requires = "fail_above")]
+    pass_undecided: bool,
+}
+
+impl Limit {
+    /// The largest change that counts as none.
+    pub(crate) fn margin(self) -> f64 {
+        self.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN)
+    }
+}
+
 impl Gate {
     fn includes(self, kind: Kind) -> bool {
         match self {
             Gate::All => true,
-            Gate::Counts => kind != Kind::Time,
-            Gate::Times => kind == Kind::Time,
+            Gate::Counts => !kind.is_time(),
+            Gate::Times => kind.is_time(),
         }
     }
 
-    /// The exit status, as an error unless it is 0. Without a `limit` nothing is worse; `remedy` says what to do if
+    /// The exit status, as an error unless it is 0. Without a limit nothing is worse; `remedy` says what to do if
     /// nothing can be said.
-    pub(crate) fn judge(
-        self,
-        rows: &[Compared],
-        limit: Option<f64>,
-        remedy: &str,
-    ) -> anyhow::Result<()> {
-        let names = |is_wanted: &dyn Fn(&Compared) -> bool| {
-            let names = rows.iter().filter(|row| is_wanted(row)).map(|row| &*row.name);
-            names.collect::<Vec<&str>>().join("; ")
-        };
-        let share = limit.unwrap_or(f64::INFINITY);
-        let is_worse = |f: &Quotient| self.includes(f.kind) && f.is_worse_than(share);
-        let worse = names(&|row| row.quotients.iter().any(is_worse));
-        let failed = names(&Compared::has_failed);
-        let mut quotients = rows.iter().flat_map(|row| &row.quotients).peekable();
+    pub(crate) fn judge(self, rows: &[Compared], limit: Limit, remedy: &str) -> anyhow::Result<()> {
+        let share = limit.fail_above.unwrap_or(f64::INFINITY);
+        let failed = named(rows, Compared::has_failed);
+        let worse = figures(rows, |row, f| {
+            self.includes(f.kind) && f.is_worse_than(share) && row.can_matter(f, share)
+        });
         ensure!(worse.is_empty(), "worse by more than {}: {worse}", percent(share));
+        let mut quotients = rows.iter().flat_map(|row| &row.quotients).peekable();
         ensure!(
-            failed.is_empty() || (limit.is_none() && quotients.peek().is_some()),
+            failed.is_empty() || (limit.fail_above.is_none() && quotients.peek().is_some()),
             End::untested(format!("failed or missing: {failed}"))
         );
-        // Of the time, counts say nothing: with a limit, a change of them alone does not let a build pass.
-        let is_said = |quotient: &Quotient| match quotient.kind {
-            kind if self == Gate::All && kind.is_count() => {
-                limit.is_none() && quotient.verdict.has_changed()
+        ensure!(
+            quotients.any(|f| self.is_said(f, limit)),
+            End::nothing_said(&self.silence(remedy))
+        );
+        if limit.fail_above.is_none() {
+            return Ok(());
+        }
+        let rare = figures(rows, |row, f| {
+            self.includes(f.kind) && f.is_worse_than(share) && !row.can_matter(f, share)
+        });
+        let others = figures(rows, |_, f| !self.includes(f.kind) && f.is_worse_than(0.0));
+        for (names, why) in [(rare, "too rare to matter"), (others, "not judged")] {
+            if !names.is_empty() {
+                console::say(format_args!("worse, but {why}: {names}"));
             }
-            kind => self.includes(kind) && !quotient.verdict.is_open(),
-        };
+        }
+        let undecided = figures(rows, |row, f| {
+            self.includes(f.kind) && f.may_be_worse_than(share) && row.can_matter(f, share)
+        });
+        let why = format!("perhaps worse by more than {}: {undecided}", percent(share));
+        if !undecided.is_empty() && limit.pass_undecided {
+            console::say(format_args!("{why}"));
+            return Ok(());
+        }
+        ensure!(
+            undecided.is_empty(),
+            End::nothing_said(&format!("{why}; {remedy}, or --pass-undecided"))
+        );
+        Ok(())
+    }
+
+    /// True if a figure says that a build may pass. Of the time, counts say nothing: with a limit, a change of them alone
+    /// does not let it pass.
+    fn is_said(self, f: &Quotient, limit: Limit) -> bool {
+        match f.kind {
+            kind if self == Gate::All && kind.is_count() => {
+                limit.fail_above.is_none() && f.verdict.has_changed()
+            }
+            kind => self.includes(kind) && !f.verdict.is_open(),
+        }
+    }
+
+    fn silence(self, remedy: &str) -> String {
         let kinds = match self {
             Gate::Counts => "count or size",
             Gate::All => "time, size or rate",
             Gate::Times => "time",
         };
-        let why = format!("no {kinds} has a verdict; {remedy}");
-        ensure!(quotients.any(is_said), End::nothing_said(&why));
-        let is_spared = |f: &Quotient| limit.is_some() && f.is_worse_than(0.0);
-        for (is_judged, why) in [(true, "perhaps within --fail-above"), (false, "not judged")] {
-            let spared = |f: &Quotient| self.includes(f.kind) == is_judged && is_spared(f);
-            let spared = names(&|row| row.quotients.iter().any(spared));
-            if !spared.is_empty() {
-                console::say(format_args!("worse, but {why}: {spared}"));
-            }
-        }
-        Ok(())
+        format!("no {kinds} has a verdict; {remedy}")
     }
+}
+
+/// Names of rows.
+fn named(rows: &[Compared], is_wanted: fn(&Compared) -> bool) -> String {
+    let names = rows.iter().filter(|row| is_wanted(row)).map(|row| &*row.name);
+    names.collect::<Vec<&str>>().join("; ")
+}
+
+/// Names of figures: of their rows, with what they are unless it is the row's own.
+fn figures(rows: &[Compared], is_wanted: impl Fn(&Compared, &Quotient) -> bool) -> String {
+    let all = rows.iter().flat_map(|row| row.quotients.iter().map(move |f| (row, f)));
+    let names = all.filter(|(row, f)| is_wanted(row, f)).map(|(row, f)| match f.kind.label() {
+        Some(label) => format!("{}, {label}", row.name),
+        None => row.name.clone(),
+    });
+    names.collect::<Vec<String>>().join("; ")
 }
 
 #[cfg(test)]
@@ -147,11 +204,49 @@ mod tests {
             (Gate::All, vec![row(None, 3.8)], None, 0),
             (Gate::All, vec![row(None, -0.8)], Some(0.05), 3),
         ] {
+            let limit = Limit { fail_above: limit, pass_undecided: false };
             let end = match gate.judge(&rows, limit, "") {
                 Ok(()) => 0,
                 Err(error) => error.downcast_ref::<End>().map_or(1, |end| end.status),
             };
             assert_eq!(end, status, "{gate:?} {rows:?}");
+        }
+    }
+    /// A row that takes 1 µs: what it does once in a thousand times cannot be worth 5 % of it.
+    #[test]
+    fn what_cannot_matter_fails_nothing_and_what_is_not_decided_does_not_pass() {
+        let row = |time: [f64; 2], switches: f64| {
+            let found = |kind, [low, high]: [f64; 2], first: f64| {
+                let mut quotient = Quotient::new(kind, Quantity::Count);
+                quotient.verdict = Verdict::of([low, high], 0.05);
+                quotient.change = stats::t_interval(&[low, high], 0.5);
+                quotient.figures = Some([first; 2]);
+                quotient
+            };
+            let quotients = vec![
+                found(Kind::Time, time, 1000.0),
+                found(Kind::Switches, [switches, switches + 0.001], 0.001),
+            ];
+            vec![Compared { name: "row".to_owned(), quotients, ..Compared::default() }]
+        };
+        let sure = [-0.01, 0.01];
+        for (time, switches, pass_undecided, status) in [
+            // Seven times as often, for 14 of 1000 ns; a hundred times as often, for 200 ns.
+            (sure, 6.0, false, 0),
+            (sure, 100.0, false, 1),
+            ([-0.2, 0.3], 0.0, false, 3),
+            ([0.03, 0.06], 0.0, false, 3),
+            ([-0.3, -0.2], 0.0, false, 0),
+            ([0.03, 0.06], 0.0, true, 0),
+            // Nothing at all is said.
+            ([-0.2, 0.3], 0.0, true, 3),
+        ] {
+            let limit = Limit { fail_above: Some(0.05), pass_undecided };
+            let end = match Gate::All.judge(&row(time, switches), limit, "") {
+                Ok(()) => 0,
+                Err(error) => error.downcast_ref::<End>().map_or(1, |end| end.status),
+            };
+            assert_eq!(end, status, "{time:?} {switches}");
         }
     }
 }

@@ -280,6 +280,28 @@ fn few_pairs_have_intervals_and_no_verdict_faults_have_neither_and_memory_has_on
     assert!((size.change.unwrap().estimate - 0.1).abs() < 0.01 && size.is_share);
 }
 
+/// What slows down both sides of a round makes no groups; what slows down the second side of some does, and may be worse.
+#[test]
+fn groups_are_those_of_the_second_side_beside_the_first() {
+    let sides = |first: [f64; 2], second: [f64; 2]| {
+        let pairs = (0..16).map(|round| {
+            let noise = 1.0 + f64::from(round % 3) / 100.0;
+            let half = usize::from(round >= 8);
+            let figures = [first[half], second[half] * noise];
+            Pair { figures, by_turns: Some((figures[1] / figures[0]).ln()) }
+        });
+        let quotients = vec![of(Kind::Time, pairs.collect(), Vec::new())];
+        let mut rows = [Compared { pairs: 16, quotients, ..bare() }];
+        judge(&mut rows, MARGIN);
+        let time = &rows[0].quotients[0];
+        (time.verdict == Verdict::Inconclusive(Reason::TwoModes), time.may_be_worse_than(0.3))
+    };
+    assert_eq!(sides([100.0, 200.0], [100.0, 200.0]), (false, false));
+    assert_eq!(sides([100.0, 100.0], [100.0, 150.0]), (true, true));
+    assert_eq!(sides([100.0, 60.0], [100.0, 100.0]), (true, true));
+    assert_eq!(sides([100.0, 100.0], [100.0, 50.0]), (true, false));
+}
+
 /// What a duel says beforehand is true if its pairs differ as usual.
 #[test]
 fn the_usual_reach_is_that_of_the_intervals() {
@@ -288,13 +310,15 @@ fn the_usual_reach_is_that_of_the_intervals() {
     for (spread, reach) in SPREADS.into_iter().zip(usual_reach(n, 5).unwrap()) {
         // So that the standard deviation is the spread.
         let step = spread * (f64::from(n - 1) / f64::from(n)).sqrt();
-        let times = (0..n).map(|i| time(if i % 2 == 0 { step } else { -step })).collect();
-        let counts = vec![pair([501.0; 2]); n as usize];
-        let quotients =
-            [(Kind::Time, times), (Kind::Switches, counts.clone()), (Kind::Faults, counts)]
-                .map(|(kind, pairs)| of(kind, pairs, Vec::new()));
-        let mut rows =
-            vec![Compared { pairs: n as usize, quotients: quotients.into(), ..bare() }; 5];
+        let times: Vec<Pair> =
+            (0..n).map(|i| time(if i % 2 == 0 { step } else { -step })).collect();
+        let others = vec![pair([501.0; 2]); n as usize];
+        let quotients = KINDS.into_iter().filter(|kind| *kind != Kind::Memory).map(|kind| {
+            let pairs = if kind == Kind::Time { &times } else { &others };
+            of(kind, pairs.clone(), Vec::new())
+        });
+        let quotients: Vec<Quotient> = quotients.collect();
+        let mut rows = vec![Compared { pairs: n as usize, quotients, ..bare() }; 5];
         judge(&mut rows, MARGIN);
         let high = rows[0].quotients[0].change.unwrap().high;
         assert!((high - reach).abs() < 1e-9, "{high} {reach}");

@@ -205,6 +205,27 @@ fn corrected_times_that_follow_the_slowness_are_off() {
     }
 }
 
+/// In one of eight turns, one side takes eleven times as long.
+#[test]
+fn a_pause_shows_in_the_mean_alone() {
+    let turns = |pause: u64| {
+        (0..8).map(move |turn| Slice {
+            turn,
+            ..slice(1000 * if turn == 3 { pause } else { 1 }, 800, 800)
+        })
+    };
+    let records = [1, 11].map(|pause| of(turns(pause).collect()));
+    let (timed, _) = read(&records);
+    let [steady, pausing] = &timed[..] else { panic!() };
+    assert_eq!(pausing.log_ratio(steady), Some(0.0));
+    assert!((pausing.log_ratio_of_means(steady).unwrap() - (18f64 / 8.0).ln()).abs() < 1e-9);
+    assert!((pausing.mean().unwrap() - 100.0 * 18.0 / 8.0).abs() < 1e-6);
+    // Turns that only one of them has do not count.
+    let few = [of(turns(1).take(3).collect()), records[1].clone()];
+    let (timed, _) = read(&few);
+    assert!(timed[1].log_ratio_of_means(&timed[0]).unwrap().abs() < 1e-9);
+}
+
 /// A row that was always as quick, and one that hardly ever was slower, follow the speed as others do.
 #[test]
 fn a_row_that_tells_next_to_nothing_has_the_mean_slope() {
