@@ -42,8 +42,12 @@ pub fn percent(share: f64) -> String {
 
 /// Number with two significant digits, and all digits before its point.
 pub fn number(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
+    if value == 0.0 {
         return "0".to_owned();
+    }
+    if !value.is_finite() {
+        let sign = if value < 0.0 { "-" } else { "" };
+        return if value.is_nan() { "unknown".to_owned() } else { format!("{sign}∞") };
     }
     let digits = value.abs().log10().floor() as i32;
     let unit = 10f64.powi(digits - 1);
@@ -150,7 +154,14 @@ mod tests {
 
     #[test]
     fn two_digits_are_significant() {
-        for (value, text) in [(0.0, "0"), (0.123, "0.12"), (9.96, "10"), (2_849.0, "2800")] {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.123, "0.12"),
+            (9.96, "10"),
+            (2_849.0, "2800"),
+            (f64::NEG_INFINITY, "-∞"),
+            (f64::NAN, "unknown"),
+        ] {
             assert_eq!(number(value), text);
         }
         assert_eq!(short(Quantity::Time, 999.9), "1.0 µs");

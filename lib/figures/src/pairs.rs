@@ -183,7 +183,10 @@ pub(crate) fn interim(
     limit: Option<f64>,
 ) -> Option<bool> {
     let change = deciding(row, rows, margin)?;
-    match row.quotient(row.kind)?.verdict_on(change, margin) {
+    let mut main = row.quotient(row.kind)?.clone();
+    // As far as the twins tell by now: what differs from itself has no verdict, and needs more pairs.
+    main.set_twin((1.0 - CONFIDENCE) * (1.0 - EARLY) / (rows * KINDS_OF_A_ROW) as f64);
+    match main.verdict_on(change, margin) {
         Verdict::Within(_) => Some(false),
         _ if limit.is_some_and(|limit| change.low <= limit && limit < change.high) => None,
         verdict => verdict.has_changed().then_some(true),

@@ -279,19 +279,24 @@ impl Quotient {
     /// Sets its change and its twin's, and its verdict. Without a change, or of fewer than [`MIN_PAIRS`], it keeps the
     /// reason that it has.
     fn judge(&mut self, level: f64, margin: f64) {
-        let [change, twin] = self.contrasts;
+        let change = self.contrasts[0];
         let change = change.and_then(|change| change.interval(1.0 - self.level.unwrap_or(level)));
         let slack = self.slack;
         self.change = change.map(|i| Interval { low: i.low - slack, high: i.high + slack, ..i });
-        self.twin = twin.and_then(|twin| twin.interval(1.0 - level));
         if self.is_share {
-            let share = |log: Interval| log.map(f64::exp_m1);
-            (self.change, self.twin) = (self.change.map(share), self.twin.map(share));
+            self.change = self.change.map(|log| log.map(f64::exp_m1));
         }
+        self.set_twin(level);
         let is_short = (1..MIN_PAIRS).contains(&self.pairs.len());
         if let Some(change) = self.change.filter(|_| !is_short) {
             self.verdict = self.verdict_on(change, margin);
         }
+    }
+
+    /// Sets its twin's change, with this share of the error.
+    pub(crate) fn set_twin(&mut self, level: f64) {
+        let twin = self.contrasts[1].and_then(|twin| twin.interval(1.0 - level));
+        self.twin = if self.is_share { twin.map(|log| log.map(f64::exp_m1)) } else { twin };
     }
 
     /// The two groups that the second sides form beside the first ones, as shares of these: what a whole round is slower
@@ -349,7 +354,7 @@ impl Quotient {
                 Verdict::Inconclusive(Reason::Machine)
             }
             Verdict::More | Verdict::Less if self.is_noise(&change) => {
-                Verdict::Inconclusive(Reason::TwinDiffers)
+                Verdict::Inconclusive(Reason::TwinsAsMuch)
             }
             Verdict::More if shown < 0.0 => Verdict::Inconclusive(Reason::Machine),
             Verdict::Less if shown > 0.0 => Verdict::Inconclusive(Reason::Machine),

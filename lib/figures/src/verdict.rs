@@ -39,8 +39,10 @@ pub enum Reason {
     Disturbed,
     /// The counters contradict what the figure is called.
     Contradicted,
-    /// The first side's twin differs from it, or most twins do by as much as the second side may.
+    /// The first side's twin differs from it.
     TwinDiffers,
+    /// Most twins differ by as much as the second side may.
+    TwinsAsMuch,
     /// There are too few values for an interval.
     FewRounds,
     /// A duel ended before it had enough pairs.
@@ -61,6 +63,7 @@ impl fmt::Display for Reason {
             Reason::Disturbed => "disturbed",
             Reason::Contradicted => "contradicted by its counters",
             Reason::TwinDiffers => "A differs from itself",
+            Reason::TwinsAsMuch => "equal processes differ as much",
             Reason::FewRounds => return write!(f, "fewer than {MIN_ROUNDS} rounds"),
             Reason::FewPairs => return write!(f, "fewer than {MIN_PAIRS} pairs"),
             Reason::FewSlices => "too few undisturbed pairs",

@@ -4,7 +4,7 @@
 //! software counter of perf on each thread counts them, where perf_event_open(2) is allowed: the threads that it starts
 //! inherit it. Other services are spared the counter, which makes each switch somewhat dearer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -147,6 +147,8 @@ struct Book {
     processes: BTreeMap<i32, Process>,
     /// Processes of the last look that saw one.
     alive: Vec<i32>,
+    /// Other processes at the first look: what it adopts of them did not begin meanwhile.
+    others: BTreeSet<i32>,
 }
 
 /// The process with this id, or the process of the thread with this id.
@@ -179,6 +181,8 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
     book.look(roots);
     book.threads.values_mut().for_each(|thread| thread.first = thread.last);
     book.processes.values_mut().for_each(|process| process.first = process.last);
+    let all = strays::all().unwrap_or_default().into_iter().map(|process| process.pid);
+    book.others = all.filter(|pid| !book.alive.contains(pid)).collect();
     let main = *book.alive.first()?;
     let quota = machine::cpu_quota_of(main);
     let throttled_before = throttling(main);
@@ -229,7 +233,8 @@ impl Book {
             for id in threads(pid) {
                 let Some((name, last)) = counts(pid, id) else { continue };
                 is_alive = true;
-                let entry = self.threads.entry(id).or_default();
+                let first = if self.others.contains(&pid) { last } else { Counts::default() };
+                let entry = self.threads.entry(id).or_insert(Thread { first, ..Thread::default() });
                 (entry.name, entry.last) = (name, last);
                 entry.cpus = sched_getaffinity(Pid::from_raw(id)).unwrap_or(entry.cpus);
             }
@@ -250,8 +255,10 @@ impl Book {
         let (own, process) = (usage::cpu_time(pid), strays::Process::of(pid));
         let (Some(own), Some(process)) = (own, process) else { return };
         let awaited = process.awaited * tick_ns();
-        let entry = self.processes.entry(pid).or_default();
-        (entry.parent, entry.last) = (process.parent, [own, awaited]);
+        let last = [own, awaited];
+        let first = if self.others.contains(&pid) { last } else { [0; 2] };
+        let entry = self.processes.entry(pid).or_insert(Process { first, ..Process::default() });
+        (entry.parent, entry.last) = (process.parent, last);
     }
 
     /// CPU time, in ns. A process that came and went between two looks shows in the time that its parent awaited; of

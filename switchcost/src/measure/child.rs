@@ -201,7 +201,8 @@ impl Child {
     fn wait(&mut self, for_room: bool) -> io::Result<bool> {
         // In this order: a request that comes after the look leaves its byte in the pipe.
         signals::drain();
-        let due = self.patience.press(signals::requests())?;
+        // What SIGKILL does not end cannot be awaited.
+        let due = self.patience.press(signals::requests()).inspect_err(|_| self.is_over = true)?;
         self.send(due);
         let left = self.patience.left() + Duration::from_millis(1);
         let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);

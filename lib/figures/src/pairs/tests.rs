@@ -214,16 +214,19 @@ fn processes_in_two_groups_and_changes_as_large_as_the_twins_have_no_verdict() {
     for (pairs, twins, why) in [
         ([0.19, 0.21], [-0.09, 0.09], None),
         ([0.19, 0.21], [-0.11, 0.11], None),
-        ([0.09, 0.11], [-0.11, 0.11], Some(Reason::TwinDiffers)),
-        ([-0.09, -0.11], [-0.11, 0.11], Some(Reason::TwinDiffers)),
+        ([0.09, 0.11], [-0.11, 0.11], Some(Reason::TwinsAsMuch)),
+        ([-0.09, -0.11], [-0.11, 0.11], Some(Reason::TwinsAsMuch)),
         ([0.1, 0.5], [-0.01, 0.01], Some(Reason::TwoModes)),
+        // Not before the end either, when twins are judged for good.
+        ([0.19, 0.21], [0.08, 0.09], Some(Reason::TwinDiffers)),
     ] {
         let time = of(Kind::Time, by_turns(pairs), by_turns(twins));
         let mut row = machine().row(0.0, 24);
         row.quotients[0] = time;
-        let [time, switches, _] = judged(row);
+        let [mut time, switches, _] = judged(row);
         let expected = why.map_or(Verdict::More, Verdict::Inconclusive);
         assert_eq!((time.verdict, switches.verdict), (expected, Verdict::Within(0.0)));
+        time.twin = None;
         let row = Compared { pairs: 13, quotients: vec![time], ..bare() };
         let interim = |limit| interim(&row, 1, MARGIN, limit);
         assert_eq!(interim(None), why.is_none().then_some(true), "{why:?}");
