@@ -130,6 +130,11 @@ impl Rounds {
         Ok(())
     }
 
+    /// True if something ended it early, a signal or an error.
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some() || signals::received().is_some()
+    }
+
     fn run_all(
         &mut self,
         length: Option<Duration>,

@@ -184,7 +184,7 @@ impl Sides {
 }
 
 /// What takes part in a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Lineup {
     /// The rows in the plan's order, of a duel on all sides, with those that are not measured.
     pub rows: Vec<Row>,

@@ -24,6 +24,9 @@ const FEWEST: usize = 2;
 /// Most lines of the answer, unless its figures are void.
 const TALLEST: usize = 22;
 
+/// What to do about wide intervals.
+const NARROWER: &str = "Narrower intervals: switchcost --sessions 5 --every 5m";
+
 /// The answer's rows.
 pub(super) fn grid(answer: &Answer) -> Grid {
     let line = |row: &AnswerRow| {
@@ -84,6 +87,7 @@ pub fn text(
     body.extend(missing(answer).iter().flat_map(wrap));
     let first = answer.matters.iter().take(FEWEST).flat_map(wrap).count();
     let mut last = wrap(&last(answer));
+    last.extend((answer.sessions == 1).then(|| NARROWER.to_owned()));
 
     let mut head: Vec<String> = answer.beside.iter().flat_map(|of| wrap(&of.alarm())).collect();
     let tallest = TALLEST.saturating_sub(body.len() + last.len());
@@ -127,10 +131,14 @@ pub(super) fn last(answer: &Answer) -> String {
     if answer.sessions == 1 {
         return answer.conditions.in_short(&answer.doubts);
     }
-    let (sessions, hours) = (answer.sessions, answer.conditions.span as f64 / 3.6e6);
+    let (sessions, minutes) = (answer.sessions, answer.conditions.span.div_ceil(60_000));
+    let span = match minutes {
+        0..120 => counted(minutes, "minute"),
+        _ => format!("{:.1} hours", minutes as f64 / 60.0),
+    };
     let brackets =
         if sessions < MIN_ROUNDS { "the span of their 95 % intervals" } else { "95 % intervals" };
-    format!("{sessions} sessions within {hours:.1} hours, each a sample. Brackets: {brackets}.")
+    format!("{sessions} sessions within {span}, each a sample. Brackets: {brackets}.")
 }
 
 /// Writes the answer as Markdown.

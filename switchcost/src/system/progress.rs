@@ -2,10 +2,11 @@
 
 use std::env;
 use std::io::{self, IsTerminal};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::system::console::{in_locale, plain_line};
-use crate::system::write;
+use crate::system::{signals, write};
 use terminal_size::{Width, terminal_size_of};
 
 /// Progress of the rounds of a plan, in a line that is cleared when it is dropped.
@@ -31,6 +32,26 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         draw("");
+    }
+}
+
+/// Steps of a wait: a signal ends it within one.
+const STEP: Duration = Duration::from_millis(200);
+
+/// Waits until then, and says for what; false if a signal came first.
+pub(crate) fn wait(what: &str, until: Instant) -> bool {
+    let mut shown = None;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || signals::received().is_some() {
+            draw("");
+            return signals::received().is_none();
+        }
+        let seconds = left.as_secs() + 1;
+        if shown.replace(seconds) != Some(seconds) {
+            draw(&format!("{what} begins in {seconds} s"));
+        }
+        thread::sleep(STEP.min(left));
     }
 }
 

@@ -1,14 +1,10 @@
-//! Flags and steps of the verbs that measure a plan.
+//! Flags of the verbs that measure a plan.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::output::{self, Format};
-use crate::measure::campaign;
-use crate::measure::store::Store;
+use super::output::Format;
 use crate::measure::turns::Options;
-use crate::plan::Plan;
-use crate::plan::lineup::Lineup;
 use crate::plan::values::time_limit;
 
 /// How records are made and kept.
@@ -33,23 +29,4 @@ pub(super) struct Kept {
     /// Output format
     #[arg(long, value_enum, default_value = "text", help_heading = "Results")]
     pub(super) format: Format,
-}
-
-impl Kept {
-    /// Measures the rows of a plan, and prints the answer, or all that was found.
-    pub(super) fn measure(
-        &self,
-        plan: &Plan,
-        lineup: Lineup,
-        store: Store,
-        limit: Option<Duration>,
-        full: bool,
-    ) -> anyhow::Result<()> {
-        let options = self.options.clone();
-        let mut rounds = campaign::run(lineup, plan, self.seed, store, options, limit)?;
-        let path = &rounds.store.path;
-        let printed = output::print_new(&rounds.records, path, self.format, full);
-        // Where the records are is said even if nothing could be printed.
-        printed.and(rounds.conclude())
-    }
 }

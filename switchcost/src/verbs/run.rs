@@ -1,18 +1,23 @@
 //! `switchcost run`: runs a plan, and prints its answer or its tables.
 
 use std::io::Write;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use contract::units::counted;
-use record::{Cpus, Row, Side};
+use record::{Cpus, Record, Row, Side};
 
 use super::args::Selection;
 use super::kept::Kept;
+use super::output;
 use crate::measure::campaign;
 use crate::measure::store::Store;
 use crate::plan::Plan;
+use crate::plan::lineup::Lineup;
 use crate::plan::programs::{self, Programs};
+use crate::plan::values::time_limit;
 use crate::system::console::{self, shell_line};
+use crate::system::progress;
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("budget", |it| it.help(
@@ -29,6 +34,15 @@ pub(crate) struct Args {
     /// Number of rounds, instead of the plan's rounds or budget
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "budget", help_heading = "Plan")]
     rounds: Option<u32>,
+
+    /// Run the plan so many times, and print one answer, in which each session is a sample; intervals are narrower, and
+    /// hold for more than one session
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Plan")]
+    sessions: u32,
+
+    /// Time from the start of one session to the start of the next
+    #[arg(long, value_name = "TIME", default_value = "5m", allow_hyphen_values = true, value_parser = time_limit, requires = "sessions", help_heading = "Plan")]
+    every: Duration,
 
     /// Print the cases and their commands, but run nothing
     #[arg(long, help_heading = "Plan")]
@@ -60,6 +74,37 @@ impl Args {
         programs::ensure_known(rows.iter().map(|row| &*row.command.program), &plan.programs)?;
         Ok((plan, rows))
     }
+
+    /// Measures the plan, in so many sessions, and prints what all of them say. What was measured is printed even if a later
+    /// session cannot be.
+    fn measure(&self, plan: &Plan, lineup: &Lineup, mut store: Store) -> anyhow::Result<()> {
+        let Kept { seed, options, format, .. } = &self.keep;
+        let path = store.path.clone();
+        let print = |records: &[Record]| output::print_new(records, &path, *format, self.full);
+        let mut earlier = Vec::new();
+        let mut session = 1;
+        loop {
+            let begun = Instant::now();
+            if self.sessions > 1 {
+                console::say(format_args!("session {session} of {}", self.sessions));
+            }
+            // Each with an order of its own.
+            let seed = seed.map(|seed| seed.wrapping_add(u64::from(session) - 1));
+            let run = campaign::run(lineup.clone(), plan, seed, store, options.clone(), None);
+            let mut rounds = match run {
+                Err(e) if !earlier.is_empty() => return print(&earlier).and(Err(e)),
+                run => run?,
+            };
+            rounds.records.splice(0..0, earlier);
+            let is_last = session == self.sessions || rounds.has_failed();
+            if is_last || !progress::wait("the next session", begun + self.every) {
+                // Where the records are is said even if nothing could be printed.
+                return print(&rounds.records).and(rounds.conclude());
+            }
+            (store, earlier) = (rounds.store, rounds.records);
+            session += 1;
+        }
+    }
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
@@ -73,7 +118,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let names = rows.iter().map(|row| row.command.program.as_str());
     let programs = Programs::up_to_date(names, &plan.programs)?;
     let lineup = campaign::lineup(programs, rows)?;
-    args.keep.measure(&plan, lineup, opened, None, args.full)
+    args.measure(&plan, &lineup, opened)
 }
 
 /// Prints one line for each row.

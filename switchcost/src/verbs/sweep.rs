@@ -10,6 +10,7 @@ use humantime::format_duration;
 use record::Setting;
 
 use super::kept::Kept;
+use super::output;
 use crate::measure::store::Store;
 use crate::measure::{campaign, probe};
 use crate::plan::programs::Programs;
@@ -140,5 +141,8 @@ fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
         counted(processes, "process"),
         format_duration(limit)
     ));
-    args.keep.measure(&plan, lineup, store, Some(limit), true)
+    let Kept { seed, options, format, .. } = &args.keep;
+    let mut rounds = campaign::run(lineup, &plan, *seed, store, options.clone(), Some(limit))?;
+    let printed = output::print_new(&rounds.records, &rounds.store.path, *format, true);
+    printed.and(rounds.conclude())
 }

@@ -1,5 +1,6 @@
 //! Ends of a run: cases that hang, and signals.
 
+use std::fs;
 use std::thread;
 use std::time::Duration;
 
@@ -72,4 +73,25 @@ fn a_second_interrupt_kills_a_case_and_prints_the_rest() {
     let errors = house.errors(BAD);
     let words = "killed by signal 9 (SIGKILL) after an interrupt";
     assert!(errors.len() == 1 && errors[0].starts_with(words), "{errors:?}");
+}
+
+/// Sessions are runs of one file, and what is there is printed at the end, or when a signal ends the wait for the next.
+#[test]
+fn sessions_are_samples_and_an_interrupt_between_them_keeps_those_before() {
+    let house = house(1, ":");
+    let sessions = || {
+        fs::read_to_string(house.out()).map_or(0, |text| text.matches("\"kind\":\"run\"").count())
+    };
+    let run = house.run("--sessions 2 --every 1ms --seed 7").finish().expect(0);
+    assert_eq!((sessions(), house.processes().len()), (2, 4));
+    assert!(run.stderr.contains("session 1 of 2\nsession 2 of 2\n"), "{run}");
+    let report = switchcost("report").arg(house.out()).finish();
+    assert_eq!(report.expect_quiet_success().stdout, run.stdout);
+
+    let running = house.run("--sessions 2 --every 1h").start();
+    until("a third session is over", || house.processes().len() >= 6);
+    running.signal(SIGINT);
+    let run = running.finish().expect(130);
+    assert!(run.stdout.contains("\nAll\n") && run.stderr.contains("records: "), "{run}");
+    assert_eq!((sessions(), house.processes().len()), (3, 6));
 }
