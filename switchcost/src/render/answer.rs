@@ -25,7 +25,7 @@ const FEWEST: usize = 2;
 const TALLEST: usize = 22;
 
 /// What to do about wide intervals.
-const NARROWER: &str = "Narrower intervals: switchcost --sessions 5 --every 5m";
+const NARROWER: &str = " Narrower intervals: --sessions=5.";
 
 /// The answer's rows.
 pub(super) fn grid(answer: &Answer) -> Grid {
@@ -87,7 +87,6 @@ pub fn text(
     body.extend(missing(answer).iter().flat_map(wrap));
     let first = answer.matters.iter().take(FEWEST).flat_map(wrap).count();
     let mut last = wrap(&last(answer));
-    last.extend((answer.sessions == 1).then(|| NARROWER.to_owned()));
 
     let mut head: Vec<String> = answer.beside.iter().flat_map(|of| wrap(&of.alarm())).collect();
     let tallest = TALLEST.saturating_sub(body.len() + last.len());
@@ -129,7 +128,7 @@ pub(super) fn missing(answer: &Answer) -> Vec<String> {
 /// How far to trust an answer: how noisy its session was, or how many there were.
 pub(super) fn last(answer: &Answer) -> String {
     if answer.sessions == 1 {
-        return answer.conditions.in_short(&answer.doubts);
+        return answer.conditions.in_short(&answer.doubts) + NARROWER;
     }
     let (sessions, minutes) = (answer.sessions, answer.conditions.span.div_ceil(60_000));
     let span = match minutes {
