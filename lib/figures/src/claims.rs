@@ -75,8 +75,9 @@ impl Rule {
         );
         let has_all = self != Rule::Counts || numbers(theirs).count() == ours.len();
         ensure!(has_all, "the quotation has another number of counts");
+        let ours = self.deciding(ours);
         let said: BTreeSet<&str> =
-            shaken(ours).iter().map(|figures| self.say(theirs, figures)).collect();
+            shaken(&ours).iter().map(|figures| self.say(theirs, figures)).collect();
         let said: Vec<&str> = said.into_iter().collect();
         let verdict = match (ours.iter().map(|value| value.grade).max(), &said[..]) {
             (Some(Grade::Contradicted), _) => "undecided here: contradicted by its counters",
@@ -85,6 +86,19 @@ impl Rule {
             _ => "undecided here: more rounds decide",
         };
         Ok(verdict.to_owned())
+    }
+
+    /// The figures that it looks at. Of those that must each be on one side, the sure ones decide, if there are any.
+    fn deciding(self, ours: &[Value]) -> Vec<Value> {
+        let sure = ours.iter().filter(|value| value.grade == Grade::Sure).count();
+        match self {
+            Rule::Over | Rule::Least if sure > 0 => {
+                ours.iter().filter(|value| value.grade == Grade::Sure).cloned().collect()
+            }
+            Rule::Over | Rule::Least | Rule::Counts => ours.to_vec(),
+            Rule::Larger | Rule::NoLonger => ours[..2].to_vec(),
+            _ => ours[..1].to_vec(),
+        }
     }
 
     /// What it says of figures without doubts: of each the estimate and the ends of its interval.

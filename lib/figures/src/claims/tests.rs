@@ -82,6 +82,10 @@ fn a_figure_that_is_not_sure_decides_nothing() {
         judge(ours([48.0, 45.0, 50.0], Grade::Disturbed)),
         "undecided here: a quieter machine decides"
     );
+    // Beside a sure one it does not count, and neither does what is only shown.
+    let both = [ours([12.0; 3], Grade::Sure), ours([9.0; 3], Grade::Disturbed)];
+    assert_eq!(Rule::Over.judge("10 times", &both).unwrap(), "holds");
+    assert_eq!(Rule::Near.judge("10", &both).unwrap(), "holds");
     // Of too few rounds it decides with a margin.
     assert_eq!(judge(few(12.0)), "undecided here: more rounds decide");
     assert_eq!(judge(few(16.0)), "holds");
