@@ -37,7 +37,7 @@ pub struct Figures<'a> {
 impl<'a> Figures<'a> {
     /// Figures of records. Of several sessions, each is a sample.
     pub fn of(records: &'a [Record]) -> Self {
-        let levels = speed::levels(records);
+        let levels = Levels::of(records);
         let mut figures = Figures::of_processes(records, &levels);
         let sessions = sessions::of(records);
         if sessions.len() > 1 {

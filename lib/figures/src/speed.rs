@@ -14,39 +14,27 @@
 //! widens the interval beside them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use contract::units::counted;
-use record::{Metric, Place, Probe, Record, Side, Slice};
+use record::{Metric, Place, Record, Side, Slice};
 use serde::Serialize;
 
+mod follows;
+mod levels;
 mod slope;
 
+use follows::Follows;
+use levels::LIKE_QUICK;
+pub(crate) use levels::Levels;
 use slope::{Look, Process, Slope, cap, slopes};
 pub use slope::{Round, round};
-
-/// Quantile of a CPU's probes near which its quick level is: the quickest of thousands may be a freak, and a CPU may be
-/// slowed for all but a few per cent of the time.
-const QUICK: f64 = 0.005;
-
-/// Fewest probes up to that quantile.
-const FEWEST_QUICK: f64 = 5.0;
-
-/// Probes up to so many times that quantile are of a quiet CPU; the level is their median.
-const LIKE_QUICK: f64 = 1.05;
-
-/// Probes up to so many times the quickest one of a session are near it.
-const NEAR: f64 = 1.1;
 
 /// Largest time that the host may take from its CPUs together in a slice, as a share of its length.
 const STOLEN: f64 = 0.02;
 
 /// Largest share of the CPUs' time that others may use around a slice, in parts per thousand.
 const OTHERS: u32 = 50;
-
-/// Confidence with which corrected times must follow the slowness to be off.
-const CLEAR: f64 = 0.99;
 
 /// Median number of busy CPUs below which the processes of a row sleep for most of their time.
 const ASLEEP: f64 = 0.25;
@@ -192,11 +180,10 @@ impl Speed {
 /// The processes of records with their corrected times, each in its record's place.
 pub(crate) fn correct<'a>(records: &'a [Record], levels: &Levels) -> (Vec<Timed<'a>>, Speed) {
     let (mut speed, mut slowness) = (Speed::default(), Vec::new());
-    let near = near(records);
     // By their places on the first side: what the sides run depends on the speed alike.
     let mut rows: BTreeMap<Place, Vec<Process<'_>>> = BTreeMap::new();
     for (index, record) in records.iter().enumerate() {
-        let process = process(index, record, levels, &near, &mut speed, &mut slowness);
+        let process = process(index, record, levels, &mut speed, &mut slowness);
         rows.entry(record.row().place.on(Side::A)).or_default().extend(process);
     }
     for row in rows.values_mut() {
@@ -217,58 +204,11 @@ pub(crate) fn correct<'a>(records: &'a [Record], levels: &Levels) -> (Vec<Timed<
     (timed, speed)
 }
 
-/// Quick level of each CPU: a time of the probe, in ns.
-pub(crate) type Levels = BTreeMap<u32, f64>;
-
-/// The quick levels of one machine. Its sessions share them: one that was never quiet does not show them.
-pub(crate) fn levels(records: &[Record]) -> Levels {
-    let level = |(cpu, mut times): (_, Vec<f64>)| {
-        let quick = QUICK.max(FEWEST_QUICK / times.len() as f64).min(1.0);
-        let quick = stats::quantile(&times, quick)?;
-        times.retain(|time| *time <= LIKE_QUICK * quick);
-        Some((cpu, stats::median(&times)?))
-    };
-    times_of_probes(records, |_, cpu| cpu).into_iter().filter_map(level).collect()
-}
-
-/// Share of the probes of each CPU in each session that are near the quickest of them.
-type Near = BTreeMap<((u64, u64), u32), f64>;
-
-fn near(records: &[Record]) -> Near {
-    let share = |times: Vec<f64>| {
-        let quickest = times.iter().copied().fold(f64::INFINITY, f64::min);
-        let near = times.iter().filter(|time| **time <= NEAR * quickest).count();
-        near as f64 / times.len() as f64
-    };
-    let times = times_of_probes(records, |record, cpu| (record.session(), cpu));
-    times.into_iter().map(|(key, times)| (key, share(times))).collect()
-}
-
-/// Times of all probes, in ns, by a key.
-fn times_of_probes<K: Ord>(
-    records: &[Record],
-    key: impl Fn(&Record, u32) -> K,
-) -> BTreeMap<K, Vec<f64>> {
-    let mut all: BTreeMap<K, Vec<f64>> = BTreeMap::new();
-    for record in records {
-        for probe in probes(record) {
-            let times = [probe.before, probe.after].map(f64::from);
-            all.entry(key(record, probe.cpu)).or_default().extend(times);
-        }
-    }
-    all
-}
-
-fn probes(record: &Record) -> impl Iterator<Item = &Probe> {
-    record.slices.iter().flat_map(|slice| &slice.probes)
-}
-
 /// A record as the fit sees it; `None` without slices. Counts its slices.
 fn process<'a>(
     index: usize,
     record: &'a Record,
     levels: &Levels,
-    near: &Near,
     speed: &mut Speed,
     slowness: &mut Vec<f64>,
 ) -> Option<Process<'a>> {
@@ -276,12 +216,8 @@ fn process<'a>(
         return None;
     }
     let look = |slice: &Slice| {
-        let logs = slice.probes.iter().filter_map(|probe| {
-            let level = levels.get(&probe.cpu)?;
-            let logs = [probe.before, probe.after].map(|time| (f64::from(time) / level).ln());
-            logs.iter().all(|log| log.is_finite()).then_some(logs)
-        });
-        let logs: Vec<[f64; 2]> = logs.collect();
+        let logs: Vec<[f64; 2]> =
+            slice.probes.iter().filter_map(|probe| levels.slowness(probe)).collect();
         let mean =
             |of: fn(&[f64; 2]) -> f64| logs.iter().map(of).sum::<f64>() / logs.len().max(1) as f64;
         let is_quiet = logs.as_flattened().iter().all(|log| *log <= LIKE_QUICK.ln());
@@ -314,10 +250,7 @@ fn process<'a>(
         index,
         record,
         cpus: record.slices[0].probes.len(),
-        near: probes(record)
-            .filter_map(|probe| near.get(&(record.session(), probe.cpu)))
-            .copied()
-            .fold(1.0, f64::min),
+        near: levels.near(record),
         is_short: 2 * looks.len() < all.len(),
         all,
         looks,
@@ -429,66 +362,6 @@ fn corrected_side(
         held_out.push([mean(0), mean(1)]);
     }
     all
-}
-
-/// How far corrected times still follow the slowness of their processes: 0 if they are right, whatever their slices
-/// say of each other, and with no need for quiet ones.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Follows {
-    /// Slope of the logarithm of a corrected time over the process's mean slowness.
-    pub(crate) slope: f64,
-    /// Its standard error: the processes of a round may err together.
-    pub(crate) error: f64,
-    /// Number of rounds.
-    pub(crate) rounds: usize,
-}
-
-impl Follows {
-    /// Least squares over all processes, each beside its row's mean in its session; `None` if the speed was always alike.
-    fn of(records: &[Record], all: &[(usize, Corrected)]) -> Option<Self> {
-        let mut rows: BTreeMap<_, Vec<(Round, [f64; 2])>> = BTreeMap::new();
-        for (index, corrected) in all {
-            let record = &records[*index];
-            let own = rows.entry((&record.row().place, record.session())).or_default();
-            own.push((round(record), [corrected.slowness, corrected.log]));
-        }
-        let mut rounds: BTreeMap<Round, [f64; 2]> = BTreeMap::new();
-        for own in rows.values() {
-            let mean =
-                |of: usize| own.iter().map(|(_, both)| both[of]).sum::<f64>() / own.len() as f64;
-            let means = [mean(0), mean(1)];
-            for (round, [slowness, log]) in own {
-                let [squares, products] = rounds.entry(*round).or_default();
-                *squares += (slowness - means[0]).powi(2);
-                *products += (slowness - means[0]) * (log - means[1]);
-            }
-        }
-        let sum = |of: usize| rounds.values().map(|sums| sums[of]).sum::<f64>();
-        let (squares, slope) = (sum(0), sum(1) / sum(0));
-        if squares < 1e-9 || rounds.len() < stats::MIN_ROUNDS {
-            return None;
-        }
-        let rest = |[squares, products]: &[f64; 2]| (products - slope * squares).powi(2);
-        let error = rounds.values().map(rest).sum::<f64>().sqrt() / squares;
-        Some(Follows { slope, error, rounds: rounds.len() })
-    }
-
-    /// True if it is hardly chance.
-    fn is_clear(&self) -> bool {
-        let t = stats::t_critical(CLEAR, self.rounds as f64 - 1.0);
-        t.is_some_and(|t| self.slope.abs() > t * self.error)
-    }
-}
-
-impl fmt::Display for Follows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "a corrected time follows the slowness of its process by {:+.2} ± {:.2} (0 if it is right, about 0.9 as \
-             measured)",
-            self.slope, self.error
-        )
-    }
 }
 
 /// The number of a turn, and the mean logarithm of its slices.

@@ -25,6 +25,11 @@ impl End {
         End { status: 3, why: format!("nothing can be said: {why}") }
     }
 
+    /// What may be worse, and what to do.
+    fn undecided(why: String) -> Self {
+        End { status: 3, why }
+    }
+
     /// A side that cannot be built, or a row that failed.
     pub(crate) fn untested(why: String) -> Self {
         End { status: 125, why }
@@ -120,7 +125,7 @@ impl Gate {
         }
         ensure!(
             undecided.is_empty(),
-            End::nothing_said(&format!("{why}; {remedy}, or --pass-undecided"))
+            End::undecided(format!("{why}; {remedy}, or --pass-undecided"))
         );
         Ok(())
     }

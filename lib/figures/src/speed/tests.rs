@@ -17,7 +17,7 @@ fn of(slices: Vec<Slice>) -> Record {
 
 /// Read by themselves.
 fn read(records: &[Record]) -> (Vec<Timed<'_>>, Speed) {
-    correct(records, &levels(records))
+    correct(records, &Levels::of(records))
 }
 
 #[test]
@@ -165,7 +165,8 @@ fn the_quick_level_is_that_of_few_probes() {
         Slice { turn, ..slice(1000, time, time) }
     });
     let records = [of(busy.collect())];
-    assert_eq!(levels(&records)[&1], 800.0);
+    let probe = Probe { cpu: 1, before: 800, after: 1080 };
+    assert_eq!(Levels::of(&records).slowness(&probe), Some([0.0, 1.35f64.ln()]));
     let own = |records: &[Record]| read(records).0[0].corrected.clone().unwrap();
     let corrected = own(&records);
     assert!((corrected.near - 0.025).abs() < 1e-9, "{corrected:?}");
