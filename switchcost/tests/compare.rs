@@ -180,7 +180,7 @@ fn the_gate_fails_where_a_case_is_worse_beyond_doubt() {
     compare([&old, &two], "--fail-above 5%").expect(125);
     // The other way round it is faster, which is no fault; the others may be slower.
     let run = compare([&new, &old], "--fail-above 0").expect(3);
-    assert!(run.stderr.contains("than 0: case 0; case 2; "), "{run}");
+    assert!(run.stderr.contains("than 0 %: case 0; case 2; "), "{run}");
     compare([&new, &old], "--fail-above 0 --pass-undecided").expect(0);
 }
 
