@@ -28,8 +28,9 @@ const MULTIPLES: usize = 12;
 #[derive(Clone, Copy, Debug)]
 struct Point {
     log: f64,
-    /// Standard error, of its rounds and of what no round shows.
+    /// Standard error, as its rounds show it.
     error: f64,
+    /// What they do not show of it.
     hidden: f64,
     rounds: usize,
 }
