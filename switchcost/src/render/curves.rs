@@ -167,7 +167,7 @@ mod tests {
                 .map(|(x, ns)| (x, round, ns * (1 + 9 * u64::from(round % 2))))
         });
         let mut records = records(Metric::Hop, &points.collect::<Vec<_>>());
-        let end = "a: 0.80 times [0.74, 0.86] as much at 4 chains as at 1";
+        let end = "a: 0.80 times [0.79, 0.81] as much at 4 chains as at 1";
         assert_eq!(section_of(&records).lines, [end]);
         // Nothing is said without an interval. Without the last point, the reason for that is given instead.
         assert_eq!(section_of(&records[..12]).lines, [""; 0]);
