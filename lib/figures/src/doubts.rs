@@ -140,14 +140,14 @@ pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
     doubts
 }
 
-/// Doubts about the times of a row of a duel: their correction, a quota, and what the counters say.
+/// Doubts about the times of a row of a duel: other work, a quota, and what the counters say.
 pub(crate) fn of_row(timed: &[&Timed<'_>], metric: &Metric) -> Vec<Doubt> {
     let records: Vec<&Record> = timed.iter().map(|timed| timed.record).collect();
     let evidence = Evidence::of(&records, metric);
     let are_times = metric.quantity() != Quantity::Bytes;
     let throttled = records.iter().filter(|_| are_times).filter_map(|record| throttled(record));
     let shared = shared(throttled, records.len() / 2 + 1).into_iter();
-    let of_times = of_times(timed).into_iter().filter(|doubt| !is_of_correction(doubt));
+    let of_times = of_times(timed).into_iter().filter(|doubt| !is_of_speed(doubt));
     shared.chain(contradicted(evidence.as_ref())).chain(of_times).collect()
 }
 
@@ -158,9 +158,9 @@ fn contradicted(evidence: Option<&Evidence>) -> Option<Doubt> {
     verdict.is_contradiction().then(|| Doubt::on(Kind::Contradicted, &place, 0.0, text))
 }
 
-/// True if it is about the correction, which sides that took turns do without.
-fn is_of_correction(doubt: &Doubt) -> bool {
-    matches!(doubt.kind, Kind::NeverQuiet | Kind::Uncertain | Kind::Follows)
+/// True if it is about how slow the CPUs were, which sides that took turns were alike.
+fn is_of_speed(doubt: &Doubt) -> bool {
+    matches!(doubt.kind, Kind::Slowed | Kind::NeverQuiet | Kind::Uncertain | Kind::Follows)
 }
 
 /// Doubts about the times of some processes, by how slow their CPUs were and what was done about it.
