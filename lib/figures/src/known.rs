@@ -24,10 +24,9 @@ fn reference(what: Yardstick) -> (&'static str, &'static str, [f64; 2]) {
     }
 }
 
-/// Its longest time on bare metal, in ns.
-pub(crate) fn dearest(what: Yardstick) -> f64 {
-    let (.., [_, longest]) = reference(what);
-    longest
+/// Its shortest and longest time on bare metal, in ns.
+pub(crate) fn prices(what: Yardstick) -> [f64; 2] {
+    reference(what).2
 }
 
 /// Multiple of a range's upper end above which a time is outside of it: the ends are round numbers.

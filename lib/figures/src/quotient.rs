@@ -54,21 +54,33 @@ impl Compared {
         matches!(self.fault, Some(Why::Failed(_)))
     }
 
-    /// True unless all that this count may have grown by is worth less than this share of the row's time, at the price that
-    /// it has at most on known machines.
-    pub fn can_matter(&self, count: &Quotient, share: f64) -> bool {
-        let price = match count.kind {
-            Kind::Switches => known::dearest(Yardstick::Futex),
-            Kind::Faults => known::dearest(Yardstick::PageFault),
-            _ => return true,
+    /// True if one of its figures is worse by more than this share of the first side. A count must also have grown by so
+    /// much, as its whole interval says, that this could cost more than the share of the row's time: at the highest price
+    /// of known machines.
+    pub fn is_worse(&self, figure: &Quotient, share: f64) -> bool {
+        let costs = || self.growth(figure).is_none_or(|[low, _]| low[1] > share);
+        figure.is_worse_than(share) && costs()
+    }
+
+    /// True if one of its figures may be worse by more than this share, and a count by so much that this would cost more
+    /// than the share even at the lowest price.
+    pub fn may_be_worse(&self, figure: &Quotient, share: f64) -> bool {
+        let costs = || self.growth(figure).is_none_or(|[_, high]| high[0] > share);
+        figure.may_be_worse_than(share) && costs()
+    }
+
+    /// What the ends of a count's change cost at the lowest and at the highest price, as shares of the row's time; `None`
+    /// if it is no count, or nothing tells.
+    fn growth(&self, count: &Quotient) -> Option<[[f64; 2]; 2]> {
+        let prices = match count.kind {
+            Kind::Switches => known::prices(Yardstick::Futex),
+            Kind::Faults => known::prices(Yardstick::PageFault),
+            _ => return None,
         };
-        let time = self.quotient(Kind::Time).and_then(|time| time.figures);
-        let (Some([time, _]), Some([first, _]), Some(change)) = (time, count.figures, count.change)
-        else {
-            return true;
-        };
-        let more = if count.is_share { change.high * first } else { change.high };
-        more * price > share * time
+        let [time, _] = self.quotient(Kind::Time)?.figures?;
+        let (change, [first, _]) = (count.change?, count.figures?);
+        let unit = if count.is_share { first } else { 1.0 };
+        Some([change.low, change.high].map(|end| prices.map(|price| end * unit * price / time)))
     }
 
     pub(crate) fn is_left_out(&self) -> bool {

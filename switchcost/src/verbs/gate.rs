@@ -90,9 +90,7 @@ impl Gate {
     pub(crate) fn judge(self, rows: &[Compared], limit: Limit, remedy: &str) -> anyhow::Result<()> {
         let share = limit.fail_above.unwrap_or(f64::INFINITY);
         let failed = named(rows, Compared::has_failed);
-        let worse = figures(rows, |row, f| {
-            self.includes(f.kind) && f.is_worse_than(share) && row.can_matter(f, share)
-        });
+        let worse = figures(rows, |row, f| self.includes(f.kind) && row.is_worse(f, share));
         ensure!(worse.is_empty(), "worse by more than {}: {worse}", percent(share));
         let mut quotients = rows.iter().flat_map(|row| &row.quotients).peekable();
         ensure!(
@@ -107,7 +105,7 @@ impl Gate {
             return Ok(());
         }
         let rare = figures(rows, |row, f| {
-            self.includes(f.kind) && f.is_worse_than(share) && !row.can_matter(f, share)
+            self.includes(f.kind) && f.is_worse_than(share) && !row.is_worse(f, share)
         });
         let others = figures(rows, |_, f| !self.includes(f.kind) && f.is_worse_than(0.0));
         for (names, why) in [(rare, "too rare to matter"), (others, "not judged")] {
@@ -115,9 +113,7 @@ impl Gate {
                 console::say(format_args!("worse, but {why}: {names}"));
             }
         }
-        let undecided = figures(rows, |row, f| {
-            self.includes(f.kind) && f.may_be_worse_than(share) && row.can_matter(f, share)
-        });
+        let undecided = figures(rows, |row, f| self.includes(f.kind) && row.may_be_worse(f, share));
         let why = format!("perhaps worse by more than {}: {undecided}", percent(share));
         if !undecided.is_empty() && limit.pass_undecided {
             console::say(format_args!("{why}"));
@@ -236,7 +232,7 @@ mod tests {
         };
         let sure = [-0.01, 0.01];
         for (time, switches, pass_undecided, status) in [
-            // Seven times as often, for 14 of 1000 ns; a hundred times as often, for 200 ns.
+            // Seven times as often, for at most 14 of 1000 ns; a hundred times as often, for up to 200 ns.
             (sure, 6.0, false, 0),
             (sure, 100.0, false, 1),
             ([-0.2, 0.3], 0.0, false, 3),
