@@ -195,7 +195,8 @@ pub(crate) fn correct<'a>(records: &'a [Record], levels: &Levels) -> (Vec<Timed<
     let mut timed: Vec<Timed<'_>> =
         records.iter().map(|record| Timed { record, corrected: None }).collect();
     let all = corrected(&rows, &mut speed.held_out);
-    speed.follows = Follows::of(records, &all);
+    let both = all.iter().map(|(index, own)| (&records[*index], [own.slowness, own.log]));
+    speed.follows = Follows::of(both);
     let follows = speed.follows.filter(Follows::is_clear).map_or(0.0, |follows| follows.slope);
     for (index, mut corrected) in all {
         corrected.left = follows * corrected.slowness;

@@ -52,7 +52,7 @@ fn a_program_names_processes_of_its_own_each_once() {
 
 #[test]
 fn what_cannot_be_true_is_refused() {
-    let long = ("ns=1000", "ns=900000000");
+    let long = ("ns=1000", "ns=900000000 lies=yes");
     let set_up = ("setup_ns\\\":1", "setup_ns\\\":90000000000");
     let teardown = ("teardown_ns\":1", "teardown_ns\":90000000000");
     for (house, words) in [

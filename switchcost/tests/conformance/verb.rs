@@ -88,7 +88,7 @@ fn a_program_that_lies_is_found_out() {
     let start = "failed   describes itself: program: it is empty, or has control characters\n";
     assert!(run.stdout.starts_with(start), "{run}");
     // Its iteration is long beside what a shell takes.
-    let hurried = House::fake_text("x", "ns=40000000; sleep 0.04");
+    let hurried = House::fake_text("x", "ns=40000000 lies=yes; sleep 0.04");
     let (_folder, path) = script(&hurried.replace("\"settle\":0", "\"settle\":3"));
     let run = switchcost("check").arg(path).finish().expect(1);
     let reason = "\nfailed   settles after a wait: settle is 3, but only ";

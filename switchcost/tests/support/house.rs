@@ -14,8 +14,8 @@ use tempfile::TempDir;
 use super::process::Run;
 use super::{RUNNER, build};
 
-/// A program that follows the contract and measures nothing: each sample is `$ns`. `$BEFORE` stands for what it does
-/// before it answers a request; it may set the sample and a further field.
+/// A program that follows the contract and measures nothing: each sample is `$ns`, and it waits as long, unless it
+/// `$lies`. `$BEFORE` stands for what it does before it answers a request; it may set the sample and a further field.
 const FAKE: &str = r#"#!/bin/sh
 description='"contract":1,"program":"one-thread-brigade","version":"0","tasks":1,"hops":2,"claim":"no-switch","passes":[{"name":"main","settle":0}]'
 case "$*" in
@@ -30,6 +30,8 @@ while [ -z "$stop" ] && read -r what n rest; do
     case $what in
     run) length=$((n * (${#ns} + 1) - 1)) all=$ns
         while [ ${#all} -lt $length ]; do all=$all,$all; done
+        ms=$((n * ns / 1000000))
+        [ -n "$lies" ] || [ $ms = 0 ] || sleep "$(printf '%d.%03d' $((ms / 1000)) $((ms % 1000)))"
         printf '{"at":"ran","samples_ns":[%.*s]%s}\n' $length "$all" "$field" ;;
     hold) echo "{\"at\":\"held\",\"pids\":[$$]}" ;;
     *) break ;;

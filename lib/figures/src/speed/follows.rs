@@ -7,7 +7,6 @@ use record::Record;
 use serde::Serialize;
 use stats::{MIN_ROUNDS, t_critical};
 
-use super::Corrected;
 use super::slope::{Round, round};
 
 /// Confidence with which corrected times must follow the slowness to be off.
@@ -26,13 +25,13 @@ pub(crate) struct Follows {
 }
 
 impl Follows {
-    /// Least squares over all processes, each beside its row's mean in its session; `None` if the speed was always alike.
-    pub(super) fn of(records: &[Record], all: &[(usize, Corrected)]) -> Option<Self> {
+    /// Least squares over all processes, by the slowness and the logarithm of the corrected time of each, beside its row's
+    /// mean in its session; `None` if the speed was always alike.
+    pub(super) fn of<'a>(processes: impl Iterator<Item = (&'a Record, [f64; 2])>) -> Option<Self> {
         let mut rows: BTreeMap<_, Vec<(Round, [f64; 2])>> = BTreeMap::new();
-        for (index, corrected) in all {
-            let record = &records[*index];
+        for (record, both) in processes {
             let own = rows.entry((&record.row().place, record.session())).or_default();
-            own.push((round(record), [corrected.slowness, corrected.log]));
+            own.push((round(record), both));
         }
         let mut rounds: BTreeMap<Round, [f64; 2]> = BTreeMap::new();
         for own in rows.values() {

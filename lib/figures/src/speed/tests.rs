@@ -184,25 +184,21 @@ fn the_quick_level_is_that_of_few_probes() {
 
 #[test]
 fn corrected_times_that_follow_the_slowness_are_off() {
-    let process = |round: u32, log: f64| {
-        let mut record = of(Vec::new());
-        record.trial.round = round;
-        let slowness = f64::from(round % 3) / 10.0;
-        (record, Corrected { log: log * slowness, slowness, ..Corrected::default() })
-    };
     for (follows, is_clear) in [(0.4, true), (0.0, false)] {
-        let noise = |round: u32| f64::from(round % 2) / 1000.0;
-        let (records, all): (Vec<_>, Vec<_>) = (0..12)
-            .map(|round| {
-                let (record, own) = process(round, follows);
-                (record, Corrected { log: own.log + noise(round), ..own })
-            })
-            .unzip();
-        let all: Vec<(usize, Corrected)> = (0..).zip(all).collect();
-        let found = Follows::of(&records, &all).unwrap();
+        let processes = (0..12).map(|round| {
+            let mut record = of(Vec::new());
+            record.trial.round = round;
+            let (slowness, noise) = (f64::from(round % 3) / 10.0, f64::from(round % 2) / 1000.0);
+            (record, [slowness, follows * slowness + noise])
+        });
+        let processes: Vec<_> = processes.collect();
+        let of = |count: usize| {
+            Follows::of(processes[..count].iter().map(|(record, both)| (record, *both)))
+        };
+        let found = of(12).unwrap();
         assert!((found.slope - follows).abs() < 0.01, "{found:?}");
         assert_eq!(found.is_clear(), is_clear, "{found:?}");
-        assert_eq!(Follows::of(&records, &all[..4]), None);
+        assert_eq!(of(4), None);
     }
 }
 
