@@ -123,7 +123,7 @@ fn documents_are_filled_from_records() {
     let root = folder.path();
     let (status, faults) = documents(root, &["--check"]);
     assert_eq!(status, 1, "{faults}");
-    let first = "README.md:3: its records say: A hop takes 3.5 µs [2.9, 4.1]";
+    let first = "README.md:3: its records say: A hop takes 3.5 µs [3.1, 3.9]";
     assert!(faults.contains(first), "{faults}");
     assert_eq!(read(root, "README.md"), README);
     let written = "wrote docs/hops.svg\nwrote docs/machines.html\nwrote docs/machines.md\nwrote docs/claims.csv\n\
@@ -132,7 +132,7 @@ fn documents_are_filled_from_records() {
     assert_eq!(documents(root, &["--check"]), (0, String::new()));
     let readme = read(root, "README.md");
     for words in [
-        "A hop takes 3.5 µs [2.9, 4.1]<!--= hop.free -->, or 3.1 [2.9, 3.3]<!--= ratio --> times as long",
+        "A hop takes 3.5 µs [3.1, 3.9]<!--= hop.free -->, or 3.1 [2.9, 3.3]<!--= ratio --> times as long",
         "in all 33,333<!--= all -->, and\n`Example, 8 CPUs, Linux 6.1.0, Tokio 1.0.0`<!--= machine --> the",
         "the kernel holds 29 KiB [28, 29]<!--= kernel -->. See",
         "17 µs<!--= this is code -->",
@@ -141,10 +141,10 @@ fn documents_are_filled_from_records() {
     ] {
         assert!(readme.contains(words), "{words}: {readme}");
     }
-    let claims = "| Somebody | creating a thread ÷ creating a task | 56.7 (17 µs ÷ 0.3 µs) | 39 [36, 41] | holds |\n\
+    let claims = "| Somebody | creating a thread ÷ creating a task | 56.7 (17 µs ÷ 0.3 µs) | 39 [36, 42] | holds |\n\
                   | Somebody | more than a laptop has | 1 TB |  | cannot be judged here: a server decides it |\n";
     assert!(read(root, "docs/MORE.md").contains(claims), "{}", read(root, "docs/MORE.md"));
-    let line = "Somebody,creating a thread ÷ creating a task,56.7 (17 µs ÷ 0.3 µs),\"39 [36, 41]\",holds\n";
+    let line = "Somebody,creating a thread ÷ creating a task,56.7 (17 µs ÷ 0.3 µs),\"39 [36, 42]\",holds\n";
     assert!(read(root, "docs/claims.csv").contains(line));
     let page = read(root, "docs/machines.html");
     assert!(page.contains("Example") && page.contains("href=\"../README.md\""), "{page}");
@@ -163,11 +163,11 @@ fn each_fault_is_named_with_its_file_and_line() {
     let (readme, figures, claims) = ("README.md", "docs/figures.toml", "docs/claims.toml");
     // Without a file, the fault is in the one that is changed.
     for (path, from, to, fault) in [
-        (readme, "3.5 µs [2.9", "3.6 µs [2.9", ":3: its records say"),
+        (readme, "3.5 µs [3.1", "3.6 µs [3.1", ":3: its records say"),
         (readme, "pipes | 3.5", "pipes | 3.6", ":13: its records say"),
         (readme, "hop.free", "hop.fre", ":3: hop.fre: docs/figures.toml has no such figure"),
         (readme, "table: hops", "table: hop", ":10: hop: docs/figures.toml has no such table"),
-        (readme, "3.5 µs [2.9, 4.1]<", "an hour<", ":3: hop.free: a number has to stand before it"),
+        (readme, "3.5 µs [3.1, 3.9]<", "an hour<", ":3: hop.free: a number has to stand before it"),
         (readme, "33,333<!--= all", "33,333\n<!--= all", ":4: all: a number has to stand"),
         (readme, "<!--/table-->\n\nType", "Type", ":10: no <!--/table--> ends this table"),
         (readme, "# Test", "<!--table: hops -->\n\nText", ":1: no <!--/table--> ends"),
