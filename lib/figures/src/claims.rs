@@ -90,11 +90,10 @@ impl Rule {
 
     /// The figures that it looks at. Of those that must each be on one side, the sure ones decide, if there are any.
     fn deciding(self, ours: &[Value]) -> Vec<Value> {
-        let sure = ours.iter().filter(|value| value.grade == Grade::Sure).count();
+        let sure = ours.iter().filter(|value| value.grade == Grade::Sure);
+        let sure: Vec<Value> = sure.cloned().collect();
         match self {
-            Rule::Over | Rule::Least if sure > 0 => {
-                ours.iter().filter(|value| value.grade == Grade::Sure).cloned().collect()
-            }
+            Rule::Over | Rule::Least if !sure.is_empty() => sure,
             Rule::Over | Rule::Least | Rule::Counts => ours.to_vec(),
             Rule::Larger | Rule::NoLonger => ours[..2].to_vec(),
             _ => ours[..1].to_vec(),

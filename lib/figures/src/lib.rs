@@ -23,6 +23,7 @@ pub mod speed;
 pub mod spread;
 pub mod value;
 pub mod verdict;
+mod worse;
 
 pub use basis::{grouped, unique};
 pub use cube::Figures;

@@ -185,7 +185,7 @@ pub(crate) fn interim(
     let change = deciding(row, rows, margin)?;
     let mut main = row.quotient(row.kind)?.clone();
     // As far as the twins tell by now: what differs from itself has no verdict, and needs more pairs.
-    main.set_twin((1.0 - CONFIDENCE) * (1.0 - EARLY) / (rows * KINDS_OF_A_ROW) as f64);
+    main.set_twin(end_level(rows));
     match main.verdict_on(change, margin) {
         Verdict::Within(_) => Some(false),
         _ if limit.is_some_and(|limit| change.low <= limit && limit < change.high) => None,
@@ -208,10 +208,14 @@ fn early_level(rows: usize) -> f64 {
     (1.0 - CONFIDENCE) * EARLY / LOOKS.len() as f64 / (rows * KINDS_OF_A_ROW) as f64
 }
 
+/// Part of the error that a figure has at the end, if each of so many rows has all figures.
+fn end_level(rows: usize) -> f64 {
+    (1.0 - CONFIDENCE) * (1.0 - EARLY) / (rows * KINDS_OF_A_ROW) as f64
+}
+
 /// How far the interval of a pinned row's time usually reaches, on a steady machine and on an unsteady one.
 pub fn usual_reach(pairs: u32, rows: usize) -> Option<[f64; 2]> {
-    let level = (1.0 - CONFIDENCE) * (1.0 - EARLY) / (rows * KINDS_OF_A_ROW) as f64;
-    let t = stats::t_critical(1.0 - level, f64::from(pairs.checked_sub(1)?))?;
+    let t = stats::t_critical(1.0 - end_level(rows), f64::from(pairs.checked_sub(1)?))?;
     Some(SPREADS.map(|spread| (t * spread / f64::from(pairs).sqrt()).exp_m1()))
 }
 

@@ -4,13 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use record::{Place, Quantity, Why, Yardstick};
+use record::{Place, Quantity, Why};
 use serde::Serialize;
 use stats::{Contrast, Estimate, Interval, Mode, modes};
 
 use super::doubt::{Doubt, RESTLESS};
 use super::grade::Grade;
-use super::known;
 use super::value::Value;
 use super::verdict::{MIN_PAIRS, Reason, Verdict};
 
@@ -52,35 +51,6 @@ impl Compared {
     /// True if a trial failed, or the second side lacks the row.
     pub fn has_failed(&self) -> bool {
         matches!(self.fault, Some(Why::Failed(_)))
-    }
-
-    /// True if one of its figures is worse by more than this share of the first side. A count must also have grown by so
-    /// much, as its whole interval says, that this could cost more than the share of the row's time: at the highest price
-    /// of known machines.
-    pub fn is_worse(&self, figure: &Quotient, share: f64) -> bool {
-        let costs = || self.growth(figure).is_none_or(|[low, _]| low[1] > share);
-        figure.is_worse_than(share) && costs()
-    }
-
-    /// True if one of its figures may be worse by more than this share, and a count by so much that this would cost more
-    /// than the share even at the lowest price.
-    pub fn may_be_worse(&self, figure: &Quotient, share: f64) -> bool {
-        let costs = || self.growth(figure).is_none_or(|[_, high]| high[0] > share);
-        figure.may_be_worse_than(share) && costs()
-    }
-
-    /// What the ends of a count's change cost at the lowest and at the highest price, as shares of the row's time; `None`
-    /// if it is no count, or nothing tells.
-    fn growth(&self, count: &Quotient) -> Option<[[f64; 2]; 2]> {
-        let prices = match count.kind {
-            Kind::Switches => known::prices(Yardstick::Futex),
-            Kind::Faults => known::prices(Yardstick::PageFault),
-            _ => return None,
-        };
-        let [time, _] = self.quotient(Kind::Time)?.figures?;
-        let (change, [first, _]) = (count.change?, count.figures?);
-        let unit = if count.is_share { first } else { 1.0 };
-        Some([change.low, change.high].map(|end| prices.map(|price| end * unit * price / time)))
     }
 
     pub(crate) fn is_left_out(&self) -> bool {
@@ -313,20 +283,10 @@ impl Quotient {
 
     /// The two groups that the second sides form beside the first ones, as shares of these: what a whole round is slower
     /// by is in neither. Counts fall into groups by their nature, and means by their pauses.
-    fn modes(&self) -> Option<[Mode; 2]> {
+    pub(crate) fn modes(&self) -> Option<[Mode; 2]> {
         let is_judged = self.is_share && matches!(self.kind, Kind::Time | Kind::Memory);
         let ratios = self.pairs.iter().filter(|_| is_judged).map(|pair| pair.change(true).exp());
         modes(&ratios.collect::<Vec<f64>>())
-    }
-
-    /// By how much the second side is worse in its worse mode, as a share, if the first side has none.
-    fn mode_of_second(&self) -> Option<f64> {
-        let [_, worse] = self.modes()?;
-        let side = |pairs: &[Pair], side: usize| -> Vec<f64> {
-            pairs.iter().map(|pair| pair.figures[side]).collect()
-        };
-        let first = [side(&self.pairs, 0), side(&self.twins, 1)].concat();
-        modes(&first).is_none().then_some(worse.centre - 1.0)
     }
 
     /// True if most twins differ by as much as this change may be, and by so much that it is a doubt.
@@ -384,52 +344,6 @@ impl Quotient {
         let scale = if self.is_share { 1.0 } else { self.figures.map_or(1.0, |[a, _]| a.max(1.0)) };
         self.is_scarce() || change.low.abs().max(change.high.abs()) < NOTHING * scale
     }
-
-    /// True if the second side is worse by more than this share of the first, as its whole interval says: of a
-    /// rate, by so much more time for each. Any more than nothing is more than any share of it.
-    pub fn is_worse_than(&self, share: f64) -> bool {
-        let is_said = match self.verdict {
-            Verdict::Within(reach) => reach > share,
-            verdict => !verdict.is_open(),
-        };
-        is_said && self.worse().is_some_and(|[low, _]| low > self.limit(share))
-    }
-
-    /// True if the second side may be worse by more than this share of the first, and nothing is known against it: its
-    /// interval reaches above it, or a mode that the first side lacks. Means do not count: a few pauses widen them.
-    pub fn may_be_worse_than(&self, share: f64) -> bool {
-        if self.is_for_better_or_worse() || self.kind == Kind::Mean {
-            return false;
-        }
-        let reaches = match (self.verdict, self.worse()) {
-            (Verdict::Within(_), _) => false,
-            (_, Some([_, high])) => high > self.limit(share),
-            (verdict, None) => verdict.is_open(),
-        };
-        reaches || self.mode_of_second().is_some_and(|worse| worse > share)
-    }
-
-    /// The ends of the change for the worse: of a rate, of the time for each.
-    fn worse(&self) -> Option<[f64; 2]> {
-        let change = self.change.filter(|_| !self.is_for_better_or_worse())?;
-        Some(match self.quantity {
-            Quantity::Rate | Quantity::Throughput => {
-                [change.high, change.low].map(|end| 1.0 / (1.0 + end) - 1.0)
-            }
-            _ => [change.low, change.high],
-        })
-    }
-
-    /// Of counts and shares of a plan's rows, more is neither.
-    fn is_for_better_or_worse(&self) -> bool {
-        self.kind == Kind::Figure && matches!(self.quantity, Quantity::Count | Quantity::Share)
-    }
-
-    /// A share of the first side in the unit of the change.
-    fn limit(&self, share: f64) -> f64 {
-        let first = self.figures.map_or(0.0, |[first, _]| first);
-        if self.is_share { share } else { share * first }
-    }
 }
 
 fn is_one(counts: impl Iterator<Item = f64>) -> bool {
@@ -439,18 +353,6 @@ fn is_one(counts: impl Iterator<Item = f64>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// With a limit of zero, a change counts from where it would be shown.
-    #[test]
-    fn next_to_nothing_is_not_worse() {
-        let mut quotient = Quotient::new(Kind::Switches, Quantity::Count);
-        quotient.change = stats::t_interval(&[0.0002; 8], 0.99);
-        for (verdict, is_worse) in [(Verdict::Within(0.0), false), (Verdict::Within(0.0002), true)]
-        {
-            quotient.verdict = verdict;
-            assert_eq!(quotient.is_worse_than(0.0), is_worse, "{verdict:?}");
-        }
-    }
 
     /// Four switches and four and a thousandth are the same, one and a thousandth more than one are not.
     #[test]

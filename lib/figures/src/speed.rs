@@ -10,8 +10,8 @@
 //! a neighbour slows the probe further, and no program: the cap is one for all programs with as many CPUs, the
 //! one that leaves the least of the times unexplained. The slope `b` is the row's own, fitted inside
 //! processes and drawn towards the mean of all rows as far as it is unsure (a random-effects fit). Its error is
-//! handed to the rounds that it comes from, so that every interval over rounds contains it; what no round shows of it
-//! widens the interval beside them.
+//! handed to the rounds that it comes from, so that every interval over rounds contains it. A part of the error that no
+//! round shows widens these intervals, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

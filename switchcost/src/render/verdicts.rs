@@ -102,10 +102,11 @@ fn section(title: &str, rows: &[&Compared]) -> Section {
 
 /// True unless it is a mean that says no more than the medians of its row.
 fn says_more(row: &Compared, quotient: &Quotient) -> bool {
-    let word = |quotient: &Quotient| quotient.verdict.word(quotient.quantity);
-    let has_changed = quotient.verdict.has_changed();
-    let is_said = row.quotient(Kind::Time).is_some_and(|time| word(time) == word(quotient));
-    quotient.kind != Kind::Mean || has_changed && !is_said
+    if quotient.kind != Kind::Mean {
+        return true;
+    }
+    let medians = row.quotient(Kind::Time).map(|time| time.verdict);
+    quotient.verdict.has_changed() && medians != Some(quotient.verdict)
 }
 
 /// Line of a quotient: the name of its row, both figures, the change and the verdict. The line of a count is indented, below
