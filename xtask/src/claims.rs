@@ -23,7 +23,6 @@ pub(crate) struct Claims {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Claim {
-    /// Whose claim it is.
     author: String,
     /// CLAIMS.md shows it.
     #[serde(default)]

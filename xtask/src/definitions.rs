@@ -18,7 +18,6 @@ const FILE: &str = "docs/figures.toml";
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Definition {
-    /// A query.
     Figure(String),
     Block(Block),
     /// Names behind a dot.
@@ -80,7 +79,6 @@ pub(crate) struct Definitions {
     /// Plots by their paths, and what they show.
     pub(crate) plots: BTreeMap<String, Picture>,
     pub(crate) claims: Claims,
-    /// What was asked for.
     used: RefCell<BTreeSet<String>>,
 }
 

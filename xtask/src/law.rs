@@ -54,7 +54,6 @@ pub(crate) struct Law<'a> {
 /// A wake-up with one table and one number of sleepers.
 struct Cell {
     table: &'static str,
-    /// Sleepers in a slot.
     x: f64,
     /// Its time, in ns.
     y: Value,

@@ -16,8 +16,10 @@ use switchcost::views::comparison::Comparison;
 
 /// What a file holds.
 pub(crate) enum File {
-    /// Figures of the runner.
-    Figures { figures: Figures<'static>, answer: Option<Box<Answer>> },
+    Figures {
+        figures: Figures<'static>,
+        answer: Option<Box<Answer>>,
+    },
     /// Two builds or settings.
     Duel(Comparison),
     /// Lines that are no records of the runner.

@@ -28,11 +28,8 @@ pub const SETTLE_MS: u64 = 5;
 pub struct Description {
     /// [`VERSION`] that the program follows.
     pub contract: u32,
-    /// Name of the program.
     pub program: String,
-    /// Version of the program.
     pub version: String,
-    /// Number of tasks.
     #[serde(deserialize_with = "positive")]
     pub tasks: u64,
     /// Tokens in flight at once, in each chain.
@@ -62,14 +59,12 @@ pub struct Description {
         deserialize_with = "positive_if_known"
     )]
     pub arrivals: Option<u64>,
-    /// Nature of a hop.
     pub claim: Claim,
     /// Passes, the main one first.
     pub passes: Vec<PassKind>,
     /// Upper bound of what the run takes of the system.
     #[serde(default)]
     pub needs: Needs,
-    /// Async runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
     /// True if it takes no turns with other programs: its iterations are too long, such as a sleep of a second, or
@@ -152,7 +147,6 @@ pub enum Claim {
     KernelSwitch,
     /// A runtime switches from one task to another.
     UserSwitch,
-    /// Nothing is switched.
     NoSwitch,
 }
 
@@ -215,16 +209,13 @@ pub enum Answer {
     Ran {
         /// The timed iterations in order, in ns.
         samples_ns: Vec<u64>,
-        /// Usage of the process in them.
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
-        /// Other distributions.
         #[serde(default, skip_serializing_if = "Extra::is_empty", deserialize_with = "extra")]
         extra: Extra,
     },
     /// All tasks are there and at rest.
     Held {
-        /// The program and its children.
         #[serde(deserialize_with = "processes")]
         pids: Vec<i32>,
     },
@@ -232,7 +223,6 @@ pub enum Answer {
     Ended {
         /// From the start of taking down until the last task was joined.
         teardown_ns: Option<u64>,
-        /// Other distributions.
         #[serde(default, skip_serializing_if = "Extra::is_empty", deserialize_with = "extra")]
         extra: Extra,
     },
@@ -246,7 +236,6 @@ pub enum Answer {
 /// First answer of a program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ready {
-    /// The program and its children.
     #[serde(deserialize_with = "processes")]
     pub pids: Vec<i32>,
     /// From the start of building until all tasks run.
@@ -254,7 +243,6 @@ pub struct Ready {
     /// The very first iteration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_ns: Option<u64>,
-    /// The description of the command line.
     #[serde(flatten)]
     pub description: Description,
 }
@@ -354,16 +342,13 @@ impl Usage {
 /// Summary of samples, in ns unless its name says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// Number of samples.
     #[serde(deserialize_with = "positive")]
     pub count: u64,
-    /// Arithmetic mean.
     #[serde(deserialize_with = "not_negative")]
     pub mean: f64,
     /// Population standard deviation; one sample has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stddev: Option<f64>,
-    /// Least sample.
     pub min: u64,
     /// 50th percentile.
     pub p50: u64,
@@ -371,7 +356,6 @@ pub struct Distribution {
     pub p90: u64,
     /// 99th percentile.
     pub p99: u64,
-    /// Greatest sample.
     pub max: u64,
 }
 

@@ -16,11 +16,9 @@ pub struct Pass {
     pub(crate) name: Option<String>,
     /// Number of iterations begun in the run.
     iterations: Arc<AtomicU64>,
-    /// Untimed iterations that are left.
     pub(crate) untimed: u64,
     /// Time at which the untimed iterations end, even if some are left.
     pub(crate) until: Option<Instant>,
-    /// Timed iterations that are left.
     pub(crate) timed: u64,
     is_timed: bool,
     /// For a runner: each sample, in ns.

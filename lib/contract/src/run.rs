@@ -25,11 +25,9 @@ pub struct Run {
     setup: Option<Duration>,
     first: Option<Duration>,
     is_ready: bool,
-    /// Start of the teardown.
     pub(crate) ended: Option<Instant>,
     /// Iterations begun, by any pass.
     iterations: Arc<AtomicU64>,
-    /// Processes that are measured.
     measured: Vec<i32>,
     /// Distributions of the whole run.
     pub(crate) extra: Extra,
@@ -43,7 +41,6 @@ pub struct Run {
 /// Next thing that a program is to do.
 #[derive(Debug)]
 pub enum Step {
-    /// Iterate.
     Pass(Box<Pass>),
     /// Have all tasks alive and at rest, and call [`Run::held`].
     Hold,

@@ -20,11 +20,8 @@ const RETRY: Duration = Duration::from_millis(1);
 /// A process, as a line of /proc/PID/stat (proc_pid_stat(5)) tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
     pub pid: i32,
-    /// Its parent.
     pub parent: i32,
-    /// Its process group.
     pub group: i32,
     /// Name of its program, shortened by the kernel to 15 bytes.
     pub name: String,
@@ -34,7 +31,6 @@ pub struct Process {
     pub is_of_kernel: bool,
     /// Page faults that needed no disk.
     pub minor_faults: u64,
-    /// Page faults that needed one.
     pub major_faults: u64,
     /// CPU time of children that it has awaited, in ticks.
     pub awaited: u64,

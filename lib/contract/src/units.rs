@@ -28,7 +28,6 @@ pub enum Quantity {
     Time,
     /// In bytes.
     Bytes,
-    /// Per second.
     Rate,
     /// In bytes per second.
     Throughput,

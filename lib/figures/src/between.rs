@@ -19,11 +19,9 @@ use super::number::{number, percent};
 pub struct Spread {
     /// Standard deviation of a ratio of two times that no session shows, of unpinned and of pinned rows.
     pub ratios: [f64; 2],
-    /// The same of a time.
     pub times: [f64; 2],
     /// The standard deviation that a session shows, as a multiple of its own standard error.
     pub shown: f64,
-    /// Machines with several sessions.
     pub machines: usize,
 }
 

@@ -26,7 +26,6 @@ const DRIFT: f64 = 0.1;
 /// What is known about a machine while a plan ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Conditions {
-    /// What the slices tell.
     #[serde(rename = "slices")]
     pub(crate) speed: Speed,
     /// CPU time of all windows; `None` for records that have none.

@@ -25,9 +25,7 @@ use super::value::Value;
 /// All figures of some records.
 #[derive(Clone, Debug)]
 pub struct Figures<'a> {
-    /// Records that they are made of.
     pub records: &'a [Record],
-    /// What their slices tell.
     pub speed: Speed,
     /// Figures in the plan's order, points of a curve by what it runs over.
     all: Vec<Figure<'a>>,

@@ -23,13 +23,11 @@ pub enum Kind {
     OtherBuild,
     /// A debug build was measured.
     Unoptimised,
-    /// The sources had uncommitted changes.
     ChangedSources,
     /// The counters contradict what the figure is called.
     Contradicted,
     /// A CPU quota stopped the programs.
     Throttled,
-    /// The CPUs ran slowly.
     Slowed,
     /// The CPUs were hardly ever near the quickest that they showed: full speed may be quicker still.
     NeverQuiet,

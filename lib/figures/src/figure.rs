@@ -22,15 +22,12 @@ use super::value::{Session, Value};
 /// One figure.
 #[derive(Clone, Debug)]
 pub struct Figure<'a> {
-    /// Its place and its trials.
     pub runs: Runs<'a>,
-    /// What came of the trials.
     pub outcome: Outcome,
     /// Reasons why it is less certain.
     pub doubts: Vec<Doubt>,
     /// What it is worth, by its doubts.
     pub grade: Grade,
-    /// What is made of it and others.
     pub related: Related,
     /// The same figure in each session that is a sample of it, if there are several.
     pub(crate) sessions: Vec<Figure<'a>>,
@@ -39,7 +36,6 @@ pub struct Figure<'a> {
 /// What is made of a figure and others, as its row's ties say.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Related {
-    /// Less the baseline.
     pub net: Option<Value>,
     /// Divided by the row that it is compared with.
     pub ratio: Option<Value>,
@@ -56,7 +52,6 @@ pub struct Related {
 /// What came of the processes of a row.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// A figure of each process.
     Measured(Box<Reading>),
     /// Bytes for each task: slopes over the number of tasks.
     Slope(Box<Slopes>),
@@ -93,7 +88,6 @@ pub struct Reading {
     pub(crate) percentiles: Option<[f64; 4]>,
     /// Two clusters of process means, if one mean would describe neither.
     pub modes: Option<[Mode; 2]>,
-    /// What the counters say of it.
     pub evidence: Option<Evidence>,
 }
 

@@ -42,7 +42,6 @@ impl fmt::Display for Grade {
 pub struct Range {
     /// The least and the greatest.
     pub ends: [f64; 2],
-    /// What they are worth.
     pub grade: Grade,
 }
 

@@ -13,7 +13,6 @@ use super::basis::{grouped, unique};
 /// A fact by which two runs differ.
 #[derive(Clone, Debug, PartialEq, PartialOrd, Serialize)]
 pub struct Difference {
-    /// Its name in a record.
     pub name: String,
     /// Its value in the earlier run.
     pub old: String,

@@ -122,9 +122,7 @@ impl Pair {
 /// A figure of the second side beside the first, and whether it differs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Quotient {
-    /// Which figure of the row it is.
     pub kind: Kind,
-    /// Kind of its unit.
     #[serde(skip)]
     pub quantity: Quantity,
     /// What can be said.
@@ -132,7 +130,6 @@ pub struct Quotient {
     /// Change from the first side to the second with its joint interval: as a share of the first
     /// (0.02 is 2 % more), or as a difference for each hop or task if a figure of some process is zero.
     pub change: Option<Interval>,
-    /// The same between twins.
     pub twin: Option<Interval>,
     /// True if the change is a share of the first side, and not a difference.
     pub is_share: bool,
@@ -144,7 +141,6 @@ pub struct Quotient {
     /// The same with an interval of each side, if it has one of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimates: Option<[Estimate; 2]>,
-    /// What it is worth.
     pub grade: Grade,
     /// The change and the twin's change before they are judged together with all others: logarithms if it is a share.
     #[serde(skip)]

@@ -68,7 +68,6 @@ pub struct Corrected {
 #[derive(Clone, Debug)]
 pub struct Timed<'a> {
     pub(crate) record: &'a Record,
-    /// Its times.
     pub corrected: Option<Arc<Corrected>>,
 }
 
@@ -130,7 +129,6 @@ impl Timed<'_> {
 /// What the slices of some records tell of the machine's speed, and of its correction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Speed {
-    /// Number of slices.
     pub(crate) all: usize,
     /// Slices during which the host took time from their CPUs.
     pub(crate) stolen: usize,

@@ -47,9 +47,7 @@ pub struct Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// The estimate.
     Value,
-    /// The estimate and its interval.
     Interval,
     /// The estimate as a number of things, such as `13,000`.
     Count,

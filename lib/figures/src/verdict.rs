@@ -21,7 +21,6 @@ pub const MIN_PAIRS: usize = 8;
 pub enum Verdict {
     /// The second side has less.
     Less,
-    /// The second side has more.
     More,
     /// The whole interval lies within the margin, on either side of zero; no change is larger than this.
     Within(f64),

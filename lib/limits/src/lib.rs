@@ -29,7 +29,6 @@ pub use rights::{CapabilityState, Rights};
 pub struct Limits {
     /// Every limit, even if it does not bind or cannot be read, in the order in which to raise them.
     pub statuses: Vec<LimitStatus>,
-    /// Rights of this process to raise them.
     pub rights: Rights,
 }
 

@@ -14,11 +14,9 @@ pub(crate) const NO_LIMIT: u64 = 1 << 62;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
-    /// Open file descriptors.
     Descriptors,
     /// Threads and processes: the kernel counts them alike.
     Threads,
-    /// Memory maps.
     Maps,
     /// Resident memory, in bytes.
     Memory,
@@ -61,11 +59,9 @@ pub(crate) enum RaiseMethod {
 /// One limit.
 #[derive(Debug, Clone, Serialize)]
 pub struct LimitStatus {
-    /// Common name.
     pub name: String,
     /// File that it is read from.
     pub source: String,
-    /// Resource that it bounds.
     pub resource: Resource,
     /// Value, as a count or in bytes.
     pub value: Option<u64>,

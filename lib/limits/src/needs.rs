@@ -7,13 +7,11 @@ use serde::{Deserialize, Serialize};
 /// Needs of a run, by resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needs {
-    /// File descriptors.
     #[serde(default, skip_serializing_if = "Need::is_none")]
     pub descriptors: Need,
     /// Threads and processes besides the first one.
     #[serde(default, skip_serializing_if = "Need::is_none")]
     pub threads: Need,
-    /// Memory maps.
     #[serde(default, skip_serializing_if = "Need::is_none")]
     pub maps: Need,
     /// Memory of the process and of the kernel, in bytes.
@@ -69,7 +67,6 @@ pub struct Need {
     /// However many tasks there are.
     #[serde(default)]
     pub fixed: u64,
-    /// For each task.
     #[serde(default)]
     pub each: u64,
 }

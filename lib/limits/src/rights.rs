@@ -34,7 +34,6 @@ pub struct Rights {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CapabilityState {
-    /// This process has it.
     Held,
     /// This process does not have it; root may.
     NotHeld,

@@ -14,7 +14,6 @@ pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
 /// CPUs online, and what each shares with others.
 #[derive(Clone, Debug, Default)]
 pub struct CpuMap {
-    /// By the number of the CPU.
     pub cpus: BTreeMap<u32, Shared>,
 }
 
@@ -25,7 +24,6 @@ pub struct Shared {
     pub core: Option<Vec<u32>>,
     /// CPUs with the same last cache.
     pub cache: Option<Vec<u32>>,
-    /// Number of its socket.
     pub socket: Option<u32>,
 }
 

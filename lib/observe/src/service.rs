@@ -77,7 +77,6 @@ pub struct Service {
     pub elapsed_ns: u64,
     /// Threads by name, those that switch most first.
     pub groups: Vec<ThreadGroup>,
-    /// Processes that were seen.
     pub processes: u64,
     /// CPUs that its threads may run on, within a quota.
     pub cpus: f64,

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {
-    /// Number of timed iterations.
     pub iterations: u64,
     /// Calls that read, as read(2): `syscr` of /proc/PID/io. Receiving from a socket does not count.
     pub reads: Option<u64>,
@@ -26,9 +25,7 @@ pub struct Counters {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Absent {
-    /// Names of the events.
     pub events: Vec<String>,
-    /// Cause.
     pub reason: String,
     /// Command or change that would allow them; absent if nothing would.
     pub remedy: Option<String>,

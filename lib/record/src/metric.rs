@@ -24,7 +24,6 @@ pub enum Metric {
     FirstIteration,
     /// Time of teardown per task.
     Teardown,
-    /// Time of an iteration.
     Iteration,
     /// CPU time of a server per request.
     Request,
@@ -70,7 +69,6 @@ pub enum Metric {
     Extra {
         /// Name of the distribution. It ends in its unit if that is not ns.
         name: String,
-        /// Which of its figures.
         stat: Stat,
     },
 }
@@ -78,17 +76,13 @@ pub enum Metric {
 /// A figure of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stat {
-    /// Arithmetic mean.
     Mean,
-    /// Least sample.
     Min,
-    /// Median.
     P50,
     /// 90th percentile.
     P90,
     /// 99th percentile.
     P99,
-    /// Greatest sample.
     Max,
 }
 

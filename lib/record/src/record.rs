@@ -65,11 +65,8 @@ pub struct Run {
     pub command: String,
     /// Seed that the rounds were shuffled by.
     pub seed: u64,
-    /// Machine that it ran on.
     pub machine: Machine,
-    /// Build of the programs.
     pub build: Build,
-    /// Question that its plan answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
     /// What its figures do not show, a sentence each.
@@ -92,7 +89,6 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename = "group")]
 pub struct Group {
-    /// Identity of its run.
     pub run: u64,
     /// Its number in the run; trials refer to it.
     pub group: u32,
@@ -101,7 +97,6 @@ pub struct Group {
     /// CPU time of the CPUs in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
-    /// What kept the group waiting.
     pub waits: Waits,
 }
 
@@ -109,7 +104,6 @@ pub struct Group {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename = "trial")]
 pub struct Trial {
-    /// Identity of its run.
     pub run: u64,
     /// Position of its row in [`Run::rows`].
     pub row: u32,
@@ -124,7 +118,6 @@ pub struct Trial {
     pub round: u32,
     /// Start, in ms since 1970.
     pub started: u64,
-    /// Timed iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,
     /// Beginning and end of its turns; absent if these have fewer than three iterations.
@@ -133,7 +126,6 @@ pub struct Trial {
     /// CPU time, switches and faults of the timed iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Its turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<Slice>,
     /// Moves of its threads between CPUs meanwhile; absent if nothing is handed over.
@@ -161,13 +153,11 @@ pub struct Trial {
     /// Other distributions that the program measured.
     #[serde(default, skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
-    /// It was interrupted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
     /// Names of processes that it, or one alive beside it, left running; the runner ended them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_behind: Option<String>,
-    /// Cause of its failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Reason for which it was not tried.
@@ -199,13 +189,10 @@ impl Trial {
 /// A trial together with what it shares with others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Header of its run.
     pub header: Arc<Run>,
     /// What its program says of its command line; `None` if it never said it.
     pub said: Option<Arc<Description>>,
-    /// The group in which it took turns.
     pub group: Option<Arc<Group>>,
-    /// The trial itself.
     pub trial: Trial,
     /// True if it was given several times; it counts once.
     pub is_repeated: bool,

@@ -8,14 +8,11 @@ use crate::{Metric, Setting};
 /// differ further by session and round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Place {
-    /// Title of the table.
     pub section: String,
-    /// Row of the table.
     pub row: String,
     /// Column of the table; empty if there is only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub column: String,
-    /// What is measured.
     pub metric: Metric,
     /// Value of the flag that a curve or a slope runs over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +73,6 @@ pub struct Row {
     /// What it is a point of, if its section is a curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swept: Option<Swept>,
-    /// What is started.
     pub command: Command,
     /// How much is measured.
     #[serde(default)]
@@ -90,9 +86,7 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Also {
-    /// Heading of its column.
     pub name: String,
-    /// What it is.
     pub metric: Metric,
 }
 
@@ -113,7 +107,6 @@ pub struct Swept {
 /// A program, and where and how it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
-    /// Name of the program.
     pub program: String,
     /// Its flags, without those that the runner sets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -127,7 +120,6 @@ pub struct Command {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Effort {
-    /// Timed iterations of a trial.
     pub iters: u64,
     /// Untimed iterations before them.
     pub warmup: u64,

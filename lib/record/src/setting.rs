@@ -14,10 +14,8 @@ use crate::machine::{cpu_list, cpu_ranges};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Setting {
-    /// CPUs that it may use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<Cpus>,
-    /// Scheduling policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
     /// Environment variables in addition to the runner's.
@@ -53,7 +51,6 @@ impl Setting {
 pub enum Cpus {
     /// The first CPU that the runner may use.
     First,
-    /// Two CPUs with this relation.
     Related(Relation),
     /// These CPUs, ascending.
     List(Vec<u32>),

@@ -15,7 +15,6 @@ pub struct Slice {
     pub turn: u32,
     /// From the look before it to the next one, in µs.
     pub window: u64,
-    /// Timed iterations.
     pub iterations: u64,
     /// Their time, in ns.
     pub total: u64,
@@ -30,7 +29,6 @@ pub struct Slice {
 /// Time of the speed probe on a CPU, in ns: a fixed number of additions. An array in a file, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Probe {
-    /// CPU.
     pub cpu: u32,
     /// Right before the slice.
     pub before: u32,

@@ -13,22 +13,16 @@ use tokio::net::{TcpStream, UnixStream};
 /// End of a link that a task reads from.
 #[derive(Debug)]
 pub enum AsyncReader {
-    /// A pipe.
     Pipe(pipe::Receiver),
-    /// A Unix socket.
     Unix(UnixStream),
-    /// A TCP socket.
     Tcp(TcpStream),
 }
 
 /// End of a link that a task writes to.
 #[derive(Debug)]
 pub enum AsyncWriter {
-    /// A pipe.
     Pipe(pipe::Sender),
-    /// A Unix socket.
     Unix(UnixStream),
-    /// A TCP socket.
     Tcp(TcpStream),
 }
 

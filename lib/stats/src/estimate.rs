@@ -12,7 +12,6 @@ pub const MIN_ROUNDS: usize = 5;
 /// Point estimate with its interval, which is absent under [`MIN_ROUNDS`] rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The point estimate.
     pub value: f64,
     /// Rounds, or rounds of the smaller set when the two sets are not paired.
     pub n: usize,

@@ -11,11 +11,8 @@ pub const CONFIDENCE: f64 = 0.95;
 /// Two-sided confidence interval around an estimate, in the unit of the estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// The point estimate.
     pub estimate: f64,
-    /// Lower bound.
     pub low: f64,
-    /// Upper bound.
     pub high: f64,
     /// Independent values: rounds, or rounds of the smaller set when two sets are not paired.
     pub n: usize,
@@ -46,9 +43,7 @@ pub fn t_interval(values: &[f64], confidence: f64) -> Option<Interval> {
 /// Difference with its standard error: the input of a t interval at any level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contrast {
-    /// The difference.
     pub estimate: f64,
-    /// Standard error of the difference.
     pub error: f64,
     /// Degrees of freedom of the standard error.
     pub(crate) freedom: f64,

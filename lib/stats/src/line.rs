@@ -10,7 +10,6 @@ use crate::interval::{CONFIDENCE, Contrast, Interval};
 pub struct Line {
     /// Slope with its t interval (n − 2 degrees of freedom), in units of y per unit of x.
     pub slope: Interval,
-    /// Standard error of the slope.
     pub slope_se: f64,
     /// Fixed cost, in units of y.
     pub intercept: f64,

@@ -71,7 +71,6 @@ const CONSTANT: u64 = 0x0B10_C4ED;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Noop,
-    /// The seed of its shuffle.
     Expensive(u64),
     Sleep(Duration),
     Spin(Duration),

@@ -79,7 +79,6 @@ type Fetch = JoinHandle<anyhow::Result<(Client, Summary)>>;
 /// The tasks of an iteration, and their results.
 struct Batch {
     size: u64,
-    /// Number of the next body.
     next: u64,
     clients: Vec<Client>,
     tasks: Vec<Fetch>,

@@ -32,7 +32,6 @@ pub(crate) fn lateness(due: Instant) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Sleepers {
     most: u64,
-    /// Lateness of each task of this iteration.
     late: Vec<u64>,
     late_all: Recorder,
     most_all: Recorder,

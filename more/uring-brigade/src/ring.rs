@@ -29,7 +29,6 @@ enum Task {
 /// The executor.
 pub(crate) struct Ring {
     queue: Rc<Queue>,
-    /// Tasks by their numbers.
     tasks: Vec<Task>,
 }
 
@@ -49,7 +48,6 @@ struct Operation {
     token: Cell<u8>,
     /// Number of bytes, or a negative errno; none while it is in flight.
     result: Cell<Option<i32>>,
-    /// Number of the task that waits for it.
     task: Cell<usize>,
 }
 

@@ -29,13 +29,11 @@ const MOST_LINES: usize = 10_000;
 /// Program to be checked.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its executable.
     pub executable: Program,
     /// Flags that keep its run small or choose its kind; not `--tasks`, `--iters` and `--warmup`.
     pub flags: Vec<String>,
     /// Longest wait for an answer or an end.
     pub timeout: Duration,
-    /// How it is started.
     pub setting: Setting,
 }
 

@@ -56,7 +56,6 @@ pub(crate) struct Child {
     /// Start of a line; its newline is still to come.
     partial: Vec<u8>,
     words: Vec<u8>,
-    /// What it is waited for.
     awaited: String,
     patience: Patience,
     kills: Vec<(String, u64)>,

@@ -43,9 +43,7 @@ pub struct Live {
     pub most_slices: Option<u32>,
     /// Block of the group, whose programs are compared.
     pub block: usize,
-    /// CPUs that it may use.
     pub(super) cpus: Vec<u32>,
-    /// What it did.
     pub trial: Trial,
     /// Time that it took until it was ended, if it took longer than it may.
     pub lost: Option<Duration>,
@@ -56,7 +54,6 @@ pub struct Live {
     helpers: Vec<i32>,
     /// True if its answers tell what it used.
     counts_usage: bool,
-    /// Slices of all its turns.
     slices: u32,
     /// Usage and moves of all threads before the first slice, as far as they can be read.
     before: (Option<usage::Totals>, Option<usage::Moves>),

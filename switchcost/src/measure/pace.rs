@@ -22,9 +22,7 @@ const SETTLING_TIME: Duration = Duration::from_millis(160);
 pub struct Pace {
     /// Untimed iterations at the beginning.
     pub settling: u64,
-    /// Timed iterations of a slice.
     pub slice: u64,
-    /// Most slices in a row.
     pub slices: u32,
 }
 

@@ -19,7 +19,6 @@ pub struct Aim {
     pub rounds: [u32; 2],
     /// Fewest and most slices of a program in a round.
     pub slices: [u32; 2],
-    /// Share of the rounds that twins are in.
     pub twins: f64,
 }
 
@@ -44,7 +43,6 @@ pub struct Wall {
     fixed: f64,
     /// A slice, in s, with the looks at the machine.
     slice: f64,
-    /// Slices that it had.
     slices: u32,
 }
 

@@ -33,7 +33,6 @@ const USERS: [&str; 3] = ["USER", "LOGNAME", "SUDO_USER"];
 pub(super) struct Privacy {
     /// Folders and their replacements; the name of a folder may hold blanks.
     folders: Vec<(String, &'static str)>,
-    /// Names of the user and the host.
     names: Vec<String>,
 }
 

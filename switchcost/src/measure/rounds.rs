@@ -31,12 +31,10 @@ mod keep;
 #[derive(Debug)]
 pub struct Rounds {
     programs: Programs,
-    /// The file that its records are in.
     pub store: Store,
     /// What all records share.
     pub header: Arc<Run>,
     privacy: Privacy,
-    /// Rows to run.
     rows: Vec<Row>,
     /// Number of groups so far.
     groups: u32,
@@ -44,7 +42,6 @@ pub struct Rounds {
     pub records: Vec<Record>,
     /// Places, on the first side, with a trial that timed out in a limited time. It has no room for more such trials.
     given_up: HashSet<Place>,
-    /// Time that they took.
     lost: Duration,
     /// When no group but the first begins any more, if the time is a limit.
     last_start: Option<Instant>,

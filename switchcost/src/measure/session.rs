@@ -34,7 +34,6 @@ pub struct Session {
 /// Answer to a request for iterations.
 #[derive(Debug)]
 pub struct Ran {
-    /// Iterations that it was asked for.
     pub wanted: u64,
     /// Time of the request, settling and the answer included.
     pub took: Duration,

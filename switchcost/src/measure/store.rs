@@ -19,7 +19,6 @@ pub use read::{Contents, parse, read, tell};
 /// A file that records are appended to.
 #[derive(Debug)]
 pub struct Store {
-    /// The file's path.
     pub path: PathBuf,
     file: File,
     /// True if the file was not there before.

@@ -29,9 +29,7 @@ pub(crate) struct Look {
 pub(crate) struct Watch {
     /// CPUs that the runner itself may use; none if that is not known.
     home: Vec<u32>,
-    /// CPUs in use.
     cpus: BTreeSet<u32>,
-    /// Start of the window that is open.
     window: Option<Look>,
     /// CPU time of the programs in it, in ns.
     own: u64,

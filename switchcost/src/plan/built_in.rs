@@ -9,7 +9,6 @@ use super::sections::Plan;
 pub struct BuiltIn {
     /// Name, as `--plan` takes it.
     pub name: &'static str,
-    /// Its text.
     pub text: &'static str,
 }
 

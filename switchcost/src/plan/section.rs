@@ -11,9 +11,7 @@ use super::over::Over;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
-    /// Its heading.
     pub title: String,
-    /// Metric of its figures.
     pub metric: Metric,
     /// Further metrics of the same record, as columns beside each of its own.
     #[serde(default)]
@@ -34,7 +32,6 @@ pub struct Section {
     /// Variants of every row.
     #[serde(rename = "column", default)]
     pub columns: Vec<Variant>,
-    /// Rows to compare.
     #[serde(rename = "row")]
     pub rows: Vec<RowTable>,
     /// Hops that each process times, about, in place of iterations.
@@ -49,7 +46,6 @@ pub struct Section {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// Its name in the table.
     pub name: String,
     /// The benchmark program: the rows name theirs, or the columns.
     pub program: Option<String>,
@@ -61,7 +57,6 @@ pub struct Variant {
     pub pin: bool,
     /// Relation of the two CPUs that it may use.
     pub cpus: Option<Relation>,
-    /// Scheduling policy.
     pub policy: Option<Policy>,
     /// True if its tasks are not held while their memory is read.
     #[serde(default)]
@@ -84,7 +79,6 @@ pub struct RowTable {
     /// Task counts, for a slope over them; each is run three times.
     #[serde(default)]
     pub tasks: Vec<u32>,
-    /// What its figure is compared with.
     #[serde(flatten)]
     pub ties: Ties,
     /// True if each round has a second, equal process: how far two equal runs are apart.

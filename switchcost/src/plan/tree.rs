@@ -36,7 +36,6 @@ pub(crate) struct Tree {
     home: PathBuf,
     /// The sources; for the checkout itself the same folder.
     pub(crate) sources: PathBuf,
-    /// Cargo's target folder.
     target: PathBuf,
     profile: String,
     /// Commit of the sources, if they are none of the checkout's.

@@ -10,9 +10,7 @@ use crate::views::fleet::Machine;
 
 /// What a verb prints.
 pub enum Found<'a> {
-    /// Figures of records.
     Figures {
-        /// The figures.
         figures: &'a Figures<'a>,
         /// Their answer; `None` if they are of a plan of tables alone.
         answer: Option<&'a Answer>,
@@ -21,7 +19,6 @@ pub enum Found<'a> {
         /// The command that prints all tables, if it can be typed.
         more: Option<String>,
     },
-    /// Answers of several machines.
     Machines(&'a [Machine<'a>]),
     /// Duels, or two files.
     Comparisons(&'a [Comparison]),

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// File of a program and how it is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The file.
     pub path: PathBuf,
     /// Arguments before a row's flags, such as the script of an interpreter.
     pub args: Vec<String>,

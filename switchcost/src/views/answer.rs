@@ -28,7 +28,6 @@ pub struct Answer {
     pub(crate) schedulers: Option<String>,
     /// Number of tasks that its hops go through, a sentence; `None` if its rows differ in it.
     pub(crate) chains: Option<String>,
-    /// Questions with their figures.
     pub rows: Vec<AnswerRow>,
     /// Rows without figures: their names, and why.
     pub(crate) missing: Vec<(String, Vec<String>)>,
@@ -42,12 +41,9 @@ pub struct Answer {
 /// A thread's figure and a task's.
 #[derive(Clone, Debug, Serialize)]
 pub struct AnswerRow {
-    /// Question.
     pub name: String,
     pub(crate) metric: Metric,
-    /// What a thread costs.
     pub(crate) thread: Value,
-    /// What a task costs.
     pub(crate) task: Value,
     /// The thread's figure divided by the task's.
     pub ratio: Value,

@@ -21,7 +21,6 @@ pub struct Machine<'a> {
     pub(crate) name: String,
     /// The first file that they are from.
     pub file: String,
-    /// All of its records.
     #[serde(skip)]
     pub records: Cow<'a, [Record]>,
     /// Their answer; `None` if they are of a plan without one.

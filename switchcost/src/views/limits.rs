@@ -13,14 +13,12 @@ pub struct LimitsReport {
     pub(crate) rights: Rights,
     /// Every limit, those that bound a program first, in the order in which to raise them.
     pub limits: Vec<LimitRow>,
-    /// Every program.
     pub programs: Vec<ProgramRow>,
 }
 
 /// One limit.
 #[derive(Clone, Debug, Serialize)]
 pub struct LimitRow {
-    /// The limit.
     #[serde(flatten)]
     pub status: LimitStatus,
     /// Most tasks that it allows by itself, for each program that it bounds.
@@ -35,7 +33,6 @@ pub struct LimitRow {
 /// One program.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProgramRow {
-    /// Its name.
     pub program: String,
     pub(crate) needs: Option<Needs>,
     /// Most tasks that all limits together allow; absent if no known limit bounds them.

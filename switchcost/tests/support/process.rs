@@ -46,7 +46,6 @@ pub(crate) struct Running {
 
 /// How a program ended.
 pub(crate) struct Outcome {
-    /// The exit status.
     pub(crate) code: i32,
     /// What it wrote to standard output.
     pub(crate) stdout: String,

@@ -20,7 +20,6 @@ enum Part {
     Html,
     Link(String),
     Heading(String),
-    /// A code span.
     Code(String),
     /// Lines of code and their language.
     Block(String, String),

@@ -20,7 +20,6 @@ pub(crate) struct Follows {
     pub(crate) slope: f64,
     /// Its standard error: the processes of a round may err together.
     pub(crate) error: f64,
-    /// Number of rounds.
     pub(crate) rounds: usize,
 }
 

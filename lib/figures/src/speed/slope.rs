@@ -47,7 +47,6 @@ pub(crate) struct Look {
 
 /// A process as the fit sees it.
 pub(crate) struct Process<'a> {
-    /// Number of its record.
     pub(crate) index: usize,
     pub(crate) record: &'a Record,
     pub(crate) cpus: usize,

@@ -16,7 +16,6 @@ pub(super) const NO_DIFFERENCE: &str = "only figures of rounds have a difference
 /// What one session says of a value.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
-    /// Start and seed of its run.
     pub(crate) run: (u64, u64),
     pub(crate) estimate: Estimate,
     /// How far it differs from other sessions; the interval contains it.

@@ -31,7 +31,6 @@ pub struct Contents {
     pub faults: Vec<(usize, String)>,
     /// What the program of each row said last, by the run and the row.
     said: HashMap<(u64, u32), Arc<Description>>,
-    /// Groups by their run and number.
     groups: HashMap<(u64, u32), Arc<Group>>,
     /// True if a run of another schema was reported; its lines are skipped.
     has_others: bool,

@@ -19,15 +19,9 @@ pub enum SideArg {
     /// `git:REV`.
     Revision(String),
     /// `CRATE@VERSION`: an exact version of the registry.
-    Version {
-        /// Name of the crate.
-        name: String,
-        /// Its version.
-        version: String,
-    },
+    Version { name: String, version: String },
     /// `CRATE@path:FOLDER`.
     Path {
-        /// Name of the crate.
         name: String,
         /// Folder that holds it, as typed.
         folder: PathBuf,

@@ -29,11 +29,9 @@ pub(crate) fn curve(curve: &Curve<'_>) -> Option<Plot> {
 /// One series of points and lines.
 #[derive(Debug)]
 pub struct Series {
-    /// Name in the legend.
     pub name: String,
     /// Points: a place on the horizontal axis, and the figure there.
     pub points: Vec<(f64, Value)>,
-    /// Points of a line.
     pub line: Vec<(f64, f64)>,
 }
 
