@@ -14,7 +14,7 @@ use figures::Figures;
 use figures::verdict::MARGIN;
 use serde_json::{Map, Value};
 use switchcost::measure::store::{self, Contents};
-use switchcost::render::{Format, Found};
+use switchcost::render::{FiguresReport, Format, Report};
 use switchcost::views::answer::Answer;
 use switchcost::views::comparison::Comparison;
 
@@ -68,11 +68,11 @@ fn of_file(name: &str) -> String {
     if contents.records.iter().any(|record| record.header.sides.is_some()) {
         let runs = contents.records.chunk_by(|one, next| one.header.id == next.header.id);
         let duels: Vec<Comparison> = runs.map(Comparison::of_duel).collect();
-        return text(&Found::Comparisons(&duels));
+        return text(&duels[..]);
     }
     let figures = Figures::of(&contents.records);
     let answer = Answer::of(&figures);
-    text(&Found::Figures { figures: &figures, answer: answer.as_ref(), full: true, more: None })
+    text(&FiguresReport { figures: &figures, answer: answer.as_ref(), full: true, more: None })
 }
 
 /// What has changed from one file to the other.
@@ -80,13 +80,13 @@ fn of_two(old: &str, new: &str) -> String {
     let (older, newer) = (read(old).records, read(new).records);
     let figures = [Figures::of(&older), Figures::of(&newer)];
     let comparison = Comparison::of_files([old, new], figures.each_ref(), MARGIN);
-    text(&Found::Comparisons(slice::from_ref(&comparison)))
+    text(&comparison)
 }
 
-/// The figures of what `report` found.
-fn text(found: &Found<'_>) -> String {
+/// The figures of a report.
+fn text(report: &(impl Report + ?Sized)) -> String {
     let mut out = Vec::new();
-    Format::Json.write(found, &mut out).unwrap();
+    Format::Json.write(report, &mut out).unwrap();
     let (mut text, json): (String, Value) = (String::new(), serde_json::from_slice(&out).unwrap());
     for part in json.as_array().map_or(slice::from_ref(&json), Vec::as_slice) {
         write_part(part, &mut text);

@@ -7,7 +7,7 @@ use std::fs;
 
 use ::limits::Limits;
 use contract::message::{Need, Needs};
-use switchcost::render;
+use switchcost::render::Report;
 use switchcost::views::limits;
 
 use crate::properties::unpacked;
@@ -38,7 +38,7 @@ fn text(name: &str, tasks: Option<u64>, width: usize) -> String {
     let root = unpacked(&fs::read_to_string(path).unwrap());
     let report = limits::check(&Limits::read_under(root.path()), &asked(), tasks);
     let mut out = Vec::new();
-    render::limits::text(&report, width, &mut out).unwrap();
+    report.documents()[0].text(width, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

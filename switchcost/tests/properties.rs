@@ -160,10 +160,9 @@ proptest! {
         let answer = answer::Answer::of(&figures);
         let answer = answer.as_ref();
         let mut out = Vec::new();
-        render::html(&figures, answer, &mut out).unwrap();
-        let found = render::Found::Figures { figures: &figures, answer, full: true, more: None };
+        let report = render::FiguresReport { figures: &figures, answer, full: true, more: None };
         for format in render::Format::value_variants() {
-            format.write(&found, &mut out).unwrap();
+            format.write(&report, &mut out).unwrap();
         }
     }
 

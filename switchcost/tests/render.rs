@@ -7,7 +7,7 @@ use std::{fs, io};
 use figures::Figures;
 use record::{Record, Run};
 use switchcost::measure::store;
-use switchcost::render::{self, Format, Found};
+use switchcost::render::{self, FiguresReport, Format, Report};
 use switchcost::views::answer::Answer;
 use switchcost::views::comparison::Comparison;
 
@@ -39,8 +39,7 @@ fn made(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
 }
 
 fn page(records: &[Record]) -> String {
-    let figures = Figures::of(records);
-    made(|out| render::html(&figures, Answer::of(&figures).as_ref(), out))
+    formatted(&Figures::of(records), Format::Html)
 }
 
 #[test]
@@ -50,9 +49,9 @@ fn every_format_is_stable() {
     let answer = Answer::of(&figures).expect("the fixture has one");
     let more = Some("switchcost report FILE --full");
     for (name, text) in [
-        ("answer", made(|out| render::answer::text(&answer, more, 80, out))),
-        ("text", made(|out| render::document(&figures).text(120, out))),
-        ("markdown", made(|out| render::document(&figures).markdown(out))),
+        ("answer", made(|out| render::answer::document(&answer, more).text(80, out))),
+        ("text", made(|out| render::figures::document(&figures).text(120, out))),
+        ("markdown", formatted(&figures, Format::Markdown)),
         ("csv", formatted(&figures, Format::Csv)),
     ] {
         golden(&format!("fixtures/snapshots/{name}.txt"), &text);
@@ -67,7 +66,7 @@ fn what_is_wide_fits_a_narrow_terminal() {
         (of("xeon6b-2vcpu-6.18/waiting.jsonl.gz"), of("xeon6b-2vcpu-6.18/knobs.jsonl.gz"));
     let (figures, duel) = (Figures::of(&sizes), Comparison::of_duel(&duel));
     for width in [60, 80] {
-        for document in [render::document(&figures), render::verdicts::document(&duel)] {
+        for document in [render::figures::document(&figures)].into_iter().chain(duel.documents()) {
             let text = made(|out| document.text(width, out));
             let widest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
             assert!(widest.chars().count() <= width, "{width}: {widest}");
@@ -88,8 +87,8 @@ fn text_is_in_the_characters_of_the_locale() {
 /// All figures in a format.
 fn formatted(figures: &Figures<'_>, format: Format) -> String {
     let answer = Answer::of(figures);
-    let found = Found::Figures { figures, answer: answer.as_ref(), full: true, more: None };
-    made(|out| format.write(&found, out))
+    let report = FiguresReport { figures, answer: answer.as_ref(), full: true, more: None };
+    made(|out| format.write(&report, out))
 }
 
 fn report(arguments: &[&str]) -> Outcome {
@@ -118,7 +117,7 @@ fn the_verb_writes_what_it_is_asked_for() {
     assert_eq!(report(&[FIXTURE, "--format", "csv"]).stdout, formatted(&figures, Format::Csv));
     // As text does, Markdown has the answer, or all tables.
     let markdown = report(&[FIXTURE, "--format", "markdown"]).stdout;
-    assert_eq!(markdown, made(|out| render::answer::markdown(&answer, out)));
+    assert_eq!(markdown, made(|out| render::answer::document(&answer, None).markdown(out)));
     let full = report(&[FIXTURE, "--format", "markdown", "--full"]).stdout;
     assert_eq!(full, formatted(&figures, Format::Markdown));
     report(&[FIXTURE, "--svg", &path("plots")]);
@@ -202,7 +201,7 @@ fn several_files_stand_side_by_side() {
     assert!(names.iter().all(|name| *name != "cost of a thread"), "{names:?}");
     assert!(machines[2]["answer"].is_null(), "{machines}");
     // Only a page of the project has its documents beside it.
-    assert!(html.contains("<h2>Costs</h2>") && !html.contains("href="), "{html}");
+    assert!(html.contains("<h2>Machines</h2>") && !html.contains("href=\".."), "{html}");
     assert!(!html.contains("<tr class=\"\">"), "{html}");
     assert_eq!(html.matches("<figcaption>").count(), 1);
     for page in [html, markdown] {
@@ -269,7 +268,8 @@ fn the_page_is_folded_below_the_answer_and_follows_the_theme() {
         run.rows.iter_mut().for_each(|row| row.ties.answer = None);
     });
     let html = page(&bare);
-    assert_eq!(html.matches("<details open>").count(), 1);
+    let (top, _) = html.split_once("<nav").unwrap();
+    assert_eq!(top.matches("<h2>").count(), 1, "{top}");
 }
 
 /// Office programs and converters know no variables of CSS: to them all would be black.

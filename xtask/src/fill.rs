@@ -143,7 +143,7 @@ fn lines(name: &str, definitions: &Definitions, records: &Records) -> anyhow::Re
         Block::Answer(file) => match records.get(file)? {
             File::Figures { answer: Some(answer), .. } => {
                 let mut lines = Vec::new();
-                answer::text(answer, None, 80, &mut lines)?;
+                answer::document(answer, None).text(80, &mut lines)?;
                 Ok(format!("```text\n{}```\n", String::from_utf8(lines)?))
             }
             _ => bail!("{file} has no answer"),

@@ -33,8 +33,8 @@ pub(crate) fn draw(
     }
     let machines = machines(records)?;
     let (mut page, mut page_in_short) = (Vec::new(), Vec::new());
-    render::machines(&machines, Some(".."), &mut page)?;
-    render::machines_in_short(&machines, &mut page_in_short)?;
+    render::fleet::project_page(&machines, &mut page)?;
+    render::fleet::project_tables(&machines, &mut page_in_short)?;
     add("docs/machines.html", String::from_utf8(page)?);
     // What GitHub shows of it.
     add("docs/machines.md", String::from_utf8(page_in_short)?);

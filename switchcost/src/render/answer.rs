@@ -1,19 +1,14 @@
-//! The answer as text, at most 22 lines, and as Markdown.
-
-use std::io::{self, Write};
+//! The answer as a document of at most 22 lines on a terminal.
 
 use contract::units::counted;
 use figures::doubt::Kind;
-use figures::known::Beside;
-use figures::number::{bracketed, number, pair, short};
-use figures::value::Value;
-use record::Quantity;
 use stats::MIN_ROUNDS;
 
+use super::cells::{cost, ratio};
+use super::document::{Document, Frame, Line, Rank, Section, sentences};
 use super::grid::Grid;
-use super::layout::lines;
-use super::markdown::escaped;
-use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
+use super::plot;
+use crate::views::answer::Answer;
 
 /// Most columns of the answer's sentences.
 const WIDEST: usize = 80;
@@ -28,105 +23,51 @@ const TALLEST: usize = 22;
 const NARROWER: &str = " Narrower intervals: --sessions=5.";
 
 /// The answer's rows.
-pub(super) fn grid(answer: &Answer) -> Grid {
-    let line = |row: &AnswerRow| {
-        let [thread, task] = [&row.thread, &row.task].map(cost);
-        vec![name(answer, row), thread, task, ratio(&row.ratio)]
-    };
-    let [one, other] = sides(answer);
-    Grid::new(["", one, other, &quotient(answer)], answer.rows.iter().map(line).collect())
+fn grid(answer: &Answer) -> Grid {
+    let lines = answer.rows.iter().map(|row| {
+        vec![answer.name_of(row), cost(&row.thread), cost(&row.task), ratio(&row.ratio)]
+    });
+    let [numerator, denominator] = answer.sides();
+    Grid::new(["", numerator, denominator, &answer.quotient()], lines.collect())
 }
 
-/// A cost with two significant digits and its mark; both modes if it has two.
-pub(super) fn cost(cost: &Value) -> String {
-    let quantity = cost.quantity.unwrap_or(Quantity::Count);
-    let text = match cost.modes.map(|modes| modes.map(|mode| short(quantity, mode))) {
-        Some([low, high]) => pair(&low, "/", &high),
-        None => short(quantity, cost.estimate.value),
-    };
-    cost.grade.mark(&text)
-}
-
-/// Name of a row, with its sides if the rows of the answer have different ones.
-pub(super) fn name(answer: &Answer, row: &AnswerRow) -> String {
-    match answer.sides() {
-        Some(_) => row.name.clone(),
-        None => format!("{}: {}", row.name, row.sides.join(" ÷ ")),
+/// The answer as a document of at most [`TALLEST`] lines on a terminal. Doubts come first, those that void the figures
+/// and a quota always, others as far as there is room.
+pub fn document(answer: &Answer, more: Option<&str>) -> Document {
+    let doubts =
+        answer.doubts.iter().map(|doubt| match doubt.voids() || doubt.kind == Kind::Throttled {
+            true => Line::from(doubt.with_names(1)),
+            false => Line::ranked(doubt.with_names(1), Rank::Doubt),
+        });
+    let alarm = answer.beside.iter().map(|beside| Line::from(beside.alarm()));
+    let mut head = sentences([&answer.machine].into_iter().chain(&answer.chains).cloned());
+    head.extend(answer.schedulers.iter().map(|text| Line::ranked(text.clone(), Rank::Last)));
+    let mut foot = sentences(missing(answer));
+    foot.extend(answer.matters.iter().enumerate().map(|(index, text)| {
+        Line::ranked(text.clone(), if index < FEWEST { Rank::First } else { Rank::Last })
+    }));
+    foot.push(last(answer).into());
+    let plot = Some(plot::answer(answer));
+    let section = Section { grid: grid(answer), plot, ..Section::default() };
+    Document {
+        doubts: alarm.chain(doubts).collect(),
+        head,
+        sections: vec![section],
+        foot,
+        more: more.map(str::to_owned),
+        frame: Frame { columns: WIDEST, lines: TALLEST, indent: 0 },
+        ..Document::default()
     }
-}
-
-/// Names of the two columns.
-pub(super) fn sides(answer: &Answer) -> [&str; 2] {
-    answer.sides().unwrap_or(["first", "second"])
-}
-
-/// Name of the ratio.
-pub(super) fn quotient(answer: &Answer) -> String {
-    match sides(answer) {
-        THREAD_AND_TASK => "thread ÷ task".to_owned(),
-        sides => sides.join(" ÷ "),
-    }
-}
-
-/// Writes the answer for a terminal of so many columns. Doubts come first, those that void the figures and a quota always,
-/// others as far as there is room. `more` is the command that prints the tables of its records, if it can be typed.
-pub fn text(
-    answer: &Answer,
-    more: Option<&str>,
-    width: usize,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let wrap = |line: &String| lines(line, 0, width.min(WIDEST));
-    let mut body: Vec<String> =
-        [&answer.machine].into_iter().chain(&answer.chains).flat_map(wrap).collect();
-    body.push(String::new());
-    let mut table = Vec::new();
-    grid(answer).write_text(width, &mut table)?;
-    body.extend(String::from_utf8_lossy(&table).lines().map(str::to_owned));
-    body.push(String::new());
-    body.extend(missing(answer).iter().flat_map(wrap));
-    let first = answer.matters.iter().take(FEWEST).flat_map(wrap).count();
-    let mut last = wrap(&last(answer));
-
-    let mut head: Vec<String> = answer.beside.iter().flat_map(|of| wrap(&of.alarm())).collect();
-    let tallest = TALLEST.saturating_sub(body.len() + last.len());
-    let room = tallest.saturating_sub(first);
-    // A command stays in one line, to be copied.
-    let mut command = more.map(|more| format!("More: {more}"));
-    for (index, doubt) in answer.doubts.iter().enumerate() {
-        let text = wrap(&doubt.with_names(1));
-        let left = answer.doubts.len() - index;
-        // An empty line follows, and one for what is left or for the command.
-        let rest = 1 + usize::from(left > 1 || command.is_some());
-        let is_kept = doubt.voids() || doubt.kind == Kind::Throttled;
-        if !is_kept && head.len() + text.len() + rest > room {
-            let more = command.take().and(more).map_or(String::new(), |more| format!(": {more}"));
-            let what = if index == 0 { "doubt" } else { "more doubt" };
-            head.push(counted(left, what) + &more);
-            break;
-        }
-        head.extend(text);
-    }
-    head.extend((!head.is_empty()).then(String::new));
-    let mut room = tallest.saturating_sub(head.len() + usize::from(command.is_some()));
-    for sentence in answer.matters.iter().map(wrap) {
-        if let Some(rest) = room.checked_sub(sentence.len()) {
-            room = rest;
-            body.extend(sentence);
-        }
-    }
-    last.extend(command);
-    [head, body, last].concat().iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// Rows that the answer lacks, each with its reason.
-pub(super) fn missing(answer: &Answer) -> Vec<String> {
+fn missing(answer: &Answer) -> Vec<String> {
     let missing = answer.missing.iter();
     missing.map(|(reason, rows)| format!("Not measured: {}: {reason}.", rows.join("; "))).collect()
 }
 
 /// How far to trust an answer: how noisy its session was, or how many there were.
-pub(super) fn last(answer: &Answer) -> String {
+fn last(answer: &Answer) -> String {
     if answer.sessions == 1 {
         return answer.conditions.in_short(&answer.doubts) + NARROWER;
     }
@@ -138,26 +79,4 @@ pub(super) fn last(answer: &Answer) -> String {
     let brackets =
         if sessions < MIN_ROUNDS { "the span of their 95 % intervals" } else { "95 % intervals" };
     format!("{sessions} sessions within {span}, each a sample. Brackets: {brackets}.")
-}
-
-/// Writes the answer as Markdown.
-pub fn markdown(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
-    let beside = answer.beside.iter().map(Beside::alarm);
-    for line in beside.chain(answer.doubts.iter().map(ToString::to_string)) {
-        writeln!(out, "**{}**\n", escaped(&line))?;
-    }
-    writeln!(out, "{}\n", escaped(&answer.origin()))?;
-    grid(answer).write_markdown(out)?;
-    let lines = [missing(answer), answer.matters.clone(), vec![last(answer)]].concat();
-    writeln!(out, "\n{}", escaped(&lines.join(" ")))
-}
-
-/// A ratio with its interval.
-pub(super) fn ratio(ratio: &Value) -> String {
-    let times = number(ratio.estimate.value);
-    let text = match ratio.estimate.interval {
-        Some(interval) => format!("{times}x {}", bracketed(&interval, number)),
-        None => format!("{times}x (n = {})", ratio.estimate.n),
-    };
-    ratio.grade.mark(&text)
 }

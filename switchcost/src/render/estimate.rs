@@ -5,25 +5,79 @@ use figures::grade::{Grade, Range};
 use figures::number::{number, percent, short, thousands};
 use observe::service::{Counts, Service, ThreadGroup};
 use record::Quantity;
+use serde_json::json;
 
-use super::answer::{cost, ratio};
-use super::document::{Document, Section};
+use super::cells::{cost, ratio};
+use super::document::{Document, Section, sentences};
 use super::grid::{ABSENT, Grid};
+use super::report::{Report, Spreadsheet};
 use crate::views::estimate::{Compared, LITTLE, Loaded, MUCH};
 use crate::views::service::{Prices, Verdict, Watched};
 
 /// Most names of threads in the table.
 const MOST_NAMES: usize = 3;
 
+/// A line for each figure of both servers.
+const LOAD_COLUMNS: &[(&str, &str)] = &[
+    ("row", "/name"),
+    ("thread", "/thread/value"),
+    ("thread_low", "/thread/interval/low"),
+    ("thread_high", "/thread/interval/high"),
+    ("task", "/task/value"),
+    ("task_low", "/task/interval/low"),
+    ("task_high", "/task/interval/high"),
+    ("ratio", "/quotient/value"),
+    ("ratio_low", "/quotient/interval/low"),
+    ("ratio_high", "/quotient/interval/high"),
+    ("ratio_grade", "/quotient/grade"),
+];
+
+/// A line for the threads of each name, with counts of the whole time.
+const SERVICE_COLUMNS: &[(&str, &str)] = &[
+    ("thread", "/name"),
+    ("threads", "/threads"),
+    ("voluntary", "/voluntary"),
+    ("involuntary", "/involuntary"),
+    ("cpu_ns", "/cpu_ns"),
+    ("waited_ns", "/waited_ns"),
+    ("elapsed_ns", "/elapsed_ns"),
+];
+
+impl Report for Loaded {
+    fn documents(&self) -> Vec<Document> {
+        vec![load(self)]
+    }
+
+    fn spreadsheet(&self) -> Spreadsheet {
+        let lines = self.rows.iter().map(|row| json!(row)).collect();
+        Spreadsheet { columns: LOAD_COLUMNS, lines }
+    }
+}
+
+impl Report for Watched {
+    fn documents(&self) -> Vec<Document> {
+        vec![service(self)]
+    }
+
+    fn spreadsheet(&self) -> Spreadsheet {
+        let lines = self.service.groups.iter().map(|group| {
+            let mut line = json!(group);
+            line["elapsed_ns"] = json!(self.service.elapsed_ns);
+            line
+        });
+        Spreadsheet { columns: SERVICE_COLUMNS, lines: lines.collect() }
+    }
+}
+
 /// What a load cost two servers, and the verdict with its rule.
-pub(crate) fn load(loaded: &Loaded) -> Document {
+fn load(loaded: &Loaded) -> Document {
     let title = format!(
         "{} requests/s over {} connections, answered by two TCP echo servers on loopback:",
         counts(loaded.load.rate.into()),
         counts(loaded.load.connections.into())
     );
     if loaded.missing.iter().all(Option::is_some) {
-        return Document { head: vec![title, loaded.sentence()], ..Document::default() };
+        return Document { head: sentences([title, loaded.sentence()]), ..Document::default() };
     }
     let row = |row: &Compared| {
         let costs = [&row.thread, &row.task].map(|server| server.as_ref().map(cost));
@@ -46,14 +100,16 @@ pub(crate) fn load(loaded: &Loaded) -> Document {
     );
     let lines = [Some(loaded.sentence()), loaded.failures(), Some(rule), Some(machine)];
     Document {
-        head: loaded.doubts.iter().map(ToString::to_string).collect(),
-        sections: vec![Section { title, grid, lines: Vec::new() }],
-        foot: lines.into_iter().flatten().collect(),
+        title: "What this load costs".to_owned(),
+        doubts: sentences(loaded.doubts.iter().map(ToString::to_string)),
+        sections: vec![Section::new(&title, grid, [])],
+        foot: sentences(lines.into_iter().flatten()),
+        ..Document::default()
     }
 }
 
 /// What was seen of a service, what its switches cost, and what to do next.
-pub(crate) fn service(watched: &Watched) -> Document {
+fn service(watched: &Watched) -> Document {
     let service = &watched.service;
     let title = format!(
         "{}: {} of {}, {:.1} s{}",
@@ -66,8 +122,11 @@ pub(crate) fn service(watched: &Watched) -> Document {
     let mut lines = facts(watched);
     lines.extend(switching(watched));
     lines.extend_from_slice(&watched.remarks);
-    let section = Section { title, grid: threads(service), lines };
-    Document { sections: vec![section], ..Document::default() }
+    Document {
+        title: format!("What the switches of {} cost", service.name),
+        sections: vec![Section::new(&title, threads(service), lines)],
+        ..Document::default()
+    }
 }
 
 /// A line for each of the most frequent names of threads, and one for the others.

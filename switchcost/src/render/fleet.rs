@@ -1,22 +1,30 @@
-//! Answers of several files side by side.
+//! Answers of several machines side by side: their ratios, what tells them apart, what a thread and an async task cost on
+//! each, and the doubts about each.
+
+use std::io::{self, Write};
 
 use figures::known::Beside;
 use figures::provenance;
 use record::Metric;
+use serde_json::json;
 
-use super::answer::ratio;
-use super::document::{Document, Section};
+use super::cells::{cost, ratio};
+use super::document::{Document, Line, Section, sentences};
+use super::figures::TITLE;
+use super::formats::html;
 use super::grid::{ABSENT, Grid};
+use super::plot;
+use super::report::{Report, Spreadsheet};
 use crate::views::answer::AnswerRow;
 use crate::views::fleet::{Machine, questions};
 
 /// How to read the ratios.
-pub(super) const READ: &str = "Each ratio divides a thread's cost by an async task's; its 95 % interval stands in \
+const READ: &str = "Each ratio divides a thread's cost by an async task's; its 95 % interval stands in \
                                brackets; '-' marks a question that was not measured. Compare ratios between \
                                machines: a time or a size holds on its own machine alone.";
 
 /// The rule of the words that tell machines apart.
-pub(super) const RULE: &str = "Waking another CPU is cheap if a thread's hop through pipes takes at most twice as \
+const RULE: &str = "Waking another CPU is cheap if a thread's hop through pipes takes at most twice as \
                                long unpinned as on one CPU, and yardsticks are slow if one takes clearly longer \
                                than on bare metal.";
 
@@ -24,33 +32,107 @@ pub(super) const RULE: &str = "Waking another CPU is cheap if a thread's hop thr
 const GROUPS: &str = "Two figures in one cell, such as 3.6/7.9 µs, are the centres of two groups of processes: no \
                       mean describes both.";
 
+/// Commands that add a machine, in a clone.
+const ADD: [&str; 4] = [
+    "mkdir results/NAME",
+    "cargo run --release -- --out results/NAME/answer.jsonl",
+    "gzip -9 results/NAME/answer.jsonl",
+    "cargo run -p xtask -- documents",
+];
+
+/// A line for each machine and question.
+const COLUMNS: &[(&str, &str)] = &[
+    ("machine", "/machine"),
+    ("row", "/name"),
+    ("metric", "/metric"),
+    ("thread", "/thread/value"),
+    ("task", "/task/value"),
+    ("ratio", "/ratio/value"),
+    ("ratio_low", "/ratio/interval/low"),
+    ("ratio_high", "/ratio/interval/high"),
+    ("ratio_grade", "/ratio/grade"),
+];
+
+impl Report for [Machine<'_>] {
+    fn documents(&self) -> Vec<Document> {
+        vec![document(self)]
+    }
+
+    fn spreadsheet(&self) -> Spreadsheet {
+        let mut lines = Vec::new();
+        for question in questions(self) {
+            for machine in self {
+                let Some(row) = machine.row(question) else { continue };
+                let mut line = json!(row);
+                line["machine"] = json!(machine.name);
+                lines.push(line);
+            }
+        }
+        Spreadsheet { columns: COLUMNS, lines }
+    }
+}
+
 /// The ratios, the machines, the costs by question, and what can be said about each machine.
-pub(super) fn document(all: &[Machine<'_>]) -> Document {
-    let mut sections = vec![ratios(all), machines(all)];
-    sections.extend(questions(all).into_iter().map(|question| costs(all, question)));
-    sections.extend(all.iter().map(|machine| notes(all, machine)));
-    Document { head: vec![READ.to_owned()], sections, foot: Vec::new() }
+fn document(machines: &[Machine<'_>]) -> Document {
+    let mut sections = vec![ratios(machines), differences(machines)];
+    sections.extend(questions(machines).into_iter().map(|question| costs(machines, question)));
+    sections.extend(machines.iter().map(|machine| notes(machines, machine)));
+    // All plots have the same caption.
+    let plots = sections.iter_mut().filter_map(|section| section.plot.as_mut());
+    plots.skip(1).for_each(|plot| plot.caption.clear());
+    Document {
+        title: TITLE.to_owned(),
+        head: sentences([READ.to_owned()]),
+        sections,
+        ..Document::default()
+    }
+}
+
+/// Writes the page of machines in the project's `docs`, with links and with how to add a machine.
+pub fn project_page(machines: &[Machine<'_>], out: &mut impl Write) -> io::Result<()> {
+    let mut page = document(machines);
+    let links =
+        [("What the marks mean", "../docs/READING.md#marks"), ("The project", "../README.md")];
+    page.links = links.map(|(name, target)| (name.to_owned(), target.to_owned())).to_vec();
+    let how = "Measure on a quiet machine, in a clone, and open a pull request with what these commands write. A results \
+               file holds neither the host's name nor the user's; of a path outside the clone, it holds only the last part.";
+    let mut lines = sentences([how.to_owned()]);
+    lines.extend(ADD.map(|command| Line::command(command.to_owned())));
+    page.sections.push(Section { title: "Add yours".to_owned(), lines, ..Section::default() });
+    html::write(&[page], out)
+}
+
+/// Writes the tables of ratios and of machines as a Markdown page in the project's `docs`.
+pub fn project_tables(machines: &[Machine<'_>], out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "# Machines: thread ÷ async task\n\n[`~`](READING.md#marks) marks disturbed figures.\n"
+    )?;
+    ratios(machines).grid.write_markdown(out)?;
+    writeln!(out)?;
+    // In the project a machine's name tells both.
+    differences(machines).grid.without(&["CPUs", "kernel"]).write_markdown(out)?;
+    writeln!(out, "\n{RULE} `switchcost report FILE --full` prints doubts.")
 }
 
 /// A line for each question, a column for each machine.
-pub(super) fn ratios(all: &[Machine<'_>]) -> Section {
-    let answers = all.iter().filter_map(|machine| machine.answer.as_ref());
+fn ratios(machines: &[Machine<'_>]) -> Section {
+    let answers = machines.iter().filter_map(|machine| machine.answer.as_ref());
     let is_of_threads = answers.flat_map(|answer| &answer.rows).all(AnswerRow::is_of_threads);
     let line = |question| {
-        let rows = all.iter().map(|machine| machine.row(question));
+        let rows = machines.iter().map(|machine| machine.row(question));
         let ratios = rows.clone().map(|row| row.map_or(ABSENT.to_owned(), |row| ratio(&row.ratio)));
         let heading = rows.flatten().next().map_or(String::new(), name);
         [heading].into_iter().chain(ratios).collect()
     };
-    let lines = questions(all).into_iter().map(line).collect();
+    let lines = questions(machines).into_iter().map(line).collect();
     let title = if is_of_threads {
         "Cost of an OS thread, as a multiple of an async task's"
     } else {
         "Ratios"
     };
-    let names = all.iter().map(|machine| machine.name.as_str());
-    let grid = Grid::new([""].into_iter().chain(names), lines);
-    Section { title: title.to_owned(), grid, lines: Vec::new() }
+    let names = machines.iter().map(|machine| machine.name.as_str());
+    Section::new(title, Grid::new([""].into_iter().chain(names), lines), [])
 }
 
 /// Name of a row, with its sides if they are not threads and async tasks.
@@ -63,7 +145,7 @@ fn name(row: &AnswerRow) -> String {
 }
 
 /// A line for each machine: what tells it from the others.
-pub(super) fn machines(all: &[Machine<'_>]) -> Section {
+fn differences(machines: &[Machine<'_>]) -> Section {
     let head = [
         "",
         "waking another CPU",
@@ -92,11 +174,8 @@ pub(super) fn machines(all: &[Machine<'_>]) -> Section {
         let cells = cells.into_iter().map(|cell| cell.unwrap_or(ABSENT.to_owned()));
         [machine.name.clone()].into_iter().chain(cells).collect()
     };
-    Section {
-        title: "Machines".to_owned(),
-        grid: Grid::new(head, all.iter().map(line).collect()),
-        lines: vec![RULE.to_owned()],
-    }
+    let grid = Grid::new(head, machines.iter().map(line).collect());
+    Section::new("Machines", grid, [RULE.to_owned()])
 }
 
 /// The first two numbers of a release, which name its series: `6.18` of `6.18.44`.
@@ -105,33 +184,31 @@ fn series(release: &str) -> String {
 }
 
 /// Both costs of a question, a line for each machine; how to read them stands below the first question.
-pub(super) fn costs(all: &[Machine<'_>], question: (&str, &Metric)) -> Section {
-    let lines = all.iter().map(|machine| {
-        let costs = machine.row(question).map_or([ABSENT; 2].map(str::to_owned), |row| {
-            [&row.thread, &row.task].map(super::answer::cost)
-        });
+fn costs(machines: &[Machine<'_>], question: (&str, &Metric)) -> Section {
+    let lines = machines.iter().map(|machine| {
+        let costs = machine
+            .row(question)
+            .map_or([ABSENT; 2].map(str::to_owned), |row| [&row.thread, &row.task].map(cost));
         [machine.name.clone()].into_iter().chain(costs).collect()
     });
-    let first = all.iter().find_map(|machine| machine.row(question));
+    let first = machines.iter().find_map(|machine| machine.row(question));
     let sides = first.map_or([""; 2], |row| row.sides.each_ref().map(String::as_str));
-    let is_first = questions(all).first() == Some(&question);
-    Section {
-        title: question.0.to_owned(),
-        grid: Grid::new([""].into_iter().chain(sides), lines.collect()),
-        lines: is_first.then(|| GROUPS.to_owned()).into_iter().collect(),
-    }
+    let is_first = questions(machines).first() == Some(&question);
+    let grid = Grid::new([""].into_iter().chain(sides), lines.collect());
+    let section = Section::new(question.0, grid, is_first.then(|| GROUPS.to_owned()));
+    Section { plot: plot::of_machines(machines, question), ..section }
 }
 
 /// The facts of a machine, its doubts, how far to trust it, and the rows of the others that it lacks.
-pub(super) fn notes(all: &[Machine<'_>], machine: &Machine<'_>) -> Section {
+fn notes(machines: &[Machine<'_>], machine: &Machine<'_>) -> Section {
     let mut lines = vec![format!("{}.", provenance::machine(&machine.records))];
     lines.extend(machine.doubts());
     lines.extend(machine.answer.iter().map(|answer| answer.conditions.to_string()));
-    let mut absent = questions(all);
+    let mut absent = questions(machines);
     absent.retain(|question| machine.row(*question).is_none());
     if !absent.is_empty() {
         let names: Vec<&str> = absent.into_iter().map(|(name, _)| name).collect();
         lines.push(format!("Not in {}: {}.", machine.file, names.join("; ")));
     }
-    Section { title: machine.name.clone(), grid: Grid::default(), lines }
+    Section { is_folded: true, ..Section::new(&machine.name, Grid::default(), lines) }
 }

@@ -39,18 +39,13 @@ impl Grid {
         Grid { head: head.into_iter().map(Into::into).collect(), body }
     }
 
-    /// Writes it in aligned columns of at most `width` characters: those that do not fit come below, with the names
+    /// Its lines in aligned columns of at most `width` characters: columns that do not fit come below, with the names
     /// again.
-    pub(super) fn write_text(&self, width: usize, out: &mut impl Write) -> io::Result<()> {
-        for (index, part) in self.folded(width).parts(width).iter().enumerate() {
-            if index > 0 {
-                writeln!(out)?;
-            }
-            for line in part.table().lines() {
-                writeln!(out, "{}", line.trim_end())?;
-            }
-        }
-        Ok(())
+    pub(super) fn lines(&self, width: usize) -> Vec<String> {
+        let parts = self.folded(width).parts(width).into_iter();
+        let parts =
+            parts.map(|part| part.table().lines().map(|line| line.trim_end().to_owned()).collect());
+        parts.collect::<Vec<Vec<String>>>().join(&String::new())
     }
 
     /// The grid with lines in its cells. Where names in lines leave room for all columns, only these change; else the

@@ -1,6 +1,6 @@
 //! Text within a given width.
 
-use std::io::{self, Write};
+use std::io;
 
 use terminal_size::{Width, terminal_size_of};
 
@@ -42,33 +42,6 @@ pub(super) fn lines(text: &str, indent: usize, width: usize) -> Vec<String> {
     }
     lines.push(line);
     lines
-}
-
-/// Writes them.
-pub(crate) fn wrapped(
-    text: &str,
-    indent: usize,
-    width: usize,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    lines(text, indent, width).iter().try_for_each(|line| writeln!(out, "{line}"))
-}
-
-/// Writes text beside its name, wrapped in the columns from `indent` to `width`.
-pub(crate) fn named(
-    name: &str,
-    text: &str,
-    (indent, width): (usize, usize),
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let mut name = name.to_owned();
-    for line in lines(text, 0, width.saturating_sub(indent)) {
-        // A name that is too long still stands apart.
-        let apart = if name.len() < indent { "" } else { " " };
-        writeln!(out, "{name:<indent$}{apart}{line}")?;
-        name.clear();
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,41 +1,78 @@
-//! Every limit of a system against every program, and how to raise it, for a terminal.
-
-use std::io::{self, Write};
+//! Every limit of a system against every program, and how to raise it.
 
 use contract::units::{Bytes, counted};
 use limits::{CapabilityState, LimitStatus, Rights};
+use serde_json::{Value, json};
 
+use super::document::{Document, Line, Section, sentences};
 use super::grid::Grid;
-use super::layout::wrapped;
+use super::report::{Report, Spreadsheet};
 use crate::views::limits::{LimitRow, LimitsReport, ProgramRow};
 
-/// Writes the limits within `width` columns; only commands and paths may be longer.
-///
-/// # Errors
-/// Errors of the writer.
-pub fn text(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Result<()> {
-    wrapped(&rights(&report.rights), 0, width, out)?;
-    writeln!(out)?;
-    let title = "Most tasks that each limit allows (* binds first, · no limit for this program):";
-    wrapped(title, 0, width, out)?;
-    writeln!(out)?;
-    table(report, width, out)?;
-    writeln!(out)?;
-    for row in &report.programs {
-        wrapped(&sentence(row, report.tasks), 4, width, out)?;
+/// A line for each limit and each program that it bounds.
+const COLUMNS: &[(&str, &str)] = &[
+    ("limit", "/name"),
+    ("value", "/value"),
+    ("in_use", "/in_use"),
+    ("program", "/program"),
+    ("most_tasks", "/most_tasks"),
+    ("needed", "/needed_by"),
+];
+
+impl Report for LimitsReport {
+    fn documents(&self) -> Vec<Document> {
+        vec![document(self)]
     }
-    let mut too_low = report.limits.iter().filter(|row| row.remedy.is_some()).peekable();
-    if too_low.peek().is_none() {
-        return Ok(());
+
+    fn spreadsheet(&self) -> Spreadsheet {
+        let mut lines = Vec::new();
+        for row in &self.limits {
+            for (program, most) in &row.most {
+                let mut line: Value = json!(row.status);
+                line["program"] = json!(program);
+                line["most_tasks"] = json!(most);
+                line["needed_by"] = json!(row.needed.get(program));
+                lines.push(line);
+            }
+        }
+        Spreadsheet { columns: COLUMNS, lines }
     }
-    writeln!(out)?;
-    let heading = match report.tasks {
-        Some(tasks) => format!("To make room for {} of each, in this order:", counted(tasks, "task")),
-        None => "To make room for twice as many of each, in this order (--tasks N shows it for N of them):"
-            .to_owned(),
-    };
-    wrapped(&heading, 0, width, out)?;
-    too_low.try_for_each(|row| write_raise(row, &report.programs, width, out))
+}
+
+/// What each limit allows each program, and the commands that raise those that are too low.
+fn document(report: &LimitsReport) -> Document {
+    let (bound, others): (Vec<&LimitRow>, Vec<&LimitRow>) =
+        report.limits.iter().partition(|row| !row.most.is_empty());
+    let mut sections = vec![table(report, &bound)];
+    let others = others.iter().map(|row| unbound(&row.status)).collect::<Vec<_>>();
+    if !others.is_empty() {
+        sections.push(Section::new("Not in the table:", Grid::default(), others));
+    }
+    // Without a number of tasks, the table says it all.
+    let asked = report.programs.iter().filter(|row| report.tasks.is_some() || row.error.is_some());
+    let asked: Vec<String> = asked.map(|row| sentence(row, report.tasks)).collect();
+    if !asked.is_empty() {
+        sections.push(Section::new("", Grid::default(), asked));
+    }
+    let too_low: Vec<&LimitRow> = report.limits.iter().filter(|row| row.remedy.is_some()).collect();
+    if !too_low.is_empty() {
+        let title = match report.tasks {
+            Some(tasks) => {
+                format!("To make room for {} of each, in this order:", counted(tasks, "task"))
+            }
+            None => "To make room for twice as many tasks of each program, in this order (--tasks N shows it for N of \
+                     them):"
+                .to_owned(),
+        };
+        sections.push(Section::new(&title, Grid::default(), []));
+        sections.extend(too_low.into_iter().map(|row| raise(row, &report.programs)));
+    }
+    Document {
+        title: "What the limits of this system allow".to_owned(),
+        head: sentences([rights(&report.rights)]),
+        sections,
+        ..Document::default()
+    }
 }
 
 fn rights(rights: &Rights) -> String {
@@ -63,46 +100,44 @@ fn rights(rights: &Rights) -> String {
     text
 }
 
-/// Writes the limits that bound a program as a table, and the others below it.
-fn table(report: &LimitsReport, width: usize, out: &mut impl Write) -> io::Result<()> {
-    let programs: Vec<_> = report.programs.iter().filter(|row| row.error.is_none()).collect();
-    let names = programs.iter().map(|row| row.program.as_str());
-    let head = ["limit", "value", "in use"].into_iter().chain(names).map(str::to_owned);
-    let mut body = Vec::new();
+/// A column for each limit that bounds a program, and a row for each program.
+fn table(report: &LimitsReport, limits: &[&LimitRow]) -> Section {
+    let mut head = vec![String::new()];
+    let mut values = vec!["value".to_owned()];
+    let mut used = vec!["in use".to_owned()];
     let mut notes = Vec::new();
-    let is_bound = |row: &&LimitRow| !row.most.is_empty();
-    for LimitRow { status, most, .. } in report.limits.iter().filter(is_bound) {
+    for LimitRow { status, .. } in limits {
         let mut name = short_name(status).to_owned();
         if status.is_of_group() {
             notes.push(format!("[{}] {}", notes.len() + 1, status.source));
             name = format!("{name} [{}]", notes.len());
         }
-        let mut cells = vec![name, amount(status, status.value), amount(status, status.in_use)];
-        for row in &programs {
-            let mark = if row.binding == Some(status.to_string()) { "*" } else { "" };
-            let most = most.get(&row.program);
-            cells.push(most.map_or_else(|| "·".to_owned(), |most| format!("{most}{mark}")));
-        }
-        body.push(cells);
+        head.push(name);
+        values.push(amount(status, status.value));
+        used.push(amount(status, status.in_use));
     }
-    let mut grid = Grid::new(head, body);
-    grid.head[3..].iter_mut().for_each(|name| *name = name.replace('-', "\n"));
-    grid.write_text(width, out)?;
-    notes.iter().try_for_each(|note| writeln!(out, "{note}"))?;
-    let mut others = report.limits.iter().filter(|row| !is_bound(row)).peekable();
-    if others.peek().is_some() {
-        writeln!(out, "\nNot in the table:")?;
+    let mut body = vec![values, used];
+    for program in report.programs.iter().filter(|row| row.error.is_none()) {
+        let cells = limits.iter().map(|LimitRow { status, most, .. }| {
+            let mark = if program.binding == Some(status.to_string()) { "*" } else { "" };
+            let most = most.get(&program.program);
+            most.map_or_else(|| "·".to_owned(), |most| format!("{most}{mark}"))
+        });
+        body.push([program.program.clone()].into_iter().chain(cells).collect());
     }
-    for LimitRow { status, .. } in others {
-        let value = status.value.map(|_| amount(status, status.value));
-        let words: Vec<String> = value.into_iter().chain(status.remark.clone()).collect();
-        wrapped(&format!("  {}: {}", name(status), words.join(", ")), 6, width, out)?;
-    }
-    Ok(())
+    let title = "Most tasks that each limit allows (* binds first, · no limit for this program):";
+    Section::new(title, Grid::new(head, body), notes)
+}
+
+/// A limit that bounds no program.
+fn unbound(status: &LimitStatus) -> String {
+    let value = status.value.map(|_| amount(status, status.value));
+    let words: Vec<String> = value.into_iter().chain(status.remark.clone()).collect();
+    format!("{}: {}", name(status), words.join(", "))
 }
 
 /// Path of a control group's file; another limit's name without what stands in brackets.
-pub(super) fn name(status: &LimitStatus) -> &str {
+fn name(status: &LimitStatus) -> &str {
     if status.is_of_group() {
         return &status.source;
     }
@@ -148,19 +183,14 @@ fn sentence(row: &ProgramRow, tasks: Option<u64>) -> String {
     }
 }
 
-/// Writes a limit that is too low, the programs that need more, and the command that raises it.
-fn write_raise(
-    LimitRow { status, needed, remedy, .. }: &LimitRow,
-    programs: &[ProgramRow],
-    width: usize,
-    out: &mut impl Write,
-) -> io::Result<()> {
+/// A limit that is too low, the programs that need more, and the command that raises it.
+fn raise(LimitRow { status, needed, remedy, .. }: &LimitRow, programs: &[ProgramRow]) -> Section {
     let value = amount(status, status.value);
     let most = amount(status, needed.values().max().copied());
     let names = programs.iter().map(|row| row.program.as_str());
     let names: Vec<&str> = names.filter(|name| needed.contains_key(*name)).collect();
-    let line = format!("{}: {value}, needed {most} ({})", name(status), names.join(", "));
-    writeln!(out)?;
-    wrapped(&line, 4, width, out)?;
-    remedy.iter().try_for_each(|remedy| writeln!(out, "    {remedy}"))
+    let title = format!("{}: {value}, needed {most} ({})", name(status), names.join(", "));
+    let commands = remedy.iter().flat_map(|remedy| remedy.lines());
+    let lines = commands.map(|command| Line::command(command.to_owned())).collect();
+    Section { title, lines, ..Section::default() }
 }

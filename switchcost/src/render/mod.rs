@@ -1,27 +1,24 @@
-//! Views as text for a terminal, as Markdown, as a page, as CSV and as SVG.
+//! Reports as text for a terminal, as Markdown, as a page, as CSV, as JSON and as SVG.
 
 pub mod answer;
+mod cells;
 mod curves;
 mod document;
-pub(crate) mod estimate;
-mod figures;
-mod fleet;
+mod estimate;
+pub mod figures;
+pub mod fleet;
 mod formats;
-mod found;
 mod grid;
-mod html;
 pub mod layout;
-pub mod limits;
-mod machines;
+mod limits;
 mod markdown;
 pub mod plot;
-pub mod stat;
+mod process;
+mod report;
 mod tables;
-pub mod verdicts;
+mod verdicts;
 
 pub use document::Document;
-pub use figures::document;
+pub use figures::FiguresReport;
 pub use formats::Format;
-pub use found::Found;
-pub use html::html;
-pub use machines::{machines, machines_in_short};
+pub use report::{Report, Spreadsheet};

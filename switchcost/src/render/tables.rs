@@ -46,7 +46,7 @@ pub(super) fn section(table: &Table<'_>) -> Section {
     let mut lines = gaps(table.figures(), |gaps| holders(table, gaps, |f| f.runs.ties().is_some()));
     lines.extend(evidence_lines(table));
     lines.extend(memory_lines(table));
-    Section { title: table.title.to_owned(), grid, lines }
+    Section::new(table.title, grid, lines)
 }
 
 fn reading_grid(table: &Table<'_>) -> Grid {

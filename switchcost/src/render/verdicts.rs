@@ -5,10 +5,12 @@ use figures::grouped;
 use figures::number::{self, bracketed, capitalised, percent};
 use figures::quotient::{Compared, Kind, Quotient};
 use figures::verdict::{Reason, Verdict};
+use serde_json::{Value, json};
 use stats::Interval;
 
-use super::document::{Document, Section};
+use super::document::{Document, Section, sentences};
 use super::grid::{ABSENT, Grid};
+use super::report::{Report, Spreadsheet};
 use crate::views::comparison::{Comparison, MISSING};
 
 /// Figures that are counted separately, with their names.
@@ -20,24 +22,87 @@ const TALLIES: [(Kind, &str); 5] = [
     (Kind::Figure, ""),
 ];
 
+/// A line for each quotient; a row without any has one with the word why.
+const COLUMNS: &[(&str, &str)] = &[
+    ("section", "/section"),
+    ("row", "/row"),
+    ("verdict", "/verdict"),
+    ("kind", "/kind"),
+    ("a", "/figures/0"),
+    ("b", "/figures/1"),
+    ("change", "/change/estimate"),
+    ("low", "/change/low"),
+    ("high", "/change/high"),
+    ("is_share", "/is_share"),
+    ("grade", "/grade"),
+];
+
+impl Report for Comparison {
+    fn documents(&self) -> Vec<Document> {
+        vec![document(self)]
+    }
+
+    fn spreadsheet(&self) -> Spreadsheet {
+        Spreadsheet {
+            columns: COLUMNS,
+            lines: self.rows.iter().flat_map(spreadsheet_lines).collect(),
+        }
+    }
+}
+
+impl Report for [Comparison] {
+    fn documents(&self) -> Vec<Document> {
+        self.iter().map(document).collect()
+    }
+
+    fn spreadsheet(&self) -> Spreadsheet {
+        let rows = self.iter().flat_map(|comparison| &comparison.rows);
+        Spreadsheet { columns: COLUMNS, lines: rows.flat_map(spreadsheet_lines).collect() }
+    }
+}
+
+/// A line for each quotient of a row.
+fn spreadsheet_lines(row: &Compared) -> Vec<Value> {
+    let quotients = row.quotients.iter();
+    let mut lines: Vec<(Value, &str)> = quotients
+        .map(|quotient| (json!(quotient), quotient.verdict.word(quotient.quantity)))
+        .collect();
+    if lines.is_empty() {
+        lines.push((json!({"kind": row.kind}), fault(row).0));
+    }
+    let lines = lines.into_iter().map(|(mut line, verdict)| {
+        line["section"] = json!(row.place.section);
+        line["row"] = json!(row.name);
+        line["verdict"] = json!(verdict);
+        line
+    });
+    lines.collect()
+}
+
 /// A comparison: a tally, then a table for each section with a line for each figure. What changed comes first.
-pub fn document(comparison: &Comparison) -> Document {
+pub(super) fn document(comparison: &Comparison) -> Document {
     let mut rows: Vec<&Compared> = comparison.rows.iter().collect();
     rows.sort_by_key(|row| !row.quotients.iter().any(|quotient| quotient.verdict.has_changed()));
-    let mut head = head(comparison);
-    head.push(String::new());
-    head.extend(TALLIES.iter().filter_map(|(kind, name)| tally(*kind, name, &rows)));
+    let tallies = TALLIES.iter().filter_map(|(kind, name)| tally(*kind, name, &rows));
+    let tallies = Section::new("", Grid::default(), tallies.collect::<Vec<_>>());
     let judged = rows.into_iter().filter(|row| !row.quotients.is_empty());
     let sections = grouped(judged.map(|row| (row.place.section.as_str(), row)));
-    let sections = sections.iter().map(|(title, rows)| section(title, rows)).collect();
-    Document { head, sections, foot: without_quotients(&comparison.rows) }
+    let sections = sections.iter().map(|(title, rows)| section(title, rows));
+    Document {
+        title: format!("{} ÷ {}", comparison.sides[1], comparison.sides[0]),
+        doubts: sentences(comparison.doubts.iter().map(ToString::to_string)),
+        head: sentences(head(comparison)),
+        sections: [tallies].into_iter().chain(sections).collect(),
+        foot: sentences(without_quotients(&comparison.rows)),
+        ..Document::default()
+    }
 }
 
 /// The machine, both sides and what the verdicts mean.
 fn head(comparison: &Comparison) -> Vec<String> {
-    let Comparison { sides: [a, b], machine, doubts, notes, .. } = comparison;
-    let mut lines: Vec<String> = doubts.iter().map(ToString::to_string).collect();
-    lines.extend((!machine.is_empty()).then(|| machine.clone()));
+    let Comparison { sides: [a, b], machine, notes, .. } = comparison;
+    let mut lines: Vec<String> =
+        (!machine.is_empty()).then(|| machine.clone()).into_iter().collect();
     lines.extend([format!("A: {a}"), format!("B: {b}")]);
     lines.extend_from_slice(notes);
     let holds = if comparison.seed.is_some() { " and hold for this session" } else { "" };
@@ -63,7 +128,7 @@ fn tally(kind: Kind, name: &str, rows: &[&Compared]) -> Option<String> {
 }
 
 /// Reason why a row has no quotients: a word, and a sentence.
-pub(super) fn fault(row: &Compared) -> (&'static str, String) {
+fn fault(row: &Compared) -> (&'static str, String) {
     match &row.fault {
         Some(why) if MISSING.contains(&why.text()) => {
             ("missing", why.text().trim_start_matches("not ").to_owned())
@@ -95,9 +160,7 @@ fn section(title: &str, rows: &[&Compared]) -> Section {
         names.dedup();
         format!("{}: {why}", names.join("; "))
     });
-    let lines = lines.collect();
-    let grid = Grid::new(["", "A", "B", "change", "verdict"], body);
-    Section { title: title.to_owned(), grid, lines }
+    Section::new(title, Grid::new(["", "A", "B", "change", "verdict"], body), lines)
 }
 
 /// True unless it is a mean that says no more than the medians of its row.

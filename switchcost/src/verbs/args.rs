@@ -6,7 +6,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use clap::ValueEnum;
 use clap::builder::{
     NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
 };
@@ -17,15 +16,6 @@ use crate::plan::{BUILT_IN, BuiltIn, Plan};
 use crate::system::console::{BadUsage, shell_line};
 use crate::system::program::Program;
 use crate::system::replace;
-
-/// Output format of a verb that prints something other than tables of records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TextOrJson {
-    /// for a terminal
-    Text,
-    /// for programs
-    Json,
-}
 
 /// A program and its own flags, at the end of the command line.
 #[derive(Debug, clap::Args)]

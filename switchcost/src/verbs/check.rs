@@ -1,21 +1,22 @@
 //! `switchcost check`: checks a program in any language against the contract.
 
-use std::io::Write;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::ensure;
 use contract::units::counted;
 use record::{Setting, Why};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::check::{self, Candidate};
 use crate::plan::programs::Programs;
 use crate::plan::values::time_limit;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
-use crate::system::console::{self, BadUsage, shortened};
-use crate::system::{lock, signals};
-use crate::verbs::args::{ProgramArgs, TextOrJson};
-use crate::verbs::output;
+use crate::render::{Document, Report, Spreadsheet};
+use crate::system::console::{BadUsage, shortened};
+use crate::system::{lock, progress, signals};
+use crate::verbs::args::ProgramArgs;
+use crate::verbs::output::{self, Format};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -24,11 +25,51 @@ pub(crate) struct Args {
     timeout: Duration,
 
     /// Output format
-    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
-    format: TextOrJson,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
 
     #[command(flatten)]
     command: ProgramArgs,
+}
+
+/// What came of each check.
+#[derive(Debug, Default, Serialize)]
+struct Checks {
+    program: String,
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    checks: Vec<Checked>,
+}
+
+#[derive(Debug, Serialize)]
+struct Checked {
+    check: &'static str,
+    result: &'static str,
+    /// Why it failed or was skipped; what a check that passed measured.
+    reason: Option<String>,
+}
+
+/// A line for each check.
+const COLUMNS: &[(&str, &str)] =
+    &[("check", "/check"), ("result", "/result"), ("reason", "/reason")];
+
+impl Report for Checks {
+    fn documents(&self) -> Vec<Document> {
+        let checks = self.checks.iter().map(|Checked { check, result, reason }| {
+            // A failure quotes what the program printed.
+            let reason = reason.as_ref().map_or(String::new(), |words| format!(": {words}"));
+            shortened(&format!("{result}: {check}{reason}"))
+        });
+        let Checks { program, passed, failed, skipped, .. } = self;
+        let tally = format!("{passed} passed, {failed} failed, {skipped} skipped");
+        vec![Document::list(&format!("Checks of {program}"), checks, tally)]
+    }
+
+    fn spreadsheet(&self) -> Spreadsheet {
+        let lines = self.checks.iter().map(|checked| json!(checked)).collect();
+        Spreadsheet { columns: COLUMNS, lines }
+    }
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
@@ -36,45 +77,38 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let candidate = args.candidate(program, flags)?;
     signals::install()?;
     let _lock = lock::acquire();
-    let checks = args.checks(&candidate)?;
-    let count = checks.len();
-    let tally = |wanted: &str| checks.iter().filter(|check| check["result"] == wanted).count();
-    let [passed, failed, skipped] = ["passed", "failed", "skipped"].map(tally);
-    let report = json!({
-        "program": program, "passed": passed, "failed": failed, "skipped": skipped, "checks": checks,
-    });
-    output::print_as(args.format, &report, |out| {
-        writeln!(out, "{passed} passed, {failed} failed, {skipped} skipped")
-    })?;
-    ensure!(failed == 0, "{program}: {failed} of {count} checks failed");
+    let mut report = Checks { program: program.to_owned(), ..Checks::default() };
+    for (check, outcome) in check::check(&candidate, |_| true) {
+        // A check that was interrupted has no result.
+        if signals::received().is_some() {
+            break;
+        }
+        report.add(check, outcome);
+    }
+    progress::clear();
+    let count = report.checks.len();
+    if count > 0 {
+        output::print(&report, args.format)?;
+    }
+    ensure!(signals::received().is_none(), "interrupted after {}", counted(count, "check"));
+    ensure!(report.failed == 0, "{program}: {} of {count} checks failed", report.failed);
     Ok(())
 }
 
-impl Args {
-    /// Makes the checks, and prints each of them.
-    fn checks(&self, candidate: &Candidate) -> anyhow::Result<Vec<Value>> {
-        let mut checks = Vec::new();
-        for (check, outcome) in check::check(candidate, |_| true) {
-            // A check that was interrupted has no result.
-            if signals::received().is_some() {
-                bail!("interrupted after {}", counted(checks.len(), "check"));
-            }
-            let (result, reason) = match outcome {
-                Ok(agreement) => ("passed", agreement),
-                Err(Why::LeftOut(why)) => ("skipped", Some(why)),
-                Err(Why::Failed(why)) => ("failed", Some(why)),
-            };
-            if self.format == TextOrJson::Text {
-                // A failure quotes what the program printed.
-                let words = reason.as_ref().map_or(String::new(), |words| format!(": {words}"));
-                let line = shortened(&format!("{result:<8} {check}{words}"));
-                console::show(|out| writeln!(out, "{line}")).context("cannot print the result")?;
-            }
-            checks.push(json!({"check": check, "result": result, "reason": reason}));
-        }
-        Ok(checks)
+impl Checks {
+    fn add(&mut self, check: &'static str, outcome: Result<Option<String>, Why>) {
+        let (result, tally, reason) = match outcome {
+            Ok(agreement) => ("passed", &mut self.passed, agreement),
+            Err(Why::LeftOut(why)) => ("skipped", &mut self.skipped, Some(why)),
+            Err(Why::Failed(why)) => ("failed", &mut self.failed, Some(why)),
+        };
+        *tally += 1;
+        progress::show_step(&format!("{result}: {check}"));
+        self.checks.push(Checked { check, result, reason });
     }
+}
 
+impl Args {
     /// The program, which can be started.
     fn candidate(&self, program: &str, flags: &[String]) -> anyhow::Result<Candidate> {
         let bad =

@@ -1,7 +1,6 @@
 //! `switchcost compare`: what has changed between two results files.
 
 use std::path::PathBuf;
-use std::slice;
 
 use anyhow::ensure;
 use figures::Figures;
@@ -9,7 +8,6 @@ use figures::Figures;
 use super::gate::{End, Gate, Limit};
 use super::output::{self, Format};
 use crate::measure::store;
-use crate::render::Found;
 use crate::system::console::BadUsage;
 use crate::views::comparison::Comparison;
 
@@ -53,7 +51,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let margin = args.limit.margin();
     let comparison =
         Comparison::of_files(names.each_ref().map(String::as_str), figures.each_ref(), margin);
-    output::print_found(&Found::Comparisons(slice::from_ref(&comparison)), args.format)?;
+    output::print(&comparison, args.format)?;
     if args.limit.fail_above.is_none() {
         return Ok(());
     }

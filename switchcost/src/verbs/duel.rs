@@ -1,7 +1,6 @@
 //! `switchcost duel`: measures two builds or settings in turns, and judges what has changed.
 
 use std::collections::BTreeSet;
-use std::slice;
 use std::time::Duration;
 
 use contract::units::counted;
@@ -20,7 +19,6 @@ use crate::measure::turns::Options;
 use crate::measure::{begin, pacing, probe};
 use crate::plan::lineup::{Lineup, Sides};
 use crate::plan::programs::Programs;
-use crate::render::Found;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::views::comparison::Comparison;
@@ -113,8 +111,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
         chosen
     })?;
     let duel = Comparison::of_duel(&rounds.records);
-    let found = Found::Comparisons(slice::from_ref(&duel));
-    let printed = output::print_found(&found, args.keep.format);
+    let printed = output::print(&duel, args.keep.format);
     // It says where the records are even if nothing could be printed.
     let concluded = rounds.conclude_any();
     printed.and(concluded)?;

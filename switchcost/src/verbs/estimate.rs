@@ -9,14 +9,12 @@ use contract::units::Span;
 use figures::{Figures, provenance};
 use observe::service::{self, Service};
 
-use super::args::{TextOrJson, newest_first};
-use super::output;
+use super::args::newest_first;
+use super::output::{self, Format};
 use crate::measure::campaign::run_here;
 use crate::measure::store;
 use crate::plan::Plan;
 use crate::plan::values::{many, tasks};
-use crate::render;
-use crate::render::layout::width;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::views::estimate::{Load, Loaded};
@@ -42,8 +40,8 @@ pub(crate) struct Args {
     length: Duration,
 
     /// Output format
-    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
-    format: TextOrJson,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
 
     /// Results with the price of a switch [default: the newest switchcost-*.jsonl in this folder that has it and is
     /// from this machine]
@@ -94,9 +92,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         path.display()
     );
     let loaded = Loaded::of(load, &Figures::of(&records));
-    output::print_as(args.format, &loaded, |out| {
-        render::estimate::load(&loaded).text(width(), out)
-    })?;
+    output::print(&loaded, args.format)?;
     console::say(format_args!("records: {}", path.display()));
     ensure!(loaded.missing[1].is_none(), "the server of async tasks could not be measured");
     Ok(())
@@ -129,9 +125,7 @@ fn watch(args: &Args) -> anyhow::Result<()> {
         "the process ended too soon to be measured: watch one that runs for at least a few seconds",
     )?;
     let watched = Watched::of(processes, service, prices);
-    output::print_as(args.format, &watched, |out| {
-        render::estimate::service(&watched).text(width(), out)
-    })
+    output::print(&watched, args.format)
 }
 
 /// Prices from a file that the user names.

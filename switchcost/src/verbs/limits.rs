@@ -11,10 +11,9 @@ use crate::measure::probe;
 use crate::plan::programs::Programs;
 use crate::plan::values;
 use crate::plan::{BUILT_IN, BuiltIn, Plan, built_in_tables};
-use crate::render;
 use crate::system::console::shortened;
-use crate::verbs::args::{TextOrJson, shows_help};
-use crate::verbs::output;
+use crate::verbs::args::shows_help;
+use crate::verbs::output::{self, Format};
 use crate::views::limits::{self, ProgramRow};
 
 #[derive(Debug, clap::Args)]
@@ -25,8 +24,8 @@ pub(crate) struct Args {
     tasks: Option<u64>,
 
     /// Output format
-    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
-    format: TextOrJson,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
 
     /// Check only this command line: the name or path of a program, and its flags [default: all programs]
     #[arg(value_name = "PROGRAM [FLAGS]", trailing_var_arg = true, allow_hyphen_values = true)]
@@ -50,9 +49,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         }
     };
     let report = limits::check(&limits, &asked, tasks);
-    output::print_as(args.format, &report, |out| {
-        render::limits::text(&report, render::layout::width(), out)
-    })?;
+    output::print(&report, args.format)?;
     let Some(tasks) = tasks else {
         return Ok(());
     };

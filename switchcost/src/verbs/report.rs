@@ -1,7 +1,7 @@
 //! `switchcost report`: prints results files as tables, as a page or as data.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use anyhow::{Context, ensure};
 use figures::{Figures, sessions};
@@ -9,7 +9,7 @@ use record::Record;
 
 use super::output::{self, Format};
 use crate::measure::store;
-use crate::render::{self, Found};
+use crate::render::{self, FiguresReport, Report};
 use crate::system::console::{self, BadUsage};
 use crate::system::replace;
 use crate::views::answer::Answer;
@@ -31,8 +31,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "text", conflicts_with_all = ["html", "svg"])]
     format: Format,
 
-    /// Write a self-contained page with the answer, the tables and plots, or, for several machines, a page that
-    /// compares them
+    /// Write a self-contained page with the answer, the tables and plots; for several machines, a page that compares
+    /// them
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -98,27 +98,39 @@ fn report(args: &Args, records: &[Record]) -> anyhow::Result<()> {
     let figures = Figures::of(records);
     let answer = Answer::of(&figures);
     let more = output::in_full(&args.files);
-    let found =
-        Found::Figures { figures: &figures, answer: answer.as_ref(), full: args.full, more };
-    if args.html.is_none() && args.svg.is_none() {
-        return output::print_found(&found, args.format);
-    }
+    let report =
+        FiguresReport { figures: &figures, answer: answer.as_ref(), full: args.full, more };
+    let Some(folder) = &args.svg else {
+        return args.print(&report);
+    };
     // The page is made before any plot is written.
-    let mut page = Vec::new();
-    if args.html.is_some() {
-        render::html(&figures, answer.as_ref(), &mut page)?;
+    let page =
+        args.html.as_ref().map(|path| Ok::<_, io::Error>((path, page(&report)?))).transpose()?;
+    let plots = render::plot::files(&figures, answer.as_ref());
+    ensure!(!plots.is_empty(), "nothing here can be plotted");
+    replace::folder(folder)?;
+    for (name, svg) in plots {
+        let file = folder.join(name);
+        replace::file(&file, svg.as_bytes())?;
+        console::say(format_args!("switchcost: wrote {}", file.display()));
     }
-    if let Some(folder) = &args.svg {
-        let plots = render::plot::files(&figures, answer.as_ref());
-        ensure!(!plots.is_empty(), "nothing here can be plotted");
-        replace::folder(folder)?;
-        for (name, svg) in plots {
-            let file = folder.join(name);
-            replace::file(&file, svg.as_bytes())?;
-            console::say(format_args!("switchcost: wrote {}", file.display()));
+    page.map_or(Ok(()), |(path, page)| replace::file(path, &page))
+}
+
+fn page(report: &(impl Report + ?Sized)) -> io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    Format::Html.write(report, &mut page)?;
+    Ok(page)
+}
+
+impl Args {
+    /// Prints a report, or writes it as a page.
+    fn print(&self, report: &(impl Report + ?Sized)) -> anyhow::Result<()> {
+        match &self.html {
+            Some(path) => replace::file(path, &page(report)?),
+            None => output::print(report, self.format),
         }
     }
-    args.html.as_ref().map_or(Ok(()), |path| replace::file(path, &page))
 }
 
 /// Puts the answers of several machines side by side.
@@ -131,12 +143,7 @@ fn side_by_side(args: &Args, machines: Vec<Machine<'_>>) -> anyhow::Result<()> {
             "--full and --svg need files from one machine, and these are from several: name files from one machine",
         ));
     }
-    let Some(path) = &args.html else {
-        return output::print_found(&Found::Machines(&machines), args.format);
-    };
-    let mut page = Vec::new();
-    render::machines(&machines, None, &mut page)?;
-    replace::file(path, &page)
+    args.print(&machines[..])
 }
 
 fn is_of_duel(record: &Record) -> bool {
@@ -145,10 +152,8 @@ fn is_of_duel(record: &Record) -> bool {
 
 /// Prints the verdicts of each duel of a file.
 fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
-    if args.html.is_some() || args.svg.is_some() {
-        return Err(BadUsage::new(
-            "--html and --svg: a duel has verdicts but no plots: drop the flag, and use --format",
-        ));
+    if args.svg.is_some() {
+        return Err(BadUsage::new("--svg: a duel has verdicts but no plots: drop the flag"));
     }
     let runs = || records.chunk_by(|one, next| one.header.id == next.header.id);
     ensure!(
@@ -157,5 +162,8 @@ fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
         file.display()
     );
     let duels: Vec<Comparison> = runs().map(Comparison::of_duel).collect();
-    output::print_found(&Found::Comparisons(&duels), args.format)
+    match &duels[..] {
+        [duel] => args.print(duel),
+        duels => args.print(duels),
+    }
 }

@@ -3,12 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use figures::doubts;
-use figures::evidence::Evidence;
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 use record::{Also, Command, Effort, Metric, Place, Record, Row};
-use serde_json::json;
 
 use crate::measure::begin;
 use crate::measure::pace::Pace;
@@ -17,12 +14,12 @@ use crate::plan::change::{Change, ensure_each_once};
 use crate::plan::lineup::Lineup;
 use crate::plan::programs::Programs;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
-use crate::render;
 use crate::system::console::BadUsage;
 use crate::system::lock;
 use crate::system::signals;
-use crate::verbs::args::{ProgramArgs, TextOrJson, shows_help};
-use crate::verbs::output;
+use crate::verbs::args::{ProgramArgs, shows_help};
+use crate::verbs::output::{self, Format};
+use crate::views::process::Process;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -39,8 +36,8 @@ pub(crate) struct Args {
     options: Options,
 
     /// Output format
-    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
-    format: TextOrJson,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
 
     #[command(flatten)]
     command: ProgramArgs,
@@ -83,12 +80,14 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let group = Some(Arc::new(group)).filter(|_| !trial.slices.is_empty());
     let said = trial.description.take().map(Arc::new);
     let record = Record::new(Arc::new(run), said, group, trial);
-    print(&record, args.format)?;
+    let process = Process::of(record);
+    output::print(&process, args.format)?;
+    let record = &process.record;
     let Some(error) = &record.error else { return Ok(()) };
     if ["docs/CONTRACT.md", "its first line"].iter().any(|words| error.contains(words)) {
         bail!("{program}: {error}; for any other program, see `switchcost estimate --pid PID`");
     }
-    match record.stderr.as_ref().filter(|_| args.format == TextOrJson::Text) {
+    match record.stderr.as_ref().filter(|_| args.format == Format::Text) {
         Some(words) => bail!(
             "{program}: {error}; --format json shows all {} lines that it printed",
             words.lines().count()
@@ -147,18 +146,4 @@ fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
     };
     let bad = |_| BadUsage::new(format!("{name}: '{value}' is not a number"));
     value.parse().map(Some).map_err(bad)
-}
-
-fn print(record: &Record, format: TextOrJson) -> anyhow::Result<()> {
-    let verdict = Evidence::of(&[record], &Metric::Hop).map(|evidence| evidence.verdict);
-    let notes: Vec<String> = doubts::of_process(record).iter().map(ToString::to_string).collect();
-    let report = json!({
-        "run": *record.header,
-        "description": record.said.as_deref(),
-        "group": record.group.as_deref(),
-        "trial": record.trial,
-        "verdict": verdict,
-        "notes": notes,
-    });
-    output::print_as(format, &report, |out| render::stat::text(record, verdict, out))
 }

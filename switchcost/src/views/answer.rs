@@ -89,17 +89,31 @@ impl Answer {
         self.rows.iter().all(AnswerRow::is_of_threads)
     }
 
-    /// Sides that all of its rows have; `None` if they differ.
-    pub(crate) fn sides(&self) -> Option<[&str; 2]> {
+    /// Names of both columns of costs: the sides of all rows, or `first` and `second` if the rows have different ones.
+    pub(crate) fn sides(&self) -> [&str; 2] {
+        self.shared_sides().unwrap_or(["first", "second"])
+    }
+
+    /// Name of the column of ratios.
+    pub(crate) fn quotient(&self) -> String {
+        match self.sides() {
+            THREAD_AND_TASK => "thread ÷ task".to_owned(),
+            sides => sides.join(" ÷ "),
+        }
+    }
+
+    /// Name of a row, with its sides if the columns do not tell them.
+    pub(crate) fn name_of(&self, row: &AnswerRow) -> String {
+        match self.shared_sides() {
+            Some(_) => row.name.clone(),
+            None => format!("{}: {}", row.name, row.sides.join(" ÷ ")),
+        }
+    }
+
+    fn shared_sides(&self) -> Option<[&str; 2]> {
         let first = &self.rows.first()?.sides;
         let is_one = self.rows.iter().all(|row| row.sides == *first);
         is_one.then(|| first.each_ref().map(String::as_str))
-    }
-
-    /// Machine, kernel and runtimes; what a switch is; and what its async tasks ran on.
-    pub(crate) fn origin(&self) -> String {
-        let sentences = self.chains.iter().chain(&self.schedulers);
-        format!("{}.", self.machine) + &sentences.map(|said| format!(" {said}")).collect::<String>()
     }
 
     /// The answer of some figures; `None` if their plan gives none, or its rows were not measured.

@@ -6,5 +6,6 @@ pub(crate) mod conclusion;
 pub(crate) mod estimate;
 pub mod fleet;
 pub mod limits;
+pub(crate) mod process;
 pub(crate) mod service;
 pub(crate) mod tables;

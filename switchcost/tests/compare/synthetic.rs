@@ -1,6 +1,5 @@
 //! Files of records that no program has measured, of which the truth is known.
 
-use std::slice;
 use std::sync::Arc;
 
 use contract::message::Distribution;
@@ -8,7 +7,7 @@ use figures::Figures;
 use figures::quotient::{Compared, Quotient};
 use figures::verdict::{MARGIN, Verdict};
 use record::{Place, Record, Row, Run, SCHEMA, Samples, Trial};
-use switchcost::render::{self, Format, Found};
+use switchcost::render::{Format, Report};
 use switchcost::views::comparison::Comparison;
 
 /// Log-normal noise from a seed.
@@ -133,12 +132,12 @@ pub(crate) fn worse_than(comparison: &Comparison, limit: f64) -> Vec<&str> {
 /// Its text, of which lines break anywhere.
 pub(crate) fn csv(comparison: &Comparison) -> String {
     let mut text = Vec::new();
-    Format::Csv.write(&Found::Comparisons(slice::from_ref(comparison)), &mut text).unwrap();
+    Format::Csv.write(comparison, &mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
 
 pub(crate) fn text(comparison: &Comparison) -> String {
     let mut text = Vec::new();
-    render::verdicts::document(comparison).text(120, &mut text).unwrap();
+    comparison.documents()[0].text(120, &mut text).unwrap();
     String::from_utf8(text).unwrap().replace("\n  ", " ")
 }

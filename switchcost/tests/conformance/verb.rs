@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::house::{House, executable};
-use crate::support::process::Run;
+use crate::support::process::{Outcome, Run};
 use crate::support::{RUNNER, build, switchcost, until};
 
 /// Number of checks.
@@ -21,6 +21,11 @@ fn script(text: &str) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
+/// What it printed, with each result on one line.
+fn lines(run: &Outcome) -> String {
+    run.stdout.replace("\n  ", " ")
+}
+
 /// One that does all by itself, and one whose tasks are processes.
 #[test]
 fn a_program_that_follows_the_contract_passes() {
@@ -28,8 +33,8 @@ fn a_program_that_follows_the_contract_passes() {
         let run = switchcost("check").arg(build().join(program)).flags(flags).finish();
         let run = run.expect(0);
         assert!(run.stderr.is_empty(), "{run}");
-        assert!(run.stdout.contains("\npassed   ends at a signal\n"), "{run}");
-        assert!(run.stdout.contains(" passed, 0 failed, "), "{run}");
+        assert!(lines(&run).contains("\npassed: ends at a signal\n"), "{run}");
+        assert!(lines(&run).contains(" passed, 0 failed, "), "{run}");
     }
 }
 
@@ -38,8 +43,8 @@ fn a_program_that_follows_the_contract_passes() {
 fn a_check_that_the_limits_do_not_allow_is_skipped() {
     let run = Run::within(r#"ulimit -n 64; exec "$0" "$@""#, Path::new(RUNNER));
     let run = run.flags("check").arg(build().join("thread-brigade")).finish().expect(0);
-    assert!(run.stdout.contains(" passed, 0 failed, 4 skipped"), "{run}");
-    assert!(run.stdout.contains("needs what it says: this system allows at most"), "{run}");
+    assert!(lines(&run).contains(" passed, 0 failed, 4 skipped"), "{run}");
+    assert!(lines(&run).contains("needs what it says: this system allows at most"), "{run}");
 }
 
 /// Faults are told in words of the contract, and on one line.
@@ -56,13 +61,13 @@ fn the_point_that_a_program_violates_is_named() {
     let reasons: Vec<&str> = checks.iter().filter_map(|check| check["reason"].as_str()).collect();
     assert!(reasons.iter().any(|reason| reason.contains(quoted)), "{run}");
     for word in ["Ran {", "Ready {", "Description {", "\\n  "] {
-        assert!(!run.stdout.contains(word), "'{word}': {run}");
+        assert!(!lines(&run).contains(word), "'{word}': {run}");
     }
 
     executable(&path, &House::fake_text("x", ":").replace("\"no-switch\"", "\"none\""));
     let run = switchcost("check").arg(&path).finish().expect(1);
-    let reason = "failed   describes itself: this is not a description: unknown variant `none`";
-    assert!(run.stdout.starts_with(reason), "{run}");
+    let reason = "failed: describes itself: this is not a description: unknown variant `none`";
+    assert!(lines(&run).starts_with(reason), "{run}");
 }
 
 /// What a program declares is held against what is measured, and each lie is found by one check at least.
@@ -79,27 +84,30 @@ fn a_program_that_lies_is_found_out() {
         ("many-maps", "needs what it says", "memory maps, but their needs are 1500"),
     ] {
         let run = switchcost("check").arg(&program).flags("--fault").arg(lie).finish().expect(1);
-        let line = run.stdout.lines().find(|line| line.starts_with(&format!("failed   {check}: ")));
+        let line = lines(&run)
+            .lines()
+            .map(str::to_owned)
+            .find(|line| line.starts_with(&format!("failed: {check}: ")));
         assert!(line.is_some_and(|line| line.contains(words)), "{lie}: {run}");
     }
     let name = House::fake_text("x", ":").replace("\"program\":\"", r#""program":"\\u001b"#);
     let (_folder, path) = script(&name);
     let run = switchcost("check").arg(path).finish().expect(1);
-    let start = "failed   describes itself: program: it is empty, or has control characters\n";
-    assert!(run.stdout.starts_with(start), "{run}");
+    let start = "failed: describes itself: program: it is empty, or has control characters\n";
+    assert!(lines(&run).starts_with(start), "{run}");
     // Its iteration is long beside what a shell takes.
     let hurried = House::fake_text("x", "ns=40000000 lies=yes; sleep 0.04");
     let (_folder, path) = script(&hurried.replace("\"settle\":0", "\"settle\":3"));
     let run = switchcost("check").arg(path).finish().expect(1);
-    let reason = "\nfailed   settles after a wait: settle is 3, but only ";
-    assert!(run.stdout.contains(reason), "{run}");
+    let reason = "\nfailed: settles after a wait: settle is 3, but only ";
+    assert!(lines(&run).contains(reason), "{run}");
     // The reason stands before what it is about.
     let (_folder, path) = script(
         r#"echo '{"contract":1,"program":"p","version":"0","tasks":3,"claim":"x","passes":[]}'"#,
     );
     let run = switchcost("check").arg(path).finish().expect(1);
-    let start = "failed   describes itself: this is not a description: unknown variant `x`";
-    assert!(run.stdout.starts_with(start), "{run}");
+    let start = "failed: describes itself: this is not a description: unknown variant `x`";
+    assert!(lines(&run).starts_with(start), "{run}");
 }
 
 /// What it waits for is named, and what there was of it; and it waits once.
@@ -118,10 +126,10 @@ echo "{\"at\":\"ready\",\"pids\":[$$],\"setup_ns\":1,\"first_ns\":1,${descriptio
         let run = switchcost("check --timeout 1s").arg(&path).finish().expect(1);
         let late = format!("{awaited} did not come within 1s (--timeout)");
         for part in [&late, printed, "(is each line flushed?)\n", ": it does not answer\n"] {
-            assert!(run.stdout.contains(part), "'{part}' is missing: {run}");
+            assert!(lines(&run).contains(part), "'{part}' is missing: {run}");
         }
         let tally = format!("\n1 passed, 1 failed, {} skipped\n", CHECKS - 2);
-        assert!(run.stdout.ends_with(&tally), "{run}");
+        assert!(lines(&run).ends_with(&tally), "{run}");
     }
 }
 

@@ -22,7 +22,7 @@ fn answer(records: &[Record]) -> String {
     let figures = Figures::of(records);
     let answer = Answer::of(&figures).unwrap();
     let more = Some("switchcost report FILE --full");
-    let text = made(|out| render::answer::text(&answer, more, 80, out));
+    let text = made(|out| render::answer::document(&answer, more).text(80, out));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     text
 }
@@ -36,7 +36,7 @@ fn an_answer_names_the_schedulers_of_its_tasks() {
     let views = |records: &[Record]| {
         let figures = Figures::of(records);
         let whole = Answer::of(&figures).unwrap();
-        let markdown = made(|out| render::answer::markdown(&whole, out));
+        let markdown = made(|out| render::answer::document(&whole, None).markdown(out));
         [markdown, page(records)]
     };
     let mut records = committed(QUIET);

@@ -4,20 +4,21 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 
-use super::answer;
-use super::found::Found;
 use super::layout::width;
+use super::report::Report;
 
 mod csv;
-mod json;
+pub(super) mod html;
 
 /// Output format.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// for a terminal
     Text,
     /// for a README
     Markdown,
+    /// for a browser: a page that needs no other file
+    Html,
     /// for a spreadsheet: one line per figure, unrounded, with times in ns and sizes in bytes
     Csv,
     /// for programs: the estimates, unrounded
@@ -25,36 +26,30 @@ pub enum Format {
 }
 
 impl Format {
-    /// Writes what was found.
+    /// Writes a report.
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn write(self, found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    pub fn write(self, report: &(impl Report + ?Sized), out: &mut Vec<u8>) -> io::Result<()> {
         match self {
-            Format::Text => text(found, out),
-            Format::Markdown => markdown(found, out),
-            Format::Csv => csv::write(found, out),
-            Format::Json => json::write(found, out),
+            Format::Text => {
+                for (index, document) in report.documents().iter().enumerate() {
+                    if index > 0 {
+                        writeln!(out)?;
+                    }
+                    document.text(width(), out)?;
+                }
+                Ok(())
+            }
+            Format::Markdown => {
+                report.documents().iter().try_for_each(|document| document.markdown(out))
+            }
+            Format::Html => html::write(&report.pages(), out),
+            Format::Csv => csv::write(&report.spreadsheet(), out),
+            Format::Json => {
+                serde_json::to_writer(&mut *out, report)?;
+                writeln!(out)
+            }
         }
-    }
-}
-
-fn text(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
-    if let Some((answer, more)) = found.answer() {
-        return answer::text(answer, more, width(), out);
-    }
-    for (index, document) in found.documents().iter().enumerate() {
-        if index > 0 {
-            writeln!(out)?;
-        }
-        document.text(width(), out)?;
-    }
-    Ok(())
-}
-
-fn markdown(found: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
-    match found.answer() {
-        Some((answer, _)) => answer::markdown(answer, out),
-        None => found.documents().iter().try_for_each(|document| document.markdown(out)),
     }
 }

@@ -21,7 +21,7 @@ fn light_css() -> String {
 }
 
 /// A drawing, its height in pixels.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Plot {
     pub(super) title: String,
     /// How to read it: only what is drawn is explained.

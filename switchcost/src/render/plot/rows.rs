@@ -9,7 +9,7 @@ use record::{Metric, Quantity};
 
 use super::axis::Axis;
 use super::drawing::{MOST_SERIES, Plot};
-use crate::render::answer::{cost, name, quotient, sides};
+use crate::render::cells::cost;
 use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
 use crate::views::fleet::Machine;
 use crate::views::tables::Table;
@@ -41,13 +41,13 @@ impl Plot {
 
 /// The answer: for each row a thread's figure as a multiple of a task's.
 pub(crate) fn answer(answer: &Answer) -> Plot {
-    let sides = sides(answer);
+    let sides = answer.sides();
     let title = match sides {
         THREAD_AND_TASK => "Cost of an OS thread, as a multiple of an async task's".to_owned(),
         [one, other] => format!("{one}, as a multiple of {other}"),
     };
-    let rows: Vec<_> = answer.rows.iter().map(|row| (name(answer, row), row)).collect();
-    ratios(&title, sides, &rows, &quotient(answer))
+    let rows: Vec<_> = answer.rows.iter().map(|row| (answer.name_of(row), row)).collect();
+    ratios(&title, sides, &rows, &answer.quotient())
 }
 
 /// Ratios of the machines that answer a question.

@@ -1,27 +1,35 @@
-//! One process with everything that was observed, in about twenty lines.
+//! One process with everything that was observed.
 
-use std::io::{self, Write};
 use std::slice;
 
 use contract::units::{Bytes, Span, counted};
-use figures::evidence::Verdict;
-use figures::{doubts, provenance};
+use figures::{Figures, provenance};
 use record::{Metric, Quantity, Record, Stat};
 
-use super::layout::{named, width};
+use super::document::{Document, Section, sentences};
+use super::figures::FiguresReport;
+use super::grid::Grid;
+use super::report::{Report, Spreadsheet};
 use crate::system::console::{shell_line, shortened};
+use crate::views::process::Process;
 
-/// Width of the names before the lines.
-const INDENT: usize = 13;
+impl Report for Process {
+    fn documents(&self) -> Vec<Document> {
+        vec![document(self)]
+    }
 
-/// Writes it; unknown figures are left out.
-pub(crate) fn text(
-    record: &Record,
-    verdict: Option<Verdict>,
-    out: &mut impl Write,
-) -> io::Result<()> {
+    /// The figures of its row, as a results file has them.
+    fn spreadsheet(&self) -> Spreadsheet {
+        let figures = Figures::of(slice::from_ref(&self.record));
+        let report = FiguresReport { figures: &figures, answer: None, full: true, more: None };
+        report.spreadsheet()
+    }
+}
+
+/// What is known; unknown figures are left out.
+fn document(process: &Process) -> Document {
+    let record = &process.record;
     let known = [
-        ("machine", Some(provenance::machine(slice::from_ref(record)))),
         ("time", time(record)),
         ("percentiles", percentiles(record)),
         ("CPU time", cpu(record)),
@@ -29,13 +37,12 @@ pub(crate) fn text(
         ("faults", faults(record)),
         ("life", life(record)),
         ("memory", memory(record)),
-        ("per task", per_task(record)),
+        ("memory per task", per_task(record)),
         ("the system", waits(record)),
         ("events", events(record)),
     ];
     let known = known.into_iter().filter_map(|(name, line)| Some((name.to_owned(), line?)));
-    let mut lines: Vec<(String, String)> = known.collect();
-    for (name, values) in record.extra.iter() {
+    let extra = record.extra.iter().map(|(name, values)| {
         let quantity = Metric::Extra { name: name.clone(), stat: Stat::P50 }.quantity();
         let [p50, p99, max] =
             [values.p50, values.p99, values.max].map(|value| quantity.show(value as f64));
@@ -43,16 +50,23 @@ pub(crate) fn text(
             1 => max,
             count => format!("p50 {p50}, p99 {p99}, max {max} (of {count})"),
         };
-        lines.push((shortened(name), line));
-    }
+        (shortened(name), line)
+    });
     let absent = record.counters.iter().flat_map(|counters| &counters.absent);
-    lines.extend(absent.map(|absent| ("not counted".to_owned(), absent.to_string())));
-    let notes = record.said.iter().flat_map(|said| &said.notes).map(|note| shortened(note));
-    let notes = notes.chain(doubts::of_process(record).into_iter().map(|doubt| doubt.to_string()));
-    lines.extend(notes.map(|note| ("note".to_owned(), note)));
-    lines.extend(verdict.map(|verdict| ("evidence".to_owned(), verdict.to_string())));
-    writeln!(out, "{}", shortened(&title(record)))?;
-    lines.iter().try_for_each(|(name, line)| named(name, line, (INDENT, width()), out))
+    let absent = absent.map(|absent| ("not counted".to_owned(), absent.to_string()));
+    let said = record.said.iter().flat_map(|said| &said.notes).map(|note| shortened(note));
+    let notes = said.chain(process.notes.iter().map(ToString::to_string));
+    let notes = notes.map(|note| ("note".to_owned(), note));
+    let evidence = process.verdict.map(|verdict| ("evidence".to_owned(), verdict.to_string()));
+    let lines = known.chain(extra).chain(absent).chain(notes).chain(evidence);
+    let lines = lines.map(|(name, line)| format!("{name}: {line}"));
+    let title = shortened(&title(record));
+    Document {
+        title: title.clone(),
+        head: sentences([format!("{}.", provenance::machine(slice::from_ref(record)))]),
+        sections: vec![Section::new(&title, Grid::default(), lines)],
+        ..Document::default()
+    }
 }
 
 fn title(record: &Record) -> String {
