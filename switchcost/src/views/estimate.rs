@@ -28,38 +28,17 @@ pub(crate) struct Load {
 impl Load {
     /// The plan that measures it.
     pub(crate) fn plan(&self) -> String {
-        let Load { rate, connections } = self;
-        let [thread, task] = SERVERS;
         // A window takes 50 ms, or four requests: 0.6 s of them in each of eight rounds, after some that do not count.
-        let iters = (rate * 12 / 80).clamp(3, 12);
+        let iters = (self.rate * 12 / 80).clamp(3, 12);
         let warmup = iters.div_ceil(4);
-        format!(
-            r#"
-            question = "What do {rate} requests per second over {connections} connections cost?"
-            rounds = 8
-            [[section]]
-            title = "{rate} requests/s over {connections} connections"
-            metric = "request"
-            program = "arrivals"
-            iters = {iters}
-            warmup = {warmup}
-            also = [
-                {{ name = "switches", metric = "switches" }},
-                {{ name = "response, p50", metric = "extra.response.p50" }},
-                {{ name = "response, p99", metric = "extra.response.p99" }},
-                {{ name = "sent late, p99", metric = "extra.sent_late.p99" }},
-                {{ name = "memory each", metric = "system-per-task" }},
-                {{ name = "peak each", metric = "peak-per-task" }},
-            ]
-            [[section.row]]
-            name = "{thread}"
-            flags = ["--on", "thread", "--rate", "{rate}", "--tasks", "{connections}"]
-            versus = "{task}"
-            [[section.row]]
-            name = "{task}"
-            flags = ["--on", "tokio", "--rate", "{rate}", "--tasks", "{connections}"]
-            "#
-        )
+        let values = [
+            ("{rate}", self.rate),
+            ("{connections}", self.connections),
+            ("{iters}", iters),
+            ("{warmup}", warmup),
+        ];
+        let plan = include_str!("../../plans/estimate.toml").to_owned();
+        values.iter().fold(plan, |plan, (name, value)| plan.replace(name, &value.to_string()))
     }
 }
 
