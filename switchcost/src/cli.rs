@@ -194,7 +194,7 @@ fn explain(error: &clap::Error) -> ExitCode {
         text.trim_end().lines().for_each(|line| console::say(format_args!("{line}")));
         return ExitCode::from(error.exit_code() as u8);
     }
-    match contract::console::ensure_stdout().and_then(|()| error.print()) {
+    match error.print() {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
             complain(&anyhow::Error::new(e).context("standard output"))
         }

@@ -12,8 +12,8 @@ use std::path::Path;
 use ::limits::Limits;
 use clap::ValueEnum;
 use contract::message::{Answer, Description, Need, Needs, Request};
-use contract::units::{Bytes, Quantity, Span};
 use figures::Figures;
+use host::units::{Bytes, Quantity, Span};
 use observe::cpu_map::CpuMap;
 use observe::machine;
 use proptest::prelude::*;
@@ -172,7 +172,7 @@ proptest! {
         let machine = machine::read_under(root.path());
         reads_as_it_prints(&machine);
         assert!(!machine.summary().is_empty() && machine.same_machine(&machine).is_empty());
-        let map = CpuMap::of(&::limits::source::Source::new(root.path()));
+        let map = CpuMap::of(&::host::source::Source::new(root.path()));
         for &cpu in map.cpus.keys().take(16) {
             assert_eq!(map.relation(cpu, 0), map.relation(0, cpu));
         }

@@ -4,9 +4,9 @@
 //! least squares of relative errors, and predicts the rest.
 
 use anyhow::{Context, bail};
-use contract::units::Quantity;
 use figures::grade::Grade;
 use figures::value::Value;
+use host::units::Quantity;
 use stats::{Estimate, Interval};
 use switchcost::render::plot::{self, Plot, Series};
 

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use contract::console;
+use host::console;
 
 use definitions::Definitions;
 use records::Records;

@@ -4,9 +4,9 @@
 //! a program's runs is on average. Behind `over` stands what the last two are divided by, run by run.
 
 use anyhow::{Context, bail, ensure};
-use contract::units::Quantity;
 use figures::grade::Grade;
 use figures::value::Value;
+use host::units::Quantity;
 use serde_json::Value as Json;
 use stats::{Estimate, Interval};
 

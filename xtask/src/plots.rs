@@ -1,7 +1,7 @@
 //! Plots, the pages of machines and the table of claims.
 
 use anyhow::{Context, bail, ensure};
-use contract::units::Quantity;
+use host::units::Quantity;
 use switchcost::render;
 use switchcost::render::plot::{self, Plot};
 use switchcost::views::fleet::{self, Machine};

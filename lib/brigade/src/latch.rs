@@ -9,7 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use contract::{Interrupted, signals};
+use contract::Interrupted;
+use host::signals;
 
 /// Back-off: if no task has started for this long, a look sleeps this long. Under a real-time policy, a driver that only
 /// yields could keep the tasks off its CPU for ever.

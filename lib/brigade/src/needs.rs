@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Write};
 use anyhow::Context;
 use contract::BadUsage;
 use contract::message::{Claim, Description, Need, Needs};
-use contract::units::Bytes;
+use host::units::Bytes;
 
 use crate::{ChainFlags, LinkFlags, StackFlags, Transport};
 

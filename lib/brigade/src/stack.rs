@@ -3,8 +3,9 @@
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
-use contract::units::Bytes;
-use contract::{console, limits};
+use contract::limits;
+use host::console;
+use host::units::Bytes;
 
 /// Stacks of threads.
 #[derive(Clone, Copy, Debug, clap::Args)]

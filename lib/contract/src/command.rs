@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::{console, signals, strays};
+use host::{console, signals, strays};
 
 /// Runs a command to its end, and ends what it leaves running; a signal to this process ends it as well.
 pub(crate) fn run(line: &str) -> anyhow::Result<()> {

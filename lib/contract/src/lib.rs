@@ -4,7 +4,6 @@
 //! [`main`] with a function that builds, runs and takes down its work.
 
 mod command;
-pub mod console;
 pub mod flags;
 pub mod limits;
 pub mod message;
@@ -12,10 +11,7 @@ mod pass;
 mod request;
 mod run;
 pub mod samples;
-pub mod signals;
-pub mod strays;
 mod text;
-pub mod units;
 
 use std::fmt;
 use std::io::{self, ErrorKind::BrokenPipe};
@@ -29,6 +25,7 @@ pub use flags::{Defaults, Flags};
 pub use pass::Pass;
 pub use run::{Run, Step};
 
+use host::{console, signals};
 use message::{Answer, Description};
 
 /// Exit status: could not measure.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::flags::Flags;
 pub use crate::request::{MOST_SAMPLES, Request};
-use crate::units::Quantity;
+use host::units::Quantity;
 pub use limits::{Need, Needs};
 
 /// Version of the contract.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::message::{Extra, MOST_SAMPLES, Usage};
 use crate::samples::Recorder;
-use crate::signals;
+use host::signals;
 
 /// Iterations in a row: untimed ones first, then timed ones.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use anyhow::Context;
 use crate::flags::Flags;
 use crate::message::{Answer, Description, Extra, Ready, Request};
 use crate::pass::Pass;
-use crate::{console, signals};
+use host::{console, signals};
 
 /// One run of a program, from the first task to the last.
 #[derive(Debug)]

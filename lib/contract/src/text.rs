@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::message::{Description, Distribution};
 use crate::pass::Pass;
 use crate::run::Run;
-use crate::units::{Quantity, Span};
+use host::units::{Quantity, Span};
 
 /// The second line of the original experiment, then one line for each part of the result.
 pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {

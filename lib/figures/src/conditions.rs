@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use contract::units::counted;
+use host::units::counted;
 use record::{Account, Record};
 use serde::Serialize;
 

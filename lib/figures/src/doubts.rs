@@ -1,6 +1,6 @@
 //! Who has which doubts: processes, figures, rows of a duel and sets of records.
 
-use contract::units::{Bytes, Span, counted};
+use host::units::{Bytes, Span, counted};
 use record::{Memory, Metric, Quantity, Record, Run, Thirds};
 use serde_json::Value;
 use stats::{MIN_ROUNDS, t_critical};

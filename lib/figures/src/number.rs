@@ -2,7 +2,7 @@
 //!
 //! Tables show four significant digits ([`record::Quantity::show`]), the answer and its sentences two.
 
-use contract::units;
+use host::units;
 use record::Quantity;
 use stats::{Estimate, Interval, MIN_ROUNDS};
 

@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use contract::units::counted;
+use host::units::counted;
 use record::{Metric, Place, Record, Side, Slice};
 use serde::Serialize;
 

@@ -4,21 +4,17 @@
 //! A limit that is met half-way shows as a bare EAGAIN, or not at all: past `vm.max_map_count` a spawn
 //! returns Ok and the child dies while it sets up its signal stack. Hence the sum beforehand.
 
-pub mod cgroup;
-#[cfg(test)]
-mod fixtures;
 mod limit;
 mod needs;
 mod rights;
-pub mod source;
 mod table;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
 
-use crate::cgroup::ControlGroups;
-use crate::source::Source;
+use host::cgroup::ControlGroups;
+use host::source::Source;
 
 pub use limit::{LimitStatus, Resource};
 pub use needs::{Need, Needs};

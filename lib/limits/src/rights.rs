@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::cgroup::ControlGroups;
-use crate::source::{Source, word_after};
+use host::cgroup::ControlGroups;
+use host::source::{Source, word_after};
 
 /// Bits of capabilities(7).
 const CAP_SYS_ADMIN: u64 = 1 << 21;

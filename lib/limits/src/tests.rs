@@ -1,7 +1,7 @@
 //! Whole systems, as small trees of the files that they show.
 
 use super::*;
-use crate::fixtures::Root;
+use host::fixtures::Root;
 
 /// An ordinary system without control groups, its user left out.
 const PLAIN: &str = "\

@@ -15,9 +15,9 @@ use perf_event::events::Software;
 use perf_event::{Builder, Counter};
 use record::{Absent, Counters};
 
-use crate::source::{Source, word_after};
 use crate::usage::threads;
 use event::events;
+use host::source::{Source, word_after};
 
 /// Counters of a thread, and descriptors that stay free.
 const COUNTERS: usize = 13;

@@ -7,7 +7,7 @@ use record::Relation;
 use record::machine::cpu_list;
 use serde_json::Value;
 
-use crate::source::Source;
+use host::source::Source;
 
 pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
 
@@ -127,7 +127,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::fixtures::Root;
+    use host::fixtures::Root;
 
     /// Two sockets, in each two caches of two cores of two threads: CPU k and CPU k + 8 are of one core.
     fn two_sockets() -> Root {

@@ -4,14 +4,9 @@
 pub mod affinity;
 pub mod counters;
 pub mod cpu_map;
-#[cfg(test)]
-#[path = "../../limits/src/fixtures.rs"]
-mod fixtures;
 pub mod interference;
 pub mod machine;
 pub mod memory;
 pub mod service;
 pub mod speed;
 pub mod usage;
-
-use limits::{cgroup, source};

@@ -7,7 +7,7 @@ use std::fs;
 use nix::unistd::{SysconfVar, sysconf};
 use record::Memory;
 
-use crate::source::{Source, word_after};
+use host::source::{Source, word_after};
 
 /// Memory of all of these processes, and of the kernel. A figure that one of them does not give is absent.
 pub fn of(pids: &[i32]) -> Memory {

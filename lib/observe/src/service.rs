@@ -8,17 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use contract::strays;
+use host::strays;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 use record::busy_cpus;
 use serde::Serialize;
 
-use crate::cgroup::ControlGroups;
 use crate::counters::Switches;
-use crate::source::{Source, word_after};
 use crate::usage::{threads, tick_ns};
 use crate::{machine, usage};
+use host::cgroup::ControlGroups;
+use host::source::{Source, word_after};
 
 /// Time between two looks; more if a look takes longer than a twentieth of it.
 const INTERVAL: Duration = Duration::from_millis(500);

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use contract::message::Usage;
-use contract::strays::Process;
+use host::strays::Process;
 use nix::time::ClockId;
 use nix::unistd::{SysconfVar, sysconf};
 
-use crate::source::{Source, word_after};
+use host::source::{Source, word_after};
 
 /// Totals of processes so far.
 #[derive(Clone, Debug, Default)]

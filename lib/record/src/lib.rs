@@ -15,9 +15,9 @@ pub mod slice;
 mod waits;
 
 pub use build::Build;
-pub use contract::units::Quantity;
 pub use counters::{Absent, Counters};
 pub use figure::busy_cpus;
+pub use host::units::Quantity;
 pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
 pub use metric::{Metric, Stat};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use contract::message::Distribution;
-use contract::units::Quantity;
+use host::units::Quantity;
 use serde::{Deserialize, Serialize};
 
 /// The figure that a table shows of a process.

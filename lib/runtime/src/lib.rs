@@ -13,7 +13,8 @@ use anyhow::{Context, ensure};
 use brigade::{StackFlags, StartLatch, allowed_cpus, worker_needs};
 use clap::ValueEnum;
 use contract::message::{self, Claim, Description, Need, Needs};
-use contract::{BadUsage, console, limits};
+use contract::{BadUsage, limits};
+use host::console;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 

@@ -6,9 +6,10 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use contract::limits;
 use contract::samples::Recorder;
-use contract::{limits, signals};
 use fastrand::Rng;
+use host::signals;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};

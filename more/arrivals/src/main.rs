@@ -27,8 +27,9 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use clap::Parser;
 use contract::message::{Description, Need, Needs, PassKind};
-use contract::units::Bytes;
-use contract::{BadUsage, Defaults, Flags, Program, Run, strays};
+use contract::{BadUsage, Defaults, Flags, Program, Run};
+use host::strays;
+use host::units::Bytes;
 use nix::unistd::{AccessFlags, access};
 use runtime::RuntimeFlags;
 

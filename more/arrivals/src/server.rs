@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use brigade::process::{self, Forked};
 use contract::message::{Claim, Runtime};
-use contract::{console, signals};
+use host::{console, signals};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

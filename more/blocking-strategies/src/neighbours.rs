@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::Context;
 use contract::message::{Need, Needs, PassKind};
 use contract::samples::Recorder;
-use contract::signals;
+use host::signals;
 use nix::sys::timerfd::{
     ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags,
 };

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use contract::BadUsage;
-use contract::units::Span;
 use fastrand::Rng;
+use host::units::Span;
 use nix::time::{ClockId, clock_gettime};
 
 /// Kind of the operations.

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, ensure};
 use brigade::{StartGuard, StartLatch};
-use contract::console;
+use host::console;
 use tokio::sync::oneshot;
 
 /// One operation for a thread of the pool.

@@ -4,8 +4,8 @@ use blocking::{BlockingFlags, neighbours};
 use brigade::allowed_cpus;
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs, PassKind};
-use contract::units::Bytes;
 use contract::{BadUsage, Defaults, Flags, Program};
+use host::units::Bytes;
 
 use crate::content::CHUNK;
 use crate::folder::{Folder, Huge};

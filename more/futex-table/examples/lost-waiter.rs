@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use brigade::futex;
-use contract::console;
+use host::console;
 use io_uring::{IoUring, Probe, opcode};
 
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -31,8 +31,8 @@ use anyhow::{Context, ensure};
 use brigade::futex::{self, FutexFlags};
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
-use contract::units::Bytes;
 use contract::{Defaults, Flags, Program, Run, limits};
+use host::units::Bytes;
 use words::Words;
 
 /// Time how long it takes to wake a thread (futex) while many other threads sleep

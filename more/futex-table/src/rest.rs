@@ -5,7 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use contract::{Interrupted, signals};
+use contract::Interrupted;
+use host::signals;
 use nix::unistd::gettid;
 
 /// Longest time until all sleep.

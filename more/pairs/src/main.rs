@@ -26,7 +26,8 @@ use brigade::{
 };
 use clap::ValueEnum;
 use contract::message::{Description, Need, Needs};
-use contract::{BadUsage, Defaults, Flags, Program, Run, console, limits};
+use contract::{BadUsage, Defaults, Flags, Program, Run, limits};
+use host::console;
 use runtime::{DriverKind, Flavor, On, RuntimeFlags, io_needs};
 
 /// Time pairs of threads, or of async tasks, that hand a number to and fro, all pairs at once

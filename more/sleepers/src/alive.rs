@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use contract::samples::Recorder;
-use contract::{Interrupted, Pass, signals};
+use contract::{Interrupted, Pass};
+use host::signals;
 
 /// Tasks alive now. One count for the process, so that a task carries nothing for it.
 static ALIVE: AtomicU64 = AtomicU64::new(0);

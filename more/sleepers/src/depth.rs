@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use contract::units::Bytes;
+use host::units::Bytes;
 
 /// Greatest depth: half the stack of a Tokio worker.
 const DEEPEST: Bytes = Bytes(1 << 20);

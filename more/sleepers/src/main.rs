@@ -25,8 +25,8 @@ use anyhow::Result;
 use brigade::StackFlags;
 use clap::ValueEnum;
 use contract::message::{Description, Need, Needs, PassKind};
-use contract::units::{Bytes, Span};
 use contract::{BadUsage, Defaults, Flags, Program};
+use host::units::{Bytes, Span};
 use runtime::{On, RuntimeFlags};
 
 /// Time threads, or async tasks, that sleep: from the first spawn to the last join

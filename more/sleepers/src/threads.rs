@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use brigade::{Gate, StartGuard, StartLatch, hold, join, wait_at};
 use contract::message::{Description, Need, Needs};
-use contract::units::Bytes;
 use contract::{BadUsage, Pass, Run, Step, limits};
+use host::units::Bytes;
 
 use crate::Cli;
 use crate::alive::{Alive, Sleepers, lateness};

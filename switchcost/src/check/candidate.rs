@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail, ensure};
 use contract::message::Description;
-use contract::strays::{self, Process};
+use host::strays::{self, Process};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use record::{Setting, Why};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use contract::message::{Claim, Description, MOST_SAMPLES, Needs, Usage};
-use contract::units::Bytes;
 use figures::number::percent;
+use host::units::Bytes;
 use limits::Limits;
 use observe::{affinity, memory, usage};
 use record::{Cpus, Setting, Why};

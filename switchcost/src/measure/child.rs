@@ -11,7 +11,7 @@ use std::process::{self, ChildStderr, ChildStdin, ChildStdout, Command, ExitStat
 use std::time::Duration;
 
 use anyhow::Context;
-use contract::strays::{self, Process};
+use host::strays::{self, Process};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

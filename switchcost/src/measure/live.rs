@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use contract::message::{Description, MOST_SAMPLES, Ready, Usage};
-use contract::units::counted;
+use host::units::counted;
 use observe::{affinity, counters, memory, usage};
 use record::{
     Counters, Memory, MemoryChange, Metric, Row, Samples, Side, Slice, Thirds, Trial, merge,

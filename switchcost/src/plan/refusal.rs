@@ -3,7 +3,7 @@
 use std::fmt;
 use std::mem;
 
-use contract::units::counted;
+use host::units::counted;
 
 /// Why a program would not run a command line, by what it says and the limits of this system.
 #[derive(Clone, Debug, PartialEq)]

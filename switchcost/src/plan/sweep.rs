@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::message::Description;
-use contract::units::counted;
+use host::units::counted;
 use record::Metric;
 
 use super::check;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::units::{Span, amount};
+use host::units::{Span, amount};
 use observe::affinity;
 use record::Cpus;
 

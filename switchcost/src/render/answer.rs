@@ -1,7 +1,7 @@
 //! The answer as a document of at most 22 lines on a terminal.
 
-use contract::units::counted;
 use figures::doubt::Kind;
+use host::units::counted;
 use stats::MIN_ROUNDS;
 
 use super::cells::{cost, ratio};

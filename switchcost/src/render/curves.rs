@@ -1,11 +1,11 @@
 //! Curves as tables, each with a line that says how it develops.
 
-use contract::units;
 use figures::Figure;
 use figures::curves::Overtaking;
 use figures::doubts::names;
 use figures::number::bracketed;
 use figures::value::Value;
+use host::units;
 
 use super::document::Section;
 use super::grid::{ABSENT, Grid};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use contract::units::counted;
+use host::units::counted;
 
 use super::grid::Grid;
 use super::layout;

@@ -1,8 +1,8 @@
 //! A load on two servers, and a running service, as text: a verdict, its figures, and what to do next.
 
-use contract::units::counted;
 use figures::grade::{Grade, Range};
 use figures::number::{number, percent, short, thousands};
+use host::units::counted;
 use observe::service::{Counts, Service, ThreadGroup};
 use record::Quantity;
 use serde_json::json;

@@ -1,9 +1,9 @@
 //! Figures of records: the answer alone or all tables and curves, and a page with everything.
 
-use contract::units::counted;
 use figures::between::SPREAD;
 use figures::conditions::{Conditions, all_doubts};
 use figures::{Figure, Figures, Outcome, doubt, known, provenance, sessions, unique};
+use host::units::counted;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use stats::{Estimate, MIN_ROUNDS};

@@ -1,6 +1,6 @@
 //! Every limit of a system against every program, and how to raise it.
 
-use contract::units::{Bytes, counted};
+use host::units::{Bytes, counted};
 use limits::{CapabilityState, LimitStatus, Rights};
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::slice;
 
-use contract::units::{Bytes, Span, counted};
 use figures::{Figures, provenance};
+use host::units::{Bytes, Span, counted};
 use record::{Metric, Quantity, Record, Stat};
 
 use super::document::{Document, Section, sentences};

@@ -1,11 +1,11 @@
 //! Tables of figures as text, with the sentences below them.
 
-use contract::units::Bytes;
 use figures::evidence::{Evidence, FEW};
 use figures::memory::{Fit, Slopes};
 use figures::number::{bracketed, factor, net, number, value};
 use figures::value::Value;
 use figures::{Figure, Outcome, Reading, Related, grouped};
+use host::units::Bytes;
 use record::Quantity;
 
 use super::document::Section;

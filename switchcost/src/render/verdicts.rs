@@ -1,10 +1,10 @@
 //! Tables of verdicts, for a duel and for two files.
 
-use contract::units::counted;
 use figures::grouped;
 use figures::number::{self, bracketed, capitalised, percent};
 use figures::quotient::{Compared, Kind, Quotient};
 use figures::verdict::{Reason, Verdict};
+use host::units::counted;
 use serde_json::{Value, json};
 use stats::Interval;
 

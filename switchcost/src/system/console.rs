@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 pub use contract::BadUsage;
-pub use contract::console::{in_locale, is_command, plain, plain_line};
+pub use host::console::{in_locale, is_command, plain, plain_line};
 
 use crate::system::write;
 
@@ -14,7 +14,6 @@ use crate::system::write;
 pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
     let mut text = Vec::new();
     write(&mut text)?;
-    contract::console::ensure_stdout()?;
     let text = plain(&String::from_utf8_lossy(&text)).into_owned();
     match write::all(io::stdout(), text.as_bytes()) {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),

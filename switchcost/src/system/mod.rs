@@ -10,4 +10,4 @@ pub(crate) mod tools;
 pub(crate) mod trust;
 pub(crate) mod write;
 
-pub use contract::signals;
+pub use host::signals;

@@ -1,22 +1,20 @@
 //! Work of the kernel's OOM killer.
 
-use limits::cgroup::ControlGroups;
-use limits::source::{Source, word_after};
+use host::cgroup::ControlGroups;
+use host::source::{Source, word_after};
 
 /// Counts of processes that the OOM killer has ended, by the files that tell: first the `oom_kill` of this process's
 /// memory control group, then the whole system's.
 pub(crate) fn kills() -> Vec<(String, u64)> {
     let source = Source::system();
     let group = ControlGroups::read(&source).own(&source, "memory");
-    let file = group.map(|group| {
-        let file = if group.version == 2 { "memory.events" } else { "memory.oom_control" };
-        format!("{}/{file}", group.folders[0])
-    });
-    let count = |path: String| {
+    let file = group.map(|group| format!("{}/memory.events", group.folders[0]));
+    let files = file.into_iter().chain(["/proc/vmstat".to_owned()]);
+    let counts = files.filter_map(|path| {
         let count = word_after(&source.text(&path)?, "oom_kill ")?;
         Some((path, count))
-    };
-    file.into_iter().chain(["/proc/vmstat".to_owned()]).filter_map(count).collect()
+    });
+    counts.collect()
 }
 
 /// The kills since `before`, in words; `None` if no counter has grown.

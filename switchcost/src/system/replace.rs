@@ -101,9 +101,8 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Standard output, if it is open.
+/// Standard output as a file.
 fn stdout() -> io::Result<File> {
-    contract::console::ensure_stdout()?;
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::ensure;
-use contract::units::counted;
+use host::units::counted;
 use record::{Setting, Why};
 use serde::Serialize;
 use serde_json::json;

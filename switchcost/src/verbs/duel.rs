@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use contract::units::counted;
 use figures::pairs;
 use figures::quotient::Compared;
 use figures::verdict::MIN_PAIRS;
+use host::units::counted;
 use record::{Command, Place, Row};
 
 use super::args::Selection;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use contract::units::Span;
 use figures::{Figures, provenance};
+use host::units::Span;
 use observe::service::{self, Service};
 
 use super::args::newest_first;

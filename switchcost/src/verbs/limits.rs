@@ -3,8 +3,8 @@
 use ::limits::Limits;
 use anyhow::ensure;
 use contract::message::Needs;
-use contract::units::counted;
 use figures::unique;
+use host::units::counted;
 use record::Setting;
 
 use crate::measure::probe;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use contract::units::counted;
+use host::units::counted;
 use record::{Cpus, Record, Row, Side};
 
 use super::args::Selection;

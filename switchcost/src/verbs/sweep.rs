@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ArgGroup;
-use contract::units::counted;
+use host::units::counted;
 use humantime::format_duration;
 use record::Setting;
 

@@ -8,7 +8,6 @@
 //! mean of the yardsticks, work that depends on no kernel and no runtime, and that ran within the same seconds. As far
 //! as the yardsticks disagree, the intervals are longer.
 
-use contract::units::counted;
 use figures::conditions::{Conditions, all_doubts};
 use figures::doubt::Doubt;
 use figures::grade::Grade;
@@ -18,6 +17,7 @@ use figures::quotient::{self, Compared, Quotient};
 use figures::value::Value;
 use figures::verdict::{MARGIN, Reason, Verdict};
 use figures::{Figure, Figures, Outcome, doubts, pairs};
+use host::units::counted;
 use record::{Quantity, Record, Why};
 use serde::Serialize;
 use stats::{CONFIDENCE, Contrast, Interval};

@@ -47,7 +47,7 @@ fn records() -> String {
 
 /// Expects that no character of it would be obeyed, and that the hostile text is there.
 fn expect_plain(run: &Outcome) {
-    let is_obeyed = |c: char| contract::console::is_command(c) && !matches!(c, '\n' | '\t');
+    let is_obeyed = |c: char| host::console::is_command(c) && !matches!(c, '\n' | '\t');
     let all = format!("{}{}", run.stdout, run.stderr);
     assert!(!all.contains(is_obeyed), "{run}");
     assert!(all.contains("\\u009b") && all.contains("\\u202e"), "it is not there: {run}");

@@ -9,10 +9,11 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::Run;
+use crate::command;
 use crate::message::{Answer, Description, Request, Runtime, SETTLE_MS};
 use crate::pass::Pass;
 use crate::samples::Recorder;
-use crate::{command, console, signals};
+use host::{console, signals};
 
 /// Longest request, in bytes.
 const LONGEST_LINE: usize = 1 << 10;

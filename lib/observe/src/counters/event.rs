@@ -6,7 +6,7 @@ use perf_event::Builder;
 use perf_event::events::{Hardware, Tracepoint};
 use record::Absent;
 
-use crate::source::Source;
+use host::source::Source;
 
 /// Each is counted in user mode and in the kernel apart.
 const HARDWARE: [(&str, Hardware); 4] = [

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::source::Source;
+use host::source::Source;
 
 /// Cores of AArch64, by implementer and part of the main ID register.
 const ARM_CORES: [(&str, &str, &str); 11] = [

@@ -12,10 +12,10 @@ use record::{Cpus, Machine};
 use serde_json::{Map, Number, Value, json};
 
 use crate::affinity;
-use crate::cgroup::ControlGroups;
 use crate::cpu_map::{CPUS, CpuMap};
 use crate::interference::pressure;
-use crate::source::{Source, word_after};
+use host::cgroup::ControlGroups;
+use host::source::{Source, word_after};
 
 /// Readings of the clock, from which its step is taken.
 const READINGS: u32 = 2100;
@@ -141,15 +141,9 @@ type Quota = (u64, u64);
 /// has none.
 fn cpu_quota(source: &Source, groups: &ControlGroups) -> Option<Option<Quota>> {
     let groups = groups.own(source, "cpu")?;
-    let text = |folder: &String| {
-        let text = |file: &str| source.text(&format!("{folder}/{file}"));
-        if groups.version == 2 {
-            return text("cpu.max");
-        }
-        let quota = text("cpu.cfs_quota_us")?;
-        Some(format!("{quota} {}", text("cpu.cfs_period_us")?))
-    };
-    let quotas = groups.folders.iter().filter_map(text).map(|text| limited(&text));
+    let texts =
+        groups.folders.iter().filter_map(|folder| source.text(&format!("{folder}/cpu.max")));
+    let quotas = texts.map(|text| limited(&text));
     let quotas: Vec<Option<Quota>> = quotas.collect::<Option<_>>()?;
     Some(quotas.into_iter().flatten().min_by(|one, other| cpus(*one).total_cmp(&cpus(*other))))
 }
@@ -159,10 +153,10 @@ fn cpus((quota, period): Quota) -> f64 {
     quota as f64 / period as f64
 }
 
-/// A text such as `50000 100000`; `max` and -1 are no limit, `Some(None)`.
+/// A text such as `50000 100000`; `max` is no limit, `Some(None)`.
 fn limited(text: &str) -> Option<Option<Quota>> {
     let (quota, period) = text.split_once(' ')?;
-    if ["max", "-1"].contains(&quota) {
+    if quota == "max" {
         return Some(None);
     }
     Some(Some((quota.parse().ok()?, period.parse().ok().filter(|&period| period > 0)?)))
@@ -178,11 +172,8 @@ pub(crate) fn cpu_quota_of(pid: i32) -> Option<f64> {
 /// Lowest memory limit of the process's group and its ancestors, in bytes. A group without the file has no limit.
 fn memory_limit(source: &Source, groups: &ControlGroups) -> Option<Value> {
     let groups = groups.own(source, "memory")?;
-    let file = if groups.version == 2 { "memory.max" } else { "memory.limit_in_bytes" };
-    let limits =
-        groups.folders.iter().filter_map(|folder| source.number(&format!("{folder}/{file}")).ok());
-    // For *no limit* version 1 writes `LONG_MAX` rounded down to a page.
-    let limit = limits.min().filter(|limit: &u64| *limit < 1 << 62);
+    let files = groups.folders.iter().map(|folder| format!("{folder}/memory.max"));
+    let limit = files.filter_map(|file| source.number::<u64>(&file).ok()).min();
     Some(limit.map_or_else(|| "unlimited".into(), Value::from))
 }
 

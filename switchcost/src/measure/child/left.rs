@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use contract::strays::{self, Process};
+use host::strays::{self, Process};
 
 /// Children that this process had before its first program: they stay. Not set in a process that starts others
 /// besides, such as a test.

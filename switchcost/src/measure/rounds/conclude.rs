@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, IsTerminal};
 
 use anyhow::ensure;
-use contract::units::counted;
+use host::units::counted;
 use record::{Place, Side, Why};
 
 use super::Rounds;

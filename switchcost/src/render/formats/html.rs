@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use contract::units::counted;
+use host::units::counted;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::render::document::{Document, Line, Section};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A number and its noun.
 ///
 /// ```
-/// use contract::units::counted;
+/// use host::units::counted;
 /// assert_eq!([counted(1, "round"), counted(2, "process")], ["1 round", "2 processes"]);
 /// ```
 pub fn counted<N: fmt::Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
@@ -133,7 +133,7 @@ fn reads_whole(count: f64) -> bool {
 /// `50ns`, `50us`, `50µs`, `1.5ms`, `90s`, `2m`, `1h`, `1d`, and sums of them such as `1m30s`.
 ///
 /// ```
-/// use contract::units::Span;
+/// use host::units::Span;
 /// assert_eq!(Span(1_795_123).to_string(), "1.795ms");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

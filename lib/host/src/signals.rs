@@ -92,7 +92,7 @@ pub fn explain_aborts() -> nix::Result<()> {
 }
 
 /// Says that a program begins to measure: from now on, the first request leaves it time to tell what it has measured.
-pub(crate) fn begin_to_measure() {
+pub fn begin_to_measure() {
     LAST.store(2, Ordering::Relaxed);
 }
 
@@ -107,7 +107,7 @@ pub fn install() -> io::Result<()> {
 
 /// Takes the signals over in a program, and has children awaited as usual, which a parent that ignores SIGCHLD would
 /// prevent. A write past `ulimit -f` fails with an error.
-pub(crate) fn install_in_program() -> nix::Result<()> {
+pub fn install_in_program() -> nix::Result<()> {
     take_over()?;
     explain_aborts()?;
     set(Signal::SIGCHLD, SigHandler::SigDfl)?;

@@ -1,5 +1,7 @@
 //! Systems made of files.
 
+#![expect(clippy::unwrap_used, reason = "only tests use it")]
+
 use std::fs;
 use std::path::Path;
 
@@ -8,18 +10,18 @@ use tempfile::TempDir;
 use crate::source::Source;
 
 /// A root folder that is removed when dropped.
-pub(crate) struct Root(TempDir);
+pub struct Root(TempDir);
 
 impl Root {
     /// Makes files of lines such as `/path: text`; lines with one path make one file.
-    pub(crate) fn new(lines: &str) -> Self {
+    pub fn new(lines: &str) -> Self {
         let root = Root(tempfile::tempdir().unwrap());
         root.add(lines);
         root
     }
 
     /// Makes further files, or longer ones.
-    pub(crate) fn add(&self, lines: &str) {
+    pub fn add(&self, lines: &str) {
         for line in lines.lines() {
             let (path, text) = line.split_once(": ").unwrap();
             let old = self.source().read(path).unwrap_or_default();
@@ -27,17 +29,17 @@ impl Root {
         }
     }
 
-    pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+    pub fn write(&self, path: &str, text: impl AsRef<[u8]>) {
         let path = self.source().path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    pub(crate) fn source(&self) -> Source {
+    pub fn source(&self) -> Source {
         Source::new(self.path())
     }
 }

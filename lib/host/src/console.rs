@@ -1,44 +1,16 @@
 //! Standard output, standard error and panics.
 
-#![expect(unsafe_code, reason = "descriptor 1 is looked at before `main`")]
-
 use std::any::Any;
 use std::borrow::Cow;
 use std::env;
 use std::io::{self, ErrorKind, Write};
 use std::panic;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
 
-/// True if descriptor 1 was closed at the start. By the time `main` runs, the standard library has put
-/// /dev/null there, and a result would vanish without a word.
-static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn look_at_stdout() {
-    // SAFETY: fcntl with F_GETFD only looks a descriptor up, and needs nothing to be set up.
-    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
-    STDOUT_CLOSED.store(flags == -1, Ordering::Relaxed);
-}
-
-/// The C library calls the functions of this section before `main`.
-// SAFETY: the section holds pointers to functions of this type, and nothing else.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;
-
-/// An error if standard output was closed at the start.
-pub fn ensure_stdout() -> io::Result<()> {
-    if STDOUT_CLOSED.load(Ordering::Relaxed) {
-        return Err(io::Error::other("standard output is closed: redirect it to a file or a pipe"));
-    }
-    Ok(())
-}
-
 /// Writes to standard output at once.
 pub fn print(text: &str) -> io::Result<()> {
-    ensure_stdout()?;
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|e| io::Error::new(e.kind(), format!("standard output: {e}")))
