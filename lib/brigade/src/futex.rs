@@ -89,9 +89,9 @@ pub fn has_own_tables() -> bool {
 
 /// Slots of the table that has this process's sleepers; `None` if that cannot be found out.
 pub fn table_slots() -> Option<u64> {
-    let own = own_slots();
-    if own > 0 {
-        return own.try_into().ok();
+    let slots = own_slots();
+    if slots > 0 {
+        return slots.try_into().ok();
     }
     // 256 for each CPU that there may be (`futex_init`, kernel/futex/core.c), in all memory nodes.
     let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok()?;

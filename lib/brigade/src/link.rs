@@ -53,8 +53,8 @@ impl Transport {
     /// A link of a chain of so many tasks: the end to read from and the end to write to. Both close on exec, so that
     /// no child keeps a chain open.
     pub fn link<E: From<OwnedFd>>(self, tasks: u32) -> anyhow::Result<(E, E)> {
-        let refused = || limits::refused("make a link", "--tasks", tasks);
-        let ends = self.descriptors().with_context(refused)?;
+        let ends =
+            self.descriptors().with_context(|| limits::refused("make a link", "--tasks", tasks))?;
         Ok((ends.0.into(), ends.1.into()))
     }
 

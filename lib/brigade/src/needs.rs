@@ -73,12 +73,12 @@ impl ChainFlags {
     }
 
     /// Checks that there is room for all tokens: the driver sends all of them before it takes the first one back.
-    pub fn ensure_room(&self, most: u64) -> anyhow::Result<()> {
-        if u64::from(self.tokens) <= most {
+    pub fn ensure_room(&self, capacity: u64) -> anyhow::Result<()> {
+        if u64::from(self.tokens) <= capacity {
             return Ok(());
         }
         Err(BadUsage::new(format!(
-            "--tokens {} is more than the links can hold (at most {most}): lower it",
+            "--tokens {} is more than the links can hold (at capacity {capacity}): lower it",
             self.tokens
         )))
     }

@@ -98,8 +98,9 @@ impl Slot {
     /// Sleeps until the word is no longer `state`, and returns it.
     fn wait(&self, state: u32) -> u32 {
         let asleep = state | AWAITED;
-        let said = self.word.compare_exchange(state, asleep, Ordering::AcqRel, Ordering::Acquire);
-        if let Err(now) = said {
+        let changed =
+            self.word.compare_exchange(state, asleep, Ordering::AcqRel, Ordering::Acquire);
+        if let Err(now) = changed {
             return now;
         }
         loop {

@@ -9,7 +9,7 @@ use crate::ChainFlags;
 /// Tokens of an iteration: the numbers that set out, and room for those that come back.
 #[derive(Clone, Debug)]
 pub struct Tokens<T> {
-    all: Vec<T>,
+    tokens: Vec<T>,
     tasks: u32,
 }
 
@@ -36,20 +36,20 @@ impl Number for usize {
 impl<T: Number> Tokens<T> {
     /// The tokens of a chain. Their memory is written to, so that it is resident before anything is timed.
     pub fn new(chain: &ChainFlags) -> Self {
-        Tokens { all: vec![T::wrapped(u64::MAX); chain.tokens as usize], tasks: chain.tasks() }
+        Tokens { tokens: vec![T::wrapped(u64::MAX); chain.tokens as usize], tasks: chain.tasks() }
     }
 
     /// Prepares the tokens for an iteration: token k is the number `iteration + k`.
     pub fn set_out(&mut self, iteration: u64) -> &mut [T] {
-        for (token, number) in self.all.iter_mut().zip(iteration..) {
+        for (token, number) in self.tokens.iter_mut().zip(iteration..) {
             *token = T::wrapped(number);
         }
-        &mut self.all
+        &mut self.tokens
     }
 
     /// Checks the tokens that came back: each of the tasks has added one.
     pub fn verify(&self, iteration: u64) -> anyhow::Result<()> {
-        (0..).zip(&self.all).try_for_each(|(k, &token)| {
+        (0..).zip(&self.tokens).try_for_each(|(k, &token)| {
             let expected = T::wrapped(iteration + k + u64::from(self.tasks));
             ensure!(
                 token == expected,

@@ -39,9 +39,10 @@ fn measure<'s>(n: u32, run: &mut Run, scope: &'s thread::Scope<'s, '_>) -> anyho
     let (to, mut from) = sync_channel(0);
     for _ in 0..n {
         let (next, last) = sync_channel(0);
-        let own = mem::replace(&mut from, last);
-        let body = move || own.iter().try_for_each(|number: u64| next.send(number + 1));
-        let thread = thread::Builder::new().spawn_scoped(scope, body);
+        let receiver = mem::replace(&mut from, last);
+        let thread = thread::Builder::new().spawn_scoped(scope, move || {
+            receiver.iter().try_for_each(|number: u64| next.send(number + 1))
+        });
         thread.with_context(|| limits::refused("create a thread", "--tasks", n))?;
     }
     while let Some(mut pass) = run.next_pass()? {

@@ -15,7 +15,7 @@ use crate::message::Description;
 /// too low, says how many tasks fit, and where to find the remedies.
 pub fn check(description: &Description) -> anyhow::Result<()> {
     let Description { tasks, needs, .. } = description;
-    raise_descriptors(needs.descriptors.of(*tasks))?;
+    raise_descriptors(needs.descriptors.of_tasks(*tasks))?;
     let limits = Limits::read();
     let mut short = Vec::new();
     for (limit, needed) in limits.too_low(needs, *tasks) {
@@ -25,11 +25,11 @@ pub fn check(description: &Description) -> anyhow::Result<()> {
     if short.is_empty() {
         return Ok(());
     }
-    let most = limits.tightest(needs).map_or(0, |(_, most)| most);
+    let fitting = limits.tightest(needs).map_or(0, |(_, tasks)| tasks);
     let beside =
-        if most == 0 { " in addition to what the other flags need (lower those)" } else { "" };
+        if fitting == 0 { " in addition to what the other flags need (lower those)" } else { "" };
     bail!(
-        "--tasks {tasks} is more than this system allows: {}; at most {most} tasks fit{beside}; \
+        "--tasks {tasks} is more than this system allows: {}; at most {fitting} tasks fit{beside}; \
          `{}` shows how to raise the limits",
         short.join("; "),
         command()
@@ -38,7 +38,7 @@ pub fn check(description: &Description) -> anyhow::Result<()> {
 
 /// Message for a limit that is hit in spite of the check, because others took what was left, and the flag that asked for
 /// so many. Nobody can predict what the kernel reserves, so a limit of the address space is named wherever there is one.
-pub fn refused(what: &str, flag: &str, number: u32) -> String {
+pub fn refused(action: &str, flag: &str, number: u32) -> String {
     let limits = Limits::read();
     let mut bounds = limits.statuses.iter();
     let space = bounds.find_map(|limit| {
@@ -48,7 +48,7 @@ pub fn refused(what: &str, flag: &str, number: u32) -> String {
     let lower = (number > 1).then(|| format!("lower {flag}"));
     let limits = format!("see `{}`", command());
     let remedies: Vec<String> = lower.into_iter().chain(space).chain([limits]).collect();
-    format!("cannot {what}: {}", remedies.join(", or "))
+    format!("cannot {action}: {}", remedies.join(", or "))
 }
 
 /// The command that tells the limits of this command line.

@@ -113,8 +113,10 @@ pub fn positive_if_known<'de, D: Deserializer<'de>>(number: D) -> Result<Option<
 /// Reads a mean of what is never negative.
 fn not_negative<'de, D: Deserializer<'de>>(number: D) -> Result<f64, D::Error> {
     let number = f64::deserialize(number)?;
-    let refusal = || D::Error::custom(format!("mean: {number} is negative"));
-    (number >= 0.0).then_some(number).ok_or_else(refusal)
+    if number >= 0.0 {
+        return Ok(number);
+    }
+    Err(D::Error::custom(format!("mean: {number} is negative")))
 }
 
 /// The number that most programs have of tokens, chains and round trips.
@@ -130,13 +132,14 @@ pub fn is_one(number: &u64) -> bool {
 /// Reads distributions, and refuses what no samples can have.
 fn extra<'de, D: Deserializer<'de>>(line: D) -> Result<Extra, D::Error> {
     let extra = Extra::deserialize(line)?;
-    let is_possible = |d: &Distribution| d.min <= d.max && d.stddev.is_none_or(|s| s >= 0.0);
-    match extra.iter().find(|(_, distribution)| !is_possible(distribution)) {
-        Some((name, _)) => Err(D::Error::custom(format!(
-            "extra: {name}: min must not be above max, nor stddev negative"
-        ))),
-        None => Ok(extra),
+    for (name, Distribution { min, max, stddev, .. }) in &extra {
+        if min > max || stddev.is_some_and(|stddev| stddev < 0.0) {
+            return Err(D::Error::custom(format!(
+                "extra: {name}: min must not be above max, nor stddev negative"
+            )));
+        }
     }
+    Ok(extra)
 }
 
 /// Nature of a hop; the runner compares the counters with it.
@@ -250,14 +253,14 @@ pub struct Ready {
 /// Reads some processes, each once, and no more than a runner can look at.
 fn processes<'de, D: Deserializer<'de>>(line: D) -> Result<Vec<i32>, D::Error> {
     let pids = Vec::deserialize(line)?;
-    let found = pids.len();
-    if found > MOST_PROCESSES {
+    let count = pids.len();
+    if count > MOST_PROCESSES {
         return Err(D::Error::custom(format!(
-            "pids: {found} processes are more than {MOST_PROCESSES}"
+            "pids: {count} processes are more than {MOST_PROCESSES}"
         )));
     }
     // Each is looked at, and their memory is summed.
-    if found == 0 || pids.iter().collect::<BTreeSet<_>>().len() < found {
+    if count == 0 || pids.iter().collect::<BTreeSet<_>>().len() < count {
         return Err(D::Error::custom(format!(
             "pids: name the program itself, then its children, each of them once: {pids:?}"
         )));
@@ -326,15 +329,18 @@ impl Usage {
 
     /// Each count put together with the same one of another usage.
     #[must_use]
-    pub fn with(self, other: Usage, both: impl Fn(u64, u64) -> u64) -> Usage {
+    pub fn with(self, other: Usage, combine: impl Fn(u64, u64) -> u64) -> Usage {
         Usage {
-            user_ns: both(self.user_ns, other.user_ns),
-            system_ns: both(self.system_ns, other.system_ns),
-            voluntary_switches: both(self.voluntary_switches, other.voluntary_switches),
-            involuntary_switches: both(self.involuntary_switches, other.involuntary_switches),
-            minor_faults: both(self.minor_faults, other.minor_faults),
-            major_faults: both(self.major_faults, other.major_faults),
-            elapsed_ns: self.elapsed_ns.zip(other.elapsed_ns).map(|(own, other)| both(own, other)),
+            user_ns: combine(self.user_ns, other.user_ns),
+            system_ns: combine(self.system_ns, other.system_ns),
+            voluntary_switches: combine(self.voluntary_switches, other.voluntary_switches),
+            involuntary_switches: combine(self.involuntary_switches, other.involuntary_switches),
+            minor_faults: combine(self.minor_faults, other.minor_faults),
+            major_faults: combine(self.major_faults, other.major_faults),
+            elapsed_ns: self
+                .elapsed_ns
+                .zip(other.elapsed_ns)
+                .map(|(mine, theirs)| combine(mine, theirs)),
         }
     }
 }

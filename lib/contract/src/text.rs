@@ -10,15 +10,14 @@ use host::units::{Quantity, Span};
 /// The second line of the original experiment, then one line for each part of the result.
 pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
     let samples = pass.recorder.as_ref()?.distribution()?;
-    let time = |ns: f64| Quantity::Time.show(ns);
     let Distribution { count, mean, .. } = samples;
     let description = &run.description;
     let Description { tasks, tokens, chains, trips, .. } = *description;
     let (per, each) = match description.arrivals {
         Some(requests) => ("request", format!("{requests} requests per iteration")),
         None => {
-            let all = [tasks, tokens, chains, trips].map(|n| n as f64).iter().product::<f64>();
-            ("iteration", format!("{} per task per iter", time(mean / all)))
+            let visits = [tasks, tokens, chains, trips].map(|n| n as f64).iter().product::<f64>();
+            ("iteration", format!("{} per task per iter", time(mean / visits)))
         }
     };
     let mut text = format!(
@@ -35,11 +34,11 @@ pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
     }
     if let Some(usage) = pass.usage {
         add_line(&mut text, "cpu time", &format!("{} per iteration", usage.cpu_time_per(count)));
-        let what = if description.hops.is_some() { "hop" } else { "task" };
-        let all = description.hops.unwrap_or(tasks) as f64 * count as f64;
-        let voluntary = usage.voluntary_switches as f64 / all;
-        let involuntary = usage.involuntary_switches as f64 / all;
-        let switches = format!("{voluntary:.3} voluntary, {involuntary:.3} involuntary per {what}");
+        let unit = if description.hops.is_some() { "hop" } else { "task" };
+        let steps = description.hops.unwrap_or(tasks) as f64 * count as f64;
+        let voluntary = usage.voluntary_switches as f64 / steps;
+        let involuntary = usage.involuntary_switches as f64 / steps;
+        let switches = format!("{voluntary:.3} voluntary, {involuntary:.3} involuntary per {unit}");
         add_line(&mut text, "switches", &switches);
     }
     for (name, samples) in pass.extra.iter().chain(&run.extra) {
@@ -64,6 +63,10 @@ pub(crate) fn render(run: &Run, pass: &Pass) -> Option<String> {
         add_line(&mut text, "note", note);
     }
     Some(text)
+}
+
+fn time(ns: f64) -> String {
+    Quantity::Time.show(ns)
 }
 
 /// How much of a run that was interrupted there is.

@@ -41,7 +41,7 @@ impl ControlGroups {
     }
 
     /// Groups of one controller, or why they are unknown.
-    pub fn of(&self, source: &Source, controller: &str) -> Result<Groups, String> {
+    pub fn groups(&self, source: &Source, controller: &str) -> Result<Groups, String> {
         let text = self.memberships.as_ref().map_err(String::clone)?;
         // Lines are `ID:CONTROLLERS:PATH`; version 2 has no controllers.
         let mut fields = text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
@@ -71,8 +71,8 @@ impl ControlGroups {
     }
 
     /// Groups of one controller, if the process's own is in sight.
-    pub fn own(&self, source: &Source, controller: &str) -> Option<Groups> {
-        self.of(source, controller).ok().filter(|groups| groups.is_own)
+    pub fn visible_groups(&self, source: &Source, controller: &str) -> Option<Groups> {
+        self.groups(source, controller).ok().filter(|groups| groups.is_own)
     }
 
     /// `/proc/sys` is mounted read-only, as in containers.
@@ -153,7 +153,7 @@ mod tests {
         for folder in folders {
             root.write(&format!("{folder}/x"), "");
         }
-        let groups = ControlGroups::read(&root.source()).of(&root.source(), "pids")?;
+        let groups = ControlGroups::read(&root.source()).groups(&root.source(), "pids")?;
         Ok((groups.folders, groups.is_own))
     }
 

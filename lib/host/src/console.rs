@@ -59,10 +59,12 @@ fn in_ascii(text: &str) -> String {
         ('²', "2"),
         ('∞', "inf"),
     ];
-    let sign = |c| signs.iter().find(|(sign, _)| *sign == c).map_or("?", |(_, ascii)| ascii);
     let mut ascii = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_ascii() { ascii.push(c) } else { ascii.push_str(sign(c)) }
+        match signs.iter().find(|(sign, _)| *sign == c) {
+            Some((_, sign)) => ascii.push_str(sign),
+            None => ascii.push(if c.is_ascii() { c } else { '?' }),
+        }
     }
     ascii
 }

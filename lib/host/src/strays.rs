@@ -38,7 +38,7 @@ pub struct Process {
 
 impl Process {
     /// The process of that number, if there is one.
-    pub fn of(pid: i32) -> Option<Self> {
+    pub fn with_pid(pid: i32) -> Option<Self> {
         let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
         Process::parse(&String::from_utf8_lossy(&text))
     }
@@ -71,20 +71,20 @@ pub fn adopt() -> nix::Result<()> {
 }
 
 /// All processes; none where there is no /proc, which alone tells.
-pub fn all() -> io::Result<Vec<Process>> {
+pub fn processes() -> io::Result<Vec<Process>> {
     let entries = match fs::read_dir("/proc") {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     // One may end while the folder is read.
-    Ok(pids.filter_map(Process::of).collect())
+    Ok(pids.filter_map(Process::with_pid).collect())
 }
 
 /// Children of this process, adopted ones among them.
 pub fn children() -> io::Result<Vec<Process>> {
-    let own = std::process::id() as i32;
-    Ok(all()?.into_iter().filter(|process| process.parent == own).collect())
+    let parent = std::process::id() as i32;
+    Ok(processes()?.into_iter().filter(|process| process.parent == parent).collect())
 }
 
 /// Ends the children that `is_left` is true of, and those that they leave behind in turn. Returns the ones that

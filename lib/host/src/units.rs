@@ -173,17 +173,17 @@ impl FromStr for Span {
         while let Some(unit) = rest.find(char::is_alphabetic) {
             let next = rest[unit..].find(|c: char| c.is_ascii_digit());
             let (part, others) = rest.split_at(next.map_or(rest.len(), |next| unit + next));
-            let all = amount(part, &TIMES).and_then(|part| ns.unwrap_or(0_u128).checked_add(part));
-            let Some(all) = all else { break };
-            (rest, ns) = (others, Some(all));
+            let sum = amount(part, &TIMES).and_then(|part| ns.unwrap_or(0_u128).checked_add(part));
+            let Some(sum) = sum else { break };
+            (rest, ns) = (others, Some(sum));
         }
         let ns = ns.filter(|_| rest.is_empty()).ok_or_else(|| {
             format!(
                 "'{text}' is not a time in whole nanoseconds: write one such as 50us, 90s or 2m"
             )
         })?;
-        let too_long = |_| format!("'{text}' is too long: a time is at most 213503d");
-        ns.try_into().map(Span).map_err(too_long)
+        let ns = u64::try_from(ns);
+        ns.map(Span).map_err(|_| format!("'{text}' is too long: a time is at most 213503d"))
     }
 }
 
@@ -220,8 +220,10 @@ impl FromStr for Bytes {
         let bytes = amount(&text.to_ascii_lowercase(), &SIZES).ok_or_else(|| {
             format!("'{text}' is not a size in whole bytes: write one such as 65536, 64KiB or 2G")
         })?;
-        let too_large = |_| format!("'{text}' is too large: a size is at most 16777215TiB");
-        bytes.try_into().map(Bytes).map_err(too_large)
+        let bytes = u64::try_from(bytes);
+        bytes
+            .map(Bytes)
+            .map_err(|_| format!("'{text}' is too large: a size is at most 16777215TiB"))
     }
 }
 
@@ -233,8 +235,8 @@ pub fn amount(text: &str, units: &[(&str, u64)]) -> Option<u128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits = format!("{whole}{fraction}").parse::<u128>().ok().filter(|_| !whole.is_empty())?;
     let parts = 10_u128.checked_pow(fraction.len() as u32)?;
-    let all = digits.checked_mul(u128::from(*size)).filter(|all| all % parts == 0)?;
-    Some(all / parts)
+    let product = digits.checked_mul(u128::from(*size))?;
+    (product % parts == 0).then_some(product / parts)
 }
 
 #[cfg(test)]

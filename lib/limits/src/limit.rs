@@ -105,12 +105,12 @@ impl LimitStatus {
     pub fn most_tasks(&self, needs: &Needs) -> Option<u64> {
         let need = self.resource.need(needs);
         let room = self.room?;
-        if need.fixed > room { Some(0) } else { need.most(room) }
+        if need.fixed > room { Some(0) } else { need.fitting(room) }
     }
 
     /// Value of the limit that N tasks need, what is in use included; `None` if they fit.
     pub fn needed(&self, needs: &Needs, tasks: u64) -> Option<u64> {
-        let need = self.resource.need(needs).of(tasks);
+        let need = self.resource.need(needs).of_tasks(tasks);
         (need > self.room?).then(|| need.saturating_add(self.in_use.unwrap_or(0)))
     }
 

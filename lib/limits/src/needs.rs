@@ -26,7 +26,7 @@ impl Needs {
     /// The same for so many tasks and no other number: all of it is fixed.
     #[must_use]
     pub fn fixed(self, tasks: u32) -> Needs {
-        self.map(|need| Need::new(need.of(tasks.into()), 0))
+        self.map(|need| Need::new(need.of_tasks(tasks.into()), 0))
     }
 
     /// Needs of so many chains of tasks: each further driver, with its link, needs what a task does.
@@ -41,8 +41,8 @@ impl Needs {
 
     fn map(self, change: impl Fn(Need) -> Need) -> Needs {
         let Needs { descriptors, threads, maps, bytes, space } = self;
-        let all = [descriptors, threads, maps, bytes, space];
-        let [descriptors, threads, maps, bytes, space] = all.map(change);
+        let [descriptors, threads, maps, bytes, space] =
+            [descriptors, threads, maps, bytes, space].map(change);
         Needs { descriptors, threads, maps, bytes, space }
     }
 }
@@ -83,12 +83,12 @@ impl Need {
     }
 
     /// Need of so many tasks.
-    pub fn of(self, tasks: u64) -> u64 {
+    pub fn of_tasks(self, tasks: u64) -> u64 {
         self.each.saturating_mul(tasks).saturating_add(self.fixed)
     }
 
     /// Most tasks that `available` allows; `None` if tasks need none of it.
-    pub fn most(self, available: u64) -> Option<u64> {
+    pub fn fitting(self, available: u64) -> Option<u64> {
         available.saturating_sub(self.fixed).checked_div(self.each)
     }
 }
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn a_need_tells_how_many_tasks_fit() {
         let need = Need::new(10, 2);
-        assert_eq!((need.of(5), need.most(20), need.most(9)), (20, Some(5), Some(0)));
-        assert_eq!(Need::new(10, 0).most(20), None);
-        assert_eq!(Need::new(1, u64::MAX).of(2), u64::MAX);
+        assert_eq!((need.of_tasks(5), need.fitting(20), need.fitting(9)), (20, Some(5), Some(0)));
+        assert_eq!(Need::new(10, 0).fitting(20), None);
+        assert_eq!(Need::new(1, u64::MAX).of_tasks(2), u64::MAX);
         let fixed = Needs { maps: need, ..Needs::default() }.fixed(7);
         assert_eq!(fixed.maps, Need::new(24, 0));
         // Three chains of tasks at 2 each, and two drivers more.

@@ -44,14 +44,13 @@ pub enum CapabilityState {
 impl Rights {
     pub(super) fn read(source: &Source, groups: &ControlGroups) -> Self {
         let status = source.read("/proc/self/status").unwrap_or_default();
-        let set = |name| u64::from_str_radix(&word_after::<String>(&status, name)?, 16).ok();
         // Without the file the kernel has no other namespace.
         let uid_map = source.read("/proc/self/uid_map").ok();
         let first_namespace =
             uid_map.is_none_or(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
         // Limits of the system regard no capability of a user namespace.
-        let effective = set("CapEff:").filter(|_| first_namespace).unwrap_or(0);
-        let bounding = set("CapBnd:").unwrap_or(u64::MAX);
+        let effective = capabilities(&status, "CapEff:").filter(|_| first_namespace).unwrap_or(0);
+        let bounding = capabilities(&status, "CapBnd:").unwrap_or(u64::MAX);
         let sys_resource = if effective & CAP_SYS_RESOURCE != 0 {
             CapabilityState::Held
         } else if !first_namespace || bounding & CAP_SYS_RESOURCE == 0 {
@@ -60,17 +59,25 @@ impl Rights {
             CapabilityState::NotHeld
         };
         let root = word_after(&status, "Uid:") == Some(0);
-        let is_read_only =
-            |controller| groups.of(source, controller).is_ok_and(|groups| groups.read_only);
+        let mut groups_writable = true;
+        for controller in ["pids", "memory"] {
+            let read_only = groups.groups(source, controller).is_ok_and(|groups| groups.read_only);
+            groups_writable &= !read_only;
+        }
         Rights {
             root,
             first_namespace,
             sys_resource,
             sysctls_writable: !groups.sysctls_are_read_only(),
-            groups_writable: !["pids", "memory"].into_iter().any(is_read_only),
+            groups_writable,
             passes_nproc: root && first_namespace
                 || effective & (CAP_SYS_ADMIN | CAP_SYS_RESOURCE) != 0,
             passes_file_max: effective & CAP_SYS_ADMIN != 0,
         }
     }
+}
+
+/// A set of capabilities of a process, as proc_pid_status(5) has it.
+fn capabilities(status: &str, name: &str) -> Option<u64> {
+    u64::from_str_radix(&word_after::<String>(status, name)?, 16).ok()
 }

@@ -94,9 +94,9 @@ pub(crate) fn read(source: &Source, rights: &Rights, groups: &ControlGroups) -> 
         ));
     }
     for (controller, resource, max, current) in CONTROLS {
-        match groups.of(source, controller) {
-            Ok(found) => {
-                let folders = found.folders.iter();
+        match groups.groups(source, controller) {
+            Ok(groups) => {
+                let folders = groups.folders.iter();
                 limits.extend(folders.filter_map(|f| in_group(source, f, resource, max, current)));
             }
             // One line for each controller.
@@ -136,17 +136,17 @@ fn in_group(
     is_set.then(|| LimitStatus::new(max, &file, resource, (value, in_use), RaiseMethod::Group))
 }
 
-/// A kernel parameter, which takes at most `most`.
+/// A kernel parameter, which takes at most `ceiling`.
 fn sysctl(
     source: &Source,
     name: &str,
     resource: Resource,
-    most: u64,
+    ceiling: u64,
     in_use: Result<Option<u64>, String>,
 ) -> LimitStatus {
     let file = format!("/proc/sys/{}", name.replace('.', "/"));
     let amounts = (source.number(&file), in_use);
-    LimitStatus::new(name, &file, resource, amounts, RaiseMethod::Sysctl(most))
+    LimitStatus::new(name, &file, resource, amounts, RaiseMethod::Sysctl(ceiling))
 }
 
 /// A limit of the process: name, line in the kernel's list, option of prlimit(1), letter of ulimit and unit.
@@ -156,13 +156,13 @@ fn rlimit(
     resource: Resource,
     in_use: Result<Option<u64>, String>,
 ) -> LimitStatus {
-    let found = source.read(RLIMITS).and_then(|text| {
+    let limits = source.read(RLIMITS).and_then(|text| {
         soft_and_hard(&text, line).ok_or_else(|| format!("{RLIMITS} has no line '{line}'"))
     });
-    let hard = found.as_ref().map_or(0, |(_, hard)| *hard);
+    let hard = limits.as_ref().map_or(0, |(_, hard)| *hard);
     // Programs raise the soft limit of descriptors to the hard one.
     let is_hard = resource == Resource::Descriptors;
-    let value = found.map(|(soft, hard)| if is_hard { hard } else { soft });
+    let value = limits.map(|(soft, hard)| if is_hard { hard } else { soft });
     let raise = RaiseMethod::Rlimit { option, flag, unit, hard };
     LimitStatus::new(name, RLIMITS, resource, (value, in_use), raise)
 }
@@ -205,12 +205,14 @@ fn user_threads(source: &Source, rights: &Rights) -> Result<Option<u64>, String>
     if rights.passes_nproc {
         return Ok(None);
     }
-    let own = "/proc/self/status";
-    let uid: u64 = word_after(&source.read(own)?, "Uid:")
-        .ok_or_else(|| format!("{own} does not name the user"))?;
-    let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
+    let status = "/proc/self/status";
+    let uid: u64 = word_after(&source.read(status)?, "Uid:")
+        .ok_or_else(|| format!("{status} does not name the user"))?;
     let mut sum = 0_u64;
-    for process in source.names("/proc").into_iter().filter(is_number) {
+    for process in source.names("/proc") {
+        if !process.bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
         // A process may end while the list is read.
         let status = source.text(&format!("/proc/{process}/status")).unwrap_or_default();
         if word_after(&status, "Uid:") == Some(uid) {
@@ -225,9 +227,9 @@ fn all_threads(source: &Source, reserved: u64) -> Result<Option<u64>, String> {
     let file = "/proc/loadavg";
     let text = source.read(file)?;
     let threads = text.split_whitespace().nth(3).and_then(|field| field.split_once('/'));
-    let all = threads.and_then(|(_, all)| all.parse::<u64>().ok());
-    let all = all.ok_or_else(|| format!("{file} has no number of threads"))?;
-    Ok(Some(all.saturating_add(reserved)))
+    let threads = threads.and_then(|(_, existing)| existing.parse::<u64>().ok());
+    let threads = threads.ok_or_else(|| format!("{file} has no number of threads"))?;
+    Ok(Some(threads.saturating_add(reserved)))
 }
 
 /// Memory maps of this process: a program that is started has about as many.
@@ -238,12 +240,12 @@ fn maps(source: &Source) -> Result<Option<u64>, String> {
 /// Bytes that are granted, and those that the kernel keeps for root and for the user (__vm_enough_memory,
 /// mm/util.c).
 fn committed(source: &Source) -> Result<Option<u64>, String> {
-    let kept = |name| {
-        let kib = source.number::<u64>(&format!("/proc/sys/vm/{name}"));
-        kib.unwrap_or(0).saturating_mul(1024)
-    };
-    let kept = kept("admin_reserve_kbytes").saturating_add(kept("user_reserve_kbytes"));
-    Ok(Some(meminfo(source, "Committed_AS:")?.saturating_add(kept)))
+    let mut committed: u64 = meminfo(source, "Committed_AS:")?;
+    for name in ["admin_reserve_kbytes", "user_reserve_kbytes"] {
+        let kib = source.number::<u64>(&format!("/proc/sys/vm/{name}")).unwrap_or(0);
+        committed = committed.saturating_add(kib.saturating_mul(1024));
+    }
+    Ok(Some(committed))
 }
 
 /// Soft and hard value of a line of `/proc/self/limits`; unlimited is [`u64::MAX`], as in the kernel.

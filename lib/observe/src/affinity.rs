@@ -11,8 +11,7 @@ pub fn allowed() -> nix::Result<Vec<u32>> {
 /// CPUs that a process's first thread may use, ascending.
 pub fn allowed_to(pid: i32) -> nix::Result<Vec<u32>> {
     let set = sched_getaffinity(Pid::from_raw(pid))?;
-    let is_in = |&cpu: &usize| set.is_set(cpu).unwrap_or(false);
-    let cpus = (0..CpuSet::count()).filter(is_in);
+    let cpus = (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false));
     Ok(cpus.filter_map(|cpu| u32::try_from(cpu).ok()).collect())
 }
 

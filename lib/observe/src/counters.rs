@@ -7,7 +7,6 @@ mod event;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -93,9 +92,10 @@ impl Counting {
     /// Switches the counters off and reads them. The caller adds the iterations.
     pub fn finish(mut self) -> Counters {
         self.each(Counter::disable);
-        let after = calls(&self.pids);
-        let calls = |k: usize| after?[k].checked_sub(self.calls?[k]);
-        let (reads, writes, mut events) = (calls(0), calls(1), BTreeMap::new());
+        let calls = self.calls.zip(calls(&self.pids));
+        let [reads, writes] = [0, 1]
+            .map(|kind| calls.and_then(|(before, after)| after[kind].checked_sub(before[kind])));
+        let mut events = BTreeMap::new();
         for (name, counters) in self.open {
             match sum(counters) {
                 Ok(count) => drop(events.insert(name, count)),
@@ -142,10 +142,9 @@ fn sum(counters: Vec<Counter>) -> Result<u64, Absent> {
     let (mut count, mut enabled, mut running) = (0, 0, 0);
     for mut counter in counters {
         let data = counter.read_full().map_err(|e| event::reason(&e))?;
-        let ns = |time: Option<Duration>| time.unwrap_or_default().as_nanos() as u64;
         count += data.count();
-        enabled += ns(data.time_enabled());
-        running += ns(data.time_running());
+        enabled += data.time_enabled().unwrap_or_default().as_nanos() as u64;
+        running += data.time_running().unwrap_or_default().as_nanos() as u64;
     }
     scaled(count, enabled, running).ok_or_else(|| {
         let cause = "the CPU has too few counters, and this event never got one";

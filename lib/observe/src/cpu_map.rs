@@ -27,6 +27,12 @@ pub struct Shared {
     pub socket: Option<u32>,
 }
 
+impl Shared {
+    fn is_known(&self) -> bool {
+        self.core.is_some() && self.cache.is_some() && self.socket.is_some()
+    }
+}
+
 impl CpuMap {
     /// Reads the arrangement of the running system.
     pub fn read() -> Self {
@@ -58,16 +64,16 @@ impl CpuMap {
     }
 
     /// Relation of two CPUs; `None` if the kernel does not tell enough.
-    pub fn relation(&self, one: u32, other: u32) -> Option<Relation> {
-        let (one, other) = (self.cpus.get(&one)?, self.cpus.get(&other)?);
-        if one.core.as_ref()? == other.core.as_ref()? {
+    pub fn relation(&self, a: u32, b: u32) -> Option<Relation> {
+        let (a, b) = (self.cpus.get(&a)?, self.cpus.get(&b)?);
+        if a.core.as_ref()? == b.core.as_ref()? {
             return Some(Relation::SmtSibling);
         }
-        let caches = one.cache.as_ref().zip(other.cache.as_ref());
-        if caches.is_some_and(|(one, other)| one == other) {
+        let caches = a.cache.as_ref().zip(b.cache.as_ref());
+        if caches.is_some_and(|(a, b)| a == b) {
             return Some(Relation::SameCache);
         }
-        if one.socket? != other.socket? {
+        if a.socket? != b.socket? {
             return Some(Relation::OtherSocket);
         }
         caches.map(|_| Relation::OtherCache)
@@ -82,14 +88,12 @@ impl CpuMap {
             return Ok(pair);
         }
         let online: Vec<u32> = self.cpus.keys().copied().collect();
-        if let Some([one, other]) = self.pair_of(relation, &online) {
+        if let Some([a, b]) = self.pair_of(relation, &online) {
             return Err(format!(
-                "CPUs {one} and {other} are such a pair, but this process may not use both: allow them by taskset(1)"
+                "CPUs {a} and {b} are such a pair, but this process may not use both: allow them by taskset(1)"
             ));
         }
-        let is_told =
-            |cpu: &Shared| cpu.core.is_some() && cpu.cache.is_some() && cpu.socket.is_some();
-        Err(if self.cpus.is_empty() || !self.cpus.values().all(is_told) {
+        Err(if self.cpus.is_empty() || !self.cpus.values().all(Shared::is_known) {
             "the kernel does not say which CPUs share a core, a cache or a socket".to_owned()
         } else {
             format!("no two CPUs of this machine have this relation: {}", relation.name())
@@ -97,10 +101,10 @@ impl CpuMap {
     }
 
     fn pair_of(&self, relation: Relation, cpus: &[u32]) -> Option<[u32; 2]> {
-        cpus.iter().enumerate().find_map(|(k, &one)| {
-            let mut others = cpus[k + 1..].iter();
-            let other = others.find(|&&other| self.relation(one, other) == Some(relation))?;
-            Some([one, *other])
+        cpus.iter().enumerate().find_map(|(k, &a)| {
+            let mut later = cpus[k + 1..].iter();
+            let b = later.find(|&&b| self.relation(a, b) == Some(relation))?;
+            Some([a, *b])
         })
     }
 }

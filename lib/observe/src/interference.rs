@@ -17,20 +17,21 @@ pub fn cpu_times() -> BTreeMap<u32, Account> {
 
 /// Times of CPUs as /proc/stat tells them, in ticks of so many ns.
 fn times(text: &str, tick: u64) -> BTreeMap<u32, Account> {
-    let of_line = |line: &str| {
-        let (cpu, ticks) = line.strip_prefix("cpu")?.split_once(' ')?;
-        let ticks: Option<Vec<u64>> = ticks.split_whitespace().map(|n| n.parse().ok()).collect();
-        let ns: Vec<u64> = ticks?.into_iter().map(|n| n.saturating_mul(tick)).collect();
-        // user nice system idle iowait irq softirq steal: proc_stat(5). Time of guests is in user.
-        let [user, nice, system, idle, iowait, irq, softirq, stolen, ..] = ns[..] else {
-            return None;
-        };
-        let busy = [user, nice, system, irq, softirq].into_iter().fold(0, u64::saturating_add);
-        // A CPU that waits for a disk is idle, too.
-        let idle = idle.saturating_add(iowait);
-        Some((cpu.parse().ok()?, Account { busy, idle, stolen, ..Account::default() }))
+    text.lines().filter_map(|line| times_of_cpu(line, tick)).collect()
+}
+
+fn times_of_cpu(line: &str, tick: u64) -> Option<(u32, Account)> {
+    let (cpu, ticks) = line.strip_prefix("cpu")?.split_once(' ')?;
+    let ticks: Option<Vec<u64>> = ticks.split_whitespace().map(|n| n.parse().ok()).collect();
+    let ns: Vec<u64> = ticks?.into_iter().map(|n| n.saturating_mul(tick)).collect();
+    // user nice system idle iowait irq softirq steal: proc_stat(5). Time of guests is in user.
+    let [user, nice, system, idle, iowait, irq, softirq, stolen, ..] = ns[..] else {
+        return None;
     };
-    text.lines().filter_map(of_line).collect()
+    let busy = [user, nice, system, irq, softirq].into_iter().fold(0, u64::saturating_add);
+    // A CPU that waits for a disk is idle, too.
+    let idle = idle.saturating_add(iowait);
+    Some((cpu.parse().ok()?, Account { busy, idle, stolen, ..Account::default() }))
 }
 
 /// Waits since the system booted.
@@ -39,13 +40,10 @@ pub fn waits() -> Waits {
 }
 
 fn waits_of(source: &Source) -> Waits {
-    let waited = |resource| pressure::<u64>(source, resource, "total=")?.checked_mul(1000);
-    Waits {
-        throttled: throttled(source),
-        cpu_pressure: waited("cpu"),
-        memory_pressure: waited("memory"),
-        io_pressure: waited("io"),
-    }
+    let [cpu_pressure, memory_pressure, io_pressure] = ["cpu", "memory", "io"].map(|resource| {
+        pressure::<u64>(source, resource, "total=").and_then(|micros| micros.checked_mul(1000))
+    });
+    Waits { throttled: throttled(source), cpu_pressure, memory_pressure, io_pressure }
 }
 
 /// Interrupts from one CPU to another since the system booted; `None` if the system does not tell.
@@ -74,7 +72,7 @@ fn interrupt(interrupts: &str, description: &str) -> Option<u64> {
 /// Longest time, in ns, for which a quota of the process's group or of an ancestor stopped it. Each
 /// counts its own quota alone, and the times overlap.
 fn throttled(source: &Source) -> Option<u64> {
-    let groups = ControlGroups::read(source).own(source, "cpu")?;
+    let groups = ControlGroups::read(source).visible_groups(source, "cpu")?;
     let files = groups.folders.iter().map(|folder| format!("{folder}/cpu.stat"));
     let texts = files.filter_map(|file| source.text(&file));
     texts.filter_map(|text| word_after::<u64>(&text, "throttled_usec ")?.checked_mul(1000)).max()

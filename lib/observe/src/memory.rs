@@ -10,23 +10,25 @@ use record::Memory;
 use host::source::{Source, word_after};
 
 /// Memory of all of these processes, and of the kernel. A figure that one of them does not give is absent.
-pub fn of(pids: &[i32]) -> Memory {
+pub fn of_processes(pids: &[i32]) -> Memory {
     let each: Option<Vec<Memory>> = pids.iter().map(|&pid| of_one(pid, pids.len())).collect();
     let each = each.unwrap_or_default();
-    let sum = |part: fn(&Memory) -> Option<u64>| {
-        let first = each.first().and_then(part)?;
-        each[1..].iter().try_fold(first, |all, one| Some(all + part(one)?))
-    };
     let pages = pipes(pids).filter(|_| !each.is_empty());
     Memory {
-        resident: sum(|memory| memory.resident),
-        anonymous: sum(|memory| memory.anonymous),
-        huge: sum(|memory| memory.huge),
-        peak_resident: sum(|memory| memory.peak_resident),
-        peak_virtual: sum(|memory| memory.peak_virtual),
+        resident: sum(&each, |memory| memory.resident),
+        anonymous: sum(&each, |memory| memory.anonymous),
+        huge: sum(&each, |memory| memory.huge),
+        peak_resident: sum(&each, |memory| memory.peak_resident),
+        peak_virtual: sum(&each, |memory| memory.peak_virtual),
         pipe_pages: pages.map(|pages| pages * page_size()),
         ..system()
     }
+}
+
+/// A part of all of them together; `None` if one lacks it, or there are none.
+fn sum(each: &[Memory], part: fn(&Memory) -> Option<u64>) -> Option<u64> {
+    let (first, rest) = each.split_first()?;
+    rest.iter().try_fold(part(first)?, |sum, memory| Some(sum + part(memory)?))
 }
 
 /// Largest resident sets and largest address spaces that these processes had until now, each summed, in bytes.
@@ -78,13 +80,13 @@ fn of_one(pid: i32, processes: usize) -> Option<Memory> {
 /// Number of pipes that these processes hold, and this one does not: its own are the other ends of
 /// their standard streams, and what they inherited.
 fn pipes(pids: &[i32]) -> Option<u64> {
-    let own = std::process::id() as i32;
+    let runner = std::process::id() as i32;
     let mut theirs = BTreeSet::new();
     for &pid in pids {
         theirs.append(&mut pipes_of(pid)?);
     }
-    let own = if pids.contains(&own) { BTreeSet::new() } else { pipes_of(own)? };
-    Some(theirs.difference(&own).count() as u64)
+    let runners = if pids.contains(&runner) { BTreeSet::new() } else { pipes_of(runner)? };
+    Some(theirs.difference(&runners).count() as u64)
 }
 
 /// Pipes that a process holds besides its standard streams, as their links name them.
@@ -118,7 +120,8 @@ mod tests {
     #[test]
     fn processes_add_up_and_one_that_has_ended_makes_the_sum_unknown() {
         let ((mut first, one), (mut second, other)) = (cat(), cat());
-        let (alone, beside, both) = (of(&[one]), of(&[other]), of(&[one, other]));
+        let (alone, beside, both) =
+            (of_processes(&[one]), of_processes(&[other]), of_processes(&[one, other]));
         assert!(alone.resident.unwrap().min(alone.peak_resident.unwrap()) > 100 << 10, "{alone:?}");
         assert!(alone.kernel().unwrap() > f64::from(100 << 10), "{alone:?}");
         let peaks = [alone, beside].map(|memory| memory.peak_resident.unwrap());
@@ -126,7 +129,7 @@ mod tests {
         assert!(both.resident.is_some() && both.anonymous.is_some());
         drop(first.stdin.take());
         first.wait().unwrap();
-        for gone in [of(&[one, other]), of(&[])] {
+        for gone in [of_processes(&[one, other]), of_processes(&[])] {
             assert_eq!((gone.resident, gone.pipe_pages), (None, None));
         }
         drop(second.stdin.take());

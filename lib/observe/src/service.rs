@@ -37,12 +37,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn with(self, other: Counts, both: fn(u64, u64) -> u64) -> Counts {
+    fn with(self, other: Counts, combine: fn(u64, u64) -> u64) -> Counts {
         Counts {
-            voluntary: both(self.voluntary, other.voluntary),
-            involuntary: both(self.involuntary, other.involuntary),
-            cpu_ns: both(self.cpu_ns, other.cpu_ns),
-            waited_ns: both(self.waited_ns, other.waited_ns),
+            voluntary: combine(self.voluntary, other.voluntary),
+            involuntary: combine(self.involuntary, other.involuntary),
+            cpu_ns: combine(self.cpu_ns, other.cpu_ns),
+            waited_ns: combine(self.waited_ns, other.waited_ns),
         }
     }
 }
@@ -94,8 +94,8 @@ pub struct Service {
 impl Service {
     /// What all threads did that were seen.
     pub fn seen(&self) -> Counts {
-        let add = |all: Counts, group: &ThreadGroup| all.with(group.counts, u64::saturating_add);
-        self.groups.iter().fold(Counts::default(), add)
+        let counts = self.groups.iter().map(|group| group.counts);
+        counts.fold(Counts::default(), |sum, counts| sum.with(counts, u64::saturating_add))
     }
 
     /// Threads that were seen.
@@ -157,11 +157,11 @@ struct Book {
 pub fn process_of(id: i32) -> Result<i32, String> {
     let status = Source::system().text(&format!("/proc/{id}/status")).unwrap_or_default();
     let process = word_after(&status, "Tgid:").unwrap_or(id);
-    match strays::Process::of(process) {
+    match strays::Process::with_pid(process) {
         None => Err(format!(
             "there is no process {id} here: it has ended, it is in another PID namespace, or /proc hides it (hidepid)"
         )),
-        Some(found) if found.is_of_kernel => {
+        Some(process) if process.is_of_kernel => {
             Err(format!("{id} is a kernel thread: name a process"))
         }
         // If only its main thread has ended, the others go on.
@@ -180,8 +180,8 @@ pub fn watch(roots: &[i32], length: Duration, is_over: impl Fn() -> bool) -> Opt
     book.look(roots);
     book.threads.values_mut().for_each(|thread| thread.first = thread.last);
     book.processes.values_mut().for_each(|process| process.first = process.last);
-    let all = strays::all().unwrap_or_default().into_iter().map(|process| process.pid);
-    book.others = all.filter(|pid| !book.alive.contains(pid)).collect();
+    let living = strays::processes().unwrap_or_default().into_iter().map(|process| process.pid);
+    book.others = living.filter(|pid| !book.alive.contains(pid)).collect();
     let main = *book.alive.first()?;
     let quota = machine::cpu_quota_of(main);
     let throttled_before = throttling(main);
@@ -251,7 +251,7 @@ impl Book {
 
     /// Takes the CPU time of a process.
     fn note(&mut self, pid: i32) {
-        let (own, process) = (usage::cpu_time(pid), strays::Process::of(pid));
+        let (own, process) = (usage::cpu_time(pid), strays::Process::with_pid(pid));
         let (Some(own), Some(process)) = (own, process) else { return };
         let awaited = process.awaited * tick_ns();
         let last = [own, awaited];
@@ -263,15 +263,15 @@ impl Book {
     /// CPU time, in ns. A process that came and went between two looks shows in the time that its parent awaited; of
     /// one that was seen, the parent has it again.
     fn cpu_time(&self) -> u64 {
-        let [own, awaited] = [0, 1].map(|part| -> u64 {
-            let since = |one: &Process| one.last[part].saturating_sub(one.first[part]);
-            self.processes.values().map(since).sum()
+        let [used, awaited] = [0, 1].map(|part| -> u64 {
+            let processes = self.processes.values();
+            processes.map(|process| process.last[part].saturating_sub(process.first[part])).sum()
         });
         let ended = self.processes.iter().filter(|(pid, one)| {
             !self.alive.contains(pid) && self.processes.contains_key(&one.parent)
         });
         let twice: u64 = ended.flat_map(|(_, one)| one.last).sum();
-        own + awaited.saturating_sub(twice)
+        used + awaited.saturating_sub(twice)
     }
 
     /// True if more than a hundredth of the CPU time went to threads that were not seen twice.
@@ -282,31 +282,32 @@ impl Book {
 
     /// CPUs that any of its threads may run on.
     fn cpus(&self) -> f64 {
-        let may = |cpu: &usize| self.threads.values().any(|one| one.cpus.is_set(*cpu) == Ok(true));
-        (0..CpuSet::count()).filter(may).count().max(1) as f64
+        let cpus = (0..CpuSet::count())
+            .filter(|&cpu| self.threads.values().any(|thread| thread.cpus.is_set(cpu) == Ok(true)));
+        cpus.count().max(1) as f64
     }
 }
 
 /// Processes and their descendants, each after its parent, without the caller.
 fn family(roots: &[i32]) -> Vec<i32> {
-    let mut living = strays::all().unwrap_or_default();
+    let mut living = strays::processes().unwrap_or_default();
     living.retain(|process| !process.is_zombie);
-    let mut found = roots.to_vec();
+    let mut family = roots.to_vec();
     let mut next = 0;
-    while let Some(&parent) = found.get(next) {
+    while let Some(&parent) = family.get(next) {
         let children = living.iter().filter(|process| process.parent == parent);
         let pids = children.map(|process| process.pid);
-        let new: Vec<i32> = pids.filter(|pid| !found.contains(pid)).collect();
-        found.extend(new);
+        let new: Vec<i32> = pids.filter(|pid| !family.contains(pid)).collect();
+        family.extend(new);
         next += 1;
     }
-    found.retain(|pid| *pid != std::process::id() as i32);
-    found
+    family.retain(|pid| *pid != std::process::id() as i32);
+    family
 }
 
 /// Name of a process.
 fn name_of(pid: i32) -> Option<String> {
-    strays::Process::of(pid).map(|process| process.name)
+    strays::Process::with_pid(pid).map(|process| process.name)
 }
 
 /// Name and counts of a thread; `None` if it has ended.
@@ -328,15 +329,16 @@ fn counts(pid: i32, thread: i32) -> Option<(String, Counts)> {
 /// Periods so far of each quota that holds for a process, by the folder of its group.
 fn throttling(pid: i32) -> BTreeMap<String, Throttling> {
     let source = Source::system();
-    let groups = ControlGroups::of_process(&source, &pid.to_string()).own(&source, "cpu");
+    let groups =
+        ControlGroups::of_process(&source, &pid.to_string()).visible_groups(&source, "cpu");
     let folders = groups.map_or(Vec::new(), |groups| groups.folders).into_iter();
-    let of_folder = |folder: String| {
+    let known = folders.filter_map(|folder| {
         let text = source.text(&format!("{folder}/cpu.stat"))?;
-        let count = |name| word_after(&text, name);
-        let (periods, throttled) = (count("nr_periods ")?, count("nr_throttled ")?);
+        let periods = word_after(&text, "nr_periods ")?;
+        let throttled = word_after(&text, "nr_throttled ")?;
         Some((folder, Throttling { periods, throttled }))
-    };
-    folders.filter_map(of_folder).collect()
+    });
+    known.collect()
 }
 
 /// What the quota did meanwhile that stopped the process most.

@@ -16,12 +16,12 @@ const LOOPS: usize = 3;
 
 /// Time of the probe on the calling thread's CPU, in ns; some 30 µs pass.
 pub fn probe() -> u32 {
-    let time = || {
+    let times = (0..LOOPS).map(|_| {
         let begun = Instant::now();
         additions(ROUNDS);
         begun.elapsed().as_nanos()
-    };
-    (0..LOOPS).map(|_| time()).min().map_or(0, |ns| ns.try_into().unwrap_or(u32::MAX))
+    });
+    times.min().map_or(0, |ns| ns.try_into().unwrap_or(u32::MAX))
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -25,23 +25,23 @@ pub struct Totals {
 
 /// Totals of these processes; `None` if one of them has ended or cannot be read.
 pub fn totals(pids: &[i32]) -> Option<Totals> {
-    let mut all = Totals::default();
+    let mut totals = Totals::default();
     for &pid in pids {
-        let process = Process::of(pid)?;
-        all.counts.minor_faults += process.minor_faults;
-        all.counts.major_faults += process.major_faults;
-        all.cpu += time(pid, Clock::Scheduler)?;
-        all.user_ticks += time(pid, Clock::User)?;
-        all.all_ticks += time(pid, Clock::UserAndSystem)?;
+        let process = Process::with_pid(pid)?;
+        totals.counts.minor_faults += process.minor_faults;
+        totals.counts.major_faults += process.major_faults;
+        totals.cpu += time(pid, Clock::Scheduler)?;
+        totals.user_ticks += time(pid, Clock::User)?;
+        totals.all_ticks += time(pid, Clock::UserAndSystem)?;
         for thread in threads(pid) {
             let status = Source::system().text(&format!("/proc/{pid}/task/{thread}/status"))?;
             let (voluntary, involuntary) = switches(&status)?;
-            all.counts.voluntary_switches += voluntary;
-            all.counts.involuntary_switches += involuntary;
-            all.threads.push(thread);
+            totals.counts.voluntary_switches += voluntary;
+            totals.counts.involuntary_switches += involuntary;
+            totals.threads.push(thread);
         }
     }
-    (!pids.is_empty()).then_some(all)
+    (!pids.is_empty()).then_some(totals)
 }
 
 /// Threads of a process; none if it has ended.
@@ -125,8 +125,9 @@ pub fn moves(pids: &[i32]) -> Option<Moves> {
 impl Moves {
     /// Moves since `before`; `None` if the threads are not the same, since the moves of an ended thread are lost.
     pub fn since(&self, before: &Moves) -> Option<u64> {
-        let sum = |moves: &Moves| moves.0.values().sum::<u64>();
-        self.0.keys().eq(before.0.keys()).then(|| sum(self).saturating_sub(sum(before)))
+        let is_same = self.0.keys().eq(before.0.keys());
+        let [now, then] = [self, before].map(|moves| moves.0.values().sum::<u64>());
+        is_same.then(|| now.saturating_sub(then))
     }
 }
 

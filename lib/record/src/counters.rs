@@ -38,13 +38,15 @@ impl Absent {
     }
 
     /// Adds an event that is missing for this reason to a list.
-    pub fn add(self, event: &str, all: &mut Vec<Absent>) {
-        let is_same = |one: &Absent| one.reason == self.reason && one.remedy == self.remedy;
-        let index = all.iter().position(is_same).unwrap_or_else(|| {
-            all.push(self);
-            all.len() - 1
-        });
-        all[index].events.push(event.to_owned());
+    pub fn add(mut self, event: &str, absent: &mut Vec<Absent>) {
+        let mut known = absent.iter_mut();
+        match known.find(|known| known.reason == self.reason && known.remedy == self.remedy) {
+            Some(known) => known.events.push(event.to_owned()),
+            None => {
+                self.events.push(event.to_owned());
+                absent.push(self);
+            }
+        }
     }
 }
 

@@ -18,10 +18,10 @@ const SECOND: f64 = 1e9;
 impl Metric {
     /// The figure of a process, given the ns that its iteration takes; `None` if the record does not have it.
     pub fn figure(&self, record: &Record, iteration: Option<f64>) -> Option<f64> {
-        let tasks = || Some(record.tasks()? as f64 * record.chains() as f64);
-        let samples = || record.samples.as_ref();
-        let per_iteration = |all: u64| Some(all as f64 / samples()?.count as f64);
-        let cpu_time = || Some(record.usage?.cpu_ns() as f64);
+        let tasks = record.tasks().map(|tasks| tasks as f64 * record.chains() as f64);
+        let samples = record.samples.as_ref();
+        let iterations = samples.map(|samples| samples.count as f64);
+        let cpu_time = record.usage.map(|usage| usage.cpu_ns() as f64);
         let figure = match self {
             Metric::Hop
             | Metric::Task
@@ -29,12 +29,12 @@ impl Metric {
             | Metric::Request
             | Metric::RoundTrip
             | Metric::Message => iteration? / self.divisor(record)?,
-            Metric::Variation => samples()?.spread()? / samples()?.mean,
+            Metric::Variation => samples?.spread()? / samples?.mean,
             Metric::Opening => record.thirds?.first / record.thirds?.last,
             Metric::Memory => return None,
-            Metric::SetUp => record.setup_ns? as f64 / tasks()?,
+            Metric::SetUp => record.setup_ns? as f64 / tasks?,
             Metric::FirstIteration => record.first_ns? as f64 / record.repeats()?.0 as f64,
-            Metric::Teardown => record.teardown_ns? as f64 / tasks()?,
+            Metric::Teardown => record.teardown_ns? as f64 / tasks?,
             Metric::Rate => SECOND * record.sent() / iteration?,
             Metric::HopRate => SECOND * record.hops()? as f64 / iteration?,
             Metric::HopRatePerCpu => {
@@ -42,20 +42,20 @@ impl Metric {
                 SECOND * record.hops()? as f64 / cpus_at_work as f64 / iteration?
             }
             Metric::Throughput => SECOND * record.said.as_ref()?.bytes? as f64 / iteration?,
-            Metric::User => per_iteration(record.usage?.user_ns)?,
-            Metric::System => per_iteration(record.usage?.system_ns)?,
-            Metric::Cpu => cpu_time()? / record.timed()?.0 as f64,
+            Metric::User => record.usage?.user_ns as f64 / iterations?,
+            Metric::System => record.usage?.system_ns as f64 / iterations?,
+            Metric::Cpu => cpu_time? / record.timed()?.0 as f64,
             // How long an iteration of an open loop took is not known.
             Metric::CpuShare if record.arrivals().is_some() => return None,
             Metric::CpuShare => {
-                let timed = samples()?.mean * samples()?.count as f64;
+                let timed = samples?.mean * samples?.count as f64;
                 let elapsed = record.usage?.elapsed_ns.map_or(timed, |ns| ns as f64);
-                busy_cpus(cpu_time()?, elapsed, record.cpu_count().map(|cpus| cpus as f64))?
+                busy_cpus(cpu_time?, elapsed, record.cpu_count().map(|cpus| cpus as f64))?
             }
             Metric::Switches => {
                 let usage = record.usage?;
-                let all = usage.voluntary_switches as f64 + usage.involuntary_switches as f64;
-                all / record.timed()?.0 as f64
+                let switches = usage.voluntary_switches as f64 + usage.involuntary_switches as f64;
+                switches / record.timed()?.0 as f64
             }
             Metric::SystemCalls => {
                 let calls = *record.counters.as_ref()?.events.get("system_calls")?;
@@ -63,13 +63,13 @@ impl Metric {
             }
             Metric::Faults => {
                 let usage = record.usage?;
-                per_iteration(usage.minor_faults)? + per_iteration(usage.major_faults)?
+                usage.minor_faults as f64 / iterations? + usage.major_faults as f64 / iterations?
             }
             Metric::Peak => record.peak_resident()? as f64,
-            Metric::PeakPerTask => record.peak_resident()? as f64 / tasks()?,
-            Metric::VirtualPerTask => record.held()?.peak_virtual? as f64 / tasks()?,
-            Metric::SystemPerTask => (record.resident()? as f64 + record.kernel_gain()?) / tasks()?,
-            Metric::Extra { name, stat } => stat.of(record.extra.get(name)?),
+            Metric::PeakPerTask => record.peak_resident()? as f64 / tasks?,
+            Metric::VirtualPerTask => record.held()?.peak_virtual? as f64 / tasks?,
+            Metric::SystemPerTask => (record.resident()? as f64 + record.kernel_gain()?) / tasks?,
+            Metric::Extra { name, stat } => stat.in_distribution(record.extra.get(name)?),
         };
         figure.is_finite().then_some(figure)
     }
@@ -84,8 +84,9 @@ impl Metric {
             Metric::Request => record.arrivals().map(|_| 1.0),
             // Of one pair, with one token: what is sent is as many trips.
             Metric::RoundTrip => {
-                let said = record.said.as_ref()?;
-                (said.tasks == 1 && said.tokens == 1 && said.chains == 1).then_some(sent)
+                let description = record.said.as_ref()?;
+                let numbers = [description.tasks, description.tokens, description.chains];
+                (numbers == [1; 3]).then_some(sent)
             }
             Metric::Message => Some(sent),
             _ => None,

@@ -136,11 +136,10 @@ impl Machine {
 
     /// Names of the facts that differ in a way that voids a comparison, if both sides know them, in alphabetical order.
     pub fn same_machine(&self, other: &Self) -> Vec<String> {
-        let differs = |(name, fact): &(&String, &Value)| {
-            !NOT_COMPARED.contains(&name.as_str())
-                && other.0.get(*name).is_some_and(|other| other != *fact)
-        };
-        self.0.iter().filter(differs).map(|(name, _)| name.clone()).collect()
+        let compared = self.0.iter().filter(|(name, _)| !NOT_COMPARED.contains(&name.as_str()));
+        let different =
+            compared.filter(|(name, fact)| other.0.get(*name).is_some_and(|other| other != *fact));
+        different.map(|(name, _)| name.clone()).collect()
     }
 }
 

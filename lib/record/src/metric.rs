@@ -188,7 +188,7 @@ impl Stat {
     }
 
     /// The figure of a distribution.
-    pub fn of(self, distribution: &Distribution) -> f64 {
+    pub fn in_distribution(self, distribution: &Distribution) -> f64 {
         match self {
             Stat::Mean => distribution.mean,
             Stat::Min => distribution.min as f64,

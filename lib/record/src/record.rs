@@ -278,8 +278,8 @@ impl Record {
     /// The same for so many iterations together, with all of their requests.
     fn all_of(&self, iterations: u64) -> Option<(u64, &'static str)> {
         let (repeats, unit) = self.repeats()?;
-        let all = repeats.checked_mul(self.arrivals().unwrap_or(1))?.checked_mul(iterations)?;
-        (all > 0).then_some((all, unit))
+        let count = repeats.checked_mul(self.arrivals().unwrap_or(1))?.checked_mul(iterations)?;
+        (count > 0).then_some((count, unit))
     }
 
     /// Number and name of what all timed iterations are of.
@@ -303,10 +303,10 @@ pub fn once(records: impl IntoIterator<Item = Record>) -> Vec<Record> {
     let mut runs: Vec<Vec<Record>> = Vec::new();
     let mut known = HashMap::new();
     for mut record in records {
-        let has_header = |run: &Vec<Record>| {
-            Arc::ptr_eq(&run[0].header, &record.header) || run[0].header == record.header
-        };
-        let place = runs.iter().position(has_header).unwrap_or(runs.len());
+        let mut headers = runs.iter().map(|run| &run[0].header);
+        let place = headers
+            .position(|header| Arc::ptr_eq(header, &record.header) || *header == record.header)
+            .unwrap_or(runs.len());
         if place == runs.len() {
             runs.push(Vec::new());
         }

@@ -110,30 +110,35 @@ fn nearest_rank(sorted: &[u64], part: usize) -> u64 {
 
 /// Adds distributions of a further slice. Count, mean, deviation and extremes are exact; a percentile
 /// is the mean of the slices', weighted by their counts.
-pub fn merge(all: &mut Extra, more: Extra) {
-    for (name, b) in more {
-        let Some(a) = all.get_mut(&name) else {
-            all.insert(name, b);
-            continue;
-        };
-        let (n, m) = (a.count as f64, b.count as f64);
-        let weighted = |x: f64, y: f64| (x * n + y * m) / (n + m).max(1.0);
-        let percentile = |x: u64, y: u64| weighted(x as f64, y as f64).round() as u64;
-        let mean = weighted(a.mean, b.mean);
-        let spread = |d: f64, own: f64| d.powi(2) + (own - mean).powi(2);
-        let variances = [&*a, &b].map(|own| spread(own.spread().unwrap_or(0.0), own.mean));
-        let variance = weighted(variances[0], variances[1]);
-        *a = Distribution {
-            count: a.count.saturating_add(b.count),
-            mean,
-            stddev: Some(variance.sqrt()),
-            min: a.min.min(b.min),
-            p50: percentile(a.p50, b.p50),
-            p90: percentile(a.p90, b.p90),
-            p99: percentile(a.p99, b.p99),
-            max: a.max.max(b.max),
-        };
+pub fn merge(extra: &mut Extra, more: Extra) {
+    for (name, distribution) in more {
+        let merged = extra.get(&name).map(|known| merged(known, &distribution));
+        extra.insert(name, merged.unwrap_or(distribution));
     }
+}
+
+/// Two distributions together; percentiles are weighted by the counts, since the samples are gone.
+fn merged(a: &Distribution, b: &Distribution) -> Distribution {
+    let counts = [a.count as f64, b.count as f64];
+    let mean = weighted([a.mean, b.mean], counts);
+    let variances =
+        [a, b].map(|part| part.spread().unwrap_or(0.0).powi(2) + (part.mean - mean).powi(2));
+    let [p50, p90, p99] = [[a.p50, b.p50], [a.p90, b.p90], [a.p99, b.p99]]
+        .map(|values| weighted(values.map(|value| value as f64), counts).round() as u64);
+    Distribution {
+        count: a.count.saturating_add(b.count),
+        mean,
+        stddev: Some(weighted(variances, counts).sqrt()),
+        min: a.min.min(b.min),
+        p50,
+        p90,
+        p99,
+        max: a.max.max(b.max),
+    }
+}
+
+fn weighted(values: [f64; 2], counts: [f64; 2]) -> f64 {
+    (values[0] * counts[0] + values[1] * counts[1]) / (counts[0] + counts[1]).max(1.0)
 }
 
 #[cfg(test)]

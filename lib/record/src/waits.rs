@@ -24,12 +24,15 @@ impl Waits {
     /// Growth of each total since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
-        let since = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         Waits {
-            throttled: since(self.throttled, before.throttled),
-            cpu_pressure: since(self.cpu_pressure, before.cpu_pressure),
-            memory_pressure: since(self.memory_pressure, before.memory_pressure),
-            io_pressure: since(self.io_pressure, before.io_pressure),
+            throttled: grown(self.throttled, before.throttled),
+            cpu_pressure: grown(self.cpu_pressure, before.cpu_pressure),
+            memory_pressure: grown(self.memory_pressure, before.memory_pressure),
+            io_pressure: grown(self.io_pressure, before.io_pressure),
         }
     }
+}
+
+fn grown(now: Option<u64>, then: Option<u64>) -> Option<u64> {
+    now?.checked_sub(then?)
 }

@@ -162,13 +162,11 @@ impl RuntimeFlags {
 fn from_environment() -> anyhow::Result<Option<u32>> {
     let Ok(text) = env::var(WORKERS) else { return Ok(None) };
     let workers = text.parse().ok().filter(|workers| (1..=32768).contains(workers));
-    let bad = || {
-        BadUsage::new(format!(
-            "{WORKERS}: '{}' is not a number from 1 to 32768",
-            text.escape_debug()
-        ))
-    };
-    workers.ok_or_else(bad).map(Some)
+    if workers.is_none() {
+        let text = text.escape_debug();
+        return Err(BadUsage::new(format!("{WORKERS}: '{text}' is not a number from 1 to 32768")));
+    }
+    Ok(workers)
 }
 
 /// Builds a runtime; a panic ends the process with status 1. Tokio panics when it cannot start a worker. During the
@@ -177,8 +175,8 @@ fn from_environment() -> anyhow::Result<Option<u32>> {
 fn or_end<T>(workers: u32, build: impl FnOnce() -> T) -> T {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        let what = format!("build the runtime ({})", console::panic_error(info.payload()));
-        console::say(&limits::refused(&what, "the number of workers", workers));
+        let action = format!("build the runtime ({})", console::panic_error(info.payload()));
+        console::say(&limits::refused(&action, "the number of workers", workers));
         process::exit(1);
     }));
     let built = build();

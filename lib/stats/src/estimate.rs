@@ -40,8 +40,8 @@ impl Estimate {
         let unit = values.first().copied().filter(|unit| *unit > 0.0)?;
         let logs: Vec<f64> = values.iter().map(|value| (value / unit).ln()).collect();
         let mean = Self::mean(&logs)?.map(|log| unit * log.exp());
-        let most = mean.interval.map_or(mean.value, |interval| interval.high);
-        most.is_finite().then_some(mean)
+        let highest = mean.interval.map_or(mean.value, |interval| interval.high);
+        highest.is_finite().then_some(mean)
     }
 
     /// The same with all values changed by a function that keeps or turns their order.
@@ -54,13 +54,17 @@ impl Estimate {
     /// `n` values, in a symmetric interval.
     #[must_use]
     pub fn widened(&self, freedom: f64, further: impl Fn(f64) -> f64) -> Self {
-        let widened = |interval: Interval| {
-            let t = |freedom: f64| t_critical(CONFIDENCE, freedom);
-            let own = interval.high - self.value;
-            let reach = own.hypot(t(freedom)? * further(own / t(self.n as f64 - 1.0)?));
-            Some(Interval { low: self.value - reach, high: self.value + reach, ..interval })
-        };
-        Self { interval: self.interval.and_then(widened), ..*self }
+        let reach = self.interval.and_then(|interval| {
+            let reach = interval.high - self.value;
+            let error = reach / t_critical(CONFIDENCE, self.n as f64 - 1.0)?;
+            Some(reach.hypot(t_critical(CONFIDENCE, freedom)? * further(error)))
+        });
+        let interval = self.interval.zip(reach).map(|(interval, reach)| Interval {
+            low: self.value - reach,
+            high: self.value + reach,
+            ..interval
+        });
+        Self { interval, ..*self }
     }
 }
 

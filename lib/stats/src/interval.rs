@@ -67,20 +67,24 @@ impl Contrast {
     }
 
     /// The mean of several that are independent, or their sum divided by another number.
-    pub fn average(all: &[Self], divisor: f64) -> Option<Self> {
-        let sum: f64 = all.iter().map(|one| one.error.powi(2)).sum();
+    pub fn average(contrasts: &[Self], divisor: f64) -> Option<Self> {
+        let sum: f64 = contrasts.iter().map(|contrast| contrast.error.powi(2)).sum();
         // Shares of the sum, since the square of the sum could overflow.
-        let shares = all.iter().map(|one| (one.error.powi(2) / sum).powi(2) / one.freedom);
+        let shares = contrasts
+            .iter()
+            .map(|contrast| (contrast.error.powi(2) / sum).powi(2) / contrast.freedom);
         let freedom = if sum > 0.0 {
             1.0 / shares.sum::<f64>()
         } else {
-            all.iter().map(|one| one.freedom).sum()
+            contrasts.iter().map(|contrast| contrast.freedom).sum()
         };
         Some(Contrast {
-            estimate: finite(all.iter().map(|one| one.estimate).sum::<f64>() / divisor)?,
+            estimate: finite(
+                contrasts.iter().map(|contrast| contrast.estimate).sum::<f64>() / divisor,
+            )?,
             error: finite(sum.sqrt() / divisor)?,
             freedom,
-            n: all.iter().map(|one| one.n).min()?,
+            n: contrasts.iter().map(|contrast| contrast.n).min()?,
         })
     }
 

@@ -34,7 +34,7 @@ pub struct Mode {
 
 impl Mode {
     /// Cluster of these members, of `n` values.
-    fn of(members: &[f64], n: usize) -> Option<Self> {
+    fn with(members: &[f64], n: usize) -> Option<Self> {
         Some(Mode { centre: mean(members)?, weight: members.len() as f64 / n as f64 })
     }
 }
@@ -51,7 +51,7 @@ pub fn modes(values: &[f64]) -> Option<[Mode; 2]> {
     }
     let at = best_split(&sorted)?;
     let n = sorted.len();
-    let (low, high) = (Mode::of(&sorted[..at], n)?, Mode::of(&sorted[at..], n)?);
+    let (low, high) = (Mode::with(&sorted[..at], n)?, Mode::with(&sorted[at..], n)?);
     let logs: Vec<f64> = sorted.iter().map(|v| v.ln()).collect();
     let are_apart = high.centre - low.centre > MIN_SEPARATION * low.centre;
     (are_apart && gap_is_wide(&sorted, at) && gap_is_wide(&logs, at)).then_some([low, high])

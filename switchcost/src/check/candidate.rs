@@ -123,7 +123,7 @@ impl Session {
         let group = self.pid().as_raw();
         until(self.child.limit(), "its children end", || {
             let is_other = |p: &Process| p.group == group && p.pid != group && !p.is_zombie;
-            !strays::all().unwrap_or_default().iter().any(is_other)
+            !strays::processes().unwrap_or_default().iter().any(is_other)
         })?;
         let ended = Ended { lines, ..self.child.end()? };
         if ended.is_overdue {

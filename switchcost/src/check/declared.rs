@@ -145,8 +145,8 @@ pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     // A runtime starts with some, and may have threads for each CPU that collect and compile.
     let start = 32 + 2 * thread::available_parallelism().map_or(1, |n| n.get() as u64);
     for (name, need, has) in [
-        ("descriptors", needs.descriptors.of(MANY), few.descriptors),
-        ("threads", needs.threads.of(MANY), few.threads),
+        ("descriptors", needs.descriptors.of_tasks(MANY), few.descriptors),
+        ("threads", needs.threads.of_tasks(MANY), few.threads),
     ] {
         ensure!(has.saturating_sub(start) <= need, "it has {has} {name}, but its needs are {need}");
         ensure!(need <= 2 * has + 64, "it has only {has} {name}, but its needs are {need}");
@@ -203,7 +203,7 @@ fn bytes(needs: &Needs, resident: Option<(u64, u64)>, more: u64) -> anyhow::Resu
     };
     let each = many.saturating_sub(few) / more;
     let measured = format!("each needs {}, and holds {}", Bytes(need.each), Bytes(each));
-    let (tasks, enough) = (MANY + more, need.of(MANY + more));
+    let (tasks, enough) = (MANY + more, need.of_tasks(MANY + more));
     // What a runtime starts with, or keeps for later, may be in the fixed part.
     let is_near = each <= need.each.saturating_mul(2) && many / 2 <= enough.saturating_add(START);
     ensure!(
@@ -234,7 +234,7 @@ fn hold(candidate: &Candidate, tasks: u64) -> anyhow::Result<Held> {
     let mut session = candidate.ready_with(tasks, 0)?;
     session.run(1, None)?;
     let pids = session.hold()?;
-    let resident = memory::of(&pids).resident;
+    let resident = memory::of_processes(&pids).resident;
     let mut held = Held { descriptors: 0, threads: 0, maps: 0, resident };
     for &pid in &pids {
         held.descriptors = held.descriptors.max(count(pid, "fd")?);

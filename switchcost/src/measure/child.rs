@@ -147,14 +147,16 @@ impl Child {
         let own = self.pid();
         let is_of_group = |pid| pid == own.as_raw() || getpgid(Some(Pid::from_raw(pid))) == Ok(own);
         // What has left the group has its parents.
-        iter::successors(Some(pid).filter(|&pid| pid > 0), |&pid| Some(Process::of(pid)?.parent))
-            .any(is_of_group)
+        iter::successors(Some(pid).filter(|&pid| pid > 0), |&pid| {
+            Some(Process::with_pid(pid)?.parent)
+        })
+        .any(is_of_group)
     }
 
     /// Processes of its group.
     pub(crate) fn members(&self) -> io::Result<Vec<i32>> {
         let own = self.pid().as_raw();
-        let all = strays::all()?.into_iter();
+        let all = strays::processes()?.into_iter();
         Ok(all.filter(|process| process.group == own).map(|process| process.pid).collect())
     }
 

@@ -184,7 +184,7 @@ impl Live {
         if !self.row.effort.skip_hold && self.row.metrics().any(Metric::is_held) {
             let held = session.hold()?;
             if let Some(change) = &mut self.trial.memory {
-                change.held = Some(memory::of(&held));
+                change.held = Some(memory::of_processes(&held));
             }
         }
         if is_slope {
@@ -230,7 +230,7 @@ impl Live {
     /// Usage and moves between CPUs of all its threads, unless they are too many.
     fn totals(&self) -> (Option<usage::Totals>, Option<usage::Moves>) {
         let said = self.trial.description.as_ref();
-        let threads = said.map_or(0, |said| said.needs.threads.of(said.tasks));
+        let threads = said.map_or(0, |said| said.needs.threads.of_tasks(said.tasks));
         let has_usage = !self.counts_usage && threads <= MOST_THREADS;
         if has_usage {
             // The kernel adds up the CPU time of a thread at a tick, or when it goes to sleep (update_curr,

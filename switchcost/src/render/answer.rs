@@ -31,7 +31,7 @@ fn grid(answer: &Answer) -> Grid {
     Grid::new(["", numerator, denominator, &answer.quotient()], lines.collect())
 }
 
-/// The answer as a document of at most [`TALLEST`] lines on a terminal. Doubts come first, those that void the figures
+/// The answer as a document of at most 22 lines on a terminal. Doubts come first, those that void the figures
 /// and a quota always, others as far as there is room.
 pub fn document(answer: &Answer, more: Option<&str>) -> Document {
     let doubts =

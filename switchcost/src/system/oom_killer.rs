@@ -7,7 +7,7 @@ use host::source::{Source, word_after};
 /// memory control group, then the whole system's.
 pub(crate) fn kills() -> Vec<(String, u64)> {
     let source = Source::system();
-    let group = ControlGroups::read(&source).own(&source, "memory");
+    let group = ControlGroups::read(&source).visible_groups(&source, "memory");
     let file = group.map(|group| format!("{}/memory.events", group.folders[0]));
     let files = file.into_iter().chain(["/proc/vmstat".to_owned()]);
     let counts = files.filter_map(|path| {

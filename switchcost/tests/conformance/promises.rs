@@ -227,7 +227,7 @@ fn a_million_sleeping_threads_fit_where_they_ran() {
     let program = Program::of("sleepers", "--stack-size 2MiB");
     let Needs { threads, maps, .. } = program.description(1_000_000).needs;
     assert!(
-        threads.of(1_000_000) < 32_768 && maps.of(1_000_000) < 4_000_000,
+        threads.of_tasks(1_000_000) < 32_768 && maps.of_tasks(1_000_000) < 4_000_000,
         "{threads:?} {maps:?}"
     );
 }

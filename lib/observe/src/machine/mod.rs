@@ -53,30 +53,42 @@ type Fact = (&'static str, Option<Value>);
 pub fn read_under(root: &Path) -> Machine {
     let source = &Source::new(root);
     let facts = software(source).into_iter().chain(hardware(source)).chain(grants(source));
-    let is_empty = |value: &Value| {
-        value.as_object().is_some_and(Map::is_empty)
-            || value.as_array().is_some_and(Vec::is_empty)
-            || value == ""
-    };
     let known = facts.filter_map(|(name, value)| Some((name, value?)));
     known.filter(|(_, value)| !is_empty(value)).collect()
 }
 
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(Map::is_empty)
+        || value.as_array().is_some_and(Vec::is_empty)
+        || value == ""
+}
+
+/// A fact that is the text of a file.
+fn text(source: &Source, file: &str) -> Option<Value> {
+    source.text(file).map(Value::from)
+}
+
+/// A fact that is the chosen one of the words in a file.
+fn chosen(source: &Source, file: &str, open: char, close: char) -> Option<Value> {
+    source.chosen(file, open, close).map(Value::from)
+}
+
 /// The kernel, its settings, and the distribution around it.
 fn software(source: &Source) -> [Fact; 11] {
-    let text = |file: &str| source.text(file).map(Value::from);
-    let chosen = |file: &str, open, close| source.chosen(file, open, close).map(Value::from);
     [
-        ("kernel_release", text("/proc/sys/kernel/osrelease")),
-        ("kernel_version", text("/proc/sys/kernel/version")),
+        ("kernel_release", text(source, "/proc/sys/kernel/osrelease")),
+        ("kernel_version", text(source, "/proc/sys/kernel/version")),
         ("preemption", preemption_model(source).map(Value::from)),
         // Usually only root can read it.
-        ("preemption_mode", chosen("/sys/kernel/debug/sched/preempt", '(', ')')),
+        ("preemption_mode", chosen(source, "/sys/kernel/debug/sched/preempt", '(', ')')),
         ("preemption_boot", preemption_boot(source).map(Value::from)),
         ("distribution", distribution(source).map(Value::from)),
-        ("clock_source", text("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
-        ("thp_enabled", chosen("/sys/kernel/mm/transparent_hugepage/enabled", '[', ']')),
-        ("thp_defrag", chosen("/sys/kernel/mm/transparent_hugepage/defrag", '[', ']')),
+        (
+            "clock_source",
+            text(source, "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        ),
+        ("thp_enabled", chosen(source, "/sys/kernel/mm/transparent_hugepage/enabled", '[', ']')),
+        ("thp_defrag", chosen(source, "/sys/kernel/mm/transparent_hugepage/defrag", '[', ']')),
         (
             "sched_autogroup",
             source.flag("/proc/sys/kernel/sched_autogroup_enabled").map(Value::from),
@@ -87,7 +99,6 @@ fn software(source: &Source) -> [Fact; 11] {
 
 /// The CPUs, how they idle and how quick they are, and the memory.
 fn hardware(source: &Source) -> [Fact; 12] {
-    let text = |file: &str| source.text(file).map(Value::from);
     let info = source.text("/proc/cpuinfo").unwrap_or_default();
     // By the firmware (DMI).
     let [vendor, product] = ["sys_vendor", "product_name"]
@@ -95,16 +106,16 @@ fn hardware(source: &Source) -> [Fact; 12] {
     [
         // On AArch64 implementer and part.
         ("cpu_model", cpu::model(&info).map(Value::from)),
-        ("cpus_online", text("/sys/devices/system/cpu/online")),
+        ("cpus_online", text(source, "/sys/devices/system/cpu/online")),
         // Sockets, cores, and hardware threads of a core, of the CPUs online.
         ("topology", Some(CpuMap::of(source).topology())),
         // The same governor means different things under different drivers.
-        ("frequency_driver", text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver")),
+        ("frequency_driver", text(source, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver")),
         ("governor", governor(source).map(Value::from)),
         // The CPU may exceed its base frequency.
         ("boost", boost(source).map(Value::from)),
         // How deeply an idle CPU sleeps is part of what a wake-up costs.
-        ("idle_driver", text("/sys/devices/system/cpu/cpuidle/current_driver")),
+        ("idle_driver", text(source, "/sys/devices/system/cpu/cpuidle/current_driver")),
         ("halt_poll_ns", halt_poll(source).map(Value::from)),
         // Hypervisor, `unnamed` or `none`.
         ("virtualisation", cpu::hypervisor(source, &info, &vendor, &product).map(Value::from)),
@@ -140,12 +151,12 @@ type Quota = (u64, u64);
 /// Tightest quota of the process's group and its ancestors: `Some(None)` if there is no limit. A group without the file
 /// has none.
 fn cpu_quota(source: &Source, groups: &ControlGroups) -> Option<Option<Quota>> {
-    let groups = groups.own(source, "cpu")?;
+    let groups = groups.visible_groups(source, "cpu")?;
     let texts =
         groups.folders.iter().filter_map(|folder| source.text(&format!("{folder}/cpu.max")));
     let quotas = texts.map(|text| limited(&text));
     let quotas: Vec<Option<Quota>> = quotas.collect::<Option<_>>()?;
-    Some(quotas.into_iter().flatten().min_by(|one, other| cpus(*one).total_cmp(&cpus(*other))))
+    Some(quotas.into_iter().flatten().min_by(|a, b| cpus(*a).total_cmp(&cpus(*b))))
 }
 
 /// Number of CPUs that a quota is.
@@ -171,7 +182,7 @@ pub(crate) fn cpu_quota_of(pid: i32) -> Option<f64> {
 
 /// Lowest memory limit of the process's group and its ancestors, in bytes. A group without the file has no limit.
 fn memory_limit(source: &Source, groups: &ControlGroups) -> Option<Value> {
-    let groups = groups.own(source, "memory")?;
+    let groups = groups.visible_groups(source, "memory")?;
     let files = groups.folders.iter().map(|folder| format!("{folder}/memory.max"));
     let limit = files.filter_map(|file| source.number::<u64>(&file).ok()).min();
     Some(limit.map_or_else(|| "unlimited".into(), Value::from))
@@ -210,8 +221,10 @@ fn governor(source: &Source) -> Option<String> {
 }
 
 fn boost(source: &Source) -> Option<bool> {
-    let no_turbo = || source.flag(&format!("{CPUS}/intel_pstate/no_turbo"));
-    source.flag(&format!("{CPUS}/cpufreq/boost")).or_else(|| no_turbo().map(|forbidden| !forbidden))
+    if let Some(boost) = source.flag(&format!("{CPUS}/cpufreq/boost")) {
+        return Some(boost);
+    }
+    source.flag(&format!("{CPUS}/intel_pstate/no_turbo")).map(|is_forbidden| !is_forbidden)
 }
 
 /// How long an idle CPU of a guest looks for work before it halts, under the haltpoll driver
