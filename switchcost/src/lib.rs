@@ -1,5 +1,5 @@
 //! The runner. Its stages are system, plan, measure, views, render, check and verbs: each folder uses only those before it.
-//! Between measure and views stands the crate `figures`.
+//! SessionSpread measure and views stands the crate `figures`.
 
 pub mod check;
 pub mod cli;

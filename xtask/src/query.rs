@@ -1,10 +1,10 @@
 //! A definition: a query on a file in results/, or the difference or quotient of two, and what is shown of it.
 
 use anyhow::{Context, anyhow, bail, ensure};
-use figures::between::Spread;
 use figures::claims::quantity;
 use figures::number::percent;
 use figures::quotient::Kind;
+use figures::session_spread::Spread;
 use figures::spread::Held;
 use figures::value::{Form, Value};
 use figures::{Figure, Figures, spread, unique};
@@ -78,7 +78,7 @@ pub(crate) fn evaluate(expression: &str, records: &Records) -> anyhow::Result<Fo
     ensure!(sign != " ÷ " || unit.is_none(), "{expression}: write the second query in full");
     let (first, second) = (value(first)?, value(&in_full(second, first))?);
     let value = match sign {
-        " ÷ " => first.over(&second),
+        " ÷ " => first.divided_by(&second),
         " - " => first.less(&second),
         _ => first.times(&second),
     };
@@ -253,7 +253,7 @@ fn between_sessions(records: &Records, path: &[&str]) -> anyhow::Result<Found> {
     let held = spread::held_out(&machines);
     // Of the machine that has the fewest.
     let least = |kind: usize, of: fn(&Held) -> usize| {
-        let shares = held.values().map(|held| of(&held[kind]) as f64 / held[kind].all as f64);
+        let shares = held.values().map(|held| of(&held[kind]) as f64 / held[kind].sessions as f64);
         Value::exact(shares.fold(1.0, f64::min), None)
     };
     let Spread { ratios, times, shown, machines } =

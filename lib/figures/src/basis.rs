@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 /// Two sets of values put together at each key that both have.
 pub(crate) fn joined<K: Copy + Ord>(
-    own: &BTreeMap<K, f64>,
-    others: &BTreeMap<K, f64>,
+    a: &BTreeMap<K, f64>,
+    b: &BTreeMap<K, f64>,
     together: impl Fn(f64, f64) -> f64,
 ) -> BTreeMap<K, f64> {
-    let both = own.iter().filter_map(|(key, own)| Some((*key, together(*own, *others.get(key)?))));
-    both.collect()
+    a.iter().filter_map(|(key, value)| Some((*key, together(*value, *b.get(key)?)))).collect()
 }
 
 /// Values by their keys, in the order in which the keys first appear.

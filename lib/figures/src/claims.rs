@@ -68,21 +68,21 @@ impl Rule {
         let needs_number =
             !matches!(self, Rule::Counts | Rule::Larger | Rule::Least | Rule::Asked | Rule::Some);
         ensure!(number.is_some() || !needs_number, "the quotation has no number");
-        let is_like = |own: &Value| own.quantity.filter(|own| has_unit(*own)) == unit;
+        let mut units = ours.iter().map(|value| value.quantity.filter(|own| has_unit(*own)));
         ensure!(
-            self == Rule::Larger || ours.iter().all(is_like),
+            self == Rule::Larger || units.all(|of_figure| of_figure == unit),
             "their unit is not the figure's: a ratio or a count has none"
         );
         let has_all = self != Rule::Counts || numbers(theirs).count() == ours.len();
         ensure!(has_all, "the quotation has another number of counts");
         let ours = self.deciding(ours);
-        let said: BTreeSet<&str> =
+        let verdicts: BTreeSet<&str> =
             shaken(&ours).iter().map(|figures| self.say(theirs, figures)).collect();
-        let said: Vec<&str> = said.into_iter().collect();
-        let verdict = match (ours.iter().map(|value| value.grade).max(), &said[..]) {
+        let verdicts: Vec<&str> = verdicts.into_iter().collect();
+        let verdict = match (ours.iter().map(|value| value.grade).max(), &verdicts[..]) {
             (Some(Grade::Contradicted), _) => "undecided here: contradicted by its counters",
             (Some(Grade::Disturbed), _) => "undecided here: a quieter machine decides",
-            (_, [one]) => one,
+            (_, [verdict]) => verdict,
             _ => "undecided here: more rounds decide",
         };
         Ok(verdict.to_owned())
@@ -105,9 +105,8 @@ impl Rule {
         let theirs = theirs(quotation).unwrap_or(f64::NAN);
         let [estimate, low, high] = figures[0];
         let is_equal = low > 1.0 / 1.1 && high < 1.1;
-        let if_true = |holds: bool| if holds { HOLDS[0] } else { NOT_HERE };
-        let are_above = |least: f64| figures.iter().all(|[_, low, _]| *low >= least);
-        let is_one_below = |least: f64| figures.iter().any(|[.., high]| *high < least);
+        let [low_end, high_end] =
+            [1, 2].map(|end| figures.iter().map(|ends| ends[end]).fold(f64::INFINITY, f64::min));
         match self {
             Rule::Near
                 if (theirs > 1.1 && estimate < 1.0) || (theirs < 1.0 / 1.1 && estimate > 1.0) =>
@@ -122,8 +121,8 @@ impl Rule {
                 let ours = figures.iter().map(|[count, ..]| count.round());
                 if_true(numbers(quotation).eq(ours))
             }
-            Rule::Over => on_a_side(are_above(theirs), is_one_below(theirs)),
-            Rule::Least => on_a_side(are_above(1.0 / 1.1), is_one_below(1.0 / 1.1)),
+            Rule::Over => on_a_side(low_end >= theirs, high_end < theirs),
+            Rule::Least => on_a_side(low_end >= 1.0 / 1.1, high_end < 1.0 / 1.1),
             Rule::Under => on_a_side(high < theirs, low > theirs),
             Rule::Side if low > 1.0 => if_true(theirs > 1.0),
             Rule::Side if high < 1.0 => if_true(theirs < 1.0),
@@ -154,22 +153,26 @@ impl Rule {
     }
 }
 
+fn if_true(holds: bool) -> &'static str {
+    if holds { HOLDS[0] } else { NOT_HERE }
+}
+
 /// Figures as they are, and as they may be.
 fn shaken(ours: &[Value]) -> Vec<Vec<[f64; 3]>> {
-    let mut all = vec![Vec::new()];
+    let mut shaken = vec![Vec::new()];
     for value in ours {
         let few = [1.0 / MAY_BE_OFF, 1.0, MAY_BE_OFF];
         let factors = if value.has_few_rounds() { &few } else { &few[1..2] };
         let ends = value.ends();
-        all = factors
+        shaken = factors
             .iter()
             .flat_map(|factor| {
                 let ends = ends.map(|end| end * factor);
-                all.iter().map(move |figures: &Vec<[f64; 3]>| [&figures[..], &[ends]].concat())
+                shaken.iter().map(move |figures: &Vec<[f64; 3]>| [&figures[..], &[ends]].concat())
             })
             .collect();
     }
-    all
+    shaken
 }
 
 /// Whether the whole interval lies on the side that a claim is about, or on the other one.
@@ -221,8 +224,8 @@ const UNITS: [(&str, f64, Quantity); 14] = [
 /// The first number of a text, with its unit if it has one, and what follows it.
 pub fn quantity(text: &str) -> Option<(f64, Option<Quantity>, &str)> {
     let text = &text[text.find(|c: char| c.is_ascii_digit())?..];
-    let is_part = |c: char| c.is_ascii_digit() || c == '.' || c == ',';
-    let (number, rest) = text.split_at(text.find(|c| !is_part(c)).unwrap_or(text.len()));
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',');
+    let (number, rest) = text.split_at(end.unwrap_or(text.len()));
     let number: f64 = number.replace(',', "").parse().ok()?;
     let word = rest.trim_start();
     let word = &word[..word.find(|c: char| !c.is_alphabetic() && c != '/').unwrap_or(word.len())];

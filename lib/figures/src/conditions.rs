@@ -41,20 +41,20 @@ impl Conditions {
     /// What the machine did while the figures were measured.
     pub fn of(figures: &Figures<'_>) -> Self {
         let records = figures.records;
-        let groups = || records.iter().filter_map(|record| record.group.as_ref());
+        let groups = records.iter().filter_map(|record| record.group.as_ref());
+        let accounts = groups.clone();
         let accounts: BTreeMap<(u64, u32), Account> =
-            groups().filter_map(|group| Some(((group.run, group.group), group.account?))).collect();
+            accounts.filter_map(|group| Some(((group.run, group.group), group.account?))).collect();
         // The logarithm of the larger figure over the smaller one.
-        let apart = |ratio: f64| Some(ratio.ln().abs()).filter(|distance| distance.is_finite());
         let ratios = figures.iter().filter_map(|figure| figures.twin_ratio(figure));
-        let apart: Vec<f64> =
-            ratios.flat_map(|ratio| ratio.rounds().filter_map(apart).collect::<Vec<_>>()).collect();
+        let logs = ratios
+            .flat_map(|ratio| ratio.rounds().map(|ratio| ratio.ln().abs()).collect::<Vec<f64>>());
+        let apart: Vec<f64> = logs.filter(|distance| distance.is_finite()).collect();
         // A row that was not tried has no time; what ran last ended with its group.
-        let is_tried = |record: &&Record| record.not_run.is_none();
-        let tried = || records.iter().filter(is_tried);
-        let first = tried().map(|record| record.started).min().unwrap_or(0);
-        let ends = groups().map(|group| group.ended).chain(tried().map(|record| record.started));
-        let last = ends.max().unwrap_or(0);
+        let tried = records.iter().filter(|record| record.not_run.is_none());
+        let starts = tried.map(|record| record.started);
+        let first = starts.clone().min().unwrap_or(0);
+        let last = groups.map(|group| group.ended).chain(starts).max().unwrap_or(0);
         Conditions {
             speed: figures.speed.clone(),
             account: accounts.into_values().reduce(Account::plus),
@@ -72,14 +72,14 @@ impl Conditions {
         let apart = self.apart.unwrap_or(0.0);
         let busy_text = "This machine was busy: other programs used {} of its CPU time.";
         let apart_text = "This machine was unsteady: two equal runs differed by {}.";
-        let all = [
+        let doubts = [
             Doubt::above(BUSY, Kind::Busy, busy, busy_text),
             Doubt::above(BUSY, Kind::Stolen, stolen, "The host took {} of the CPU time."),
             Doubt::above(RESTLESS, Kind::Unsteady, apart, apart_text),
             drift(figures),
             throttled(figures.records),
         ];
-        all.into_iter().flatten().collect()
+        doubts.into_iter().flatten().collect()
     }
 
     /// How noisy the machine was, by the worst sign of it, and how long the run took.
@@ -102,18 +102,18 @@ impl Conditions {
 
 /// Doubts about all figures, their records and the machine meanwhile, the loudest first.
 pub fn all_doubts(figures: &Figures<'_>) -> Vec<Doubt> {
-    let own = Conditions::of(figures).doubts(figures);
-    doubts::of_all(figures.records, doubts::named(figures.iter()), own)
+    let conditions = Conditions::of(figures).doubts(figures);
+    doubts::of_all(figures.records, doubts::named(figures.iter()), conditions)
 }
 
 /// A quota that stopped more than half of the groups, with the time of all.
 fn throttled(records: &[Record]) -> Option<Doubt> {
     let groups = records.iter().filter_map(|record| record.group.as_ref());
     let times: BTreeMap<(u64, u32), u64> =
-        groups.map(|one| ((one.run, one.group), one.waits.throttled.unwrap_or(0))).collect();
+        groups.map(|g| ((g.run, g.group), g.waits.throttled.unwrap_or(0))).collect();
     let stopped = times.values().filter(|&&ns| ns > 0).count();
-    let all = times.values().copied().fold(0, u64::saturating_add);
-    (2 * stopped > times.len()).then(|| doubts::quota(all))
+    let total = times.values().copied().fold(0, u64::saturating_add);
+    (2 * stopped > times.len()).then(|| doubts::quota(total))
 }
 
 /// The largest clear change of a yardstick over the rounds; of several sessions, one that half of them have.

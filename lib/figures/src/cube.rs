@@ -10,7 +10,6 @@ use record::{Place, Quantity, Record, Side, Why};
 use stats::Estimate;
 
 use super::basis::unique;
-use super::between::Between;
 use super::doubts;
 use super::evidence::Evidence;
 use super::figure::{Figure, Outcome, Reading, Related};
@@ -18,6 +17,7 @@ use super::grade::Grade;
 use super::memory;
 use super::provenance;
 use super::runs::{self, Runs};
+use super::session_spread::SessionSpread;
 use super::sessions;
 use super::speed::{self, Levels, Speed};
 use super::value::Value;
@@ -28,7 +28,7 @@ pub struct Figures<'a> {
     pub records: &'a [Record],
     pub speed: Speed,
     /// Figures in the plan's order, points of a curve by what it runs over.
-    all: Vec<Figure<'a>>,
+    figures: Vec<Figure<'a>>,
     index: BTreeMap<Place, usize>,
 }
 
@@ -39,15 +39,18 @@ impl<'a> Figures<'a> {
         let mut figures = Figures::of_processes(records, &levels);
         let sessions = sessions::of(records);
         if sessions.len() > 1 {
-            let of_session = |session| Figures::of_processes(session, &levels);
-            let sessions: Vec<_> = sessions.into_iter().map(of_session).collect();
-            for figure in &mut figures.all {
+            let sessions: Vec<Figures<'_>> = sessions
+                .into_iter()
+                .map(|session| Figures::of_processes(session, &levels))
+                .collect();
+            for figure in &mut figures.figures {
                 let tried = sessions.iter().filter_map(|session| session.get(figure.place()));
                 figure.combine(&tried.collect::<Vec<_>>());
             }
         }
-        let related: Vec<Related> = figures.all.iter().map(|of| figures.related(of)).collect();
-        for (figure, related) in figures.all.iter_mut().zip(related) {
+        let related: Vec<Related> =
+            figures.figures.iter().map(|figure| figures.related(figure)).collect();
+        for (figure, related) in figures.figures.iter_mut().zip(related) {
             figure.related = related;
         }
         figures
@@ -56,35 +59,35 @@ impl<'a> Figures<'a> {
     /// Figures with each process as a sample.
     fn of_processes(records: &'a [Record], levels: &Levels) -> Self {
         let (timed, speed) = speed::correct(records, levels);
-        let mut all: BTreeMap<Place, Runs<'_>> = BTreeMap::new();
+        let mut runs: BTreeMap<Place, Runs<'_>> = BTreeMap::new();
         let order = order(records);
         for timed in &timed {
             let row = timed.record.row();
             for place in runs::places(row) {
-                all.entry(place.clone()).or_insert_with(|| Runs::new(place, row)).add(timed);
+                runs.entry(place.clone()).or_insert_with(|| Runs::new(place, row)).add(timed);
             }
         }
-        all.values_mut().for_each(Runs::settle);
-        count_failed_twins(&mut all);
-        let mut all: Vec<Figure<'_>> = all.into_values().map(Figure::of).collect();
-        all.sort_by_cached_key(|figure| {
+        runs.values_mut().for_each(Runs::settle);
+        count_failed_twins(&mut runs);
+        let mut figures: Vec<Figure<'_>> = runs.into_values().map(Figure::of).collect();
+        figures.sort_by_cached_key(|figure| {
             let Runs { place, row, .. } = &figure.runs;
             let metric = row.metrics().position(|metric| *metric == place.metric);
             (order[&row.place.cell()], metric, place.x)
         });
-        let index = all.iter().map(|figure| figure.place().clone()).zip(0..).collect();
-        Figures { records, speed, all, index }
+        let index = figures.iter().map(|figure| figure.place().clone()).zip(0..).collect();
+        Figures { records, speed, figures, index }
     }
 
     /// Figures in the plan's order; of a duel, the first side's.
     pub fn iter(&self) -> impl Iterator<Item = &Figure<'a>> {
-        self.all.iter().filter(|figure| figure.place().side == Side::A)
+        self.figures.iter().filter(|figure| figure.place().side == Side::A)
     }
 
     /// Each row's own figures in a duel, in the plan's order: the first side's, its twin's and the second side's.
     pub(crate) fn sides(&self) -> impl Iterator<Item = [Option<&Figure<'a>>; 3]> {
-        let own = self.all.iter().filter(|figure| figure.runs.ties().is_some());
-        let places = unique(own.map(|figure| figure.place().on(Side::A)));
+        let figures = self.figures.iter().filter(|figure| figure.runs.ties().is_some());
+        let places = unique(figures.map(|figure| figure.place().on(Side::A)));
         places
             .into_iter()
             .map(|place| [Side::A, Side::Twin, Side::B].map(|side| self.get(&place.on(side))))
@@ -92,44 +95,47 @@ impl<'a> Figures<'a> {
 
     /// The figure at a place.
     pub fn get(&self, place: &Place) -> Option<&Figure<'a>> {
-        self.all.get(*self.index.get(place)?)
+        self.figures.get(*self.index.get(place)?)
     }
 
     /// Figure of another row in the same place.
-    fn neighbour(&self, of: &Figure<'_>, row: Option<&String>) -> Option<&Figure<'a>> {
-        self.get(&Place { row: row?.clone(), ..of.place().clone() })
+    fn neighbour(&self, figure: &Figure<'_>, row: Option<&String>) -> Option<&Figure<'a>> {
+        self.get(&Place { row: row?.clone(), ..figure.place().clone() })
     }
 
     /// Figure that another is divided by.
-    pub fn versus(&self, of: &Figure<'_>) -> Option<&Figure<'a>> {
-        self.neighbour(of, of.runs.ties()?.versus.as_ref())
+    pub fn versus(&self, figure: &Figure<'_>) -> Option<&Figure<'a>> {
+        self.neighbour(figure, figure.runs.ties()?.versus.as_ref())
     }
 
     /// Figure that is subtracted from another.
-    pub fn baseline(&self, of: &Figure<'_>) -> Option<&Figure<'a>> {
-        self.neighbour(of, of.runs.ties()?.baseline.as_ref())
+    pub fn baseline(&self, figure: &Figure<'_>) -> Option<&Figure<'a>> {
+        self.neighbour(figure, figure.runs.ties()?.baseline.as_ref())
+    }
+
+    /// A figure less its baseline.
+    fn net(&self, figure: &Figure<'_>) -> Option<Value> {
+        let baseline = self.baseline(figure)?.value().ok()?;
+        figure.value().ok()?.less(&baseline).ok()
     }
 
     /// What is made of a figure and others: its ratio, its difference from the baseline, and the ratio of both
     /// differences.
-    fn related(&self, own: &Figure<'_>) -> Related {
-        let versus = self.versus(own);
-        let less = |of: &Figure<'_>| {
-            let baseline = self.baseline(of)?.value().ok()?;
-            of.value().ok()?.less(&baseline).ok()
-        };
-        let net = less(own);
-        let both = net.as_ref().zip(versus.and_then(less));
-        let are_above = both.as_ref().is_none_or(|(own, other)| own.is_above() && other.is_above());
-        let net_ratio = both.filter(|_| are_above).and_then(|(own, other)| own.over(&other).ok());
-        let ratio = versus.and_then(|versus| own.over(versus).ok());
-        let noise = self.twin_ratio(own).and_then(|ratio| ratio.estimate.interval);
+    fn related(&self, figure: &Figure<'_>) -> Related {
+        let versus = self.versus(figure);
+        let net = self.net(figure);
+        let nets = net.as_ref().zip(versus.and_then(|versus| self.net(versus)));
+        let are_above = nets.as_ref().is_none_or(|(net, other)| net.is_above() && other.is_above());
+        let net_ratio =
+            nets.filter(|_| are_above).and_then(|(net, other)| net.divided_by(&other).ok());
+        let ratio = versus.and_then(|versus| figure.divided_by(versus).ok());
+        let noise = self.twin_ratio(figure).and_then(|ratio| ratio.estimate.interval);
         Related { ratio, net_ratio, no_net_left: !are_above, net, noise }
     }
 
     /// A figure divided by its twin: nothing but noise.
     pub(crate) fn twin_ratio(&self, figure: &Figure<'_>) -> Option<Value> {
-        figure.over(self.get(&figure.place().on(Side::Twin))?).ok()
+        figure.divided_by(self.get(&figure.place().on(Side::Twin))?).ok()
     }
 }
 
@@ -146,12 +152,12 @@ fn order(records: &[Record]) -> BTreeMap<Place, usize> {
 }
 
 /// Adds a twin's failed trials to its row's.
-fn count_failed_twins(all: &mut BTreeMap<Place, Runs<'_>>) {
-    let twins = all.values().filter(|runs| runs.place.side == Side::Twin);
+fn count_failed_twins(runs: &mut BTreeMap<Place, Runs<'_>>) {
+    let twins = runs.values().filter(|runs| runs.place.side == Side::Twin);
     let failed: Vec<_> =
         twins.map(|twin| (twin.place.on(Side::A), twin.failed, twin.why.clone())).collect();
     for (place, failed, why) in failed {
-        if let Some(runs) = all.get_mut(&place) {
+        if let Some(runs) = runs.get_mut(&place) {
             runs.failed += failed;
             runs.why = runs.why.take().or(why);
         }
@@ -202,7 +208,7 @@ fn reading(runs: &Runs<'_>) -> Option<Reading> {
     let geometric = if is_signed { None } else { Estimate::geometric_mean(&samples) };
     let mean = geometric.or_else(|| Estimate::mean(&samples))?;
     let between = runs.between(runs.metric(), mean.value);
-    let widen = if geometric.is_some() { Between::widen_share } else { Between::widen };
+    let widen = if geometric.is_some() { SessionSpread::widen_share } else { SessionSpread::widen };
     Some(Reading {
         mean: widen(between, mean),
         median: iterations.map_or_else(|| stats::median(&means), |[_, p50, ..]| Some(p50))?,

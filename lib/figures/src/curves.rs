@@ -27,7 +27,7 @@ impl Overtaking {
         let was_behind = verdicts[..=before].contains(&reverse);
         let ([first, second], ratio) = (names, ratios.last()?.1.clone());
         let (names, end) = match end {
-            Verdict::More => ([second, first], Value::exact(1.0, None).over(&ratio).ok()?),
+            Verdict::More => ([second, first], Value::exact(1.0, None).divided_by(&ratio).ok()?),
             _ => ([first, second], ratio),
         };
         let from = ratios.get(before + 1)?.0;

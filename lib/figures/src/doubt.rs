@@ -136,8 +136,8 @@ impl Doubt {
     }
 
     /// A doubt about a share, which stands for `{}` in its sentence; `None` unless it is above `most`.
-    pub(crate) fn above(most: f64, kind: Kind, share: f64, text: &str) -> Option<Self> {
-        (share > most).then(|| Doubt::new(kind, share, text.replace("{}", &percent(share))))
+    pub(crate) fn above(limit: f64, kind: Kind, share: f64, text: &str) -> Option<Self> {
+        (share > limit).then(|| Doubt::new(kind, share, text.replace("{}", &percent(share))))
     }
 
     /// One of several of its kind.
@@ -157,6 +157,15 @@ impl Doubt {
         Some((size, self.kind.noise()?.replace("{}", &percent(self.size))))
     }
 
+    /// Where it stands among others: by its tier, then the loudest first.
+    fn rank(&self) -> (u8, f64) {
+        match self.noise() {
+            _ if self.voids() => (0, 0.0),
+            Some((size, _)) => (1, -size),
+            None => (2, 0.0),
+        }
+    }
+
     /// The worse of two, with the names of both.
     fn joined(self, other: Doubt) -> Doubt {
         let is_about_all = self.about.is_empty() || other.about.is_empty();
@@ -166,8 +175,8 @@ impl Doubt {
     }
 
     /// Its sentence, with at most `most` names of figures.
-    pub fn with_names(&self, most: usize) -> String {
-        let (named, others) = self.about.split_at(self.about.len().min(most));
+    pub fn with_names(&self, count: usize) -> String {
+        let (named, others) = self.about.split_at(self.about.len().min(count));
         match others.len() {
             0 if named.is_empty() => self.text.clone(),
             0 => format!("{} ({})", self.text, named.join("; ")),
@@ -183,18 +192,14 @@ impl fmt::Display for Doubt {
 }
 
 /// The worst doubt of each kind, with all names, the loudest first; doubts about noise are sorted by size.
-pub fn merged(all: impl IntoIterator<Item = Doubt>) -> Vec<Doubt> {
+pub fn merged(doubts: impl IntoIterator<Item = Doubt>) -> Vec<Doubt> {
     let of_kinds =
-        grouped(all.into_iter().map(|doubt| ((doubt.kind, doubt.subject.clone()), doubt)));
-    let worst = of_kinds.into_iter().filter_map(|(_, all)| all.into_iter().reduce(Doubt::joined));
+        grouped(doubts.into_iter().map(|doubt| ((doubt.kind, doubt.subject.clone()), doubt)));
+    let worst =
+        of_kinds.into_iter().filter_map(|(_, doubts)| doubts.into_iter().reduce(Doubt::joined));
     let mut merged: Vec<Doubt> = worst.collect();
-    let place = |doubt: &Doubt| match doubt.noise() {
-        _ if doubt.voids() => (0, 0.0),
-        Some((size, _)) => (1, -size),
-        None => (2, 0.0),
-    };
     merged.sort_by(|a, b| {
-        let ((tier, size), (other_tier, other_size)) = (place(a), place(b));
+        let ((tier, size), (other_tier, other_size)) = (a.rank(), b.rank());
         let order = tier.cmp(&other_tier).then(size.total_cmp(&other_size));
         order.then(a.kind.cmp(&b.kind)).then_with(|| a.subject.cmp(&b.subject))
     });
@@ -202,13 +207,14 @@ pub fn merged(all: impl IntoIterator<Item = Doubt>) -> Vec<Doubt> {
 }
 
 /// Doubts that so many share, of each kind the median one; one contradiction is enough.
-pub(crate) fn shared(all: impl Iterator<Item = Doubt>, least: usize) -> Vec<Doubt> {
-    let all = all.map(|doubt| (doubt.kind, doubt));
-    let of_kinds = grouped(all).into_iter().filter_map(|(kind, mut doubts)| {
-        let counts = kind.grade() == Grade::Contradicted || doubts.len() >= least;
-        doubts.sort_by(|a, b| a.size.total_cmp(&b.size));
-        counts.then(|| doubts.swap_remove(doubts.len() / 2))
-    });
+pub(crate) fn shared(doubts: impl Iterator<Item = Doubt>, least: usize) -> Vec<Doubt> {
+    let of_kinds = grouped(doubts.map(|doubt| (doubt.kind, doubt))).into_iter().filter_map(
+        |(kind, mut doubts)| {
+            let counts = kind.grade() == Grade::Contradicted || doubts.len() >= least;
+            doubts.sort_by(|a, b| a.size.total_cmp(&b.size));
+            counts.then(|| doubts.swap_remove(doubts.len() / 2))
+        },
+    );
     of_kinds.collect()
 }
 

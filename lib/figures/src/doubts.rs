@@ -1,7 +1,7 @@
 //! Who has which doubts: processes, figures, rows of a duel and sets of records.
 
 use host::units::{Bytes, Span, counted};
-use record::{Memory, Metric, Quantity, Record, Run, Thirds};
+use record::{Metric, Quantity, Record, Run, Thirds};
 use serde_json::Value;
 use stats::{MIN_ROUNDS, t_critical};
 
@@ -43,9 +43,9 @@ pub fn of_process(record: &Record) -> Vec<Doubt> {
 
 /// Doubts that a figure has if most of its trials have them.
 fn of_trial(record: &Record) -> Vec<Doubt> {
-    let all: [fn(&Record) -> Option<Doubt>; 5] =
+    let rules: [fn(&Record) -> Option<Doubt>; 5] =
         [short_samples, throttled, huge_pages, left_behind, unvalidated];
-    all.iter().filter_map(|find| find(record)).chain(unreadable(record)).collect()
+    rules.iter().filter_map(|find| find(record)).chain(unreadable(record)).collect()
 }
 
 /// Fewest steps of the clock in a sample: reading it adds about one, and no figure is surer than 1 %.
@@ -99,8 +99,8 @@ fn unvalidated(record: &Record) -> Option<Doubt> {
 
 fn unreadable(record: &Record) -> impl Iterator<Item = Doubt> {
     // If tasks were not held there is a peak alone.
-    let was_held = |memory: &Memory| memory.resident.is_some() || memory.peak_resident.is_none();
-    let held = record.memory.and_then(|memory| memory.held).filter(was_held);
+    let held = record.memory.and_then(|memory| memory.held);
+    let held = held.filter(|held| held.resident.is_some() || held.peak_resident.is_none());
     let files = [
         ("/proc/PID/smaps_rollup", held.is_some_and(|memory| memory.resident.is_none())),
         ("/proc/meminfo", held.is_some_and(|memory| memory.system_slab.is_none())),
@@ -130,13 +130,13 @@ pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
     }
     // A further column has the same processes: it repeats only what lowers its grade.
     let is_size = runs.metric().quantity() == Quantity::Bytes;
-    let is_wanted = |doubt: &Doubt| match doubt.kind {
+    let of_trials = runs.whole.iter().flat_map(|record| of_trial(record));
+    let wanted = of_trials.filter(|doubt| match doubt.kind {
         Kind::HugePages => is_size,
         Kind::Throttled => !is_size,
         _ => runs.ties().is_some(),
-    };
-    let all = runs.whole.iter().flat_map(|record| of_trial(record)).filter(is_wanted);
-    doubts.extend(shared(all, runs.whole.len() / 2 + 1));
+    });
+    doubts.extend(shared(wanted, runs.whole.len() / 2 + 1));
     doubts
 }
 
@@ -166,18 +166,17 @@ fn is_of_speed(doubt: &Doubt) -> bool {
 /// Doubts about the times of some processes, by how slow their CPUs were and what was done about it.
 fn of_times(timed: &[&Timed<'_>]) -> Vec<Doubt> {
     let corrected: Vec<&Corrected> = timed.iter().filter_map(|t| t.corrected.as_deref()).collect();
-    let median = |of: fn(&Corrected) -> f64| {
-        stats::median(&corrected.iter().map(|corrected| of(corrected)).collect::<Vec<_>>())
-    };
-    let slowed = median(|corrected| corrected.slowness).map_or(0.0, f64::exp_m1);
-    let near = median(|corrected| corrected.near).filter(|&near| near < NEVER_QUIET);
-    let uncertain = median(|corrected| corrected.uncertainty).map_or(0.0, f64::exp_m1);
-    let left = median(|corrected| corrected.left.abs()).map_or(0.0, f64::exp_m1);
+    let slowed = median(&corrected, |corrected| corrected.slowness).map_or(0.0, f64::exp_m1);
+    let near = median(&corrected, |corrected| corrected.near).filter(|&near| near < NEVER_QUIET);
+    let uncertain = median(&corrected, |corrected| corrected.uncertainty).map_or(0.0, f64::exp_m1);
+    let left = median(&corrected, |corrected| corrected.left.abs()).map_or(0.0, f64::exp_m1);
     // A round without a usable slice has no time.
     let took_turns = timed.iter().filter(|timed| !timed.record.slices.is_empty());
-    let is_short = |timed: &&&Timed<'_>| timed.corrected.as_ref().is_none_or(|own| own.is_short);
-    let short = took_turns.clone().filter(is_short).count();
-    let short = short as f64 / took_turns.count().max(1) as f64;
+    let are_short = took_turns
+        .map(|timed| timed.corrected.as_ref().is_none_or(|corrected| corrected.is_short))
+        .collect::<Vec<bool>>();
+    let short = are_short.iter().filter(|is_short| **is_short).count();
+    let short = short as f64 / are_short.len().max(1) as f64;
     let slowed_text = "~ The CPUs ran slowly: a probe took up to {} longer than at full speed.";
     let never_text = format!(
         "~ The CPUs were hardly ever at full speed: less than {} of the probes came near the quickest.",
@@ -187,14 +186,18 @@ fn of_times(timed: &[&Timed<'_>]) -> Vec<Doubt> {
         "~ The CPUs ran slowly, by an uncertain amount: a time has a standard error of {}.";
     let follows_text = "~ The CPUs ran slowly, and times still follow that: they may be off by {}.";
     let short_text = "~ Other work took CPU time in {} of the rounds.";
-    let all = [
+    let doubts = [
         Doubt::above(SLOWED, Kind::Slowed, slowed, slowed_text),
         near.map(|_| Doubt::new(Kind::NeverQuiet, NEVER_QUIET, never_text)),
         Doubt::above(UNCERTAIN, Kind::Uncertain, uncertain, uncertain_text),
         Doubt::above(UNCERTAIN, Kind::Follows, left, follows_text),
         Doubt::above(0.5, Kind::FewSlices, short, short_text),
     ];
-    all.into_iter().flatten().collect()
+    doubts.into_iter().flatten().collect()
+}
+
+fn median(corrected: &[&Corrected], part: fn(&Corrected) -> f64) -> Option<f64> {
+    stats::median(&corrected.iter().map(|corrected| part(corrected)).collect::<Vec<_>>())
 }
 
 /// The iterations of a figure's processes took more or less time at the end of their turns than at the beginning. What
@@ -237,30 +240,33 @@ pub fn of_records(records: &[Record]) -> Vec<Doubt> {
     let runs = provenance::runs(records);
     let builds = provenance::differing_builds(runs.first(), &runs);
     let machines = provenance::differing_machines(runs.first(), &runs);
-    let pooled = |kind, what: &str, facts: &[Difference]| {
-        let names: Vec<String> = facts.iter().map(ToString::to_string).collect();
-        let text = format!("!! DIFFERENT {what} ARE POOLED HERE: {}", names.join(", "));
-        (!facts.is_empty()).then(|| Doubt::new(kind, 0.0, text))
-    };
-    let has = |name: &str, fact: Value| runs.iter().any(|run| run.build.get(name) == Some(&fact));
+    let is_debug = runs.iter().any(|run| run.build.get("profile") == Some(&"debug".into()));
+    let is_dirty = runs.iter().any(|run| run.build.get("dirty") == Some(&true.into()));
     let after_pause = runs.iter().any(|run| !run.steady && run.sides.is_none());
     let pause = "Turns began right after a pause, when long chains of threads may be slower than in steady work.";
     let debug = "The programs were built without optimisation.";
     let dirty = "The sources had uncommitted changes.";
-    let all = [
+    let doubts = [
         pooled(Kind::OtherMachine, "MACHINES OR SETTINGS", &machines),
         pooled(Kind::OtherBuild, "BUILDS", &builds),
-        has("profile", "debug".into()).then(|| Doubt::new(Kind::Unoptimised, 0.0, debug)),
-        has("dirty", true.into()).then(|| Doubt::new(Kind::ChangedSources, 0.0, dirty)),
+        is_debug.then(|| Doubt::new(Kind::Unoptimised, 0.0, debug)),
+        is_dirty.then(|| Doubt::new(Kind::ChangedSources, 0.0, dirty)),
         after_pause.then(|| Doubt::new(Kind::AfterPause, 0.0, pause)),
         loaded(&runs),
         repeated(records),
     ];
     let absent = records.iter().flat_map(|record| record.counters.iter().flat_map(|c| &c.absent));
     let absent = unique(absent.map(ToString::to_string)).into_iter();
-    let not_counted =
-        |what: String| Doubt::on(Kind::NotCounted, &what, 0.0, format!("Not counted: {what}."));
-    all.into_iter().flatten().chain(absent.map(not_counted)).collect()
+    let not_counted = absent
+        .map(|event| Doubt::on(Kind::NotCounted, &event, 0.0, format!("Not counted: {event}.")));
+    doubts.into_iter().flatten().chain(not_counted).collect()
+}
+
+/// Records that differ in something and are read together.
+fn pooled(kind: Kind, subject: &str, facts: &[Difference]) -> Option<Doubt> {
+    let names: Vec<String> = facts.iter().map(ToString::to_string).collect();
+    let text = format!("!! DIFFERENT {subject} ARE POOLED HERE: {}", names.join(", "));
+    (!facts.is_empty()).then(|| Doubt::new(kind, 0.0, text))
 }
 
 /// Records that were given several times.
@@ -298,13 +304,14 @@ pub fn of_all<'a>(
     conditions: Vec<Doubt>,
 ) -> Vec<Doubt> {
     let figures: Vec<(String, &[Doubt])> = figures.collect();
-    let named = |name: &str, doubt: &Doubt| Doubt { about: vec![name.to_owned()], ..doubt.clone() };
-    let of_each =
-        figures.iter().flat_map(|(name, own)| own.iter().map(move |doubt| named(name, doubt)));
+    let of_each = figures.iter().flat_map(|(name, doubts)| {
+        doubts.iter().map(move |doubt| Doubt { about: vec![name.clone()], ..doubt.clone() })
+    });
     let mut of_figures = merged(of_each);
     for doubt in &mut of_figures {
-        let has = |(_, own): &(String, &[Doubt])| own.iter().any(|other| other.kind == doubt.kind);
-        if figures.iter().all(has) {
+        let mut kinds =
+            figures.iter().map(|(_, doubts)| doubts.iter().map(|of_figure| of_figure.kind));
+        if kinds.all(|mut kinds| kinds.any(|kind| kind == doubt.kind)) {
             doubt.about.clear();
         }
     }

@@ -105,32 +105,27 @@ impl Evidence {
         if !is_rate && !matches!(metric, Metric::Hop | Metric::RoundTrip | Metric::Message) {
             return None;
         }
-        let said = runs.first()?.said.as_ref()?;
-        let mean = |count: &dyn Fn(&Record) -> Option<f64>| {
-            stats::mean(&runs.iter().filter_map(|run| count(run)).collect::<Vec<f64>>())
-        };
-        let hops = |run: &Record| run.timed().filter(|(_, unit)| *unit == "hop");
-        let each = |run: &Record, count: u64| Some(count as f64 / hops(run)?.0 as f64);
-        let switches = mean(&|run| each(run, run.usage?.voluntary_switches))?;
-        let in_kernel = mean(&|run| each(run, run.usage?.system_ns));
-        let calls = mean(&|run| counted(run, &["system_calls"]));
-        let all: f64 = runs.iter().filter_map(|run| Some(hops(run)?.0 as f64)).sum();
+        let description = runs.first()?.said.as_ref()?;
+        let switches = mean(runs, |run| per_hop(run, run.usage?.voluntary_switches))?;
+        let in_kernel = mean(runs, |run| per_hop(run, run.usage?.system_ns));
+        let calls = mean(runs, |run| counted(run, &["system_calls"]));
+        let total: f64 = runs.iter().filter_map(|run| Some(hops(run)? as f64)).sum();
         let stays_out = in_kernel.is_some_and(|ns| ns < NO_KERNEL)
-            && calls.map_or(all * NO_KERNEL >= TICK, |calls| calls < TOLERANCE);
-        let preemptions = mean(&|run| each(run, run.usage?.involuntary_switches))?;
-        let workers = said.runtime.as_ref().map_or(1, |runtime| runtime.workers);
-        let at_once = (said.tokens, workers);
+            && calls.map_or(total * NO_KERNEL >= TICK, |calls| calls < TOLERANCE);
+        let preemptions = mean(runs, |run| per_hop(run, run.usage?.involuntary_switches))?;
+        let workers = description.runtime.as_ref().map_or(1, |runtime| runtime.workers);
+        let at_once = (description.tokens, workers);
         // A timer or a worker that goes to sleep is no event loop.
-        let waits = mean(&|run| counted(run, &["epoll_waits", "io_uring_enters"]));
+        let waits = mean(runs, |run| counted(run, &["epoll_waits", "io_uring_enters"]));
         let waits = waits.filter(|&waits| waits > 0.0005);
         Some(Evidence {
             switches,
             preemptions,
-            wakeups: mean(&|run| run.wakeup_interrupts()),
-            migrations: mean(&|run| each(run, run.migrations?)),
+            wakeups: mean(runs, Record::wakeup_interrupts),
+            migrations: mean(runs, |run| per_hop(run, run.migrations?)),
             calls,
             hops_per_wait: waits.map(|waits| 1.0 / waits),
-            verdict: verdict(said.claim, (switches, preemptions), at_once, stays_out),
+            verdict: verdict(description.claim, (switches, preemptions), at_once, stays_out),
         })
     }
 }
@@ -138,9 +133,22 @@ impl Evidence {
 /// Events of these names per hop; `None` if none of them was counted.
 fn counted(run: &Record, names: &[&str]) -> Option<f64> {
     let events = &run.counters.as_ref()?.events;
-    let found = names.iter().filter_map(|&name| events.get(name));
-    let all = found.copied().reduce(|a, b| a.saturating_add(b))?;
-    Some(all as f64 / run.counted()?.0 as f64)
+    let counts = names.iter().filter_map(|&name| events.get(name));
+    let sum = counts.copied().reduce(|a, b| a.saturating_add(b))?;
+    Some(sum as f64 / run.counted()?.0 as f64)
+}
+
+/// Mean of the runs that have a count.
+fn mean(runs: &[&Record], count: fn(&Record) -> Option<f64>) -> Option<f64> {
+    stats::mean(&runs.iter().filter_map(|run| count(run)).collect::<Vec<f64>>())
+}
+
+fn hops(run: &Record) -> Option<u64> {
+    run.timed().filter(|(_, unit)| *unit == "hop").map(|(hops, _)| hops)
+}
+
+fn per_hop(run: &Record, count: u64) -> Option<f64> {
+    Some(count as f64 / hops(run)? as f64)
 }
 
 /// Verdict on counts per hop; `at_once` are the tokens in flight and the threads of the runtime that run

@@ -9,12 +9,12 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 use stats::{Estimate, Interval, Mode};
 
-use super::between::Between;
 use super::doubt::{self, Doubt};
 use super::evidence::Evidence;
 use super::grade::Grade;
 use super::memory::Slopes;
 use super::runs::Runs;
+use super::session_spread::SessionSpread;
 use super::sessions;
 use super::speed::Round;
 use super::value::{Session, Value};
@@ -94,19 +94,20 @@ pub struct Reading {
 impl<'a> Figure<'a> {
     /// Makes each session a sample: those that have the figure, if more than half of them do.
     pub(crate) fn combine(&mut self, tried: &[&Figure<'a>]) {
-        let has_it = |own: &Figure<'_>| own.reading().is_some() || own.slopes().is_some();
-        let own: Vec<Figure<'a>> =
-            tried.iter().filter(|own| has_it(own)).map(|own| (*own).clone()).collect();
-        if tried.len() < 2 || 2 * own.len() <= tried.len() {
+        let measured = tried
+            .iter()
+            .filter(|figure| matches!(figure.outcome, Outcome::Measured(_) | Outcome::Slope(_)));
+        let sessions: Vec<Figure<'a>> = measured.map(|figure| (*figure).clone()).collect();
+        if tried.len() < 2 || 2 * sessions.len() <= tried.len() {
             return;
         }
         let is_sum = matches!(self.quantity(), Quantity::Count | Quantity::Share);
         match &mut self.outcome {
             Outcome::Measured(reading) => {
-                let readings: Vec<&Reading> = own.iter().filter_map(Figure::reading).collect();
+                let readings: Vec<&Reading> = sessions.iter().filter_map(Figure::reading).collect();
                 let means: Vec<Estimate> = readings.iter().map(|reading| reading.mean).collect();
                 let mean = if is_sum { Estimate::mean } else { Estimate::geometric_mean };
-                reading.mean = sessions::over(&means, mean).unwrap_or(reading.mean);
+                reading.mean = sessions::across(&means, mean).unwrap_or(reading.mean);
                 // Sessions apart are no modes.
                 let with_modes = readings.iter().filter(|reading| reading.modes.is_some()).count();
                 if 2 * with_modes < readings.len() {
@@ -114,14 +115,14 @@ impl<'a> Figure<'a> {
                 }
             }
             Outcome::Slope(slopes) => {
-                slopes.combine(&own.iter().filter_map(Figure::slopes).collect::<Vec<_>>());
+                slopes.combine(&sessions.iter().filter_map(Figure::slopes).collect::<Vec<_>>());
             }
             _ => return,
         }
-        self.grade = sessions::grade(own.iter().map(|own| own.grade));
-        let doubts = own.iter().flat_map(|own| own.doubts.clone());
-        self.doubts = doubt::shared(doubts, own.len().div_ceil(2));
-        self.sessions = own;
+        self.grade = sessions::grade(sessions.iter().map(|session| session.grade));
+        let doubts = sessions.iter().flat_map(|session| session.doubts.clone());
+        self.doubts = doubt::shared(doubts, sessions.len().div_ceil(2));
+        self.sessions = sessions;
     }
 
     /// Where it stands.
@@ -222,7 +223,7 @@ impl<'a> Figure<'a> {
             Some(Session {
                 lines: Some(Box::new([line, slopes.user().line])),
                 lacks_kernel,
-                ..own.session(line.slope.into(), Between::default(), BTreeMap::new())
+                ..own.session(line.slope.into(), SessionSpread::default(), BTreeMap::new())
             })
         });
         let slope = self.slopes()?.part(part)?.line.slope;
@@ -243,7 +244,7 @@ impl<'a> Figure<'a> {
     fn session(
         &self,
         estimate: Estimate,
-        between: Between,
+        between: SessionSpread,
         rounds: BTreeMap<Round, f64>,
     ) -> Session {
         Session::of(self.runs.session(), estimate, between, rounds, self.grade)
@@ -254,9 +255,9 @@ impl<'a> Figure<'a> {
     ///
     /// # Errors
     /// Why they cannot be divided.
-    pub fn over(&self, divisor: &Figure<'_>) -> Result<Value, String> {
+    pub fn divided_by(&self, divisor: &Figure<'_>) -> Result<Value, String> {
         if self.place().side == divisor.place().side {
-            return self.value()?.over(&divisor.value()?);
+            return self.value()?.divided_by(&divisor.value()?);
         }
         Value::of_rounds(self.runs.by_turns(&divisor.runs), self.grade.max(divisor.grade))
     }
@@ -354,7 +355,7 @@ mod tests {
         let [own, other] = [100_000, 0].map(|noise| sizes(100, noise));
         let [own, other] = [&own, &other].map(|records| Figures::of(records));
         let [own, other] = [&own, &other].map(|figures| figures.iter().next().unwrap());
-        for ratio in [own.over(other), other.over(own)] {
+        for ratio in [own.divided_by(other), other.divided_by(own)] {
             assert!((ratio.unwrap().estimate.value - 1.0).abs() < 1e-6);
         }
     }

@@ -15,8 +15,8 @@ use super::figure::Figure;
 use super::number::{number, pair, range, short};
 
 /// Name of a yardstick, what it is in an alarm, and its shortest and longest time on bare metal, in ns.
-fn reference(what: Yardstick) -> (&'static str, &'static str, [f64; 2]) {
-    match what {
+fn reference(yardstick: Yardstick) -> (&'static str, &'static str, [f64; 2]) {
+    match yardstick {
         Yardstick::Getpid => ("getpid(2)", "A system call", [50.0, 150.0]),
         // The plan has 500 threads: a hop takes about 1.3 times as long as with two.
         Yardstick::Futex => ("futex hand-over on one CPU", "A thread switch", [400.0, 2_000.0]),
@@ -25,8 +25,8 @@ fn reference(what: Yardstick) -> (&'static str, &'static str, [f64; 2]) {
 }
 
 /// Its shortest and longest time on bare metal, in ns.
-pub(crate) fn prices(what: Yardstick) -> [f64; 2] {
-    reference(what).2
+pub(crate) fn prices(yardstick: Yardstick) -> [f64; 2] {
+    reference(yardstick).2
 }
 
 /// Multiple of a range's upper end above which a time is outside of it: the ends are round numbers.
@@ -35,7 +35,7 @@ const CLEARLY: f64 = 1.25;
 /// A yardstick beside the times that it takes on bare metal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Beside {
-    pub(crate) what: Yardstick,
+    pub(crate) yardstick: Yardstick,
     /// Its time here, in ns.
     pub(crate) value: f64,
     /// Its shortest and its longest time on bare metal, in ns.
@@ -45,9 +45,14 @@ pub struct Beside {
 }
 
 impl Beside {
+    /// How many times as long it takes as at most on bare metal.
+    fn times(&self) -> f64 {
+        self.value / self.range[1]
+    }
+
     /// The sentence that begins an answer.
     pub fn alarm(&self) -> String {
-        let (_, subject, _) = reference(self.what);
+        let (_, subject, _) = reference(self.yardstick);
         let [low, high] = self.range;
         let value = short(Quantity::Time, self.value);
         let times = range([self.value / high, self.value / low], number);
@@ -63,7 +68,7 @@ impl Beside {
 /// The line of a yardstick: `getpid(2) 66 ns: bare metal 50 to 150 ns`.
 impl fmt::Display for Beside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, ..) = reference(self.what);
+        let (name, ..) = reference(self.yardstick);
         let [low, high] = self.range.map(|time| short(Quantity::Time, time));
         let value = short(Quantity::Time, self.value);
         write!(f, "{name} {value}: bare metal {}", pair(&low, " to ", &high))
@@ -71,9 +76,9 @@ impl fmt::Display for Beside {
 }
 
 /// What may make a yardstick longer. A system call does not leave a virtual machine.
-fn cause(what: Yardstick, machine: &Machine) -> &'static str {
+fn cause(yardstick: Yardstick, machine: &Machine) -> &'static str {
     let meltdown = machine.text("mitigations/meltdown");
-    let is_call = what == Yardstick::Getpid;
+    let is_call = yardstick == Yardstick::Getpid;
     match machine.text("virtualisation") {
         _ if is_call && machine.get("seccomp").is_some_and(|seccomp| *seccomp == true) => "seccomp",
         _ if is_call && meltdown.is_some_and(|state| state.contains("PTI")) => {
@@ -87,32 +92,31 @@ fn cause(what: Yardstick, machine: &Machine) -> &'static str {
 
 /// The yardsticks that were measured, in the order of [`Yardstick`].
 pub fn measured(figures: &Figures<'_>) -> Vec<Beside> {
-    let mut all: Vec<Beside> = figures.iter().filter_map(beside).collect();
-    all.sort_by_key(|beside| beside.what);
-    all.dedup_by_key(|beside| beside.what);
-    all
+    let mut measured: Vec<Beside> = figures.iter().filter_map(beside).collect();
+    measured.sort_by_key(|beside| beside.yardstick);
+    measured.dedup_by_key(|beside| beside.yardstick);
+    measured
 }
 
 /// The yardstick that takes clearly longer than on bare metal; of several, the one farthest from its range.
 pub fn outside(figures: &Figures<'_>) -> Option<Beside> {
-    let times = |beside: &Beside| beside.value / beside.range[1];
-    let slower = measured(figures).into_iter().filter(|beside| times(beside) > CLEARLY);
-    slower.max_by(|a, b| times(a).total_cmp(&times(b)))
+    let slower = measured(figures).into_iter().filter(|beside| beside.times() > CLEARLY);
+    slower.max_by(|a, b| a.times().total_cmp(&b.times()))
 }
 
 /// A figure as a yardstick: a row's own, a time, on one CPU.
 fn beside(figure: &Figure<'_>) -> Option<Beside> {
     let runs = &figure.runs;
-    let what = runs.ties()?.known?;
+    let yardstick = runs.ties()?.known?;
     let record = *runs.whole.first()?;
     // What a quota stopped takes longer on any machine.
     let is_throttled = figure.doubts.iter().any(|doubt| doubt.kind == Kind::Throttled);
     if record.cpu_count() != Some(1) || is_throttled {
         return None;
     }
-    let (_, _, range) = reference(what);
+    let (_, _, range) = reference(yardstick);
     let value = figure.reading()?.mean.value;
-    Some(Beside { what, value, range, cause: cause(what, record.machine()) })
+    Some(Beside { yardstick, value, range, cause: cause(yardstick, record.machine()) })
 }
 
 #[cfg(test)]
@@ -129,30 +133,30 @@ mod tests {
 
     #[test]
     fn a_slow_yardstick_is_told_with_its_factors() {
-        let what = Yardstick::Futex;
+        let yardstick = Yardstick::Futex;
         let machine = Machine::from_iter([("virtualisation", "KVM".into())]);
-        let (range, cause) = (reference(what).2, cause(what, &machine));
-        let beside = Beside { what, value: 6_700.0, range, cause };
+        let (range, cause) = (reference(yardstick).2, cause(yardstick, &machine));
+        let beside = Beside { yardstick, value: 6_700.0, range, cause };
         let nested =
             "A thread switch takes 6.7 µs: 3.4 to 17 times the bare-metal time (nested VM?)";
         assert_eq!(beside.alarm(), nested);
         let line = "futex hand-over on one CPU 6.7 µs: bare metal 400 ns to 2.0 µs";
         assert_eq!(beside.to_string(), line);
-        for (what, fact, cause) in [
+        for (yardstick, fact, cause) in [
             (
                 Yardstick::Getpid,
                 json!({ "mitigations": { "meltdown": "PTI" } }),
                 "page-table isolation",
             ),
             // Only a system call crosses the page tables, and the filters.
-            (what, json!({ "mitigations": { "meltdown": "PTI" } }), "nested VM or emulator"),
+            (yardstick, json!({ "mitigations": { "meltdown": "PTI" } }), "nested VM or emulator"),
             (Yardstick::Getpid, json!({ "seccomp": true }), "seccomp"),
             (Yardstick::Getpid, json!({ "seccomp": false }), "nested VM or emulator"),
-            (what, json!({ "seccomp": true }), "nested VM or emulator"),
+            (yardstick, json!({ "seccomp": true }), "nested VM or emulator"),
             (Yardstick::Getpid, json!({ "virtualisation": "none" }), "a debug kernel"),
         ] {
             let machine: Machine = serde_json::from_value(fact).unwrap();
-            assert_eq!(super::cause(what, &machine), cause, "{machine:?}");
+            assert_eq!(super::cause(yardstick, &machine), cause, "{machine:?}");
         }
     }
 

@@ -1,7 +1,6 @@
 //! Figures of records, and what they are worth: pure, without a clock, a process or a file.
 
 mod basis;
-pub mod between;
 pub mod claims;
 pub mod conditions;
 mod cube;
@@ -18,6 +17,7 @@ pub mod pairs;
 pub mod provenance;
 pub mod quotient;
 pub mod runs;
+pub mod session_spread;
 pub mod sessions;
 pub mod speed;
 pub mod spread;

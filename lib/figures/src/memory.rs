@@ -34,14 +34,10 @@ pub struct Fit {
 
 /// Fits the memory of runs with different numbers of tasks.
 pub(crate) fn slopes(runs: &[&Record]) -> Option<Slopes> {
-    let user = |record: &Record| Some(record.resident()? as f64);
-    let is_huge = |record: &&Record| {
-        record.memory.and_then(|memory| memory.held?.huge).is_some_and(|bytes| bytes > 0)
-    };
     let parts = [
-        ("user", Some(Fit::of(runs, user)?)),
+        ("user", Some(Fit::of(runs, in_process)?)),
         ("kernel", Fit::of(runs, |r| r.kernel_gain())),
-        ("together", Fit::of(runs, |record| Some(user(record)? + record.kernel_gain()?))),
+        ("together", Fit::of(runs, |record| Some(in_process(record)? + record.kernel_gain()?))),
         ("stacks", Fit::of_gain(runs, |memory| memory.system_kernel_stacks)),
         ("page tables", Fit::of_gain(runs, |memory| memory.system_page_tables)),
         // What cannot be reclaimed.
@@ -54,8 +50,13 @@ pub(crate) fn slopes(runs: &[&Record]) -> Option<Slopes> {
         fits: parts.into_iter().filter_map(|(name, fit)| Some((name, fit?))).collect(),
         tasks: (tasks.clone().min()?, tasks.max()?),
         machine: runs.iter().find_map(|record| record.machine().memory()),
-        void: runs.iter().any(is_huge),
+        void: runs.iter().filter_map(|record| record.memory?.held?.huge).any(|bytes| bytes > 0),
     })
+}
+
+/// Bytes of a process.
+fn in_process(record: &Record) -> Option<f64> {
+    Some(record.resident()? as f64)
 }
 
 impl Slopes {
@@ -85,10 +86,10 @@ impl Slopes {
     /// True if the kernel's share cannot be told from what the system did meanwhile, and may be as large as the
     /// process's own: then the process alone is all that is known.
     pub fn lacks_kernel(&self) -> bool {
-        let is_noise = |kernel: &Fit| {
+        self.part("kernel").is_none_or(|kernel| {
+            // Noise, and more than what the process holds.
             !kernel.is_seen() && kernel.line.slope.high > self.user().line.slope.estimate
-        };
-        self.part("kernel").is_none_or(is_noise)
+        })
     }
 
     /// Makes each session a sample of the slopes; the rest is of all processes.
@@ -100,16 +101,16 @@ impl Slopes {
             let are_seen = slopes.iter().all(|slope| slope.low > 0.0);
             let mean = if are_seen { Estimate::geometric_mean } else { Estimate::mean };
             let slopes: Vec<Estimate> = slopes.into_iter().map(Estimate::from).collect();
-            let slope = sessions::over(&slopes, mean).and_then(|slope| slope.interval);
+            let slope = sessions::across(&slopes, mean).and_then(|slope| slope.interval);
             fit.line.slope = slope.unwrap_or(fit.line.slope);
         }
     }
 
     /// Tasks that the machine's memory would hold, if they were all that it held.
-    pub fn most(&self) -> Option<f64> {
+    pub fn fitting(&self) -> Option<f64> {
         let line = &self.headline().line;
-        let most = (self.machine? as f64 - line.intercept) / line.slope.estimate;
-        (self.headline().is_seen() && !self.void && most > 0.0).then_some(most)
+        let tasks = (self.machine? as f64 - line.intercept) / line.slope.estimate;
+        (self.headline().is_seen() && !self.void && tasks > 0.0).then_some(tasks)
     }
 }
 
@@ -161,8 +162,8 @@ mod tests {
             .map(|part| slopes.part(part).unwrap().line.slope.estimate.round());
         assert_eq!(bytes, [100.0, 30.0, 20.0, 10.0, 160.0]);
         let slopes = Slopes { machine: Some(165_000), ..slopes };
-        assert!((slopes.most().unwrap() - 1000.0).abs() < 1e-6);
-        assert_eq!(Slopes { void: true, ..slopes.clone() }.most(), None);
+        assert!((slopes.fitting().unwrap() - 1000.0).abs() < 1e-6);
+        assert_eq!(Slopes { void: true, ..slopes.clone() }.fitting(), None);
         assert_eq!(slopes.user().bends(), None);
         for (upper, bend) in [(200, 1.0), (50, -0.5)] {
             assert!((fit(upper, 0).user().bends().unwrap() - bend).abs() < 1e-9, "{upper}");

@@ -63,12 +63,12 @@ pub fn range(ends: [f64; 2], show: impl Fn(f64) -> String) -> String {
 }
 
 /// Two figures with something between; a unit that both have stands once.
-pub fn pair(one: &str, between: &str, other: &str) -> String {
-    let one = match [one, other].map(|figure| figure.split_once(' ')) {
-        [Some((number, unit)), Some((_, other_unit))] if unit == other_unit => number,
-        _ => one,
+pub fn pair(first: &str, between: &str, second: &str) -> String {
+    let first = match [first, second].map(|figure| figure.split_once(' ')) {
+        [Some((number, unit)), Some((_, second_unit))] if unit == second_unit => number,
+        _ => first,
     };
-    format!("{one}{between}{other}")
+    format!("{first}{between}{second}")
 }
 
 /// A number with commas between its thousands.
@@ -115,9 +115,10 @@ pub fn net(quantity: Quantity, estimate: &Estimate) -> String {
 /// A ratio with its interval, such as `2.5x [2.2, 2.8]`.
 pub fn factor(ratio: &Estimate) -> String {
     let decimals = units::significant(ratio.value).saturating_sub(1);
-    let number = |v: f64| format!("{v:.decimals$}");
-    let bounds = ratio.interval.map(|interval| format!(" {}", bracketed(&interval, number)));
-    format!("{}x{}", number(ratio.value), bounds.unwrap_or_default())
+    let bounds = ratio
+        .interval
+        .map(|interval| format!(" {}", bracketed(&interval, |end| format!("{end:.decimals$}"))));
+    format!("{:.decimals$}x{}", ratio.value, bounds.unwrap_or_default())
 }
 
 /// The ends of an interval.
@@ -141,9 +142,12 @@ fn change_in_percent(ratio: f64) -> String {
 pub fn change(ratio: &Estimate) -> String {
     let bounds = ratio.interval.map(|bounds| {
         // Unless the other end is as large.
-        let is_open = |end: f64| end >= UNBOUNDED && bounds.low < UNBOUNDED;
-        let show = |end| if is_open(end) { "∞".to_owned() } else { change_in_percent(end) };
-        format!(" {}", bracketed(&bounds, show))
+        let is_closed = bounds.low >= UNBOUNDED;
+        let text = bracketed(&bounds, |end| match end >= UNBOUNDED && !is_closed {
+            true => "∞".to_owned(),
+            false => change_in_percent(end),
+        });
+        format!(" {text}")
     });
     format!("{} %{}", change_in_percent(ratio.value), bounds.unwrap_or_default())
 }

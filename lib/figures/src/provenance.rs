@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use record::{Record, Run};
+use record::{Build, Record, Run};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -70,11 +70,15 @@ pub fn runtimes(records: &[Record]) -> Vec<String> {
 
 /// Facts of their machines, and of how they were measured, by which any new run differs from an old one.
 pub fn differing_machines(old: Option<&&Run>, new: &[&Run]) -> Vec<Difference> {
-    let names = |a: &Run, b: &Run| a.machine.same_machine(&b.machine);
-    let mut differences = differing(old, new, names, |run, name| run.machine.get(name));
+    let mut differences = differing(
+        old,
+        new,
+        |a, b| a.machine.same_machine(&b.machine),
+        |run, name| run.machine.get(name),
+    );
     let other = old.and_then(|old| Some([*old, *new.iter().find(|new| new.steady != old.steady)?]));
-    differences.extend(other.map(|both| {
-        let [old, new] = both.map(|run| if run.steady { "steady" } else { "after a pause" });
+    differences.extend(other.map(|runs| {
+        let [old, new] = runs.map(|run| if run.steady { "steady" } else { "after a pause" });
         Difference { name: "turns".to_owned(), old: old.to_owned(), new: new.to_owned() }
     }));
     differences
@@ -83,13 +87,14 @@ pub fn differing_machines(old: Option<&&Run>, new: &[&Run]) -> Vec<Difference> {
 /// Facts of their builds by which any new run differs from an old one, if both know them. Uncommitted changes do not make
 /// another build: they are a doubt.
 pub fn differing_builds(old: Option<&&Run>, new: &[&Run]) -> Vec<Difference> {
-    let names = |a: &Run, b: &Run| {
-        let differs = |(name, fact): &(&String, &Value)| {
-            *name != "dirty" && b.build.get(*name).is_some_and(|other| other != *fact)
-        };
-        a.build.iter().filter(differs).map(|(name, _)| name.clone()).collect()
-    };
-    differing(old, new, names, |run, name| run.build.get(name))
+    differing(old, new, |a, b| differing_facts(&a.build, &b.build), |run, name| run.build.get(name))
+}
+
+/// Names of the facts of two builds that differ.
+fn differing_facts(a: &Build, b: &Build) -> Vec<String> {
+    let facts = a.iter().filter(|(name, _)| *name != "dirty");
+    let unlike = facts.filter(|(name, fact)| b.get(*name).is_some_and(|other| other != *fact));
+    unlike.map(|(name, _)| name.clone()).collect()
 }
 
 fn differing<'a>(
@@ -101,40 +106,43 @@ fn differing<'a>(
     let Some(old) = old else { return Vec::new() };
     let unlike =
         new.iter().flat_map(|new| names(old, new).into_iter().map(move |name| (name, new)));
-    let difference = |(name, new): (String, Vec<&&'a Run>)| {
+    let differences = grouped(unlike).into_iter().map(|(name, new)| {
         let [old, new] = [old, new[0]].map(|run| fact(run, &name).cloned().unwrap_or_default());
         let (old, new) = unequal_parts(old, new);
         Difference { old: shown(&old), new: shown(&new), name }
-    };
-    grouped(unlike).into_iter().map(difference).collect()
+    });
+    differences.collect()
 }
 
 /// Of two lists of named facts those that differ; anything else as it is.
 fn unequal_parts(old: Value, new: Value) -> (Value, Value) {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
-            let unlike = |these: &Map<String, Value>, those: &Map<String, Value>| {
-                let parts = these.iter().filter(|&(k, v)| those.get(k) != Some(v));
-                Value::Object(parts.map(|(k, v)| (k.clone(), v.clone())).collect())
-            };
-            (unlike(&old, &new), unlike(&new, &old))
+            (parts_unlike(&old, &new), parts_unlike(&new, &old))
         }
         unequal => unequal,
     }
 }
 
+/// The parts of a fact that another one does not have, or has otherwise.
+fn parts_unlike(fact: &Map<String, Value>, other: &Map<String, Value>) -> Value {
+    let parts = fact.iter().filter(|&(name, part)| other.get(name) != Some(part));
+    Value::Object(parts.map(|(name, part)| (name.clone(), part.clone())).collect())
+}
+
 /// A value of a record for people.
 pub fn shown(value: &Value) -> String {
-    let all = |parts: Vec<String>| parts.join(", ");
     match value {
         Value::Null => "none".to_owned(),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Array(values) => all(values.iter().map(shown).collect()),
+        Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(", "),
         Value::Object(parts) => {
             let known = parts.iter().filter(|(_, value)| !value.is_null());
-            all(known.map(|(name, v)| format!("{} {}", name.replace('_', " "), shown(v))).collect())
+            let known =
+                known.map(|(name, part)| format!("{} {}", name.replace('_', " "), shown(part)));
+            known.collect::<Vec<_>>().join(", ")
         }
         Value::Number(number) => number.to_string(),
     }

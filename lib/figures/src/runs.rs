@@ -6,7 +6,7 @@ use contract::message::Distribution;
 use record::{Metric, Place, Record, Row, Ties, Why};
 
 use super::basis::joined;
-use super::between::Between;
+use super::session_spread::SessionSpread;
 use super::speed::{self, Round, Timed, round};
 
 /// Trials of one row, and one figure of them.
@@ -29,19 +29,19 @@ pub struct Runs<'a> {
 /// Places of all figures of a row's trials, its own first.
 pub(crate) fn places(row: &Row) -> Vec<Place> {
     // A slope is one figure of all its points.
-    let own = Place { x: row.place.x.filter(|_| row.swept.is_some()), ..row.place.clone() };
+    let place = Place { x: row.place.x.filter(|_| row.swept.is_some()), ..row.place.clone() };
     let further = row.also.iter().map(|also| {
         let metric = also.metric.clone();
         // A point of a curve has one height: another figure is another curve.
         match &row.swept {
             Some(_) => {
-                let section = format!("{}: {}", own.section, also.name);
-                Place { section, metric, ..own.clone() }
+                let section = format!("{}: {}", place.section, also.name);
+                Place { section, metric, ..place.clone() }
             }
-            None => Place { column: also.heading(&own.column), metric, ..own.clone() },
+            None => Place { column: also.heading(&place.column), metric, ..place.clone() },
         }
     });
-    [own.clone()].into_iter().chain(further).collect()
+    [place.clone()].into_iter().chain(further).collect()
 }
 
 impl<'a> Runs<'a> {
@@ -54,8 +54,8 @@ impl<'a> Runs<'a> {
     pub(crate) fn add(&mut self, timed: &Timed<'a>) {
         let record = timed.record;
         let slot = (round(record), record.trial.row);
-        let is_worse = |earlier: &Timed<'_>| earlier.record.is_whole() && !record.is_whole();
-        if !self.slots.get(&slot).is_some_and(is_worse) {
+        let earlier = self.slots.get(&slot).map(|earlier| earlier.record);
+        if record.is_whole() || !earlier.is_some_and(|earlier| earlier.is_whole()) {
             self.slots.insert(slot, timed.clone());
         }
     }
@@ -103,14 +103,14 @@ impl<'a> Runs<'a> {
     }
 
     /// How far an estimate of this metric differs between sessions.
-    pub(crate) fn between(&self, metric: &Metric, estimate: f64) -> Between {
+    pub(crate) fn between(&self, metric: &Metric, estimate: f64) -> SessionSpread {
         if metric.follows_iteration() && speed::are_asleep(&self.whole) {
-            return Between::default();
+            return SessionSpread::default();
         }
         let corrected = self.processes().filter_map(|(_, timed)| timed.corrected.as_ref());
         let hidden = corrected.map(|corrected| corrected.hidden).collect::<Vec<f64>>();
         let hidden = stats::median(&hidden).filter(|_| metric.follows_iteration()).unwrap_or(0.0);
-        Between::of(metric.quantity(), self.is_pinned(), estimate, hidden)
+        SessionSpread::of(metric.quantity(), self.is_pinned(), estimate, hidden)
     }
 
     /// True if its processes were restricted to CPUs.
@@ -141,8 +141,10 @@ impl<'a> Runs<'a> {
     fn figures(&self, iteration: fn(&Timed<'_>) -> Option<f64>) -> BTreeMap<Round, f64> {
         // Of several processes in a round the last one.
         let last: BTreeMap<Round, &Timed<'_>> = self.processes().collect();
-        let figure = |timed: &Timed<'_>| self.place.metric.figure(timed.record, iteration(timed));
-        last.into_iter().filter_map(|(round, timed)| Some((round, figure(timed)?))).collect()
+        let figures = last.into_iter().filter_map(|(round, timed)| {
+            Some((round, self.place.metric.figure(timed.record, iteration(timed))?))
+        });
+        figures.collect()
     }
 
     /// Another figure of the iterations of each process, divided as their mean is, and multiplied by a factor.
@@ -190,10 +192,11 @@ impl<'a> Runs<'a> {
         ratio: fn(&Timed<'_>, &Timed<'_>) -> Option<f64>,
     ) -> BTreeMap<Round, f64> {
         // Of several processes in a round the last one.
-        let [own, others] = [self, other].map(|runs| runs.processes().collect::<BTreeMap<_, _>>());
-        let ratios = own.into_iter().filter_map(|(round, own): (Round, &Timed<'_>)| {
-            Some((round, ratio(own, others.get(&round)?)?))
-        });
+        let divisors: BTreeMap<Round, &Timed<'_>> = other.processes().collect();
+        let dividends: BTreeMap<Round, &Timed<'_>> = self.processes().collect();
+        let ratios = dividends
+            .into_iter()
+            .filter_map(|(round, dividend)| Some((round, ratio(dividend, divisors.get(&round)?)?)));
         ratios.collect()
     }
 }

@@ -14,24 +14,26 @@ pub fn of(records: &[Record]) -> Vec<&[Record]> {
 
 /// Records of several files as sessions, each once; `None` unless all are of one machine, and none is of a duel.
 pub fn joined(files: &[&[Record]]) -> Option<Vec<Record>> {
-    let all = record::once(files.concat());
-    let runs = provenance::runs(&all);
+    let records = record::once(files.concat());
+    let runs = provenance::runs(&records);
     let is_one = provenance::differing_machines(runs.first(), &runs).is_empty()
-        && !all.iter().any(|record| record.header.sides.is_some());
-    is_one.then_some(all)
+        && !records.iter().any(|record| record.header.sides.is_some());
+    is_one.then_some(records)
 }
 
 /// Mean over sessions: the geometric one of what is positive, so that a ratio stays the quotient of the times beside it,
 /// and the arithmetic one of counts, shares and differences. It has Student's t interval from five sessions on; fewer have
 /// the span of their own intervals.
-pub(crate) fn over(
+pub(crate) fn across(
     sessions: &[Estimate],
     mean: fn(&[f64]) -> Option<Estimate>,
 ) -> Option<Estimate> {
     let values: Vec<f64> = sessions.iter().map(|session| session.value).collect();
     let mean = mean(&values)?;
-    let of_few = || Some(Interval { estimate: mean.value, n: mean.n, ..span(sessions)? });
-    Some(Estimate { interval: mean.interval.or_else(of_few), ..mean })
+    let interval = mean
+        .interval
+        .or_else(|| Some(Interval { estimate: mean.value, n: mean.n, ..span(sessions)? }));
+    Some(Estimate { interval, ..mean })
 }
 
 /// From the lowest to the highest end of the sessions' intervals; `None` if one has none.
@@ -78,23 +80,25 @@ mod tests {
 
     #[test]
     fn few_sessions_have_the_span_of_their_intervals_and_five_their_own() {
-        let few =
-            over(&[session(10.0, 9.0, 11.0), session(14.4, 12.0, 17.0)], Estimate::geometric_mean)
-                .unwrap();
+        let few = across(
+            &[session(10.0, 9.0, 11.0), session(14.4, 12.0, 17.0)],
+            Estimate::geometric_mean,
+        )
+        .unwrap();
         let interval = few.interval.unwrap();
         assert!((few.value - 12.0).abs() < 1e-9 && few.n == 2, "{few:?}");
         assert_eq!([interval.low, interval.high], [9.0, 17.0]);
         let unsure = Estimate { interval: None, ..few };
-        assert_eq!(over(&[few, unsure], Estimate::mean).unwrap().interval, None);
+        assert_eq!(across(&[few, unsure], Estimate::mean).unwrap().interval, None);
         // exp(x̄ ± 2.7764 · s / √5) of the logarithms: t(0.975, 4) of printed tables.
         let five = [90.0, 95.0, 100.0, 105.0, 110.0].map(|value| session(value, 1.0, 1000.0));
-        let interval = over(&five, Estimate::geometric_mean).unwrap().interval.unwrap();
+        let interval = across(&five, Estimate::geometric_mean).unwrap().interval.unwrap();
         assert_eq!(interval.n, 5);
         assert!((interval.low - 90.3937).abs() < 1e-3 && (interval.high - 110.0731).abs() < 1e-3);
         // Differences may be negative.
         let signed = [-1.0, 0.0, 1.0, 2.0, 3.0].map(|value| session(value, value, value));
         assert!(
-            (over(&signed, Estimate::mean).unwrap().interval.unwrap().low + 0.9632).abs() < 1e-4
+            (across(&signed, Estimate::mean).unwrap().interval.unwrap().low + 0.9632).abs() < 1e-4
         );
     }
 }

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use record::{Metric, Place, Record};
 use stats::{CONFIDENCE, MIN_ROUNDS, t_critical};
 
-use super::between::Spread;
 use super::cube::Figures;
 use super::figure::Figure;
+use super::session_spread::Spread;
 use super::sessions;
 use super::value::Value;
 
@@ -75,9 +75,9 @@ fn is_switch(figure: &Figure<'_>) -> bool {
 fn point(value: &Value) -> Option<Point> {
     let [session] = &value.sessions[..] else { return None };
     let logs: Vec<f64> = session.rounds.values().map(|value| value.ln()).collect();
-    let own = stats::Contrast::mean(&logs)?;
+    let within = stats::Contrast::mean(&logs)?;
     let hidden = session.between.hidden / session.estimate.value;
-    Some(Point { log: own.estimate, error: own.error, hidden, rounds: logs.len() })
+    Some(Point { log: within.estimate, error: within.error, hidden, rounds: logs.len() })
 }
 
 /// The spread of some machines; `None` unless one of them has several sessions.
@@ -89,8 +89,8 @@ pub fn of<'a>(machines: impl Iterator<Item = &'a Machine>) -> Option<Spread> {
             let rows: Vec<&[Vec<Point>]> =
                 machines.iter().map(|machine| &machine.rows[kind][..]).collect();
             let deviations = (1..=MOST).map(|thousandths| thousandths as f64 / 1000.0);
-            let all = deviations.map(|deviation| (unlikely(&rows, deviation, shown), deviation));
-            all.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default()
+            let tried = deviations.map(|deviation| (unlikely(&rows, deviation, shown), deviation));
+            tried.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default()
         });
         (kinds.iter().map(|(unlikely, _)| unlikely).sum::<f64>(), kinds, shown)
     });
@@ -104,18 +104,20 @@ pub fn of<'a>(machines: impl Iterator<Item = &'a Machine>) -> Option<Spread> {
 /// likelihood.
 fn unlikely(machines: &[&[Vec<Point>]], deviation: f64, shown: f64) -> f64 {
     let spread = Spread { shown, ..Spread::default() };
-    let of_session = |row: &[Point], point: &Point| {
+    let of_each = machines.iter().filter(|rows| !rows.is_empty());
+    mean(of_each.map(|rows| mean(rows.iter().map(|row| unlikely_row(row, deviation, &spread)))))
+}
+
+fn unlikely_row(row: &[Point], deviation: f64, spread: &Spread) -> f64 {
+    let centre = mean(row.iter().map(|point| point.log));
+    mean(row.iter().map(|point| {
         let variance =
             point.error.powi(2) + spread.further(deviation, point.error, point.hidden).powi(2);
         // The mean of the row is nearer to its sessions than the truth is.
         let n = row.len() as f64;
-        let centre = mean(row.iter().map(|point| point.log));
         let square = (point.log - centre).powi(2) * n / (n - 1.0);
         variance.ln() + square / variance
-    };
-    let of_row = |row: &Vec<Point>| mean(row.iter().map(|point| of_session(row, point)));
-    let of_each = machines.iter().filter(|rows| !rows.is_empty());
-    mean(of_each.map(|rows| mean(rows.iter().map(of_row))))
+    }))
 }
 
 /// Mean, or zero of nothing.
@@ -127,7 +129,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Held {
     /// How many there are.
-    pub all: usize,
+    pub sessions: usize,
     /// As they are printed.
     pub held: usize,
     /// Made of the rounds alone.
@@ -137,7 +139,7 @@ pub struct Held {
 /// Leave one machine out: the intervals of ratios and of times of each machine with [`MIN_ROUNDS`] sessions, widened by the
 /// spread of the *other* machines.
 pub fn held_out(machines: &BTreeMap<String, Machine>) -> BTreeMap<&str, [Held; 2]> {
-    let mut all: BTreeMap<&str, [Held; 2]> = BTreeMap::new();
+    let mut held_out: BTreeMap<&str, [Held; 2]> = BTreeMap::new();
     for (name, machine) in machines {
         let others = machines.iter().filter(|(other, _)| *other != name).map(|(_, other)| other);
         let Some(spread) = of(others) else { continue };
@@ -145,12 +147,12 @@ pub fn held_out(machines: &BTreeMap<String, Machine>) -> BTreeMap<&str, [Held; 2
         for (kind, rows) in machine.rows.iter().enumerate() {
             let deviation = deviations[kind / 2][kind % 2];
             for row in rows.iter().filter(|row| row.len() >= MIN_ROUNDS) {
-                let held = &mut all.entry(name).or_default()[kind / 2];
+                let held = &mut held_out.entry(name).or_default()[kind / 2];
                 row.iter().for_each(|point| held.add(point, row, &spread, deviation));
             }
         }
     }
-    all
+    held_out
 }
 
 impl Held {
@@ -158,10 +160,11 @@ impl Held {
         let sum: f64 = row.iter().map(|point| point.log).sum();
         let rest = (sum - point.log) / (row.len() - 1) as f64;
         let off = (point.log - rest).abs();
-        let t = |freedom: f64| t_critical(CONFIDENCE, freedom).unwrap_or(f64::NAN);
-        let within = t(point.rounds as f64 - 1.0) * point.error;
-        let further = t(spread.freedom()) * spread.further(deviation, point.error, point.hidden);
-        self.all += 1;
+        let [within, further] = [point.rounds as f64 - 1.0, spread.freedom()]
+            .map(|freedom| t_critical(CONFIDENCE, freedom).unwrap_or(f64::NAN));
+        let within = within * point.error;
+        let further = further * spread.further(deviation, point.error, point.hidden);
+        self.sessions += 1;
         self.held += usize::from(off <= within.hypot(further));
         self.without += usize::from(off <= within);
     }
@@ -207,7 +210,7 @@ mod tests {
         let machines = [("a", &quiet), ("b", &quiet), ("c", &wild)];
         let machines = machines.map(|(name, own)| (name.to_owned(), own.clone())).into();
         let held = held_out(&machines);
-        assert_eq!(held["a"][0], Held { all: 10, held: 10, without: 2 });
+        assert_eq!(held["a"][0], Held { sessions: 10, held: 10, without: 2 });
         assert_eq!((held["c"][0].held, held["c"][1]), (2, Held::default()));
     }
 

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use record::Quantity;
 use serde::{Deserialize, Serialize};
-use stats::{Contrast, Estimate, Interval};
+use stats::{Contrast, Estimate};
 
-use super::between::Between;
 use super::grade::{Grade, Range};
 use super::number::{digits_like, number, percent, short, thousands};
+use super::session_spread::SessionSpread;
 use super::sessions;
 use super::speed::Round;
 use super::verdict::{Reason, Verdict};
@@ -93,10 +93,10 @@ impl Value {
     ///
     /// # Errors
     /// Why they cannot be divided.
-    pub fn over(&self, divisor: &Value) -> Result<Value, String> {
+    pub fn divided_by(&self, divisor: &Value) -> Result<Value, String> {
         let quantity = match (self.quantity, divisor.quantity) {
             (quantity, None) => quantity,
-            (one, other) if one == other => None,
+            (dividend, divisor) if dividend == divisor => None,
             _ => return Err("their units differ".to_owned()),
         };
         let quotient = match (self.is_exact(), divisor.is_exact()) {
@@ -112,10 +112,10 @@ impl Value {
                 divisor.mapped(|value| number / value, |v| -number / (v * v))
             }
             (false, false) => {
-                let both = paired(&self.sessions, &divisor.sessions, Session::over)?;
-                let is_positive = both.iter().all(Session::is_positive);
+                let sessions = paired(&self.sessions, &divisor.sessions, Session::divided_by)?;
+                let is_positive = sessions.iter().all(Session::is_positive);
                 let mean = if is_positive { Estimate::geometric_mean } else { Estimate::mean };
-                Value::of_sessions(both, mean)?
+                Value::of_sessions(sessions, mean)?
             }
         };
         let grade = quotient.grade.max(self.grade).max(divisor.grade);
@@ -134,8 +134,8 @@ impl Value {
             (_, true) => self.mapped(|value| value - other.estimate.value, |_| 1.0),
             (true, false) => return Err(NO_DIFFERENCE.to_owned()),
             (false, false) => {
-                let both = paired(&self.sessions, &other.sessions, Session::less)?;
-                Value::of_sessions(both, Estimate::mean)?
+                let sessions = paired(&self.sessions, &other.sessions, Session::less)?;
+                Value::of_sessions(sessions, Estimate::mean)?
             }
         };
         let grade = difference.grade.max(self.grade).max(other.grade);
@@ -149,7 +149,7 @@ impl Value {
     pub fn beside(&self, machine: &Value) -> Result<Value, String> {
         match self.quantity {
             Some(Quantity::Rate | Quantity::Throughput) => self.product(machine),
-            _ => self.over(machine),
+            _ => self.divided_by(machine),
         }
     }
 
@@ -162,14 +162,13 @@ impl Value {
         let first = factors.next().ok_or(NOTHING_IN_COMMON)?;
         let product = factors.try_fold(first, |all, time| all.product(&time))?;
         let share = 1.0 / times.len() as f64;
-        let root = |value: f64| value.powf(share);
-        Ok(product.mapped(root, |value| share * root(value) / value))
+        Ok(product.mapped(|value| value.powf(share), |value| share * value.powf(share) / value))
     }
 
     /// This multiplied by a factor: divided by its inverse.
     fn product(&self, factor: &Value) -> Result<Value, String> {
         let inverse = factor.mapped(|value| 1.0 / value, |value| -1.0 / (value * value));
-        self.over(&inverse)
+        self.divided_by(&inverse)
     }
 
     /// The change to another value that shares no round with this one, of another file: a logarithm. Its error contains
@@ -198,8 +197,10 @@ impl Value {
 
     /// Whether a ratio is less or more than one.
     pub(crate) fn verdict(&self) -> Verdict {
-        let of = |ends: Interval| Verdict::of([ends.low - 1.0, ends.high - 1.0], 0.0);
-        let verdict = self.estimate.interval.map_or(Verdict::Inconclusive(Reason::FewRounds), of);
+        let verdict = match self.estimate.interval {
+            Some(ends) => Verdict::of([ends.low - 1.0, ends.high - 1.0], 0.0),
+            None => Verdict::Inconclusive(Reason::FewRounds),
+        };
         Reason::of(self.grade).map_or(verdict, Verdict::Inconclusive)
     }
 
@@ -276,12 +277,12 @@ impl Value {
 
     /// Each sample and the estimate, changed by a function that keeps or turns their order, and has this slope.
     fn mapped(&self, f: impl Fn(f64) -> f64 + Copy, slope: impl Fn(f64) -> f64) -> Self {
-        let session = |session: &Session| {
+        let sessions = self.sessions.iter().map(|session| {
             let between = session.between.times(slope(session.estimate.value));
             let rounds = session.rounds.iter().map(|(round, value)| (*round, f(*value))).collect();
             Session::of(session.run, session.estimate.map(f), between, rounds, session.grade)
-        };
-        let sessions = self.sessions.iter().map(session).collect();
+        });
+        let sessions = sessions.collect();
         let modes = self.modes.map(|modes| modes.map(f));
         Value { estimate: self.estimate.map(f), modes, sessions, ..self.clone() }
     }
@@ -289,7 +290,7 @@ impl Value {
     /// The mean of rounds, without regard to the sessions that they are of.
     pub(crate) fn of_rounds(rounds: BTreeMap<Round, f64>, grade: Grade) -> Result<Value, String> {
         let estimate = mean(&rounds).ok_or(NOTHING_IN_COMMON)?;
-        let session = Session::of((0, 0), estimate, Between::default(), rounds, grade);
+        let session = Session::of((0, 0), estimate, SessionSpread::default(), rounds, grade);
         Value::of_sessions(vec![session], Estimate::mean)
     }
 
@@ -301,7 +302,7 @@ impl Value {
         let estimates: Vec<Estimate> = sessions.iter().map(|session| session.estimate).collect();
         let estimate = match &estimates[..] {
             [estimate] => *estimate,
-            several => sessions::over(several, mean).ok_or(NOTHING_IN_COMMON)?,
+            several => sessions::across(several, mean).ok_or(NOTHING_IN_COMMON)?,
         };
         let grade = sessions::grade(sessions.iter().map(|session| session.grade));
         Ok(Value { sessions, ..Value::estimated(estimate, None, grade) })

@@ -4,7 +4,7 @@ use record::{Quantity, Yardstick};
 use stats::modes;
 
 use super::known;
-use super::quotient::{Compared, Kind, Pair, Quotient};
+use super::quotient::{Compared, Kind, Quotient};
 use super::verdict::Verdict;
 
 impl Compared {
@@ -12,15 +12,14 @@ impl Compared {
     /// much, as its whole interval says, that this could cost more than the share of the row's time: at the highest price
     /// of known machines.
     pub fn is_worse(&self, figure: &Quotient, share: f64) -> bool {
-        let costs = || self.growth(figure).is_none_or(|[low, _]| low[1] > share);
-        figure.is_worse_than(share) && costs()
+        figure.is_worse_than(share) && self.growth(figure).is_none_or(|[low, _]| low[1] > share)
     }
 
     /// True if one of its figures may be worse by more than this share, and a count by so much that this would cost more
     /// than the share even at the lowest price.
     pub fn may_be_worse(&self, figure: &Quotient, share: f64) -> bool {
-        let costs = || self.growth(figure).is_none_or(|[_, high]| high[0] > share);
-        figure.may_be_worse_than(share) && costs()
+        figure.may_be_worse_than(share)
+            && self.growth(figure).is_none_or(|[_, high]| high[0] > share)
     }
 
     /// What the ends of a count's change cost at the lowest and at the highest price, as shares of the row's time; `None`
@@ -88,11 +87,9 @@ impl Quotient {
     /// By how much the second side is worse in its worse mode, as a share, if the first side has none.
     fn mode_of_second(&self) -> Option<f64> {
         let [_, worse] = self.modes()?;
-        let side = |pairs: &[Pair], side: usize| -> Vec<f64> {
-            pairs.iter().map(|pair| pair.figures[side]).collect()
-        };
-        let first = [side(&self.pairs, 0), side(&self.twins, 1)].concat();
-        modes(&first).is_none().then_some(worse.centre - 1.0)
+        let first = self.pairs.iter().map(|pair| pair.figures[0]);
+        let first = first.chain(self.twins.iter().map(|pair| pair.figures[1]));
+        modes(&first.collect::<Vec<f64>>()).is_none().then_some(worse.centre - 1.0)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A session: the runner's requests to a live program, and its answers (docs/CONTRACT.md). Between requests the program
+//! A session: the runner's requests to a live program, and its answers (docs/CONTRACT.md). SessionSpread requests the program
 //! waits and uses no CPU, so that many can be alive at once.
 
 use std::thread;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use anyhow::{Context, anyhow, ensure};
 use record::Metric;
 
-use super::over::Over;
+use super::flag_values::FlagValues;
 use super::section::{COUNTS_OF_A_SLOPE, RowTable, Section};
 use super::table::ProgramTable;
 use crate::system::console::{NAME, is_command};
@@ -81,7 +81,7 @@ pub(super) fn section(section: &Section) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn check_over(over: &Over) -> anyhow::Result<()> {
+fn check_over(over: &FlagValues) -> anyhow::Result<()> {
     let name = over.flag.strip_prefix("--").unwrap_or_default();
     ensure!(!name.is_empty(), "over: write flag as --NAME, such as --load");
     ensure_no_runner_flags(std::slice::from_ref(&over.flag))?;

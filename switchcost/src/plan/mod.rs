@@ -3,8 +3,8 @@
 mod built_in;
 pub mod change;
 mod check;
+mod flag_values;
 pub mod lineup;
-mod over;
 pub mod placement;
 pub mod programs;
 pub mod range;
@@ -19,7 +19,7 @@ pub mod values;
 
 pub use built_in::{BUILT_IN, BuiltIn};
 pub(crate) use check::ensure_no_runner_flags;
-pub use over::Over;
+pub use flag_values::FlagValues;
 pub use section::{COUNTS_OF_A_SLOPE, RowTable, Section};
 pub use sections::Plan;
 pub use table::{ProgramTable, built_in_tables};

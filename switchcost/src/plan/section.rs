@@ -5,7 +5,7 @@ use record::{
 };
 use serde::Deserialize;
 
-use super::over::Over;
+use super::flag_values::FlagValues;
 
 /// One table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -17,7 +17,7 @@ pub struct Section {
     #[serde(default)]
     pub also: Vec<Also>,
     /// Flag that its rows run over: their figures are curves.
-    pub over: Option<Over>,
+    pub over: Option<FlagValues>,
     /// Number of rounds in place of the plan's; for a slope, of each task count.
     pub rounds: Option<u32>,
     /// Program of the rows that name none.

@@ -7,7 +7,7 @@ use host::units::counted;
 use record::Metric;
 
 use super::check;
-use super::over::Over;
+use super::flag_values::FlagValues;
 use super::section::{RowTable, Section, Variant};
 use super::sections::Plan;
 use super::table::ProgramTable;
@@ -71,7 +71,7 @@ pub fn plan(
 
 /// The table of a metric and a number of tasks, without rows.
 fn table(sweep: &Section, metric: Metric, tasks: Option<u64>) -> Section {
-    let Over { flag, unit, .. } = sweep.over.clone().unwrap_or_default();
+    let FlagValues { flag, unit, .. } = sweep.over.clone().unwrap_or_default();
     let mut swept = if unit.is_empty() { flag.clone() } else { format!("{flag} in {unit}") };
     if let Some(tasks) = tasks.filter(|_| flag != "--tasks") {
         swept += &format!(", {}", counted(tasks, "task"));
@@ -99,7 +99,7 @@ mod tests {
         };
         let programs = ["peer", "thread-brigade", " async-creation  --tasks 9 "];
         let sweep = Section {
-            over: Some(Over {
+            over: Some(FlagValues {
                 flag: "--length".to_owned(),
                 values: vec![5, 9],
                 unit: "us".to_owned(),

@@ -1,7 +1,7 @@
 //! Figures of records: the answer alone or all tables and curves, and a page with everything.
 
-use figures::between::SPREAD;
 use figures::conditions::{Conditions, all_doubts};
+use figures::session_spread::SPREAD;
 use figures::{Figure, Figures, Outcome, doubt, known, provenance, sessions, unique};
 use host::units::counted;
 use serde::{Serialize, Serializer};

@@ -259,7 +259,7 @@ fn memory_sentence(slopes: &Slopes) -> String {
         Quantity::Bytes.show(fit.line.intercept),
         shape(fit)
     );
-    if let (Some(most), Some(machine)) = (slopes.most(), slopes.machine) {
+    if let (Some(most), Some(machine)) = (slopes.fitting(), slopes.machine) {
         text += &format!("; {} of memory would hold about {}", Bytes(machine), number(most));
     }
     text

@@ -15,7 +15,7 @@ use crate::measure::store::Store;
 use crate::measure::{campaign, probe};
 use crate::plan::programs::Programs;
 use crate::plan::sweep::{self, placed};
-use crate::plan::{Over, RowTable, Section, built_in_tables, range};
+use crate::plan::{FlagValues, RowTable, Section, built_in_tables, range};
 use crate::system::console::{self, BadUsage};
 
 #[derive(Debug, clap::Args)]
@@ -103,7 +103,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let swept = swept.context("a sweep has one of --tasks, --tokens and --over")?;
     let values = range::points(&swept.range, args.points);
     let sweep = Section {
-        over: Some(Over { flag: swept.flag, values, unit: swept.unit }),
+        over: Some(FlagValues { flag: swept.flag, values, unit: swept.unit }),
         columns: args.placement.iter().map(|at| placed(at == "pinned")).collect(),
         rows: args.program.clone(),
         rounds: Some(args.rounds),

@@ -210,7 +210,7 @@ fn cpus_in_use(request: &Value, load: Load, record: Option<&Record>) -> Result<V
     let [all, each] = [&gap, request].map(|time| time.estimate.value);
     let cpus = busy_cpus(each, all, record.and_then(cpus_of));
     cpus.ok_or("more CPUs than there are")?;
-    request.over(&gap)
+    request.divided_by(&gap)
 }
 
 /// CPUs that its programs could use, within a quota.
@@ -234,7 +234,7 @@ fn memory(value: &impl Fn(&str, &Metric) -> Result<Value, String>) -> [Result<Va
 fn compared(name: &'static str, servers: [Result<Value, String>; 2]) -> Compared {
     let [thread, task] = servers.map(Result::ok);
     let quotient = thread.as_ref().zip(task.as_ref());
-    let quotient = quotient.and_then(|(thread, task)| thread.over(task).ok());
+    let quotient = quotient.and_then(|(thread, task)| thread.divided_by(task).ok());
     Compared { name, thread, task, quotient }
 }
 

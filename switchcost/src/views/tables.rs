@@ -122,7 +122,7 @@ fn ratios(own: &[&Figure<'_>], other: &[&Figure<'_>]) -> Vec<(u64, Value)> {
         let x = figure.place().x?;
         let other = other.iter().find(|other| other.place().x == Some(x))?;
         let is_whole = figure.runs.failed == 0 && other.runs.failed == 0;
-        Some((x, figure.over(other).ok().filter(|_| is_whole)?))
+        Some((x, figure.divided_by(other).ok().filter(|_| is_whole)?))
     });
     ratios.collect()
 }
@@ -133,7 +133,9 @@ impl<'a> Series<'a> {
         let points: Vec<(u64, &Figure<'_>)> = points.collect();
         let mut ratios: Vec<(u64, Value)> = Vec::new();
         if let [(_, first), others @ ..] = &points[..] {
-            ratios.extend(others.iter().filter_map(|(x, own)| Some((*x, own.over(first).ok()?))));
+            ratios.extend(
+                others.iter().filter_map(|(x, own)| Some((*x, own.divided_by(first).ok()?))),
+            );
         }
         let end = ratios.last().filter(|(x, _)| points.last().is_some_and(|(last, _)| x == last));
         let end = end.map(|(_, ratio)| ratio).filter(|ratio| ratio.estimate.interval.is_some());

@@ -1,7 +1,7 @@
 //! That a comparison calls different what is, and not what is not, on synthetic files, of which the
 //! truth is known.
 
-use figures::between::SPREAD;
+use figures::session_spread::SPREAD;
 use record::Record;
 
 use super::synthetic::{Noise, centre, draw, file, pair, pair_within, quotients, verdicts};

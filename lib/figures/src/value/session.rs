@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use stats::{CONFIDENCE, Contrast, Estimate, Line, MIN_ROUNDS};
 
 use crate::basis::joined;
-use crate::between::{Between, SPREAD};
 use crate::grade::Grade;
+use crate::session_spread::{SPREAD, SessionSpread};
 use crate::speed::Round;
 use crate::verdict::Reason;
 
@@ -19,7 +19,7 @@ pub(crate) struct Session {
     pub(crate) run: (u64, u64),
     pub(crate) estimate: Estimate,
     /// How far it differs from other sessions; the interval contains it.
-    pub(crate) between: Between,
+    pub(crate) between: SessionSpread,
     pub(crate) grade: Grade,
     /// A figure of each round. Without any, nothing can be paired with it, unless it has lines.
     pub(crate) rounds: BTreeMap<Round, f64>,
@@ -34,7 +34,7 @@ impl Session {
     pub(crate) fn of(
         run: (u64, u64),
         estimate: Estimate,
-        between: Between,
+        between: SessionSpread,
         rounds: BTreeMap<Round, f64>,
         grade: Grade,
     ) -> Self {
@@ -50,18 +50,18 @@ impl Session {
         if runs.len() < 2 {
             return vec![Session { run: runs.into_keys().next().unwrap_or(self.run), ..self }];
         }
-        let session = |(run, rounds)| {
+        let sessions = runs.into_iter().filter_map(|(run, rounds)| {
             let mean = mean(&rounds)?.value;
             let between = self.between.times(mean / self.estimate.value);
             Some(Session::of(run, widened(&rounds, between)?, between, rounds, self.grade))
-        };
-        runs.into_iter().filter_map(session).collect()
+        });
+        sessions.collect()
     }
 
-    pub(super) fn over(&self, divisor: &Session) -> Result<Self, &'static str> {
+    pub(super) fn divided_by(&self, divisor: &Session) -> Result<Self, &'static str> {
         let grade = self.grade.max(divisor.grade);
         let between =
-            self.between.over(self.estimate.value, divisor.between, divisor.estimate.value);
+            self.between.divided_by(self.estimate.value, divisor.between, divisor.estimate.value);
         let (estimate, rounds) = match (&self.lines, &divisor.lines) {
             (Some(own), Some(others)) => {
                 let which = usize::from(self.lacks_kernel || divisor.lacks_kernel);
@@ -87,9 +87,9 @@ impl Session {
         }
         let grade = self.grade.max(other.grade);
         let between = self.between.less(other.between);
-        let rounds = joined(&self.rounds, &other.rounds, |own, other| own - other);
-        let less: Vec<f64> = rounds.values().copied().collect();
-        let estimate = between.widen(Estimate::mean(&less).ok_or(NOTHING_IN_COMMON)?);
+        let rounds = joined(&self.rounds, &other.rounds, |value, subtracted| value - subtracted);
+        let differences: Vec<f64> = rounds.values().copied().collect();
+        let estimate = between.widen(Estimate::mean(&differences).ok_or(NOTHING_IN_COMMON)?);
         Ok(Session::of(self.run, estimate, between, rounds, grade))
     }
 
@@ -107,8 +107,9 @@ pub(super) fn mean(rounds: &BTreeMap<Round, f64>) -> Option<Estimate> {
 }
 
 /// The same for all sessions of the machine.
-fn widened(rounds: &BTreeMap<Round, f64>, between: Between) -> Option<Estimate> {
-    let widen = if are_positive(rounds) { Between::widen_share } else { Between::widen };
+fn widened(rounds: &BTreeMap<Round, f64>, between: SessionSpread) -> Option<Estimate> {
+    let widen =
+        if are_positive(rounds) { SessionSpread::widen_share } else { SessionSpread::widen };
     Some(widen(between, mean(rounds)?))
 }
 
@@ -118,19 +119,18 @@ fn are_positive(rounds: &BTreeMap<Round, f64>) -> bool {
 
 /// Two values put together in each session that has both, if that works in more than half of these.
 pub(super) fn paired(
-    own: &[Session],
-    others: &[Session],
+    first: &[Session],
+    second: &[Session],
     together: fn(&Session, &Session) -> Result<Session, &'static str>,
 ) -> Result<Vec<Session>, &'static str> {
-    let tried = own
-        .iter()
-        .filter_map(|own| Some(together(own, others.iter().find(|other| other.run == own.run)?)));
-    let (both, failed): (Vec<_>, Vec<_>) = tried.partition(Result::is_ok);
-    if both.len() <= failed.len() {
+    let tried =
+        first.iter().filter_map(|a| Some(together(a, second.iter().find(|b| b.run == a.run)?)));
+    let (paired, failed): (Vec<_>, Vec<_>) = tried.partition(Result::is_ok);
+    if paired.len() <= failed.len() {
         let why = failed.into_iter().find_map(Result::err);
         return Err(why.unwrap_or(NOTHING_IN_COMMON));
     }
-    both.into_iter().collect()
+    paired.into_iter().collect()
 }
 
 /// Logarithm of what sessions say together. From [`MIN_ROUNDS`] on, each is a sample; of fewer, each has the error of its
@@ -140,22 +140,24 @@ pub(super) fn log(sessions: &[Session]) -> Result<Contrast, Reason> {
         let logs = sessions.iter().map(|session| session.estimate.value.ln());
         return Contrast::mean(&logs.collect::<Vec<f64>>()).ok_or(Reason::NoSize);
     }
-    let log = |session: &Session| {
-        let within = match &session.lines {
-            Some(lines) => Contrast::log_slope(&lines[0]),
-            None => {
-                let logs: Vec<f64> = session.rounds.values().map(|value| value.ln()).collect();
-                if logs.len() < MIN_ROUNDS {
-                    return Err(Reason::FewRounds);
-                }
-                Contrast::mean(&logs)
-            }
-        };
-        let between = session.between.times(1.0 / session.estimate.value);
-        let all = within
-            .and_then(|within| within.with_error(between.further(within.error), SPREAD.freedom()));
-        all.ok_or(Reason::NoSize)
-    };
-    let logs: Vec<Contrast> = sessions.iter().map(log).collect::<Result<_, _>>()?;
+    let logs: Vec<Contrast> = sessions.iter().map(log_of).collect::<Result<_, _>>()?;
     Contrast::average(&logs, logs.len() as f64).ok_or(Reason::FewRounds)
+}
+
+/// Logarithm of a session's figure, with the error that the session does not show.
+fn log_of(session: &Session) -> Result<Contrast, Reason> {
+    let within = match &session.lines {
+        Some(lines) => Contrast::log_slope(&lines[0]),
+        None => {
+            let logs: Vec<f64> = session.rounds.values().map(|value| value.ln()).collect();
+            if logs.len() < MIN_ROUNDS {
+                return Err(Reason::FewRounds);
+            }
+            Contrast::mean(&logs)
+        }
+    };
+    let within = within.ok_or(Reason::NoSize)?;
+    let between = session.between.times(1.0 / session.estimate.value);
+    let further = between.further(within.error);
+    within.with_error(further, SPREAD.freedom()).ok_or(Reason::NoSize)
 }

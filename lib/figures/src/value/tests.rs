@@ -3,13 +3,13 @@
 use stats::Interval;
 
 use super::*;
-use crate::between::SPREAD;
+use crate::session_spread::SPREAD;
 
 /// A session of a run with rounds of these values.
 fn session(run: u64, values: &[f64], grade: Grade) -> Session {
     let rounds = values.iter().enumerate().map(|(k, value)| ((run, 1, k as u32), *value));
     let estimate = Estimate::mean(values).unwrap();
-    Session::of((run, 1), estimate, Between::default(), rounds.collect(), grade)
+    Session::of((run, 1), estimate, SessionSpread::default(), rounds.collect(), grade)
 }
 
 fn rounds(values: &[f64]) -> Value {
@@ -26,24 +26,24 @@ fn quotients_and_differences_are_formed_round_by_round() {
     // A machine that slows down by half slows both: no interval of either tells what the pairs do.
     let (slowing, half) = ([10.0, 15.0, 20.0, 25.0, 30.0], [5.0, 7.5, 10.0, 12.5, 15.0]);
     let (one, other) = (rounds(&slowing), rounds(&half));
-    let ratio = one.over(&other).unwrap();
+    let ratio = one.divided_by(&other).unwrap();
     assert_eq!((ratio.quantity, ratio.show(Form::Interval).unwrap()), (None, "2.0".to_owned()));
     let less = one.less(&other).unwrap();
     assert_eq!(less.estimate.value, 10.0);
-    assert!(less.over(&less).unwrap().ends().iter().all(|end| (end - 1.0).abs() < 1e-12));
+    assert!(less.divided_by(&less).unwrap().ends().iter().all(|end| (end - 1.0).abs() < 1e-12));
     // Nothing is clamped at zero, and nothing is divided by what may be zero.
     let signed = other.less(&rounds(&[6.0; 5])).unwrap();
-    assert!(signed.ends()[1] < 0.0 && one.over(&signed).is_err());
-    assert!(signed.over(&one).unwrap().ends()[1] < 0.0);
-    assert!(one.over(&rounds(&[0.0, 5.0, 5.0, 5.0, 5.0])).is_err());
+    assert!(signed.ends()[1] < 0.0 && one.divided_by(&signed).is_err());
+    assert!(signed.divided_by(&one).unwrap().ends()[1] < 0.0);
+    assert!(one.divided_by(&rounds(&[0.0, 5.0, 5.0, 5.0, 5.0])).is_err());
     // Nothing is paired with rounds of another run.
     let later = of(vec![session(2, &slowing, Grade::Sure)]);
-    assert!(later.over(&other).is_err() && later.less(&other).is_err());
+    assert!(later.divided_by(&other).is_err() && later.less(&other).is_err());
     // Of two sessions each has its mean, and their interval is the span: of 2 and 4, of 10 and 30.
     let double = session(2, &slowing.map(|v| 2.0 * v), Grade::Disturbed);
     let both = of(vec![session(1, &slowing, Grade::Sure), double]);
     let twice = of(vec![session(1, &half, Grade::Sure), session(2, &half, Grade::Sure)]);
-    let ratio = both.over(&twice).unwrap();
+    let ratio = both.divided_by(&twice).unwrap();
     assert!((ratio.estimate.value - 8f64.sqrt()).abs() < 1e-9, "{ratio:?}");
     assert_eq!(
         (ratio.show(Form::Interval).unwrap(), ratio.estimate.n),
@@ -52,16 +52,16 @@ fn quotients_and_differences_are_formed_round_by_round() {
     let less = both.less(&twice).unwrap();
     assert_eq!(less.estimate.value, 20.0);
     // Divided by a number, all is: what sessions differ by, too.
-    let between = Between::of(Quantity::Time, false, 20.0, 0.0);
+    let between = SessionSpread::of(Quantity::Time, false, 20.0, 0.0);
     let own = of(vec![Session { between, ..session(1, &slowing, Grade::Sure) }]);
-    let quarter = own.over(&Value::exact(4.0, None)).unwrap();
+    let quarter = own.divided_by(&Value::exact(4.0, None)).unwrap();
     let deviation = quarter.sessions[0].between.further(0.0);
     assert!((deviation - between.further(0.0) / 4.0).abs() < 1e-12);
-    let inverse = Value::exact(4.0, Some(Quantity::Time)).over(&own).unwrap();
+    let inverse = Value::exact(4.0, Some(Quantity::Time)).divided_by(&own).unwrap();
     let mean = own.estimate.value;
     assert_eq!(inverse.sessions[0].between, between.times(-4.0 / (mean * mean)));
     let size = Value::exact(1.0, Some(Quantity::Bytes));
-    assert!(one.over(&size).is_err() && one.less(&size).is_err());
+    assert!(one.divided_by(&size).is_err() && one.less(&size).is_err());
     assert!(one.times(&other).is_err() && one.times(&size).is_err());
 }
 
@@ -82,7 +82,7 @@ fn a_change_needs_five_rounds_of_both_and_one_mode() {
 #[test]
 fn beside_the_machine_a_time_and_a_rate_lack_its_speed() {
     let of = |quantity, mean: f64| {
-        let between = Between::of(quantity, false, mean, 0.0);
+        let between = SessionSpread::of(quantity, false, mean, 0.0);
         let session = Session { between, ..session(1, &[mean; 5], Grade::Sure) };
         Value { quantity: Some(quantity), ..of(vec![session]) }
     };
@@ -104,13 +104,13 @@ fn rounds_of_several_runs_are_several_sessions() {
     let rounds = |run: u64| (0..5).map(move |k| ((run, 1, k), 10.0 * run as f64));
     let samples = rounds(2).chain(rounds(3)).collect();
     let estimate = mean(&samples).unwrap();
-    let between = Between::of(Quantity::Time, false, estimate.value, 0.0);
+    let between = SessionSpread::of(Quantity::Time, false, estimate.value, 0.0);
     let pooled = Session::of((1, 1), estimate, between, samples, Grade::Sure);
     let own = Value::made_of(vec![pooled], estimate, Quantity::Time, Grade::Sure);
     let deviation = own.sessions[0].between.further(0.0);
     assert!((deviation - between.further(0.0) * 20.0 / estimate.value).abs() < 1e-9);
     let each = |run: u64| session(run, &[5.0 * run as f64; 5], Grade::Sure);
-    let ratio = own.over(&of((1..=4).map(each).collect())).unwrap();
+    let ratio = own.divided_by(&of((1..=4).map(each).collect())).unwrap();
     assert_eq!(ratio.sessions.len(), 2);
     assert!((ratio.estimate.value - 2.0).abs() < 1e-9, "{ratio:?}");
 }
@@ -139,7 +139,7 @@ fn intervals_of_one_session_and_of_five_hold_the_truth() {
                     let at = centre * (speed + own * normal()).exp();
                     let rounds: Vec<f64> = (0..10).map(|_| at * (0.03 * normal()).exp()).collect();
                     let mean = Estimate::geometric_mean(&rounds).unwrap();
-                    let between = Between::of(Quantity::Time, false, mean.value, 0.0);
+                    let between = SessionSpread::of(Quantity::Time, false, mean.value, 0.0);
                     let estimate = between.widen_share(mean);
                     assert_eq!(estimate.interval.unwrap().estimate, mean.value);
                     figure.push(Session {
@@ -153,10 +153,10 @@ fn intervals_of_one_session_and_of_five_hold_the_truth() {
                 let value = Value::of_sessions(sessions, Estimate::geometric_mean).unwrap();
                 Value { quantity: Some(Quantity::Time), ..value }
             });
-            let quotient = one.over(&other).unwrap();
+            let quotient = one.divided_by(&other).unwrap();
             sum += quotient.estimate.value / 3.0 - 1.0;
             let less = one.less(&other).unwrap();
-            let each = Value::exact(1e6, Some(Quantity::Time)).over(&one).unwrap();
+            let each = Value::exact(1e6, Some(Quantity::Time)).divided_by(&one).unwrap();
             for ((value, truth), held) in
                 [(one, 3000.0), (quotient, 3.0), (less, 2000.0), (each, 1e6 / 3000.0)]
                     .into_iter()
@@ -183,13 +183,13 @@ fn numbers_scale_a_figure_and_its_interval() {
     let modes = Value { modes: Some([19.0, 21.0]), ..hop.clone() };
     assert_eq!(modes.times(&thousand).unwrap().modes, Some([19e3, 21e3]));
     let doubted = thousand.disturbed();
-    assert_eq!(hop.over(&doubted).unwrap().grade, Grade::Disturbed);
+    assert_eq!(hop.divided_by(&doubted).unwrap().grade, Grade::Disturbed);
     let doubted = Value { quantity: hop.quantity, ..doubted };
-    assert_eq!(doubted.over(&hop).unwrap().grade, Grade::Disturbed);
+    assert_eq!(doubted.divided_by(&hop).unwrap().grade, Grade::Disturbed);
     assert_eq!(hop.less(&doubted).unwrap().grade, Grade::Disturbed);
-    let each_second = Value::exact(1e9, Some(Quantity::Time)).over(&hop).unwrap();
+    let each_second = Value::exact(1e9, Some(Quantity::Time)).divided_by(&hop).unwrap();
     assert_eq!(each_second.ends(), [1e9 / value, 1e9 / high, 1e9 / low]);
-    assert!(Value::exact(1.0, None).over(&Value::exact(0.0, None)).is_err());
+    assert!(Value::exact(1.0, None).divided_by(&Value::exact(0.0, None)).is_err());
     assert_eq!(each_second.show(Form::Count).unwrap(), "50,000,000");
 }
 

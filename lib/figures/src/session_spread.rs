@@ -57,45 +57,52 @@ impl fmt::Display for Spread {
 
 /// Standard deviation of an estimate between sessions, in its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Between {
-    own: f64,
+pub(crate) struct SessionSpread {
+    of_figure: f64,
     /// Of the common speed; negative if it falls where times rise.
     common: f64,
     /// Standard error of the correction that no round shows.
     pub(crate) hidden: f64,
 }
 
-impl Between {
+impl SessionSpread {
     /// That of a figure with this estimate: none, unless it is made of time. `hidden` is a share of the time.
     pub(crate) fn of(quantity: Quantity, is_pinned: bool, estimate: f64, hidden: f64) -> Self {
         let sign = match quantity {
             Quantity::Time => 1.0,
             Quantity::Rate | Quantity::Throughput => -1.0,
-            _ => return Between::default(),
+            _ => return SessionSpread::default(),
         };
-        let [ratio, time] = [SPREAD.ratios, SPREAD.times].map(|of| of[usize::from(is_pinned)]);
+        let [ratio, time] =
+            [SPREAD.ratios, SPREAD.times].map(|spreads| spreads[usize::from(is_pinned)]);
         // The variances of two such times add up to the variance of their ratio.
-        let own = ratio / 2f64.sqrt();
-        let common = (time * time - own * own).sqrt();
-        let [own, common, hidden] = [own, sign * common, hidden].map(|share| share * estimate);
-        Between { own, common, hidden }
+        let of_figure = ratio / 2f64.sqrt();
+        let common = (time * time - of_figure * of_figure).sqrt();
+        let [of_figure, common, hidden] =
+            [of_figure, sign * common, hidden].map(|share| share * estimate);
+        SessionSpread { of_figure, common, hidden }
     }
 
     /// That of the quotient of two estimates.
-    pub(crate) fn over(self, own: f64, divisor: Between, value: f64) -> Self {
-        let quotient = own / value;
-        let apart = |one: f64, other: f64| (one / value).hypot(quotient * other / value);
-        Between {
-            own: apart(self.own, divisor.own),
+    pub(crate) fn divided_by(self, dividend: f64, divisor: SessionSpread, value: f64) -> Self {
+        let quotient = dividend / value;
+        let [of_figure, hidden] =
+            [[self.of_figure, divisor.of_figure], [self.hidden, divisor.hidden]].map(
+                |[of_dividend, of_divisor]| {
+                    (of_dividend / value).hypot(quotient * of_divisor / value)
+                },
+            );
+        SessionSpread {
+            of_figure,
             common: self.common / value - quotient * divisor.common / value,
-            hidden: apart(self.hidden, divisor.hidden),
+            hidden,
         }
     }
 
     /// That of the difference of two estimates.
-    pub(crate) fn less(self, other: Between) -> Self {
-        Between {
-            own: self.own.hypot(other.own),
+    pub(crate) fn less(self, other: SessionSpread) -> Self {
+        SessionSpread {
+            of_figure: self.of_figure.hypot(other.of_figure),
             common: self.common - other.common,
             hidden: self.hidden.hypot(other.hidden),
         }
@@ -103,8 +110,8 @@ impl Between {
 
     /// That of an estimate multiplied by a number.
     pub(crate) fn times(self, factor: f64) -> Self {
-        Between {
-            own: self.own * factor.abs(),
+        SessionSpread {
+            of_figure: self.of_figure * factor.abs(),
             common: self.common * factor,
             hidden: self.hidden * factor.abs(),
         }
@@ -112,7 +119,7 @@ impl Between {
 
     /// Standard error that widens an estimate with this error to one for all sessions; none, if it is not made of time.
     pub(crate) fn further(self, error: f64) -> f64 {
-        let deviation = self.own.hypot(self.common);
+        let deviation = self.of_figure.hypot(self.common);
         if deviation == 0.0 { 0.0 } else { SPREAD.further(deviation, error, self.hidden) }
     }
 

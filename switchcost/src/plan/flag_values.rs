@@ -8,7 +8,7 @@ use observe::affinity;
 /// A flag and its values: each row and column is run with each of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Over {
+pub struct FlagValues {
     /// The flag, with its dashes.
     pub flag: String,
     /// Its values, ascending; `"cpus"` are 1, 2, 4 and so on up to the CPUs that the runner may use, these, and
