@@ -101,11 +101,12 @@ fn a_results_file_does_not_say_where_the_sides_are() {
     let (sides, away) = (Sides::of_equals(), tempfile::tempdir().unwrap());
     let run = switchcost("duel").arg(sides.path("a")).arg(sides.path("b"));
     let run = run.arg("--plan").arg(sides.path("plan.toml"));
-    of_counts(run.flags("--pairs 8 --b MEASURED=7 --out out.jsonl").folder(away.path()));
+    let run = run.flags("--pairs 8 --b MEASURED=7 --out out.jsonl").folder(away.path());
+    of_counts(run.env("HOME", sides.0.path().to_str()));
     let text = fs::read_to_string(away.path().join("out.jsonl")).unwrap();
     let place = sides.0.path().to_str().unwrap();
     assert!(!text.contains(place) && text.contains("MEASURED=7"), "{text}");
-    assert!(text.contains("…/a") && text.contains("…/b") && text.contains("…/plan.toml"), "{text}");
+    assert!(text.contains("~/a") && text.contains("~/b") && text.contains("~/plan.toml"), "{text}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Control groups of this process, of version 2. A limit of any ancestor holds for all groups below it; what lies above
-//! the mount point, as in a container, cannot be seen.
+//! Control groups of this process, of version 1 and 2. A limit of any ancestor holds for all groups below it;
+//! what lies above the mount point, as in a container, cannot be seen.
 
 use std::path::Path;
 
@@ -10,6 +10,8 @@ use crate::source::Source;
 pub struct Groups {
     /// The process's own group first, then its ancestors.
     pub folders: Vec<String>,
+    /// Version of control groups that the controller is in: 1 or 2.
+    pub version: u8,
     /// The files cannot be written to.
     pub read_only: bool,
     /// The first folder is the process's own group. Otherwise that group is out of sight, and the
@@ -44,16 +46,17 @@ impl ControlGroups {
     pub fn groups(&self, source: &Source, controller: &str) -> Result<Groups, String> {
         let text = self.memberships.as_ref().map_err(String::clone)?;
         // Lines are `ID:CONTROLLERS:PATH`; version 2 has no controllers.
-        let mut fields = text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
+        let fields = text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
         // A controller is in one hierarchy at a time: if version 1 has it, version 2 does not.
-        if fields.clone().any(|(names, _)| has_word(names, controller)) {
-            return Err(format!("{controller} is a control group of version 1, which is not read"));
-        }
-        let (_, path) = fields
-            .find(|(names, _)| names.is_empty())
-            .ok_or("/proc/self/cgroup names no group of version 2")?;
-        let mounts: Vec<&Mount> =
-            self.mounts.iter().filter(|mount| mount.kind == "cgroup2").collect();
+        let version_1 = fields.clone().find(|(names, _)| has_word(names, controller));
+        let (_, path) = version_1
+            .or_else(|| fields.clone().find(|(names, _)| names.is_empty()))
+            .ok_or_else(|| format!("/proc/self/cgroup names no group of {controller}"))?;
+        let mounts = self.mounts.iter().filter(|mount| match version_1 {
+            Some(_) => mount.kind == "cgroup" && has_word(&mount.super_options, controller),
+            None => mount.kind == "cgroup2",
+        });
+        let mounts: Vec<&Mount> = mounts.collect();
         // Of several mounts, the one that shows most ancestors.
         let inside = mounts
             .iter()
@@ -65,6 +68,7 @@ impl ControlGroups {
         })?;
         Ok(Groups {
             folders: mount.ancestors(rest),
+            version: if version_1.is_some() { 1 } else { 2 },
             read_only: mount.is_read_only,
             is_own: inside.is_some(),
         })
@@ -92,6 +96,8 @@ struct Mount {
     point: String,
     is_read_only: bool,
     kind: String,
+    /// Options of the file system; in version 1 of control groups they name its controllers.
+    super_options: String,
 }
 
 impl Mount {
@@ -105,6 +111,7 @@ impl Mount {
             point: point.trim_end_matches('/').to_owned(),
             is_read_only: has_word(mount.next()?, "ro"),
             kind: system.next()?.to_owned(),
+            super_options: system.nth(1).unwrap_or_default().to_owned(),
         })
     }
 
@@ -170,12 +177,13 @@ mod tests {
         assert_eq!(found("0::/gone\n", V2, &[]), Ok((vec!["/sys/fs/cgroup".to_owned()], false)));
         assert!(found("0::/\n", "", &[]).unwrap_err().contains("no mount"));
         assert!(found("8:cpu:/\n", V2, &[]).unwrap_err().contains("no group"));
-        assert!(found("8:pids:/\n0::/\n", V2, &[]).unwrap_err().contains("version 1"));
     }
 
     #[test]
-    fn a_group_that_is_out_of_sight_is_none_of_this_process() {
-        let mounts = "40 31 0:36 /docker/abc /p ro - cgroup2 cgroup rw\n";
+    fn version_1_is_taken_if_it_has_the_controller() {
+        let mounts = "36 31 0:32 / /m\\040x rw,relatime shared:5 - cgroup cgroup rw,memory\n\
+                      40 31 0:36 /docker/abc /p ro - cgroup cgroup rw,pids\n\
+                      41 31 0:38 / /u rw - cgroup2 cgroup2 rw\n";
         for (path, folders, is_own) in [
             ("/docker/abc/in", &["/p/in", "/p"][..], true),
             ("/docker/abc", &["/p"], true),
@@ -183,7 +191,7 @@ mod tests {
             ("/docker/abcd", &["/p"], false),
             ("/../../system.slice", &["/p"], false),
         ] {
-            let cgroup = format!("9:name=systemd:/x\n0::{path}\n");
+            let cgroup = format!("9:name=systemd:/x\n8:pids:{path}\n4:memory:/\n0::/\n");
             let expected = folders.iter().map(|&folder| folder.to_owned()).collect();
             assert_eq!(found(&cgroup, mounts, &["/p/in"]), Ok((expected, is_own)));
         }

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::needs::{Need, Needs};
 
-/// A value from here on is no limit: fs.file-max shows LONG_MAX or little less.
+/// A value from here on is no limit: version 1 of control groups and fs.file-max show LONG_MAX or
+/// little less.
 pub(crate) const NO_LIMIT: u64 = 1 << 62;
 
 /// Resource that a limit bounds.

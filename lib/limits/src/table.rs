@@ -26,14 +26,15 @@ const CLOSED_BY_EXEC: u64 = 0o2_000_000;
 const RLIMITS: &str = "/proc/self/limits";
 const MEMINFO: &str = "/proc/meminfo";
 
-/// Limits of control groups: controller, resource, limit, amount in use.
+/// Limits of control groups: controller, version if only one has it, resource, limit, amount in use.
 ///
 /// A fork that would pass `pids.max` fails with EAGAIN (kernel/cgroup/pids.c). Past `memory.high` nothing fails, but
 /// every task is slowed down to the speed of reclaim.
-const CONTROLS: [(&str, Resource, &str, &str); 3] = [
-    ("pids", Resource::Threads, "pids.max", "pids.current"),
-    ("memory", Resource::Memory, "memory.max", "memory.current"),
-    ("memory", Resource::Memory, "memory.high", "memory.current"),
+const CONTROLS: [(&str, Option<u8>, Resource, &str, &str); 4] = [
+    ("pids", None, Resource::Threads, "pids.max", "pids.current"),
+    ("memory", Some(1), Resource::Memory, "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ("memory", Some(2), Resource::Memory, "memory.max", "memory.current"),
+    ("memory", Some(2), Resource::Memory, "memory.high", "memory.current"),
 ];
 
 /// Reads all limits, in the order to raise them.
@@ -93,21 +94,21 @@ pub(crate) fn read(source: &Source, rights: &Rights, groups: &ControlGroups) -> 
             ),
         ));
     }
-    for (controller, resource, max, current) in CONTROLS {
+    for (controller, version, resource, max, current) in CONTROLS {
         match groups.groups(source, controller) {
-            Ok(groups) => {
+            Ok(groups) if version.is_none_or(|version| version == groups.version) => {
                 let folders = groups.folders.iter();
                 limits.extend(folders.filter_map(|f| in_group(source, f, resource, max, current)));
             }
             // One line for each controller.
-            Err(why) if max != "memory.high" => limits.push(LimitStatus::new(
+            Err(why) if version != Some(2) => limits.push(LimitStatus::new(
                 &format!("control group, {controller}"),
                 "/proc/self/cgroup",
                 resource,
                 (Err(why), Ok(None)),
                 RaiseMethod::Nothing("its file cannot be seen from here"),
             )),
-            Err(_) => {}
+            Ok(_) | Err(_) => {}
         }
     }
     limits
@@ -126,9 +127,13 @@ fn in_group(
     if !source.exists(&file) || source.text(&file).as_deref() == Some("max") {
         return None;
     }
-    // Page cache that the kernel drops before it refuses memory.
+    // Page cache that the kernel drops before it refuses memory. In version 1 `inactive_file` is the group's own, and
+    // usage counts its children too.
     let stat = source.text(&format!("{folder}/memory.stat")).filter(|_| resource.is_bytes());
-    let reclaimable = stat.and_then(|stat| word_after::<u64>(&stat, "inactive_file "));
+    let reclaimable = stat.and_then(|stat| {
+        let total = word_after::<u64>(&stat, "total_inactive_file ");
+        total.or_else(|| word_after(&stat, "inactive_file "))
+    });
     let in_use = source.number::<u64>(&format!("{folder}/{current}"));
     let in_use = in_use.map(|bytes| Some(bytes.saturating_sub(reclaimable.unwrap_or(0))));
     let value = source.number(&file);

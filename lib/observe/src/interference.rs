@@ -75,7 +75,11 @@ fn throttled(source: &Source) -> Option<u64> {
     let groups = ControlGroups::read(source).visible_groups(source, "cpu")?;
     let files = groups.folders.iter().map(|folder| format!("{folder}/cpu.stat"));
     let texts = files.filter_map(|file| source.text(&file));
-    texts.filter_map(|text| word_after::<u64>(&text, "throttled_usec ")?.checked_mul(1000)).max()
+    let times = texts.filter_map(|text| match word_after::<u64>(&text, "throttled_usec ") {
+        Some(micros) => micros.checked_mul(1000),
+        None => word_after(&text, "throttled_time "),
+    });
+    times.max()
 }
 
 /// A value of the line of `/proc/pressure/*` that counts when some task waits.
@@ -127,6 +131,11 @@ IPI1:         1          2          3          4       Function call interrupts
 /g/a/cpu.stat: throttled_usec 70
 /g/a/b/cpu.stat: throttled_usec 0";
         assert_eq!(throttled(version_2), Some(70_000));
+        let version_1 = "\
+/proc/self/cgroup: 1:cpu,cpuacct:/b
+/proc/self/mountinfo: 32 31 0:29 / /g rw - cgroup cgroup rw,cpu,cpuacct
+/g/b/cpu.stat: throttled_time 12";
+        assert_eq!(throttled(version_1), Some(12));
     }
 
     #[test]

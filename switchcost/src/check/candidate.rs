@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail, ensure};
 use contract::message::Description;
-use host::strays::{self, Process};
+use host::strays;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use record::{Setting, Why};
@@ -122,8 +122,8 @@ impl Session {
         // Before the group is killed: a process that is left behind is a fault.
         let group = self.pid().as_raw();
         until(self.child.limit(), "its children end", || {
-            let is_other = |p: &Process| p.group == group && p.pid != group && !p.is_zombie;
-            !strays::processes().unwrap_or_default().iter().any(is_other)
+            let mut processes = strays::processes().unwrap_or_default().into_iter();
+            !processes.any(|p| p.group == group && p.pid != group && !p.is_zombie)
         })?;
         let ended = Ended { lines, ..self.child.end()? };
         if ended.is_overdue {
@@ -153,13 +153,13 @@ pub(super) fn shown(message: &impl Serialize) -> String {
 /// Waits until something is so.
 pub(super) fn until(
     timeout: Duration,
-    what: &str,
+    event: &str,
     mut is_so: impl FnMut() -> bool,
 ) -> anyhow::Result<()> {
     let begun = Instant::now();
     while !is_so() {
         ensure!(signals::received().is_none(), "interrupted");
-        ensure!(begun.elapsed() < timeout, "never within {timeout:?}: {what}");
+        ensure!(begun.elapsed() < timeout, "never within {timeout:?}: {event}");
         thread::sleep(Duration::from_millis(2));
     }
     Ok(())

@@ -65,9 +65,8 @@ pub(super) fn claim(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let Some(Usage { voluntary_switches, involuntary_switches, .. }) = counted.or(used) else {
         bail!(Why::LeftOut("its threads change, and it reports no usage".to_owned()));
     };
-    let each = |count: u64| count as f64 / (hops as f64 * COUNTED as f64);
-    let [waits, switches] =
-        [voluntary_switches, voluntary_switches + involuntary_switches].map(each);
+    let [waits, switches] = [voluntary_switches, voluntary_switches + involuntary_switches]
+        .map(|count| count as f64 / (hops as f64 * COUNTED as f64));
     let tokens = description.tokens as f64;
     let workers = description.runtime.map_or(1, |runtime| runtime.workers);
     let agrees = match description.claim {

@@ -15,22 +15,21 @@ pub(super) fn requests(candidate: &Candidate) -> anyhow::Result<Option<String>> 
         let name = String::from_utf8_lossy(&request[..request.len().min(20)]);
         let mut session = candidate.ready()?;
         session.send([request, b"\n"].concat())?;
-        let expected = || {
-            format!("request '{name}': expected a single line `failed` with a reason, and status 1")
-        };
+        let expected = format!(
+            "request '{name}': expected a single line `failed` with a reason, and status 1"
+        );
         // No program is silent for what is no request: only the text is kept.
-        match session.answer().map_err(|e| anyhow!("{}: {e:#}", expected()))? {
+        match session.answer().map_err(|e| anyhow!("{expected}: {e:#}"))? {
             Answer::Failed { error } => {
                 ensure!(
                     (10..400).contains(&error.len()),
-                    "{}: the error says nothing useful: {error}",
-                    expected()
+                    "{expected}: the error says nothing useful: {error}"
                 );
             }
-            other => bail!("{}: the program followed the request: {}", expected(), shown(&other)),
+            answer => bail!("{expected}: the program followed the request: {}", shown(&answer)),
         }
-        let ended = session.wait()?.expect(1).with_context(expected)?;
-        ensure!(ended.lines.is_empty(), "{}, and no further line: {ended}", expected());
+        let ended = session.wait()?.expect(1).context(expected.clone())?;
+        ensure!(ended.lines.is_empty(), "{expected}, and no further line: {ended}");
     }
     Ok(None)
 }

@@ -26,11 +26,11 @@ pub(super) fn describes(candidate: &Candidate) -> anyhow::Result<Option<String>>
     ensure!(contract == VERSION, "contract: {contract}, not {VERSION}");
     ensure!(tasks == TASKS, "tasks: {tasks}, but --tasks is {TASKS}");
     let each = 2 * (tasks + 1);
-    let most = [tokens, chains, trips].into_iter().fold(each, u64::saturating_mul);
+    let possible = [tokens, chains, trips].into_iter().fold(each, u64::saturating_mul);
     let hops = description.hops.unwrap_or_default();
     ensure!(hops.is_multiple_of(tokens), "hops: {hops} are no multiple of the {tokens} tokens");
     ensure!(hops == 0 || description.arrivals.is_none(), "hops: an open loop (arrivals) has none");
-    ensure!(hops <= most, "hops: {hops} are more than two per task and trip, {most}");
+    ensure!(hops <= possible, "hops: {hops} are more than two per task and trip, {possible}");
     let names: BTreeSet<_> = description.passes.iter().map(|pass| &pass.name).collect();
     let are_words = names.iter().all(|n| !n.is_empty() && !n.contains(char::is_whitespace));
     let is_each_once = !names.is_empty() && names.len() == description.passes.len();

@@ -1,7 +1,6 @@
 //! Commands around the slices of a duel's second side, which change a setting of the system and restore it.
 
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -48,19 +47,22 @@ impl Around<'_> {
     /// Runs a command in a process group of its own until its shell ends; what that leaves running may keep its outputs
     /// open. It is ended when its time is up, or after so many requests to stop.
     fn execute(&self, line: &str, requests: fn() -> u32) -> Result<(), String> {
-        let fault = |e: io::Error| format!("`{line}`: {e}");
-        let words = memfd_create(c"words", MFdFlags::MFD_CLOEXEC).map_err(|e| fault(e.into()))?;
+        self.try_execute(line, requests).map_err(|why| format!("`{line}`: {why}"))
+    }
+
+    fn try_execute(&self, line: &str, requests: fn() -> u32) -> Result<(), String> {
+        let words = memfd_create(c"words", MFdFlags::MFD_CLOEXEC).map_err(|e| e.to_string())?;
         let words = File::from(words);
         let mut command = Command::new("sh");
         command.args(["-c", line]).process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(words.try_clone().map_err(fault)?);
-        let mut shell = command.spawn().map_err(fault)?;
+        command.stderr(words.try_clone().map_err(|e| e.to_string())?);
+        let mut shell = command.spawn().map_err(|e| e.to_string())?;
         let mut patience = Patience::new(self.timeout);
         let status = loop {
-            if let Some(status) = shell.try_wait().map_err(fault)? {
+            if let Some(status) = shell.try_wait().map_err(|e| e.to_string())? {
                 break status;
             }
-            for &signal in patience.press(requests()).map_err(fault)? {
+            for &signal in patience.press(requests()).map_err(|e| e.to_string())? {
                 // It fails only if the group has ended.
                 let _ = killpg(Pid::from_raw(shell.id() as i32), signal);
             }
@@ -70,13 +72,13 @@ impl Around<'_> {
             return Ok(());
         }
         if patience.is_overdue() {
-            return Err(format!("`{line}`: {}", patience.timeout("its end")));
+            return Err(patience.timeout("its end").to_string());
         }
         let mut start = [0; 1024];
-        let length = words.read_at(&mut start, 0).map_err(fault)?;
+        let length = words.read_at(&mut start, 0).map_err(|e| e.to_string())?;
         let words = String::from_utf8_lossy(&start[..length]);
         let words = words.lines().next().unwrap_or("it printed no reason");
-        Err(format!("`{line}`: {status}: {words}"))
+        Err(format!("{status}: {words}"))
     }
 }
 

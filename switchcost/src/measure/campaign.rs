@@ -37,7 +37,7 @@ pub fn lineup(programs: Programs, mut rows: Vec<Row>) -> anyhow::Result<Lineup> 
     let mut lineup = Lineup { absent, programs, ..Lineup::default() };
     let mut varied = BTreeMap::new();
     let mut told: Vec<String> = Vec::new();
-    for curve in rows.chunk_by(|one, other| one.place.cell() == other.place.cell()) {
+    for curve in rows.chunk_by(|row, next| row.place.cell() == next.place.cell()) {
         if curve[0].place.x.is_none() || lineup.absent.contains_key(&curve[0].place) {
             lineup.rows.extend_from_slice(curve);
             continue;
@@ -50,17 +50,16 @@ pub fn lineup(programs: Programs, mut rows: Vec<Row>) -> anyhow::Result<Lineup> 
         }
     }
     if let Some(([section, flag], _)) = varied.iter().find(|(_, is_taken)| !**is_taken) {
-        let what = format!(
+        return Err(BadUsage::new(format!(
             "section '{section}': none of its programs has the flag {flag}: see their --help"
-        );
-        return Err(BadUsage::new(what));
+        )));
     }
     Ok(lineup)
 }
 
 /// Asks the program of a row; `None` if it is missing or cannot be started, which is reported when it runs.
 fn ask(programs: &Programs, row: &Row) -> Option<Result<Description, Refusal>> {
-    match probe::ask(programs.of(row).ok()?, &row.command.flags, &row.command.setting) {
+    match probe::ask(programs.of_row(row).ok()?, &row.command.flags, &row.command.setting) {
         Ok(description) => Some(Ok(description)),
         Err(e) => e.downcast().ok().map(Err),
     }
@@ -80,8 +79,12 @@ fn add_curve(
         if let Some(swept) = &row.swept {
             let flag = [row.place.section.clone(), swept.flag.clone()];
             // Programs in Go name it with one dash.
-            let name = |flag: &str| flag.trim_start_matches('-').to_owned();
-            let lacks_it = matches!(&answer, Some(Err(Refusal::NoFlag(other))) if name(other) == name(&swept.flag));
+            let lacks_it = match &answer {
+                Some(Err(Refusal::NoFlag(unknown))) => {
+                    unknown.trim_start_matches('-') == swept.flag.trim_start_matches('-')
+                }
+                _ => false,
+            };
             *varied.entry(flag).or_default() |= !lacks_it;
         }
         match answer {
@@ -105,10 +108,10 @@ fn add_curve(
         && rows[0].swept.as_ref().is_some_and(|swept| swept.flag == TASKS)
     {
         let mut row = rows[0].clone();
-        let most = most_tasks(*largest, *memory);
-        row.place.x = Some(most);
+        let tasks = most_tasks(*largest, *memory);
+        row.place.x = Some(tasks);
         if let Some(value) = row.command.flags.last_mut() {
-            *value = most.to_string();
+            *value = tasks.to_string();
         }
         if curve[0].place.x <= row.place.x
             && last < row.place.x

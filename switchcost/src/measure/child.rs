@@ -144,20 +144,19 @@ impl Child {
 
     /// Whether a process is the program, or one that it has started.
     pub(crate) fn owns(&self, pid: i32) -> bool {
-        let own = self.pid();
-        let is_of_group = |pid| pid == own.as_raw() || getpgid(Some(Pid::from_raw(pid))) == Ok(own);
+        let group = self.pid();
         // What has left the group has its parents.
-        iter::successors(Some(pid).filter(|&pid| pid > 0), |&pid| {
+        let mut ancestors = iter::successors(Some(pid).filter(|&pid| pid > 0), |&pid| {
             Some(Process::with_pid(pid)?.parent)
-        })
-        .any(is_of_group)
+        });
+        ancestors.any(|pid| pid == group.as_raw() || getpgid(Some(Pid::from_raw(pid))) == Ok(group))
     }
 
     /// Processes of its group.
     pub(crate) fn members(&self) -> io::Result<Vec<i32>> {
-        let own = self.pid().as_raw();
-        let all = strays::processes()?.into_iter();
-        Ok(all.filter(|process| process.group == own).map(|process| process.pid).collect())
+        let group = self.pid().as_raw();
+        let processes = strays::processes()?.into_iter();
+        Ok(processes.filter(|process| process.group == group).map(|process| process.pid).collect())
     }
 
     /// Closes the reading end of its standard output.
@@ -181,9 +180,9 @@ impl Child {
                     return Ok(Some(std::mem::take(&mut self.partial)));
                 }
                 Ok(_) if self.partial.len() >= LONGEST_LINE => {
-                    let most = LONGEST_LINE >> 20;
                     return Err(io::Error::other(format!(
-                        "it printed a line of more than {most} MiB"
+                        "it printed a line of more than {} MiB",
+                        LONGEST_LINE >> 20
                     )));
                 }
                 Ok(_) => self.stdout = None,
@@ -207,13 +206,12 @@ impl Child {
         self.send(due);
         let left = self.patience.left() + Duration::from_millis(1);
         let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
-        let readable = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![readable(self.pidfd.as_fd())];
         fds.extend(self.stderr.as_ref().map(|pipe| readable(pipe.as_fd())));
         fds.extend(signals::descriptor().map(readable));
         if for_room {
-            let room = |pipe| PollFd::new(pipe, PollFlags::POLLOUT);
-            fds.extend(self.stdin.as_ref().map(|pipe| room(pipe.as_fd())));
+            let input = self.stdin.as_ref();
+            fds.extend(input.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLOUT)));
         } else {
             fds.extend(self.stdout.as_ref().map(|pipe| readable(pipe.get_ref().as_fd())));
         }
@@ -359,6 +357,10 @@ fn watch(child: &process::Child, pipes: [Option<BorrowedFd<'_>>; 3]) -> io::Resu
     let fd = Errno::result(fd)? as i32;
     // SAFETY: the call has just made this descriptor, and nobody else knows of it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn readable(fd: BorrowedFd<'_>) -> PollFd<'_> {
+    PollFd::new(fd, PollFlags::POLLIN)
 }
 
 #[cfg(test)]

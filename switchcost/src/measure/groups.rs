@@ -16,8 +16,11 @@ pub(crate) fn groups_of<'a>(
 ) -> Vec<Vec<Vec<usize>>> {
     let (shared, alone): (Vec<usize>, Vec<usize>) =
         due.iter().partition(|&&k| description(k).is_some_and(|d| !d.alone));
-    let needs = |k: usize| description(k).map_or(Needs::default(), needs_of);
-    let mut groups = fitting(blocks(rows, &shared), needs, &Limits::read(), most_alive());
+    let blocks = blocks(rows, &shared).into_iter().map(|block| {
+        let needs = block.iter().filter_map(|&k| description(k)).map(needs_of);
+        (needs.fold(Needs::default(), together), block)
+    });
+    let mut groups = fitting(blocks.collect(), &Limits::read(), most_alive());
     groups.extend(alone.into_iter().map(|k| vec![vec![k]]));
     groups
 }
@@ -51,10 +54,10 @@ fn blocks(rows: &[Row], due: &[usize]) -> Vec<Vec<usize>> {
 /// slope are no curve.
 fn compared(row: &Row) -> Vec<Place> {
     let x = row.place.x.filter(|_| row.swept.is_none());
-    let own = Place { x, ..row.place.cell() };
+    let place = Place { x, ..row.place.cell() };
     let others = row.ties.baseline.iter().chain(&row.ties.versus);
-    let others = others.map(|name| Place { row: name.clone(), ..own.clone() });
-    [own.clone()].into_iter().chain(others).collect()
+    let others = others.map(|name| Place { row: name.clone(), ..place.clone() });
+    [place.clone()].into_iter().chain(others).collect()
 }
 
 /// Descriptors of the runner itself, and of each session: two pipes, the session's end, and what it says to people.
@@ -69,38 +72,40 @@ fn most_alive() -> usize {
 /// Puts blocks together as long as their needs fit, and they have no more than `most` programs. `needs` has the needs
 /// of each row. A block that does not fit by itself is a group: its programs say what they lack.
 fn fitting(
-    blocks: Vec<Vec<usize>>,
-    needs: impl Fn(usize) -> Needs,
+    blocks: Vec<(Needs, Vec<usize>)>,
     limits: &Limits,
-    most: usize,
+    most_programs: usize,
 ) -> Vec<Vec<Vec<usize>>> {
     let mut groups: Vec<(Needs, Vec<Vec<usize>>)> = Vec::new();
-    for block in blocks {
-        let own = block.iter().map(|&k| needs(k)).fold(Needs::default(), together);
-        let room = groups.iter_mut().find(|(all, blocks)| {
+    for (needs, block) in blocks {
+        let room = groups.iter_mut().find(|(of_group, blocks)| {
             let programs: usize = blocks.iter().map(Vec::len).sum();
-            programs + block.len() <= most && limits.too_low(&together(*all, own), 0).is_empty()
+            programs + block.len() <= most_programs
+                && limits.too_low(&together(*of_group, needs), 0).is_empty()
         });
         match room {
-            Some((all, blocks)) => {
-                *all = together(*all, own);
+            Some((of_group, blocks)) => {
+                *of_group = together(*of_group, needs);
                 blocks.push(block);
             }
-            None => groups.push((own, vec![block])),
+            None => groups.push((needs, vec![block])),
         }
     }
     groups.into_iter().map(|(_, blocks)| blocks).collect()
 }
 
 /// Needs of two programs at once: what the system holds adds up, what bounds a process does not.
-fn together(one: Needs, other: Needs) -> Needs {
-    let most = |a: Need, b: Need| Need::new(a.fixed.max(b.fixed), 0);
+fn together(a: Needs, b: Needs) -> Needs {
     Needs {
-        descriptors: most(one.descriptors, other.descriptors),
-        maps: most(one.maps, other.maps),
-        space: most(one.space, other.space),
-        ..one + other
+        descriptors: larger(a.descriptors, b.descriptors),
+        maps: larger(a.maps, b.maps),
+        space: larger(a.space, b.space),
+        ..a + b
     }
+}
+
+fn larger(a: Need, b: Need) -> Need {
+    Need::new(a.fixed.max(b.fixed), 0)
 }
 
 /// Needs of a program as it is described, its first thread among them; they are fixed.
@@ -133,13 +138,12 @@ mod tests {
     #[test]
     fn what_does_not_fit_together_is_cut_between_blocks() {
         let limits = Limits::read();
-        let needs = |row: usize| Needs {
-            bytes: Need::new(if row < 4 { 1 << 20 } else { 1 << 60 }, 0),
-            ..Needs::default()
-        };
-        let groups = fitting(vec![vec![0, 1], vec![4, 5], vec![2, 3]], needs, &limits, 99);
+        let [small, large] = [1 << 20, 1 << 60]
+            .map(|bytes| Needs { bytes: Need::new(bytes, 0), ..Needs::default() });
+        let blocks = vec![(small, vec![0, 1]), (large, vec![4, 5]), (small, vec![2, 3])];
+        let groups = fitting(blocks, &limits, 99);
         assert_eq!(groups, [vec![vec![0, 1], vec![2, 3]], vec![vec![4, 5]]]);
-        let groups = fitting(vec![vec![0, 1], vec![2, 3]], needs, &limits, 3);
+        let groups = fitting(vec![(small, vec![0, 1]), (small, vec![2, 3])], &limits, 3);
         assert_eq!(groups, [[[0, 1]], [[2, 3]]]);
     }
 }

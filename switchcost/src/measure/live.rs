@@ -204,8 +204,8 @@ impl Live {
             self.pace.get_or_insert_with(|| Pace::of(iteration, self.is_steady));
         }
         let slice = self.pace.get_or_insert(Pace::whole(1)).slice;
-        let all = iters.div_ceil(slice).min(u32::MAX.into()) as u32;
-        self.slices = self.most_slices.unwrap_or(all).min(all).max(1);
+        let slices = iters.div_ceil(slice).min(u32::MAX.into()) as u32;
+        self.slices = self.most_slices.unwrap_or(slices).min(slices).max(1);
         self.before = self.totals();
         Ok(())
     }
@@ -223,14 +223,14 @@ impl Live {
     }
 
     fn cpu_time(&self) -> Option<u64> {
-        let own: Option<u64> = self.pids.iter().map(|&pid| usage::cpu_time(pid)).sum();
-        Some(own? + self.helpers.iter().filter_map(|&pid| usage::cpu_time(pid)).sum::<u64>())
+        let measured: Option<u64> = self.pids.iter().map(|&pid| usage::cpu_time(pid)).sum();
+        Some(measured? + self.helpers.iter().filter_map(|&pid| usage::cpu_time(pid)).sum::<u64>())
     }
 
     /// Usage and moves between CPUs of all its threads, unless they are too many.
     fn totals(&self) -> (Option<usage::Totals>, Option<usage::Moves>) {
-        let said = self.trial.description.as_ref();
-        let threads = said.map_or(0, |said| said.needs.threads.of_tasks(said.tasks));
+        let description = self.trial.description.as_ref();
+        let threads = description.map_or(0, |said| said.needs.threads.of_tasks(said.tasks));
         let has_usage = !self.counts_usage && threads <= MOST_THREADS;
         if has_usage {
             // The kernel adds up the CPU time of a thread at a tick, or when it goes to sleep (update_curr,
@@ -257,8 +257,9 @@ impl Live {
             self.untimed += ran.samples.len() as u64;
             watch.add_own(used);
         }
-        let until = |turn: u64| (u64::from(self.slices()) * turn / turns.max(1)) as u32;
-        until(begun + 1) - until(begun)
+        let [before, after] =
+            [begun, begun + 1].map(|turn| (u64::from(self.slices()) * turn / turns.max(1)) as u32);
+        after - before
     }
 
     /// True if its turns begin with something else than a slice.
@@ -369,7 +370,6 @@ impl Live {
             let time = (timed / self.asked.as_secs_f64().max(1e-9)).min(1.0);
             (time, time.max(iterated))
         };
-        let scaled = |count: u64, share: f64| (count as f64 * share).round() as u64;
         let ((usage_before, moves_before), (usage, moves)) = (&self.before, self.totals());
         let usage = usage_before.as_ref().and_then(|then| usage?.since(then));
         let moves = moves_before.as_ref().and_then(|then| moves?.since(then));
@@ -430,4 +430,8 @@ impl Live {
             Err(e) => trial.error = Some(e.to_string()),
         }
     }
+}
+
+fn scaled(count: u64, share: f64) -> u64 {
+    (count as f64 * share).round() as u64
 }

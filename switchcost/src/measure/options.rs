@@ -39,8 +39,8 @@ impl Options {
     /// For a run that began then and has so much time: unless it is given, an answer may take a quarter of that, since
     /// an interval takes five rounds, and 10 s in any case.
     pub fn set_end(&mut self, length: Option<Duration>, begun: Instant) {
-        let share = |length: Duration| (length / 4).max(Duration::from_secs(10)).min(USUAL);
-        self.timeout = self.timeout.or(length.map(share));
+        let quarter = length.map(|length| (length / 4).max(Duration::from_secs(10)).min(USUAL));
+        self.timeout = self.timeout.or(quarter);
         self.end = length.map(|length| begun + length + self.limit());
     }
 }

@@ -29,9 +29,10 @@ pub struct Pace {
 impl Pace {
     /// Pace of a program whose iterations take so long.
     pub(super) fn of(iteration: Duration, settles: bool) -> Self {
-        let fitting = |time: Duration| (time.as_nanos() / iteration.as_nanos().max(1)) as u64;
-        let slice = fitting(SLICE).clamp(1, MOST_SAMPLES);
-        let settling = if settles { fitting(SETTLING_TIME).min(SETTLING) } else { 0 };
+        let [slice, settling] = [SLICE, SETTLING_TIME]
+            .map(|time| (time.as_nanos() / iteration.as_nanos().max(1)) as u64);
+        let slice = slice.clamp(1, MOST_SAMPLES);
+        let settling = if settles { settling.min(SETTLING) } else { 0 };
         let slices = (3 * settling).div_ceil(2 * slice).max(1);
         Pace { settling, slice, slices: slices as u32 }
     }

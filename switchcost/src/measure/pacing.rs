@@ -49,17 +49,17 @@ pub struct Wall {
 impl Wall {
     /// Time of a process; `fixed` is the time without its slices.
     pub fn of(trial: &Trial, fixed: Duration) -> Self {
-        let all: u64 = trial.slices.iter().map(|slice| slice.window).sum();
+        let windows: u64 = trial.slices.iter().map(|slice| slice.window).sum();
         let slices = trial.slices.len() as u32;
-        let slice = all as f64 / 1e6 / f64::from(slices.max(1));
+        let slice = windows as f64 / 1e6 / f64::from(slices.max(1));
         Wall { fixed: fixed.as_secs_f64(), slice, slices }
     }
 
     /// Time of at most so many slices, in s.
-    fn within(&self, most: f64, row: &Row) -> f64 {
+    fn within(&self, most_slices: f64, row: &Row) -> f64 {
         // Less than the slices of the first round were all that it has.
         let is_all = self.slices < FIRST_SLICES || row.is_alone();
-        let slices = if is_all { f64::from(self.slices) } else { most };
+        let slices = if is_all { f64::from(self.slices) } else { most_slices };
         self.fixed + self.slice * slices
     }
 }
@@ -93,9 +93,10 @@ impl Aim {
 
     /// Says after the first round, which took this time, if the fewest rounds take longer than the budget.
     pub fn tell(&self, first: Duration, rows: &[Row], walls: &[Option<Wall>], budget: Duration) {
-        let rounds = |row: &Row| row.effort.most_rounds().clamp(1, self.fewest) - 1;
-        let times = |row: &Row| f64::from(rounds(row)) * self.share(row);
-        let rest = time_of(rows, walls, f64::from(self.slices[0]), times);
+        let rest = time_of(rows, walls, f64::from(self.slices[0]), |row| {
+            let rounds = row.effort.most_rounds().clamp(1, self.fewest) - 1;
+            f64::from(rounds) * self.share(row)
+        });
         let [least, allowed] = [(first.as_secs_f64() + rest) as u64, budget.as_secs()];
         if least > allowed {
             console::say(format_args!(
@@ -121,15 +122,19 @@ fn time_of(rows: &[Row], walls: &[Option<Wall>], slices: f64, times: impl Fn(&Ro
 /// Slices per round that fill the time after the first round.
 fn fitting(rows: &[Row], walls: &[Option<Wall>], left: Duration, aim: &Aim) -> u32 {
     let left = left.as_secs_f64();
-    let needed = |slices: f64, rounds: u32| {
-        time_of(rows, walls, slices, |row| f64::from(row.effort.most_rounds().clamp(1, rounds) - 1))
-    };
     let [least, most] = aim.rounds;
-    let is_half = |rounds: &u32| needed(0.0, *rounds) <= left / 2.0;
-    let rounds = (least..=most).rev().find(is_half).unwrap_or(least);
-    let (none, one) = (needed(0.0, rounds), needed(1.0, rounds));
+    let mut rounds = (least..=most).rev();
+    let rounds = rounds.find(|rounds| further_rounds(rows, walls, 0.0, *rounds) <= left / 2.0);
+    let rounds = rounds.unwrap_or(least);
+    let [without, with_slice] =
+        [0.0, 1.0].map(|slices| further_rounds(rows, walls, slices, rounds));
     let [fewest, most] = aim.slices.map(f64::from);
-    ((left - none) / (one - none).max(1e-9)).clamp(fewest, most) as u32
+    ((left - without) / (with_slice - without).max(1e-9)).clamp(fewest, most) as u32
+}
+
+/// Time of all rounds but the first, in s.
+fn further_rounds(rows: &[Row], walls: &[Option<Wall>], slices: f64, rounds: u32) -> f64 {
+    time_of(rows, walls, slices, |row| f64::from(row.effort.most_rounds().clamp(1, rounds) - 1))
 }
 
 #[cfg(test)]

@@ -55,18 +55,17 @@ pub fn describe(
 
 fn call(program: &Program, flags: &[String], setting: &Setting) -> anyhow::Result<Description> {
     let silence = format!("it did not describe itself within {} s", PATIENCE.as_secs());
-    let silent = || SILENT.lock().unwrap_or_else(PoisonError::into_inner);
-    if silent().contains(program) {
+    if SILENT.lock().unwrap_or_else(PoisonError::into_inner).contains(program) {
         bail!(Refusal::Other(silence));
     }
     let args = [flags, &["--describe".to_owned()]].concat();
     let mut running = launch::start(program, &args, setting, PATIENCE)?;
     running.close_input();
-    let cannot = || format!("cannot read from {}", program.path.display());
-    let line = running.line().with_context(cannot)?.unwrap_or_default();
-    let ended = running.end().with_context(cannot)?;
+    let line = running.line().and_then(|line| Ok((line.unwrap_or_default(), running.end()?)));
+    let (line, ended) =
+        line.with_context(|| format!("cannot read from {}", program.path.display()))?;
     if ended.is_overdue {
-        silent().push(program.clone());
+        SILENT.lock().unwrap_or_else(PoisonError::into_inner).push(program.clone());
         bail!(Refusal::Other(silence));
     }
     let words = ended.fault.as_ref().unwrap_or(&ended.words);

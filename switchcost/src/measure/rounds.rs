@@ -89,7 +89,7 @@ impl Rounds {
         for row in rows {
             let why = match absent.get(&row.place) {
                 Some(reason) => Some(Why::LeftOut(reason.clone())),
-                None => rounds.programs.of(&row).err(),
+                None => rounds.programs.of_row(&row).err(),
             };
             match why {
                 Some(why) => rounds.leave_out(&row, why)?,
@@ -217,16 +217,15 @@ impl Rounds {
 
     /// Asks the programs that can take turns what they need.
     fn describe(&mut self, rows: &[Row]) {
-        let has_turns = |row: &&Row| !row.is_alone() && row.place.side != Side::Twin;
-        for row in rows.iter().filter(has_turns) {
+        for row in rows.iter().filter(|row| !row.is_alone() && row.place.side != Side::Twin) {
             if signals::received().is_some() {
                 return;
             }
-            let Ok(program) = self.programs.of(row) else { continue };
+            let Ok(program) = self.programs.of_row(row) else { continue };
             let Command { flags, setting, .. } = &row.command;
             // What a program refuses is told when it runs.
-            let said = probe::describe(program, flags, setting).ok();
-            self.described.extend(said.map(|said| (row.place.clone(), said)));
+            let description = probe::describe(program, flags, setting).ok();
+            self.described.extend(description.map(|description| (row.place.clone(), description)));
         }
     }
 
@@ -251,11 +250,10 @@ impl Rounds {
         let mut walls = vec![None; rows.len()];
         let mut rng =
             fastrand::Rng::with_seed(self.header.seed.wrapping_add(u64::from(round) << 32));
-        let is_due = |k: &usize| {
-            let row = &rows[*k];
+        let due = rows.iter().enumerate().filter(|(k, row)| {
             chosen[*k] && round < row.effort.most_rounds() && !self.is_given_up(row)
-        };
-        let due: Vec<usize> = (0..rows.len()).filter(is_due).collect();
+        });
+        let due: Vec<usize> = due.map(|(k, _)| k).collect();
         let mut groups = groups_of(rows, &due, |k| self.described(&rows[k]));
         rng.shuffle(&mut groups);
         if self.last_start.is_some() && round == 0 {
@@ -270,10 +268,9 @@ impl Rounds {
             let begun = Instant::now();
             let members: Vec<usize> = group.concat();
             let (turns, measured) = self.measure(rows, &group, round, progress, &mut rng);
-            let lives = || measured.iter().flatten();
-            let slices = lives().flat_map(|live| &live.trial.slices);
+            let slices = measured.iter().flatten().flat_map(|live| &live.trial.slices);
             let timed = Duration::from_micros(slices.map(|slice| slice.window).sum());
-            let lost: Duration = lives().filter_map(|live| live.lost).sum();
+            let lost: Duration = measured.iter().flatten().filter_map(|live| live.lost).sum();
             self.lost += lost;
             let fixed = begun.elapsed().saturating_sub(timed + lost);
             let turns = if timed.is_zero() { None } else { Some(self.keep_group(turns)?) };
@@ -307,7 +304,7 @@ impl Rounds {
         let mut lives = Vec::new();
         for (number, block) in group.iter().enumerate() {
             for row in block.iter().map(|&k| &rows[k]) {
-                let Ok(program) = self.programs.of(row) else { continue };
+                let Ok(program) = self.programs.of_row(row) else { continue };
                 let mut live = Live::new(row, program);
                 live.described = self.described(row).cloned();
                 live.pace = self.paces.get(&row.place).copied();
@@ -322,7 +319,8 @@ impl Rounds {
             many => format!("{} programs take turns", many.len()),
         };
         progress.show(round, &name);
-        let tell = |turn, turns| progress.show(round, &format!("{name}: turn {turn} of {turns}"));
-        turns::measure(lives, &self.options, rng, tell)
+        turns::measure(lives, &self.options, rng, |turn, turns| {
+            progress.show(round, &format!("{name}: turn {turn} of {turns}"));
+        })
     }
 }

@@ -121,8 +121,9 @@ impl Session {
             ensure_within("setup_ns", ready.setup_ns, took)?;
             ensure_within("first_ns", ready.first_ns, took)?;
             session.ensure_own(&ready.pids)?;
-            let cpus = |&pid: &i32| Some((pid, affinity::allowed_to(pid).ok()?));
-            session.cpus = ready.pids.iter().filter_map(cpus).collect();
+            let cpus =
+                ready.pids.iter().filter_map(|&pid| Some((pid, affinity::allowed_to(pid).ok()?)));
+            session.cpus = cpus.collect();
             Ok(ready)
         })
     }
@@ -223,14 +224,14 @@ impl Session {
     }
 
     /// The error for an answer where another was expected.
-    fn unexpected(&mut self, wanted: &str, found: &Answer) -> anyhow::Error {
+    fn unexpected(&mut self, wanted: &str, answer: &Answer) -> anyhow::Error {
         // A program that is interrupted or late ends without being asked to.
         let is_stopped = signals::received().is_some() || self.child.is_overdue();
-        if is_stopped && matches!(found, Answer::Ended { .. }) {
+        if is_stopped && matches!(answer, Answer::Ended { .. }) {
             return self.has_ended();
         }
-        let found = serde_json::to_string(found).unwrap_or_default();
-        anyhow!("it answered {}, but '{wanted}' was expected", shortened(&found))
+        let answer = serde_json::to_string(answer).unwrap_or_default();
+        anyhow!("it answered {}, but '{wanted}' was expected", shortened(&answer))
     }
 }
 
@@ -243,21 +244,19 @@ impl Ran {
     /// Makes sure that the iterations can have taken as long as they say, within the time of the request and a slack.
     pub(crate) fn ensure_possible(&self, slack: Duration) -> anyhow::Result<()> {
         let (took, wanted) = (self.took + slack, self.wanted);
-        let cannot_be = |what: String| {
-            anyhow!("{CANNOT_BE}: it answered `run {wanted}` within {:.0?} with {what}", self.took)
-        };
-        let all = self.total();
-        if Duration::from_nanos(all) > took || all == 0 && !self.samples.is_empty() {
-            return Err(cannot_be(format!("samples of {all} ns")));
-        }
+        let sum = self.total();
         // Clocks may have a resolution of 10 ms for each CPU.
         let cpus = thread::available_parallelism().map_or(1, |n| n.get() as u32);
-        let most = (took + Duration::from_millis(50)).saturating_mul(cpus);
+        let available = (took + Duration::from_millis(50)).saturating_mul(cpus);
         let used = self.usage.map_or(0, Usage::cpu_ns);
-        if Duration::from_nanos(used) > most {
-            return Err(cannot_be(format!("{used} ns of CPU time")));
-        }
-        Ok(())
+        let fault = if Duration::from_nanos(sum) > took || sum == 0 && !self.samples.is_empty() {
+            format!("samples of {sum} ns")
+        } else if Duration::from_nanos(used) > available {
+            format!("{used} ns of CPU time")
+        } else {
+            return Ok(());
+        };
+        bail!("{CANNOT_BE}: it answered `run {wanted}` within {:.0?} with {fault}", self.took)
     }
 }
 

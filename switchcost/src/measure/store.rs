@@ -91,7 +91,7 @@ impl Store {
         let mut line = serde_json::to_vec(content)?;
         line.push(b'\n');
         let before = self.plain_file().map(|file| file.len());
-        let written = write::all(&self.file, &line);
+        let written = write::whole(&self.file, &line);
         match (&written, before) {
             (Ok(()), _) => self.end += line.len() as u64,
             (Err(_), Some(before)) => {
@@ -100,8 +100,8 @@ impl Store {
             }
             (Err(_), None) => {}
         }
-        let kept = if before > Some(0) { " (earlier records are in it)" } else { "" };
-        written.with_context(|| format!("cannot append to {}{kept}", self.path.display()))
+        let note = if before > Some(0) { " (earlier records are in it)" } else { "" };
+        written.with_context(|| format!("cannot append to {}{note}", self.path.display()))
     }
 
     /// Waits until the records are on the disk. A crash of this process loses no appended record; a crash of the
@@ -130,10 +130,10 @@ impl Drop for Store {
 
 /// Checks that lines can be appended: the name does not end as a compressed file's, and the file begins as records do.
 fn ensure_lines(mut file: &File, path: &Path) -> anyhow::Result<()> {
-    let is_blank = |byte: &io::Result<u8>| byte.as_ref().is_ok_and(u8::is_ascii_whitespace);
     // A terminal or a pipe has no beginning.
     let mut bytes = file.rewind().ok().into_iter().flat_map(|()| BufReader::new(file).bytes());
-    let first = bytes.find(|byte| !is_blank(byte)).and_then(Result::ok);
+    let first = bytes.find(|byte| !byte.as_ref().is_ok_and(u8::is_ascii_whitespace));
+    let first = first.and_then(Result::ok);
     let is_packed = path.extension().is_some_and(|ending| ending == "gz");
     if is_packed || first.is_some_and(|byte| byte != b'{') {
         return Err(BadUsage::new(format!(

@@ -182,12 +182,13 @@ fn order(
     let turns = own_turns.iter().copied().max().unwrap_or(1);
     let mut due: Vec<Vec<usize>> = Vec::new();
     for (block, shift) in blocks.iter().zip(shifts) {
-        let is_due = |&&k: &&usize| {
+        let block = block.iter().copied().filter(|&k| {
             let share = f64::from(own_turns[k]) / f64::from(turns);
-            let until = |turn: u32| (f64::from(turn) * share + shift) as u32;
-            until(turn + 1) > until(turn)
-        };
-        let mut block: Vec<usize> = block.iter().filter(is_due).copied().collect();
+            let [before, after] =
+                [turn, turn + 1].map(|turn| (f64::from(turn) * share + shift) as u32);
+            after > before
+        });
+        let mut block: Vec<usize> = block.collect();
         rng.shuffle(&mut block);
         due.push(block);
     }

@@ -18,7 +18,7 @@ pub(crate) struct Look {
     at: Instant,
     times: BTreeMap<u32, Account>,
     /// CPU time of the runner, in ns.
-    own: u64,
+    runner_ns: u64,
     probes: BTreeMap<u32, u32>,
     /// Interrupts between CPUs so far, if they are wanted and known.
     interrupts: Option<u64>,
@@ -32,7 +32,7 @@ pub(crate) struct Watch {
     cpus: BTreeSet<u32>,
     window: Option<Look>,
     /// CPU time of the programs in it, in ns.
-    own: u64,
+    programs_ns: u64,
     /// Its slices: session and number, and the share of its CPUs that neither it nor the runner used, in parts per
     /// thousand.
     open: Vec<((usize, usize), u32)>,
@@ -60,7 +60,7 @@ impl Watch {
             home: affinity::allowed().unwrap_or_default(),
             cpus: cpus.into_iter().collect(),
             window: None,
-            own: 0,
+            programs_ns: 0,
             open: Vec::new(),
             account: None,
         }
@@ -74,7 +74,7 @@ impl Watch {
         Look {
             at: Instant::now(),
             times: interference::cpu_times(),
-            own: usage::cpu_time(0).unwrap_or(0),
+            runner_ns: usage::cpu_time(0).unwrap_or(0),
             probes,
             interrupts: interrupts.then(interference::interrupts).flatten(),
             counts_interrupts: interrupts,
@@ -92,27 +92,27 @@ impl Watch {
         place: (usize, usize),
     ) -> Slice {
         let window = after.at.duration_since(before.at);
-        let stolen = |cpu: &u32| {
+        let stolen = cpus.iter().map(|cpu| {
             let [then, now] = [before, after].map(|look| look.times.get(cpu));
             Some(now?.stolen.saturating_sub(then?.stolen))
-        };
-        let probe = |(&cpu, &now): (&u32, &u32)| {
-            let then = before.probes.get(&cpu)?;
-            cpus.contains(&cpu).then_some(Probe { cpu, before: *then, after: now })
-        };
+        });
+        let probes = after.probes.iter().filter(|(cpu, _)| cpus.contains(cpu));
+        let probes = probes.filter_map(|(&cpu, &now)| {
+            Some(Probe { cpu, before: *before.probes.get(&cpu)?, after: now })
+        });
         let slice = Slice {
             turn,
             window: window.as_micros() as u64,
-            stolen: cpus.iter().map(stolen).sum::<Option<u64>>().map(|ns| ns / 1000),
-            probes: after.probes.iter().filter_map(probe).collect(),
+            stolen: stolen.sum::<Option<u64>>().map(|ns| ns / 1000),
+            probes: probes.collect(),
             ..Slice::default()
         };
-        self.own += used.unwrap_or(0);
-        let own = used.unwrap_or(0) + after.own.saturating_sub(before.own);
+        self.programs_ns += used.unwrap_or(0);
+        let known = used.unwrap_or(0) + after.runner_ns.saturating_sub(before.runner_ns);
         // Idle time, stolen time and that of others, of its own CPUs; unknown for a program that cannot be
         // watched.
-        let all = window.as_nanos() as u64 * cpus.len().max(1) as u64;
-        let rest = all.saturating_sub(own) * 1000 / all.max(1);
+        let available = window.as_nanos() as u64 * cpus.len().max(1) as u64;
+        let rest = available.saturating_sub(known) * 1000 / available.max(1);
         self.open.push((place, if used.is_some() { rest as u32 } else { 1000 }));
         self.window.get_or_insert_with(|| before.clone());
         slice
@@ -121,7 +121,7 @@ impl Watch {
     /// Counts CPU time of a measured program outside its slices, in ns.
     pub(crate) fn add_own(&mut self, used: Option<u64>) {
         if self.window.is_some() {
-            self.own += used.unwrap_or(0);
+            self.programs_ns += used.unwrap_or(0);
         }
     }
 
@@ -134,27 +134,24 @@ impl Watch {
             return Vec::new();
         }
         let mut closed = Vec::new();
-        let both: Option<Vec<(&Account, &Account)>> =
+        let times: Option<Vec<(&Account, &Account)>> =
             self.cpus.iter().map(|cpu| Some((then.times.get(cpu)?, now.times.get(cpu)?))).collect();
-        if let Some(both) = both {
-            let sum = |of: fn(&Account) -> u64| {
-                both.iter().map(|(then, now)| of(now).saturating_sub(of(then))).sum::<u64>()
-            };
+        if let Some(times) = times {
             let account = Account {
-                all: wall.as_nanos() as u64 * both.len() as u64,
-                idle: sum(|cpu| cpu.idle),
-                busy: sum(|cpu| cpu.busy),
-                stolen: sum(|cpu| cpu.stolen),
-                own: self.own + now.own.saturating_sub(then.own),
+                all: wall.as_nanos() as u64 * times.len() as u64,
+                idle: growth(&times, |cpu| cpu.idle),
+                busy: growth(&times, |cpu| cpu.busy),
+                stolen: growth(&times, |cpu| cpu.stolen),
+                own: self.programs_ns + now.runner_ns.saturating_sub(then.runner_ns),
             };
             let others = account.busy.saturating_sub(account.own) * 1000 / account.all.max(1);
             // CPU time that the program used itself was not used by others.
             let others = others as u32;
             closed = self.open.iter().map(|&(place, rest)| (place, rest.min(others))).collect();
-            self.account = Some(self.account.map_or(account, |all| all.plus(account)));
+            self.account = Some(self.account.map_or(account, |sum| sum.plus(account)));
         }
         self.window = Some(now.clone());
-        self.own = 0;
+        self.programs_ns = 0;
         self.open.clear();
         closed
     }
@@ -164,4 +161,9 @@ impl Watch {
 fn probe_on(cpu: u32) -> Option<u32> {
     affinity::restrict(&[cpu]).ok()?;
     Some(speed::probe())
+}
+
+/// What a part of the account has grown by, on all CPUs together.
+fn growth(times: &[(&Account, &Account)], part: fn(&Account) -> u64) -> u64 {
+    times.iter().map(|(then, now)| part(now).saturating_sub(part(then))).sum()
 }

@@ -32,25 +32,22 @@ impl FromStr for Change {
             return Err("a setting must not have control characters".to_owned());
         }
         let (name, value) = text.split_once('=').ok_or(USAGE)?;
-        let words = || match shlex::split(value) {
-            Some(words) if !words.is_empty() => Ok(words),
-            Some(_) => Err(format!("{name}= is empty: write {name}=\"WORD ...\"")),
-            None => Err(format!("{name}={value}: close the quote")),
-        };
         let text = format!("{name}={}", shell_word(value));
         let mut change = Change { text, ..Change::default() };
         let setting = &mut change.setting;
         match name {
             "flags" => {
-                change.flags = words()?;
+                change.flags = words(name, value)?;
                 ensure_no_runner_flags(&change.flags).map_err(|e| e.to_string())?;
             }
             "cpus" => setting.cpus = Some(cpus(value)?),
             "policy" => {
-                let unknown = |_| format!("there is no policy '{value}': use other, batch or fifo");
-                setting.policy = Some(Policy::from_str(value, false).map_err(unknown)?);
+                let policy = Policy::from_str(value, false);
+                setting.policy = Some(policy.map_err(|_| {
+                    format!("there is no policy '{value}': use other, batch or fifo")
+                })?);
             }
-            "wrap" => setting.wrap = words()?,
+            "wrap" => setting.wrap = words(name, value)?,
             _ => {
                 ensure_variable(name, value)?;
                 setting.env.insert(name.to_owned(), value.to_owned());
@@ -60,22 +57,35 @@ impl FromStr for Change {
     }
 }
 
+/// The words of a setting, as a shell splits them.
+fn words(name: &str, value: &str) -> Result<Vec<String>, String> {
+    match shlex::split(value) {
+        Some(words) if !words.is_empty() => Ok(words),
+        Some(_) => Err(format!("{name}= is empty: write {name}=\"WORD ...\"")),
+        None => Err(format!("{name}={value}: close the quote")),
+    }
+}
+
 const USAGE: &str = "write NAME=VALUE (an environment variable, in capitals), flags=\"--FLAG VALUE\", cpus=LIST, \
                      policy=NAME or wrap=\"COMMAND ARG\"; the build of a duel needs no flag: \
                      `switchcost duel tokio@1.50.0 .`";
 
 /// Checks that a name is meant as a variable: a name in small letters may be a misspelt setting.
 fn ensure_variable(name: &str, value: &str) -> Result<(), String> {
-    let is_letter = |c: char| c.is_ascii_uppercase() || c == '_';
-    let is_variable = |c: char| is_letter(c) || c.is_ascii_digit();
-    if !name.starts_with(is_letter) || !name.chars().all(is_variable) {
+    let begins_with_digit = name.starts_with(|c: char| c.is_ascii_digit());
+    let mut letters = name.chars();
+    if name.is_empty()
+        || begins_with_digit
+        || !letters.all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+    {
         return Err(format!(
             "there is no setting '{name}': {USAGE}; for other variables use wrap=\"env NAME=VALUE\""
         ));
     }
     // Libraries without a path are looked for by ld.so(8).
-    let is_missing = |path: &&str| path.contains('/') && !Path::new(path).is_file();
-    match value.split([':', ' ']).find(is_missing).filter(|_| name == "LD_PRELOAD") {
+    let mut paths = value.split([':', ' ']).filter(|path| path.contains('/'));
+    let missing = paths.find(|path| !Path::new(path).is_file());
+    match missing.filter(|_| name == "LD_PRELOAD") {
         None => Ok(()),
         Some(missing) => Err(format!(
             "LD_PRELOAD: there is no {missing}, and the loader would ignore that: name a file that exists"
@@ -146,9 +156,9 @@ impl Change {
 
 /// Flags in any order, each with its values.
 fn sorted(flags: &[String]) -> Vec<&[String]> {
-    let mut all: Vec<&[String]> = flags.chunk_by(|_, next| !next.starts_with("--")).collect();
-    all.sort_unstable();
-    all
+    let mut sorted: Vec<&[String]> = flags.chunk_by(|_, next| !next.starts_with("--")).collect();
+    sorted.sort_unstable();
+    sorted
 }
 
 /// Removes a flag of that name with its value.
@@ -160,8 +170,8 @@ fn remove_flag(flags: &mut Vec<String>, word: &str) {
     let with_value = format!("{name}=");
     while let Some(at) = flags.iter().position(|flag| flag == name || flag.starts_with(&with_value))
     {
-        let is_value = |flag: &String| flags[at] == name && !flag.starts_with("--");
-        let end = at + 1 + usize::from(flags.get(at + 1).is_some_and(is_value));
+        let value = flags.get(at + 1).filter(|next| flags[at] == name && !next.starts_with("--"));
+        let end = at + 1 + usize::from(value.is_some());
         flags.drain(at..end);
     }
 }

@@ -32,10 +32,10 @@ pub(crate) fn ensure_no_runner_flags(flags: &[String]) -> anyhow::Result<()> {
 }
 
 /// Checks a name: it becomes a table cell, a line of a file and a word of a message.
-pub(super) fn ensure_printable(what: &str, name: &str) -> anyhow::Result<()> {
-    ensure!(!name.contains(is_command), "{what} has a control character: '{name}'");
+pub(super) fn ensure_printable(kind: &str, name: &str) -> anyhow::Result<()> {
+    ensure!(!name.contains(is_command), "{kind} has a control character: '{name}'");
     let length = name.chars().count();
-    ensure!(length <= NAME, "{what} has {length} characters, and {NAME} are allowed: shorten it");
+    ensure!(length <= NAME, "{kind} has {length} characters, and {NAME} are allowed: shorten it");
     Ok(())
 }
 
@@ -94,21 +94,21 @@ fn check_over(over: &FlagValues) -> anyhow::Result<()> {
 }
 
 fn check_row(section: &Section, row: &RowTable, names: &HashSet<&str>) -> anyhow::Result<()> {
-    let (own, columns) = (&row.variant, &section.columns);
+    let (of_row, columns) = (&row.variant, &section.columns);
     let by_columns = columns.iter().filter(|column| column.program.is_some()).count();
-    let expected = if own.program.is_none() { columns.len() } else { 0 };
+    let expected = if of_row.program.is_none() { columns.len() } else { 0 };
     ensure!(
         by_columns == expected,
         "program: name one in each row, or one in each column, but not both"
     );
     for other in row.ties.baseline.iter().chain(&row.ties.versus) {
         ensure!(
-            names.contains(&**other) && *other != own.name,
+            names.contains(&**other) && *other != of_row.name,
             "it refers to '{other}', but this section has no other row of that name"
         );
     }
     let (mut is_pinned, mut has_cpus) = (false, false);
-    for variant in columns.iter().chain([own]) {
+    for variant in columns.iter().chain([of_row]) {
         ensure_no_runner_flags(&variant.flags).context("flags")?;
         let pause = variant.pause_ms.unwrap_or_default();
         ensure!(pause <= MOST_PAUSE_MS, "pause_ms: at most {MOST_PAUSE_MS}, not {pause}");

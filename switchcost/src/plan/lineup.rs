@@ -157,29 +157,28 @@ impl Sides {
         absent: &mut Absent,
         refusal: impl Fn(&Row) -> Option<String>,
     ) -> Vec<Row> {
-        let mut all = Vec::new();
+        let mut copied = Vec::new();
         let each: Vec<Option<&Change>> =
             if self.each.is_empty() { vec![None] } else { self.each.iter().map(Some).collect() };
-        let cells = || rows.chunk_by(|row, next| row.place.cell() == next.place.cell());
         for (k, &change) in each.iter().enumerate() {
-            for points in cells() {
+            for points in rows.chunk_by(|row, next| row.place.cell() == next.place.cell()) {
                 if absent.contains_key(&points[0].place) {
-                    all.extend(points.iter().filter(|_| k == 0).cloned());
+                    copied.extend(points.iter().filter(|_| k == 0).cloned());
                     continue;
                 }
                 let points: Vec<Row> = points.iter().map(|row| self.named(row, change)).collect();
                 let copies = points.iter().map(|row| self.copies(row, change, &refusal));
                 match copies.collect::<Result<Vec<_>, _>>() {
-                    Ok(copies) => all.extend(copies.into_iter().flatten()),
+                    Ok(copies) => copied.extend(copies.into_iter().flatten()),
                     Err(why) => {
                         let places = points.iter().map(|row| (row.place.clone(), why.clone()));
                         absent.extend(places);
-                        all.extend(points);
+                        copied.extend(points);
                     }
                 }
             }
         }
-        all
+        copied
     }
 }
 
@@ -254,15 +253,12 @@ fn find(
         let build = programs.build();
         let revision = build.get("git_revision").and_then(|revision| revision.as_str());
         let dirty = build.get("dirty").and_then(|dirty| dirty.as_bool());
-        let is_own = |name: &str| {
-            name.contains('/') || tables.get(name).is_some_and(|table| table.folder.is_some())
-        };
-        let (own, others): (Vec<&str>, Vec<&str>) =
-            names.iter().copied().partition(|name| is_own(name));
-        let others =
-            (!others.is_empty()).then(|| format!(". ({})", tree::revision(revision, dirty)));
-        let own = own.into_iter().map(str::to_owned);
-        let name = own.chain(others).collect::<Vec<_>>().join(", ");
+        let (users, ours): (Vec<&str>, Vec<&str>) = names.iter().copied().partition(|name| {
+            name.contains('/') || tables.get(*name).is_some_and(|table| table.folder.is_some())
+        });
+        let ours = (!ours.is_empty()).then(|| format!(". ({})", tree::revision(revision, dirty)));
+        let users = users.into_iter().map(str::to_owned);
+        let name = users.chain(ours).collect::<Vec<_>>().join(", ");
         return Ok((programs, [name.clone(), name]));
     }
     let (peers, crates): (BTreeSet<&str>, BTreeSet<&str>) =
@@ -326,6 +322,7 @@ fn note(
 
 /// True if two files have equal bytes.
 fn is_same(first: &Path, second: &Path) -> anyhow::Result<bool> {
-    let read = |path: &Path| fs::read(path).with_context(|| path.display().to_string());
-    Ok(first == second || read(first)? == read(second)?)
+    let [a, b] =
+        [first, second].map(|path| fs::read(path).with_context(|| path.display().to_string()));
+    Ok(first == second || a? == b?)
 }

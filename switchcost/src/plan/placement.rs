@@ -14,8 +14,11 @@ pub type Absent = BTreeMap<Place, String>;
 /// that are so related. A row for which there are none is absent.
 pub fn place_rows(rows: &mut [Row]) -> anyhow::Result<Absent> {
     let allowed = affinity::allowed().context("cannot read the CPU affinity")?;
-    let are_related = |row: &Row| matches!(row.command.setting.cpus, Some(Cpus::Related(_)));
-    let map = if rows.iter().any(are_related) { CpuMap::read() } else { CpuMap::default() };
+    let mut cpus = rows.iter().map(|row| &row.command.setting.cpus);
+    let map = match cpus.any(|cpus| matches!(cpus, Some(Cpus::Related(_)))) {
+        true => CpuMap::read(),
+        false => CpuMap::default(),
+    };
     let absent = rows.iter_mut().filter_map(|row| {
         let why = place(row, &map, &allowed).err()?;
         Some((row.place.clone(), why))

@@ -17,7 +17,7 @@ use crate::system::{tools, trust};
 /// Programs of a run, by their side in a duel and by their name in a plan or on a command line.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
-    found: BTreeMap<(Side, String), Result<Program, Why>>,
+    programs: BTreeMap<(Side, String), Result<Program, Why>>,
     tree: Option<Tree>,
 }
 
@@ -44,33 +44,37 @@ impl Programs {
         ensure_known(wanted.iter().copied(), tables)?;
         if let Some(checkout) = &here.tree {
             // A table may start a crate of the workspace in another environment.
-            let tabled = |name: &str| tables.get(name)?.run.first().map(String::as_str);
-            let started = wanted.iter().map(|&name| tabled(name).unwrap_or(name));
+            let started = wanted.iter().map(|&name| {
+                let table = tables.get(name).and_then(|table| table.run.first());
+                table.map_or(name, String::as_str)
+            });
             let crates: Vec<&str> = started.filter(|name| checkout.has_program(name)).collect();
             checkout.bring_up_to_date(&crates)?;
         }
-        let found = wanted.into_iter().map(|name| {
-            let found = match tables.get(name) {
+        let programs = wanted.into_iter().map(|name| {
+            let program = match tables.get(name) {
                 Some(table) => here.of_table(table),
                 None => here.of_name(name),
             };
-            ((Side::A, name.to_owned()), found)
+            ((Side::A, name.to_owned()), program)
         });
-        Ok(Programs { found: found.collect(), tree: here.tree })
+        Ok(Programs { programs: programs.collect(), tree: here.tree })
     }
 
     /// Adds a program of a side of a duel.
-    pub(super) fn insert(&mut self, side: Side, name: &str, found: Result<Program, String>) {
-        self.found.insert((side, name.to_owned()), found.map_err(Why::Failed));
+    pub(super) fn insert(&mut self, side: Side, name: &str, program: Result<Program, String>) {
+        self.programs.insert((side, name.to_owned()), program.map_err(Why::Failed));
     }
 
     /// The build of the programs; in a duel, only what both sides have in common.
     pub fn build(&self) -> Build {
         // Away from its checkout an executable knows the commit, and nothing of changes.
-        let built_from = || (option_env!("SWITCHCOST_COMMIT").map(str::to_owned), None);
-        let (git_revision, dirty) = self.tree.as_ref().map_or_else(built_from, Tree::revision);
+        let (git_revision, dirty) = match &self.tree {
+            Some(tree) => tree.revision(),
+            None => (option_env!("SWITCHCOST_COMMIT").map(str::to_owned), None),
+        };
         let mut build = record::build::current();
-        if self.found.keys().any(|(side, _)| *side == Side::B) {
+        if self.programs.keys().any(|(side, _)| *side == Side::B) {
             build.remove("tokio");
             return build;
         }
@@ -80,7 +84,7 @@ impl Programs {
     }
 
     /// Program of a row.
-    pub fn of(&self, row: &Row) -> Result<&Program, Why> {
+    pub fn of_row(&self, row: &Row) -> Result<&Program, Why> {
         self.get(row.place.side, &row.command.program)
     }
 
@@ -91,10 +95,10 @@ impl Programs {
 
     /// A program of a side; the first side's, if the second one has none of its own.
     pub(super) fn get(&self, side: Side, name: &str) -> Result<&Program, Why> {
-        let of_side = |side| self.found.get(&(side, name.to_owned()));
-        let found = of_side(side).or_else(|| of_side(Side::A));
-        let found = found.ok_or_else(|| Why::Failed("it was not looked for".to_owned()))?;
-        found.as_ref().map_err(Clone::clone)
+        let sides = [side, Side::A].into_iter();
+        let program = sides.filter_map(|side| self.programs.get(&(side, name.to_owned()))).next();
+        let program = program.ok_or_else(|| Why::Failed("it was not looked for".to_owned()))?;
+        program.as_ref().map_err(Clone::clone)
     }
 }
 
@@ -105,14 +109,16 @@ pub fn ensure_known<'a>(
     tables: &BTreeMap<String, ProgramTable>,
 ) -> anyhow::Result<()> {
     let here = Executables::here()?;
-    let is_crate = |name| here.tree.as_ref().is_some_and(|tree| tree.has_program(name));
     let (mut is_one_known, mut missing) = (false, None);
     for name in names {
         if let Some(why) = tables.get(name).and_then(ProgramTable::fault) {
             return Err(BadUsage::new(format!("[program.{name}]: {why}")));
         }
         match here.of_name(name) {
-            _ if tables.contains_key(name) || is_crate(name) => is_one_known = true,
+            _ if tables.contains_key(name) => is_one_known = true,
+            _ if here.tree.as_ref().is_some_and(|tree| tree.has_program(name)) => {
+                is_one_known = true;
+            }
             Ok(_) => is_one_known = true,
             Err(Why::LeftOut(why)) => missing = missing.or(Some(why)),
             Err(Why::Failed(why)) => return Err(BadUsage::new(why)),
@@ -136,8 +142,10 @@ impl Executables {
     /// False if there is no such program, or the sources have none. An executable may have been built before its crate
     /// was removed.
     pub(super) fn may_have(&self, name: &str) -> bool {
-        let is_there = || !name.contains('/') && self.folder.join(name).is_file();
-        self.tree.as_ref().map_or_else(is_there, |tree| tree.has_program(name))
+        match &self.tree {
+            Some(tree) => tree.has_program(name),
+            None => !name.contains('/') && self.folder.join(name).is_file(),
+        }
     }
 
     /// A program of a side of a duel.
@@ -198,17 +206,16 @@ impl Executables {
                 return Err(why);
             }
             checkout.build_by(table).map_err(Why::Failed)?;
-            let absent = || Why::Failed(format!("there is no {program}, built or in PATH"));
-            return self.executable(table)?.ok_or_else(absent);
+            let executable = self.executable(table)?;
+            return executable
+                .ok_or_else(|| Why::Failed(format!("there is no {program}, built or in PATH")));
         }
         // Away from a checkout, what is built already needs no tool that builds it.
-        let absent = || {
-            Why::LeftOut(format!(
-                "there is no {program} in {}: install it there, or use a build in a checkout",
-                self.folder.display()
-            ))
-        };
-        self.executable(table)?.ok_or_else(|| lacking.unwrap_or_else(absent))
+        let folder = self.folder.display();
+        let absent = Why::LeftOut(format!(
+            "there is no {program} in {folder}: install it there, or use a build in a checkout"
+        ));
+        self.executable(table)?.ok_or(lacking.unwrap_or(absent))
     }
 
     /// The executable that a table's first word names, unless somebody else may have put it there, or another file that
@@ -218,11 +225,11 @@ impl Executables {
         let sources = self.tree.as_ref().map(|tree| &tree.sources);
         let folder = table.folder.as_ref().or(sources).cloned();
         let built = self.tree.as_ref().map_or(self.folder.clone(), Tree::release_folder);
-        let here = |word: &str| folder.clone().unwrap_or_default().join(word);
+        let home = folder.clone().unwrap_or_default();
         let args = args.iter().map(|word| word.replace(BIN, &built.to_string_lossy()));
         let args: Vec<String> = args.collect();
         for word in [program].into_iter().chain(&args).filter(|word| word.contains('/')) {
-            let path = here(word);
+            let path = home.join(word);
             if path.exists() {
                 trust::ensure_own(&path).map_err(Why::Failed)?;
             } else if folder.is_none() && !word.starts_with('-') {
@@ -231,14 +238,14 @@ impl Executables {
             }
         }
         let path = if program.contains('/') {
-            Some(here(program)).filter(|path| path.is_file())
+            Some(home.join(program)).filter(|path| path.is_file())
         } else {
             let known = [&built, &self.folder].map(|folder| folder.join(program));
-            let found = known.into_iter().find(|path| path.is_file());
-            if let Some(path) = &found {
+            let built = known.into_iter().find(|path| path.is_file());
+            if let Some(path) = &built {
                 trust::ensure_own(path).map_err(Why::Failed)?;
             }
-            found.or_else(|| tools::find(program))
+            built.or_else(|| tools::find(program))
         };
         Ok(path.map(|path| Program { args, folder, ..path.into() }))
     }

@@ -4,10 +4,9 @@ use std::ops::RangeInclusive;
 
 /// Reads a range of a numeric flag, both ends included, such as `2..100000`.
 pub fn parse(text: &str) -> Result<RangeInclusive<u64>, String> {
-    let number = |end: &str| end.parse::<u64>().ok();
-    let ends = text.split_once("..").and_then(|(from, to)| Some((number(from)?, number(to)?)));
-    let no_range = || format!("'{text}' is not a range: write one such as 2..1000");
-    match ends.ok_or_else(no_range)? {
+    let ends = text.split_once("..");
+    let ends = ends.and_then(|(from, to)| Some((from.parse::<u64>().ok()?, to.parse().ok()?)));
+    match ends.ok_or_else(|| format!("'{text}' is not a range: write one such as 2..1000"))? {
         (from, to) if from > to => Err(format!("{from}..{to} is backwards: write {to}..{from}")),
         (from, to) if from == to => {
             Err(format!("{from}..{to} is a single number: a sweep needs two or more"))

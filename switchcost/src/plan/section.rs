@@ -115,14 +115,14 @@ impl Section {
 
     /// A row in a column.
     fn row(&self, row: &RowTable, column: &Variant, rounds: Option<u32>) -> Row {
-        let own = &row.variant;
+        let variant = &row.variant;
         let iters = row.iters.unwrap_or(0);
-        let cpus = column.cpus.or(own.cpus).map(Cpus::Related);
-        let first = (own.pin || column.pin).then_some(Cpus::First);
+        let cpus = column.cpus.or(variant.cpus).map(Cpus::Related);
+        let first = (variant.pin || column.pin).then_some(Cpus::First);
         Row {
             place: Place {
                 section: self.title.clone(),
-                row: own.name.clone(),
+                row: variant.name.clone(),
                 column: column.name.clone(),
                 metric: self.metric.clone(),
                 x: None,
@@ -132,16 +132,16 @@ impl Section {
             swept: self.over.as_ref().map(|over| Swept { flag: over.flag.clone() }),
             command: Command {
                 // One of them has it.
-                program: own
+                program: variant
                     .program
                     .as_ref()
                     .or(column.program.as_ref())
                     .cloned()
                     .unwrap_or_default(),
-                flags: [&own.flags[..], &column.flags].concat(),
+                flags: [&variant.flags[..], &column.flags].concat(),
                 setting: Setting {
                     cpus: first.or(cpus),
-                    policy: column.policy.or(own.policy),
+                    policy: column.policy.or(variant.policy),
                     ..Setting::default()
                 },
             },
@@ -151,9 +151,9 @@ impl Section {
                 hops: self.hops,
                 passes: self.passes.clone(),
                 rounds: self.rounds.or(rounds),
-                skip_hold: own.skip_hold || column.skip_hold,
+                skip_hold: variant.skip_hold || column.skip_hold,
                 alone: self.alone,
-                pause_ms: column.pause_ms.or(own.pause_ms),
+                pause_ms: column.pause_ms.or(variant.pause_ms),
             },
             ties: row.ties.clone(),
         }
@@ -172,10 +172,11 @@ impl Section {
         };
         // The points of a slope show its noise.
         let has_twin = table.twin && !self.metric.is_slope();
-        let with_twin = |row: Row| {
-            let twin = has_twin.then(|| Row { place: row.place.on(Side::Twin), ..row.clone() });
-            twin.into_iter().chain([row])
-        };
-        points.into_iter().flat_map(with_twin).collect()
+        let mut rows = Vec::new();
+        for row in points {
+            rows.extend(has_twin.then(|| Row { place: row.place.on(Side::Twin), ..row.clone() }));
+            rows.push(row);
+        }
+        rows
     }
 }

@@ -49,8 +49,8 @@ impl Plan {
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let mut plan: Plan = toml::from_str(text).map_err(|e| check::in_line(text, &e))?;
         plan.sections.iter_mut().for_each(Section::fill);
-        let own = mem::replace(&mut plan.programs, built_in_tables()?);
-        plan.programs.extend(own);
+        let of_plan = mem::replace(&mut plan.programs, built_in_tables()?);
+        plan.programs.extend(of_plan);
         ensure!(plan.rounds != Some(0), "rounds: write 1 or more");
         ensure!(
             plan.rounds.is_some() != plan.budget.is_some(),
@@ -81,9 +81,10 @@ impl Plan {
     /// If other users may have put a program there.
     pub fn with_paths_from(mut self, folder: &Path) -> Result<Self, String> {
         let known = built_in_tables().map_err(|e| e.to_string())?;
-        let own = self.programs.iter_mut().filter(|(name, table)| known.get(*name) != Some(table));
+        let of_plan =
+            self.programs.iter_mut().filter(|(name, table)| known.get(*name) != Some(table));
         let home = std::path::absolute(Path::new(".").join(folder)).map_err(|e| e.to_string())?;
-        own.for_each(|(_, table)| table.folder = Some(home.clone()));
+        of_plan.for_each(|(_, table)| table.folder = Some(home.clone()));
         for section in &mut self.sections {
             let rows = section.rows.iter_mut().map(|row| &mut row.variant);
             let programs = rows.chain(&mut section.columns).filter_map(|it| it.program.as_mut());

@@ -22,10 +22,10 @@ pub(super) fn programs(
 ) -> anyhow::Result<[(Executables, String); 2]> {
     let here = Executables::here()?;
     refuse_unused(sides, wanted, &here)?;
-    let find = |side: &SideArg| find(side, &here).with_context(|| side.to_string());
-    let both = [find(sides[0])?, find(sides[1])?];
-    refuse_mixed_features(sides, &both, &here)?;
-    for (side, programs) in sides.into_iter().zip(&both) {
+    let [a, b] = sides.map(|side| find(side, &here).with_context(|| side.to_string()));
+    let executables = [a?, b?];
+    refuse_mixed_features(sides, &executables, &here)?;
+    for (side, programs) in sides.into_iter().zip(&executables) {
         let has_any = wanted.is_empty() || wanted.iter().any(|name| programs.may_have(name));
         let hint = crate_in(&programs.folder).map_or(String::new(), |name| {
             format!(", or write {name}@path:{side} for a crate that they use")
@@ -37,24 +37,26 @@ pub(super) fn programs(
     }
     // The features of a dependency are those that the programs of one build ask for. So both sides build
     // the same programs.
-    let is_in_both = |name: &&str| both.iter().all(|programs| programs.may_have(name));
-    let crates: Vec<&str> = wanted.iter().copied().filter(is_in_both).collect();
+    let shared = wanted.iter().copied();
+    let shared = shared.filter(|name| executables.iter().all(|programs| programs.may_have(name)));
+    let crates: Vec<&str> = shared.collect();
     let replaced: BTreeSet<&str> = sides.into_iter().filter_map(SideArg::replaced).collect();
     // Before the builds, which take minutes.
-    let revisions = both.each_ref().map(|programs| programs.tree.as_ref().map(Tree::revision));
+    let revisions =
+        executables.each_ref().map(|programs| programs.tree.as_ref().map(Tree::revision));
     let mut resolved =
-        both.each_ref().map(|programs| programs.folder.to_string_lossy().into_owned());
+        executables.each_ref().map(|programs| programs.folder.to_string_lossy().into_owned());
     for (k, name) in ["A", "B"].into_iter().enumerate() {
-        if let (Some(tree), Some(revision)) = (&both[k].tree, &revisions[k]) {
+        if let (Some(tree), Some(revision)) = (&executables[k].tree, &revisions[k]) {
             ensure!(!crates.is_empty(), "no program of these rows is in the sources of both sides");
             let side = sides[k].to_string();
             tree.build(&crates, &format!("side {name}: {side}")).context(side)?;
             resolved[k] = tree.describe(&replaced, revision);
         }
     }
-    let [a, b] = both;
-    let [name, other] = [0, 1].map(|k| called(&sides[k].to_string(), &resolved[k]));
-    Ok([(a, name), (b, other)])
+    let [a, b] = executables;
+    let [name_a, name_b] = [0, 1].map(|k| called(&sides[k].to_string(), &resolved[k]));
+    Ok([(a, name_a), (b, name_b)])
 }
 
 /// What a side is called, and what it resolved to, in a line.
@@ -87,8 +89,9 @@ fn refuse_unused(
     here: &Executables,
 ) -> anyhow::Result<()> {
     // Other sides may differ in more than the crate.
-    let is_of_crate = |side: &&SideArg| **side == SideArg::Sources || side.replaced().is_some();
-    let Some(tree) = here.tree.as_ref().filter(|_| sides.iter().all(is_of_crate)) else {
+    let mut replaced = sides.into_iter().filter(|side| **side != SideArg::Sources);
+    let are_of_crate = replaced.all(|side| side.replaced().is_some());
+    let Some(tree) = here.tree.as_ref().filter(|_| are_of_crate) else {
         return Ok(());
     };
     for name in sides.into_iter().filter_map(SideArg::replaced) {
@@ -110,15 +113,15 @@ fn refuse_unused(
 /// code, and so in time.
 fn refuse_mixed_features(
     sides: [&SideArg; 2],
-    both: &[Executables; 2],
+    executables: &[Executables; 2],
     here: &Executables,
 ) -> anyhow::Result<()> {
     for (given, built) in [(0, 1), (1, 0)] {
-        if both[given].tree.is_some() || both[built].tree.is_none() {
+        if executables[given].tree.is_some() || executables[built].tree.is_none() {
             continue;
         }
         ensure!(
-            fs::canonicalize(&both[given].folder)? != fs::canonicalize(&here.folder)?,
+            fs::canonicalize(&executables[given].folder)? != fs::canonicalize(&here.folder)?,
             "{}: it was built together with the runner, so its dependencies have other features than in {}: write . for these sources",
             sides[given],
             sides[built]

@@ -101,14 +101,13 @@ impl Tree {
         if self.commit.is_some() {
             return (self.commit.clone(), None);
         }
-        let git = |args: &[&str]| self.git(args);
         // Unpacked inside another repository, that one's revision says nothing about these sources.
-        if git(&["ls-files", "--error-unmatch", "Cargo.toml"]).is_err() {
+        if self.git(&["ls-files", "--error-unmatch", "Cargo.toml"]).is_err() {
             return (None, None);
         }
         let status = ["status", "--porcelain", "--untracked-files=no", "--"];
-        let changes = git(&status.into_iter().chain(BUILT.split(' ')).collect::<Vec<_>>());
-        let revision = git(&["rev-parse", "--verify", "HEAD"]);
+        let changes = self.git(&status.into_iter().chain(BUILT.split(' ')).collect::<Vec<_>>());
+        let revision = self.git(&["rev-parse", "--verify", "HEAD"]);
         (revision.ok(), changes.ok().map(|text| !text.is_empty()))
     }
 
@@ -153,18 +152,19 @@ impl Tree {
             console::say(format_args!("switchcost: {why}"));
             return Ok(());
         }
-        let what = "the programs of this checkout";
-        let built = self.build(&[], what)?;
-        let is_apart = |name: &&str| !built.iter().any(|path| path.ends_with(name));
-        let apart: Vec<&str> = crates.iter().copied().filter(is_apart).collect();
+        let subject = "the programs of this checkout";
+        let built = self.build(&[], subject)?;
+        let apart = crates.iter().copied();
+        let apart = apart.filter(|name| !built.iter().any(|path| path.ends_with(name)));
+        let apart: Vec<&str> = apart.collect();
         if !apart.is_empty() {
-            self.build(&apart, what)?;
+            self.build(&apart, subject)?;
         }
         Ok(())
     }
 
-    /// Has cargo build packages, the default members if none is named; `what` says for whom. The executables.
-    pub(crate) fn build(&self, packages: &[&str], what: &str) -> anyhow::Result<Vec<PathBuf>> {
+    /// Has cargo build packages, the default members if none is named; `subject` says for whom. The executables.
+    pub(crate) fn build(&self, packages: &[&str], subject: &str) -> anyhow::Result<Vec<PathBuf>> {
         ensure_own(&[&self.sources, &self.target])?;
         let mut command = self.cargo();
         command.args(["build", "--locked", "--profile", &self.profile]);
@@ -177,7 +177,7 @@ impl Tree {
         command.arg("--target-dir").arg(&self.target);
         command.args(self.configuration());
         command.args(packages.iter().flat_map(|name| ["--package", name]));
-        let built = run(&mut command, what)
+        let built = run(&mut command, subject)
             .map_err(|why| anyhow!("cargo could not build the programs: {why}"))?;
         self.ensure_built(&built)
     }
@@ -270,13 +270,13 @@ fn find_cargo() -> Option<PathBuf> {
 const SHORT: Duration = Duration::from_secs(2);
 
 /// Runs a build, and says so if it is not over soon. Its standard output, unless that goes elsewhere.
-fn run(command: &mut Command, what: &str) -> Result<Vec<u8>, String> {
+fn run(command: &mut Command, subject: &str) -> Result<Vec<u8>, String> {
     let (end, is_over) = mpsc::channel::<()>();
     command.stderr(Stdio::inherit());
     let output = thread::scope(|scope| {
         scope.spawn(move || {
             if is_over.recv_timeout(SHORT) == Err(RecvTimeoutError::Timeout) {
-                console::say(format_args!("building {what} …"));
+                console::say(format_args!("building {subject} …"));
             }
         });
         let output = command.output();

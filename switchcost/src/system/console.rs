@@ -15,7 +15,7 @@ pub(crate) fn print(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::R
     let mut text = Vec::new();
     write(&mut text)?;
     let text = plain(&String::from_utf8_lossy(&text)).into_owned();
-    match write::all(io::stdout(), text.as_bytes()) {
+    match write::whole(io::stdout(), text.as_bytes()) {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(e) => Err(io::Error::new(e.kind(), format!("standard output: {e}"))),
         Ok(()) => Ok(()),
@@ -35,7 +35,7 @@ pub(crate) fn show(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Re
 pub(crate) fn say(text: fmt::Arguments<'_>) {
     let text = format!("{}\n", in_locale(&shortened(&text.to_string())));
     // If nobody listens, nothing is left to be done.
-    let _ = write::all(io::stderr(), text.as_bytes());
+    let _ = write::whole(io::stderr(), text.as_bytes());
 }
 
 /// A command line as a POSIX shell reads it back: a word that is not plain stands in single quotes.
@@ -45,8 +45,8 @@ pub(crate) fn shell_line<'a>(words: impl IntoIterator<Item = &'a String>) -> Str
 
 /// One word of it.
 pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
+    let mut chars = word.chars();
+    if !word.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c)) {
         return Cow::Borrowed(word);
     }
     Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))

@@ -8,7 +8,10 @@ use host::source::{Source, word_after};
 pub(crate) fn kills() -> Vec<(String, u64)> {
     let source = Source::system();
     let group = ControlGroups::read(&source).visible_groups(&source, "memory");
-    let file = group.map(|group| format!("{}/memory.events", group.folders[0]));
+    let file = group.map(|group| {
+        let file = if group.version == 2 { "memory.events" } else { "memory.oom_control" };
+        format!("{}/{file}", group.folders[0])
+    });
     let files = file.into_iter().chain(["/proc/vmstat".to_owned()]);
     let counts = files.filter_map(|path| {
         let count = word_after(&source.text(&path)?, "oom_kill ")?;

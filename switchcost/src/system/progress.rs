@@ -20,12 +20,12 @@ pub(crate) struct Progress {
 impl Progress {
     /// Says which row is run next.
     pub(crate) fn show(&self, round: u32, row: &str) {
-        let of = self.rounds.map_or(String::new(), |rounds| format!(" of {rounds}"));
+        let rounds = self.rounds.map_or(String::new(), |rounds| format!(" of {rounds}"));
         let left = self.end.map_or(String::new(), |end| {
             let left = end.saturating_duration_since(Instant::now()).as_secs() + 1;
             format!(", about {left} s left")
         });
-        draw(&format!("round {}{of}{left}: {row}", round + 1));
+        draw(&format!("round {}{rounds}{left}: {row}", round + 1));
     }
 }
 
@@ -39,7 +39,7 @@ impl Drop for Progress {
 const STEP: Duration = Duration::from_millis(200);
 
 /// Waits until then, and says for what; false if a signal came first.
-pub(crate) fn wait(what: &str, until: Instant) -> bool {
+pub(crate) fn wait(event: &str, until: Instant) -> bool {
     let mut shown = None;
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -49,7 +49,7 @@ pub(crate) fn wait(what: &str, until: Instant) -> bool {
         }
         let seconds = left.as_secs() + 1;
         if shown.replace(seconds) != Some(seconds) {
-            draw(&format!("{what} begins in {seconds} s"));
+            draw(&format!("{event} begins in {seconds} s"));
         }
         thread::sleep(STEP.min(left));
     }
@@ -76,5 +76,5 @@ fn draw(line: &str) {
     let line = in_locale(&line);
     let line: String = line.chars().take(usize::from(columns).saturating_sub(1)).collect();
     // A terminal that has gone away is no reason to stop measuring.
-    let _ = write::all(io::stderr(), format!("\r\x1b[K{line}").as_bytes());
+    let _ = write::whole(io::stderr(), format!("\r\x1b[K{line}").as_bytes());
 }

@@ -35,7 +35,7 @@ pub fn folder(path: &Path) -> anyhow::Result<()> {
 
 fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if is_stdout(path) {
-        return match write::all(stdout()?, bytes) {
+        return match write::whole(stdout()?, bytes) {
             // It has seen enough, as head(1) has.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => Ok(written?),
@@ -83,10 +83,10 @@ pub(crate) fn append(path: &Path) -> io::Result<(File, bool)> {
 }
 
 /// Checks that it is a regular file, or /dev/null, which keeps nothing.
-pub(crate) fn ensure_output(found: &Metadata) -> io::Result<()> {
-    let kind = match found.file_type() {
+pub(crate) fn ensure_output(metadata: &Metadata) -> io::Result<()> {
+    let kind = match metadata.file_type() {
         kind if kind.is_file() => return Ok(()),
-        kind if kind.is_char_device() && found.rdev() == makedev(1, 3) => return Ok(()),
+        kind if kind.is_char_device() && metadata.rdev() == makedev(1, 3) => return Ok(()),
         kind if kind.is_symlink() => "a link: name the file itself",
         kind if kind.is_dir() => "a folder: name a file",
         kind if kind.is_fifo() => "a FIFO: name a regular file",

@@ -36,10 +36,9 @@ struct Trusted {
 /// # Errors
 /// The first place that a stranger may change, its owner and mode, and the remedy.
 pub(crate) fn ensure_own(path: &Path) -> Result<(), String> {
-    let of = |e: io::Error| format!("{}: {e}", path.display());
     // Links that lead nowhere, or round, end here.
-    fs::canonicalize(path).map_err(of)?;
-    Trusted::now().ensure(&std::path::absolute(path).map_err(of)?)
+    let absolute = fs::canonicalize(path).and_then(|_| std::path::absolute(path));
+    Trusted::now().ensure(&absolute.map_err(|e| fault(path, &e))?)
 }
 
 impl Trusted {
@@ -58,16 +57,16 @@ impl Trusted {
     fn ensure(&self, path: &Path) -> Result<(), String> {
         let mut holds_folder = false;
         for place in path.ancestors() {
-            let of = |e: io::Error| format!("{}: {e}", place.display());
-            let facts = place.symlink_metadata().map_err(of)?;
+            let facts = place.symlink_metadata().map_err(|e| fault(place, &e))?;
             let is_in_sticky = facts.mode() & STICKY != 0 && holds_folder;
             if !self.knows(&facts) || !facts.is_symlink() && self.is_open(&facts) && !is_in_sticky {
                 return Err(strange(place, &facts));
             }
             if facts.is_symlink() {
                 let folder = place.parent().unwrap_or(Path::new("/"));
-                let folder = fs::canonicalize(folder).map_err(of)?;
-                self.ensure(&folder.join(fs::read_link(place).map_err(of)?))?;
+                let folder = fs::canonicalize(folder).map_err(|e| fault(place, &e))?;
+                let target = fs::read_link(place).map_err(|e| fault(place, &e))?;
+                self.ensure(&folder.join(target))?;
             }
             holds_folder = facts.is_dir();
         }
@@ -87,6 +86,10 @@ impl Trusted {
         let is_known = is_of_group && runner & GROUP != 0;
         facts.mode() & OTHERS & !runner != 0 || facts.mode() & GROUP != 0 && !is_known
     }
+}
+
+fn fault(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
 }
 
 fn strange(place: &Path, facts: &Metadata) -> String {

@@ -17,7 +17,7 @@ const PIECE: usize = 4096;
 const PATIENCE: u16 = 1000;
 
 /// Writes all bytes. A reader that takes nothing is waited for until a signal comes, and then for a second.
-pub(crate) fn all(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn whole(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     let to = to.as_fd();
     let is_file = SFlag::from_bits_truncate(fstat(to)?.st_mode) & SFlag::S_IFMT == SFlag::S_IFREG;
     while !bytes.is_empty() {

@@ -59,7 +59,7 @@ const BUDGET: Duration = Duration::from_secs(60);
 /// Why a program would not run in the way that a side asks for.
 fn refusal(row: &Row, programs: &Programs) -> Option<String> {
     let Command { flags, setting, .. } = &row.command;
-    match programs.of(row) {
+    match programs.of_row(row) {
         Ok(program) => probe::ask(program, flags, setting).err().map(|e| format!("{e:#}")),
         Err(why) => Some(why.to_string()),
     }

@@ -152,8 +152,13 @@ type Quota = (u64, u64);
 /// has none.
 fn cpu_quota(source: &Source, groups: &ControlGroups) -> Option<Option<Quota>> {
     let groups = groups.visible_groups(source, "cpu")?;
-    let texts =
-        groups.folders.iter().filter_map(|folder| source.text(&format!("{folder}/cpu.max")));
+    let texts = groups.folders.iter().filter_map(|folder| {
+        if groups.version == 2 {
+            return source.text(&format!("{folder}/cpu.max"));
+        }
+        let quota = source.text(&format!("{folder}/cpu.cfs_quota_us"))?;
+        Some(format!("{quota} {}", source.text(&format!("{folder}/cpu.cfs_period_us"))?))
+    });
     let quotas = texts.map(|text| limited(&text));
     let quotas: Vec<Option<Quota>> = quotas.collect::<Option<_>>()?;
     Some(quotas.into_iter().flatten().min_by(|a, b| cpus(*a).total_cmp(&cpus(*b))))
@@ -164,10 +169,10 @@ fn cpus((quota, period): Quota) -> f64 {
     quota as f64 / period as f64
 }
 
-/// A text such as `50000 100000`; `max` is no limit, `Some(None)`.
+/// A text such as `50000 100000`; `max` and -1 are no limit, `Some(None)`.
 fn limited(text: &str) -> Option<Option<Quota>> {
     let (quota, period) = text.split_once(' ')?;
-    if quota == "max" {
+    if ["max", "-1"].contains(&quota) {
         return Some(None);
     }
     Some(Some((quota.parse().ok()?, period.parse().ok().filter(|&period| period > 0)?)))
@@ -183,8 +188,11 @@ pub(crate) fn cpu_quota_of(pid: i32) -> Option<f64> {
 /// Lowest memory limit of the process's group and its ancestors, in bytes. A group without the file has no limit.
 fn memory_limit(source: &Source, groups: &ControlGroups) -> Option<Value> {
     let groups = groups.visible_groups(source, "memory")?;
-    let files = groups.folders.iter().map(|folder| format!("{folder}/memory.max"));
+    let file = if groups.version == 2 { "memory.max" } else { "memory.limit_in_bytes" };
+    let files = groups.folders.iter().map(|folder| format!("{folder}/{file}"));
     let limit = files.filter_map(|file| source.number::<u64>(&file).ok()).min();
+    // For *no limit* version 1 writes `LONG_MAX` rounded down to a page.
+    let limit = limit.filter(|limit| *limit < 1 << 62);
     Some(limit.map_or_else(|| "unlimited".into(), Value::from))
 }
 

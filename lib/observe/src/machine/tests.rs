@@ -115,28 +115,38 @@ fn a_hypervisor_shows_in_several_places() {
 
 #[test]
 fn the_tightest_group_decides() {
-    let groups = "\
-/proc/self/cgroup: 0::/b
-/proc/self/mountinfo: 32 31 0:29 / /g rw - cgroup2 cgroup2 rw
-/g/b/cpu.max: max 100000
-/g/cpu.max: 50000 100000";
+    let version_1 = "\
+/proc/self/cgroup: 1:cpu,cpuacct:/b
+/proc/self/mountinfo: 32 31 0:29 / /g rw - cgroup cgroup rw,cpu,cpuacct
+/g/b/cpu.cfs_quota_us: -1
+/g/b/cpu.cfs_period_us: 100000
+/g/cpu.cfs_quota_us: 50000
+/g/cpu.cfs_period_us: 100000";
     let quota = json!({"quota_us": 50_000, "period_us": 100_000});
-    assert_eq!(read(groups).get("cpu_quota"), Some(&quota));
-    assert_eq!(read(groups).quota(), Some(0.5));
+    assert_eq!(read(version_1).get("cpu_quota"), Some(&quota));
+    assert_eq!(read(version_1).quota(), Some(0.5));
     let odd = X86_VM.replace("max 100000", "lots 100000");
     assert_eq!(read(&odd).get("cpu_quota"), None);
 }
 
 #[test]
 fn a_memory_limit_is_a_number_or_a_word() {
-    let groups = "\
+    let version_1 = "\
+/proc/self/cgroup: 4:memory:/a
+/proc/self/mountinfo: 31 23 0:28 / /g rw - cgroup cgroup rw,memory
+/g/memory.limit_in_bytes: 9223372036854771712
+/g/a/memory.limit_in_bytes: ";
+    let version_2 = "\
 /proc/self/cgroup: 0::/a/b
 /proc/self/mountinfo: 31 23 0:28 / /g rw - cgroup2 cgroup2 rw
 /g/a/b/memory.max: max
 /g/a/memory.max: ";
-    for (group, limit) in
-        [(format!("{groups}4096"), json!(4096)), (format!("{groups}max"), json!("unlimited"))]
-    {
+    for (group, limit) in [
+        (format!("{version_2}4096"), json!(4096)),
+        (format!("{version_2}max"), json!("unlimited")),
+        (format!("{version_1}4096"), json!(4096)),
+        (format!("{version_1}9223372036854771712"), json!("unlimited")),
+    ] {
         assert_eq!(read(&group).get("memory_limit"), Some(&limit));
     }
 }

@@ -46,8 +46,8 @@ impl Ended {
                 "{line}: raise `ulimit -v` or the memory limit of its control group"
             ));
         }
-        let is_cause = |line: &&str| line.starts_with(|c: char| !c.is_whitespace());
-        lines.rfind(is_cause).map(|line| shortened(line.trim_end()))
+        let cause = lines.rfind(|line| line.starts_with(|c: char| !c.is_whitespace()));
+        cause.map(|line| shortened(line.trim_end()))
     }
 
     /// All of its standard error, if it says more than the cause.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use host::strays::{self, Process};
+use host::strays;
 
 /// Children that this process had before its first program: they stay. Not set in a process that starts others
 /// besides, such as a test.
@@ -37,8 +37,10 @@ pub(super) fn end_what_is_left_of(program: i32) -> io::Result<Option<String>> {
     let mut alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
     alive.remove(&program);
     let Some(others) = OTHERS.get() else { return Ok(None) };
-    let is_alive = |child: &Process| alive.contains(&child.pid) || alive.contains(&child.group);
-    let mut left = strays::end(|child| !is_alive(child) && !others.contains(&child.pid))?;
+    let mut left = strays::end(|child| {
+        let is_alive = alive.contains(&child.pid) || alive.contains(&child.group);
+        !is_alive && !others.contains(&child.pid)
+    })?;
     left.retain(|child| child.group != program);
     Ok((!left.is_empty()).then(|| strays::names(&left)))
 }

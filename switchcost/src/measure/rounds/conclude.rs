@@ -26,14 +26,14 @@ impl Rounds {
             let fails = matches!(record.why(), Some(Why::Failed(_)));
             *has_failed.entry(record.row().place.on(Side::A)).or_insert(true) &= fails;
         }
-        let all = has_failed.len();
+        let cases = has_failed.len();
         // In the plan's order, each once.
         let places = self.header.rows.iter().map(|row| row.place.on(Side::A));
         let failed = places.filter(|place| has_failed.remove(place) == Some(true));
         let failed: Vec<String> = failed.map(|place| place.name()).collect();
         ensure!(
             failed.is_empty(),
-            "{} of {all} cases failed: {}; their records say why",
+            "{} of {cases} cases failed: {}; their records say why",
             failed.len(),
             failed.join("; ")
         );
@@ -45,8 +45,8 @@ impl Rounds {
         if signals::received().is_some() {
             console::say(format_args!("interrupted after {}", counted(self.records.len(), "run")));
         }
-        let kept = self.store.ensure_kept();
-        if kept.is_ok() && self.store.plain_file().is_some() {
+        let stored = self.store.ensure_kept();
+        if stored.is_ok() && self.store.plain_file().is_some() {
             console::say(format_args!("records: {}", self.store.path.display()));
             if io::stderr().is_terminal() && self.header.sides.is_none() {
                 let path = self.store.path.to_string_lossy();
@@ -59,6 +59,6 @@ impl Rounds {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
-        kept
+        stored
     }
 }

@@ -26,9 +26,9 @@ impl Rounds {
         (trial.run, trial.row) = (self.header.id, number);
         trial.group = group.map(|group| group.group);
         self.store.append(&trial)?;
-        let said = trial.description.take().map(Arc::new).or(known);
+        let description = trial.description.take().map(Arc::new).or(known);
         let header = self.header.clone();
-        self.records.push(Record::new(header, said, group.cloned(), trial));
+        self.records.push(Record::new(header, description, group.cloned(), trial));
         Ok(())
     }
 

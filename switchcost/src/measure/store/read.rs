@@ -30,7 +30,7 @@ pub struct Contents {
     /// Lines that are not records: their number, from 1, and what is wrong.
     pub faults: Vec<(usize, String)>,
     /// What the program of each row said last, by the run and the row.
-    said: HashMap<(u64, u32), Arc<Description>>,
+    descriptions: HashMap<(u64, u32), Arc<Description>>,
     groups: HashMap<(u64, u32), Arc<Group>>,
     /// True if a run of another schema was reported; its lines are skipped.
     has_others: bool,
@@ -155,18 +155,18 @@ fn take(line: &[u8], contents: &mut Contents) -> Result<(), String> {
                 return Err(format!("row {}: its run has none", trial.row));
             }
             let row = (trial.run, trial.row);
-            if let Some(said) = trial.description.take() {
-                contents.said.insert(row, Arc::new(said));
+            if let Some(description) = trial.description.take() {
+                contents.descriptions.insert(row, Arc::new(description));
             }
-            let said = contents.said.get(&row).cloned();
+            let description = contents.descriptions.get(&row).cloned();
             let was_held = trial.memory.is_some_and(|memory| memory.held.is_some());
-            if said.is_none() && (trial.samples.is_some() || was_held) {
+            if description.is_none() && (trial.samples.is_some() || was_held) {
                 return Err("the description of its program is missing above it".to_owned());
             }
             // Its times do not depend on its group.
             let group = trial.group.and_then(|group| contents.groups.get(&(trial.run, group)));
             let header = run.clone();
-            contents.records.push(Record::new(header, said, group.cloned(), trial));
+            contents.records.push(Record::new(header, description, group.cloned(), trial));
         }
         // Lines of other schemas need not have a header.
         _ if contents.has_others => {}
@@ -191,11 +191,11 @@ fn parsed<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|e| {
         // Each line is a text of its own to the parser, so that its line number is always 1.
         let place = format!(" at line {} column {}", e.line(), e.column());
-        let what = e.to_string().replace(&place, "");
+        let fault = e.to_string().replace(&place, "");
         if e.is_eof() {
             "it is cut short: the disk was full, or the writer was stopped".to_owned()
         } else {
-            format!("{what} (column {})", e.column())
+            format!("{fault} (column {})", e.column())
         }
     })
 }

@@ -112,8 +112,8 @@ pub(in crate::plan) fn crate_in(folder: &Path) -> Option<String> {
 /// has no sources.
 fn crate_around() -> Option<String> {
     let here = env::current_dir().ok()?;
-    let own = fs::canonicalize(Executables::here().ok()?.tree?.sources).ok()?;
-    here.ancestors().filter(|_| !here.starts_with(&own)).find_map(crate_in)
+    let sources = fs::canonicalize(Executables::here().ok()?.tree?.sources).ok()?;
+    here.ancestors().filter(|_| !here.starts_with(&sources)).find_map(crate_in)
 }
 
 /// True for ASCII letters, digits and the characters of `more`, the first one no other.

@@ -21,9 +21,8 @@ fn is_of(id: &str, wanted: &SideArg) -> bool {
     match wanted {
         SideArg::Version { version: wanted, .. } => {
             // Cargo adds what follows a `+`, which is no part of the order of versions.
-            let order = |version: &str| version.split('+').next().map(str::to_owned);
             let version = id.rsplit(['#', '@']).next().unwrap_or_default();
-            id.starts_with("registry+") && order(version) == order(wanted)
+            id.starts_with("registry+") && version.split('+').next() == wanted.split('+').next()
         }
         SideArg::Path { .. } => id.starts_with("path+"),
         SideArg::Sources | SideArg::Folder(_) | SideArg::Revision(_) => false,
@@ -107,16 +106,16 @@ impl Tree {
     /// nor a new build is needed.
     fn resolve(&self, name: &str, side: &SideArg) -> anyhow::Result<()> {
         let (lock, base) = (self.sources.join("Cargo.lock"), self.sources.with_file_name("base"));
-        let own = fs::read(self.home.join("Cargo.lock")).context("Cargo.lock")?;
+        let ours = fs::read(self.home.join("Cargo.lock")).context("Cargo.lock")?;
         let manifest = match side {
             SideArg::Path { folder, .. } => fs::read(package_in(folder, name)?.join("Cargo.toml"))?,
             _ => Vec::new(),
         };
-        let now = [&own, self.patch.as_deref().unwrap_or_default().as_bytes(), &manifest].concat();
+        let now = [&ours, self.patch.as_deref().unwrap_or_default().as_bytes(), &manifest].concat();
         link_entries(&self.home, &self.sources)
             .with_context(|| format!("cannot link the sources into {}", self.sources.display()))?;
         if !lock.is_file() || fs::read(&base).ok().as_ref() != Some(&now) {
-            fs::write(&lock, &own).context("Cargo.lock")?;
+            fs::write(&lock, &ours).context("Cargo.lock")?;
             let mut command = self.cargo();
             command.args(["update", "--quiet", "--package", name]);
             if let SideArg::Version { version, .. } = side {
@@ -156,11 +155,11 @@ impl Tree {
     ) -> String {
         let crates = names.iter().filter_map(|name| self.taken(name).ok());
         let mut parts: Vec<String> = crates.map(|id| id.replace(REGISTRY, "")).collect();
-        let own = revision(commit.as_deref(), *dirty);
+        let revision = revision(commit.as_deref(), *dirty);
         if parts.is_empty() {
-            parts.push(own);
+            parts.push(revision);
         } else if commit.is_some() {
-            parts.push(format!("programs of {own}"));
+            parts.push(format!("programs of {revision}"));
         }
         parts.join(", ")
     }
