@@ -1,7 +1,6 @@
 //! The command line: each verb but `completions` is a file of `verbs`.
 
 use std::env;
-use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
@@ -183,8 +182,8 @@ fn brief_error(error: clap::Error) -> clap::Error {
     if !error.use_stderr() {
         return error;
     }
-    let brief = |arg: OsString| OsString::from(console::shortened(&arg.to_string_lossy()));
-    Cli::try_parse_from(env::args_os().map(brief)).err().unwrap_or(error)
+    let brief = env::args_os().map(|arg| console::shortened(&arg.to_string_lossy()));
+    Cli::try_parse_from(brief).err().unwrap_or(error)
 }
 
 /// Prints a help text, or what is wrong with the command line.
@@ -205,8 +204,8 @@ fn explain(error: &clap::Error) -> ExitCode {
 /// Prints an error, which may quote long arguments, and gives its exit status.
 fn complain(error: &anyhow::Error) -> ExitCode {
     console::say(format_args!("switchcost: {error:#}"));
-    let own = error.downcast_ref::<End>().map_or(1, |end| end.status);
-    ExitCode::from(if error.is::<BadUsage>() { 2 } else { own })
+    let status = error.downcast_ref::<End>().map_or(1, |end| end.status);
+    ExitCode::from(if error.is::<BadUsage>() { 2 } else { status })
 }
 
 #[cfg(test)]

@@ -61,8 +61,8 @@ fn at(curve: &Curve<'_>, x: u64) -> String {
         // Flags that count something read as what they count.
         "--tasks" | "--tokens" | "--workers" | "--chains" => {
             let plural = curve.over.trim_start_matches('-');
-            let one = plural.trim_end_matches('s');
-            format!("{x} {}", if x == 1 { one } else { plural })
+            let noun = if x == 1 { plural.trim_end_matches('s') } else { plural };
+            format!("{x} {noun}")
         }
         over => format!("{over} {x}"),
     }
@@ -87,10 +87,10 @@ fn shown(ratio: &Value, unit: &str, show: impl Fn(f64) -> String) -> String {
 
 /// The rate per CPU at each further point, relative to the first.
 fn efficiency(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
-    let percent = |share: f64| format!("{:.0}", 100.0 * share);
-    let points = series.efficiency.iter();
-    let points =
-        points.map(|(x, ratio)| format!("{} at {}", shown(ratio, " %", percent), at(curve, *x)));
+    let points = series.efficiency.iter().map(|(x, ratio)| {
+        let percent = shown(ratio, " %", |share| format!("{:.0}", 100.0 * share));
+        format!("{percent} at {}", at(curve, *x))
+    });
     let points = points.collect::<Vec<_>>().join(", ");
     (!points.is_empty()).then(|| format!("efficiency {points}"))
 }

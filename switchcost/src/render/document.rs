@@ -155,9 +155,9 @@ impl Document {
         let left_out = self.doubts.iter().filter(|doubt| doubt.is_left_out).count();
         let mut more = self.more.as_ref();
         if left_out > 0 {
-            let what = if doubts.is_empty() { "doubt" } else { "more doubt" };
+            let noun = if doubts.is_empty() { "doubt" } else { "more doubt" };
             let command = more.take().map_or(String::new(), |more| format!(": {more}"));
-            doubts.push(counted(left_out, what) + &command);
+            doubts.push(counted(left_out, noun) + &command);
         }
         let mut foot = self.wrapped(&self.foot, width);
         foot.extend(more.map(|more| format!("More: {more}")));

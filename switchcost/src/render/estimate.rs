@@ -11,7 +11,7 @@ use super::cells::{cost, ratio};
 use super::document::{Document, Section, sentences};
 use super::grid::{ABSENT, Grid};
 use super::report::{Report, Spreadsheet};
-use crate::views::estimate::{Compared, LITTLE, Loaded, MUCH};
+use crate::views::estimate::{LITTLE, Loaded, MUCH};
 use crate::views::service::{Prices, Verdict, Watched};
 
 /// Most names of threads in the table.
@@ -79,14 +79,14 @@ fn load(loaded: &Loaded) -> Document {
     if loaded.missing.iter().all(Option::is_some) {
         return Document { head: sentences([title, loaded.sentence()]), ..Document::default() };
     }
-    let row = |row: &Compared| {
+    let lines = loaded.rows.iter().map(|row| {
         let costs = [&row.thread, &row.task].map(|server| server.as_ref().map(cost));
         let cells = costs.into_iter().chain([row.quotient.as_ref().map(ratio)]);
         let cells = cells.map(|cell| cell.unwrap_or(ABSENT.to_owned()));
         [row.name.to_owned()].into_iter().chain(cells).collect()
-    };
+    });
     let head = ["", "threads", "async tasks", "thread ÷ task"];
-    let grid = Grid::new(head, loaded.rows.iter().map(row).collect());
+    let grid = Grid::new(head, lines.collect());
     let rule = format!(
         "Rule, for the ends of the intervals: threads will do if they use at most {0} of the available CPUs more than async tasks, \
          and hold at most {0} of the memory; take async tasks if threads use at least {0} of the available CPUs more, or hold at \
@@ -131,26 +131,33 @@ fn service(watched: &Watched) -> Document {
 
 /// A line for each of the most frequent names of threads, and one for the others.
 fn threads(service: &Service) -> Grid {
-    let seconds = service.elapsed_ns as f64 / 1e9;
-    let row = |name: String, groups: &[ThreadGroup]| {
-        let sum = |part: fn(&Counts) -> u64| -> u64 {
-            groups.iter().map(|group| part(&group.counts)).sum()
-        };
-        let threads: u64 = groups.iter().map(|group| group.threads).sum();
-        vec![
-            name,
-            counts(threads as f64),
-            rate(sum(|counts| counts.voluntary) as f64 / seconds),
-            rate(sum(|counts| counts.involuntary) as f64 / seconds),
-            number(service.busy(sum(|counts| counts.cpu_ns))),
-            number(sum(|counts| counts.waited_ns) as f64 / seconds / 1e9),
-        ]
-    };
     let (named, others) = service.groups.split_at(service.groups.len().min(MOST_NAMES));
-    let named = named.iter().map(|group| row(group.name.clone(), std::slice::from_ref(group)));
-    let more = (!others.is_empty()).then(|| row(counted(others.len() as u64, "more name"), others));
+    let mut lines = Vec::new();
+    for group in named {
+        lines.push(threads_line(service, group.name.clone(), std::slice::from_ref(group)));
+    }
+    if !others.is_empty() {
+        lines.push(threads_line(service, counted(others.len() as u64, "more name"), others));
+    }
     let head = ["thread", "threads", "voluntary/s", "preempted/s", "running", "waiting"];
-    Grid::new(head, named.chain(more).collect())
+    Grid::new(head, lines)
+}
+
+fn threads_line(service: &Service, name: String, groups: &[ThreadGroup]) -> Vec<String> {
+    let seconds = service.elapsed_ns as f64 / 1e9;
+    let threads: u64 = groups.iter().map(|group| group.threads).sum();
+    let sums: [fn(&Counts) -> u64; 4] =
+        [|c| c.voluntary, |c| c.involuntary, |c| c.cpu_ns, |c| c.waited_ns];
+    let [voluntary, involuntary, cpu_ns, waited_ns] =
+        sums.map(|part| groups.iter().map(|group| part(&group.counts)).sum::<u64>());
+    vec![
+        name,
+        counts(threads as f64),
+        rate(voluntary as f64 / seconds),
+        rate(involuntary as f64 / seconds),
+        number(service.busy(cpu_ns)),
+        number(waited_ns as f64 / seconds / 1e9),
+    ]
 }
 
 /// What is known about it, whatever a switch costs.

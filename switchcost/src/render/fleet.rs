@@ -119,20 +119,19 @@ pub fn project_tables(machines: &[Machine<'_>], out: &mut impl Write) -> io::Res
 fn ratios(machines: &[Machine<'_>]) -> Section {
     let answers = machines.iter().filter_map(|machine| machine.answer.as_ref());
     let is_of_threads = answers.flat_map(|answer| &answer.rows).all(AnswerRow::is_of_threads);
-    let line = |question| {
+    let lines = questions(machines).into_iter().map(|question| {
         let rows = machines.iter().map(|machine| machine.row(question));
         let ratios = rows.clone().map(|row| row.map_or(ABSENT.to_owned(), |row| ratio(&row.ratio)));
         let heading = rows.flatten().next().map_or(String::new(), name);
         [heading].into_iter().chain(ratios).collect()
-    };
-    let lines = questions(machines).into_iter().map(line).collect();
+    });
     let title = if is_of_threads {
         "Cost of an OS thread, as a multiple of an async task's"
     } else {
         "Ratios"
     };
     let names = machines.iter().map(|machine| machine.name.as_str());
-    Section::new(title, Grid::new([""].into_iter().chain(names), lines), [])
+    Section::new(title, Grid::new([""].into_iter().chain(names), lines.collect()), [])
 }
 
 /// Name of a row, with its sides if they are not threads and async tasks.
@@ -158,7 +157,7 @@ fn differences(machines: &[Machine<'_>]) -> Section {
         "sessions",
         "doubts",
     ];
-    let line = |machine: &Machine<'_>| {
+    let lines = machines.iter().map(|machine| {
         let answer = machine.answer.as_ref();
         let cells = [
             machine.waking(),
@@ -173,8 +172,8 @@ fn differences(machines: &[Machine<'_>]) -> Section {
         ];
         let cells = cells.into_iter().map(|cell| cell.unwrap_or(ABSENT.to_owned()));
         [machine.name.clone()].into_iter().chain(cells).collect()
-    };
-    let grid = Grid::new(head, machines.iter().map(line).collect());
+    });
+    let grid = Grid::new(head, lines.collect());
     Section::new("Machines", grid, [RULE.to_owned()])
 }
 

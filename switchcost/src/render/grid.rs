@@ -39,6 +39,11 @@ impl Grid {
         Grid { head: head.into_iter().map(Into::into).collect(), body }
     }
 
+    /// The grid of these lines, the head first.
+    fn of_lines(mut lines: impl Iterator<Item = Vec<String>>) -> Self {
+        Grid { head: lines.next().unwrap_or_default(), body: lines.collect() }
+    }
+
     /// Its lines in aligned columns of at most `width` characters: columns that do not fit come below, with the names
     /// again.
     pub(super) fn lines(&self, width: usize) -> Vec<String> {
@@ -51,10 +56,10 @@ impl Grid {
     /// The grid with lines in its cells. Where names in lines leave room for all columns, only these change; else the
     /// names and any other column fit.
     fn folded(&self, width: usize) -> Grid {
-        let widths = || (1..self.head.len()).map(|column| self.width(column));
-        let abreast = (width + 1).checked_sub(widths().sum::<usize>() + MARGIN);
+        let widths: Vec<usize> = (1..self.head.len()).map(|column| self.width(column)).collect();
+        let abreast = (width + 1).checked_sub(widths.iter().sum::<usize>() + MARGIN);
         let room = (width + 1).saturating_sub(2 * MARGIN);
-        let widest = widths().max().map_or(0, |widest| widest - MARGIN);
+        let widest = widths.iter().max().map_or(0, |widest| widest - MARGIN);
         let (names, figures) = match abreast.filter(|names| *names >= NARROWEST_NAMES) {
             Some(names) => (names, widest),
             None => {
@@ -62,12 +67,12 @@ impl Grid {
                 (room.saturating_sub(figures), figures)
             }
         };
-        let cells = |cells: &Vec<String>| -> Vec<String> {
+        let lines = [&self.head].into_iter().chain(&self.body).map(|cells| {
             let (name, others) = cells.split_at(1.min(cells.len()));
             let name = name.iter().map(|name| folded(name, 4, names));
             name.chain(others.iter().map(|cell| folded(cell, 0, figures))).collect()
-        };
-        Grid { head: cells(&self.head), body: self.body.iter().map(cells).collect() }
+        });
+        Grid::of_lines(lines)
     }
 
     /// Parts that fit, each with the names and at least one column.
@@ -103,12 +108,13 @@ impl Grid {
 
     /// Some of the columns, without the lines that say nothing in them.
     fn part(&self, columns: &[usize]) -> Grid {
-        let cells = |line: &Vec<String>| -> Vec<String> {
-            columns.iter().filter_map(|&column| line.get(column)).cloned().collect()
-        };
-        let body = self.body.iter().map(cells);
-        let body = body.filter(|line| line[1..].iter().any(|cell| !cell.is_empty()));
-        Grid { head: cells(&self.head), body: body.collect() }
+        let lines = [&self.head]
+            .into_iter()
+            .chain(&self.body)
+            .map(|line| columns.iter().filter_map(|&column| line.get(column)).cloned().collect());
+        let mut part = Grid::of_lines(lines);
+        part.body.retain(|line| line[1..].iter().any(|cell| !cell.is_empty()));
+        part
     }
 
     fn table(&self) -> Table {
@@ -137,11 +143,11 @@ impl Grid {
 
 /// A cell in lines of at most so many characters; all but the first are indented, unless a word is longer.
 fn folded(cell: &str, indent: usize, room: usize) -> String {
-    let fold = |line: &str| match line.chars().count() <= room {
+    let lines = cell.lines().flat_map(|line| match line.chars().count() <= room {
         true => vec![line.to_owned()],
         false => lines(line, indent, room),
-    };
-    let folded = cell.lines().flat_map(fold).flat_map(|line| {
+    });
+    let folded = lines.flat_map(|line| {
         let chars: Vec<char> = line.chars().collect();
         chars.chunks(room.max(1)).map(String::from_iter).collect::<Vec<_>>()
     });

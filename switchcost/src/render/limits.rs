@@ -120,8 +120,8 @@ fn table(report: &LimitsReport, limits: &[&LimitRow]) -> Section {
     for program in report.programs.iter().filter(|row| row.error.is_none()) {
         let cells = limits.iter().map(|LimitRow { status, most, .. }| {
             let mark = if program.binding == Some(status.to_string()) { "*" } else { "" };
-            let most = most.get(&program.program);
-            most.map_or_else(|| "·".to_owned(), |most| format!("{most}{mark}"))
+            let tasks = most.get(&program.program);
+            tasks.map_or_else(|| "·".to_owned(), |tasks| format!("{tasks}{mark}"))
         });
         body.push([program.program.clone()].into_iter().chain(cells).collect());
     }
@@ -168,28 +168,28 @@ fn sentence(row: &ProgramRow, tasks: Option<u64>) -> String {
     if let Some(error) = &row.error {
         return format!("{program}: it cannot be asked: {error}");
     }
-    let most = match (row.most, &row.binding) {
-        (Some(most), Some(limit)) => {
-            format!("at most {}, because of {limit}", counted(most, "task"))
+    let bound = match (row.most, &row.binding) {
+        (Some(tasks), Some(limit)) => {
+            format!("at most {}, because of {limit}", counted(tasks, "task"))
         }
         _ => "no known limit applies".to_owned(),
     };
     match (tasks, row.fits) {
-        (Some(1), Some(true)) => format!("{program}: 1 task fits ({most})"),
-        (Some(1), Some(false)) => format!("{program}: 1 task does NOT fit: {most}"),
-        (Some(tasks), Some(true)) => format!("{program}: {tasks} tasks fit ({most})"),
-        (Some(tasks), Some(false)) => format!("{program}: {tasks} tasks do NOT fit: {most}"),
-        _ => format!("{program}: {most}"),
+        (Some(1), Some(true)) => format!("{program}: 1 task fits ({bound})"),
+        (Some(1), Some(false)) => format!("{program}: 1 task does NOT fit: {bound}"),
+        (Some(tasks), Some(true)) => format!("{program}: {tasks} tasks fit ({bound})"),
+        (Some(tasks), Some(false)) => format!("{program}: {tasks} tasks do NOT fit: {bound}"),
+        _ => format!("{program}: {bound}"),
     }
 }
 
 /// A limit that is too low, the programs that need more, and the command that raises it.
 fn raise(LimitRow { status, needed, remedy, .. }: &LimitRow, programs: &[ProgramRow]) -> Section {
     let value = amount(status, status.value);
-    let most = amount(status, needed.values().max().copied());
+    let wanted = amount(status, needed.values().max().copied());
     let names = programs.iter().map(|row| row.program.as_str());
     let names: Vec<&str> = names.filter(|name| needed.contains_key(*name)).collect();
-    let title = format!("{}: {value}, needed {most} ({})", name(status), names.join(", "));
+    let title = format!("{}: {value}, needed {wanted} ({})", name(status), names.join(", "));
     let commands = remedy.iter().flat_map(|remedy| remedy.lines());
     let lines = commands.map(|command| Line::command(command.to_owned())).collect();
     Section { title, lines, ..Section::default() }

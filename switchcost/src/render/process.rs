@@ -54,8 +54,9 @@ fn document(process: &Process) -> Document {
     });
     let absent = record.counters.iter().flat_map(|counters| &counters.absent);
     let absent = absent.map(|absent| ("not counted".to_owned(), absent.to_string()));
-    let said = record.said.iter().flat_map(|said| &said.notes).map(|note| shortened(note));
-    let notes = said.chain(process.notes.iter().map(ToString::to_string));
+    let by_program = record.said.iter().flat_map(|said| &said.notes);
+    let by_program = by_program.map(|note| shortened(note));
+    let notes = by_program.chain(process.notes.iter().map(ToString::to_string));
     let notes = notes.map(|note| ("note".to_owned(), note));
     let evidence = process.verdict.map(|verdict| ("evidence".to_owned(), verdict.to_string()));
     let lines = known.chain(extra).chain(absent).chain(notes).chain(evidence);
@@ -89,13 +90,12 @@ fn title(record: &Record) -> String {
 
 fn time(record: &Record) -> Option<String> {
     let samples = record.samples.as_ref()?;
-    let time = |ns: f64| Quantity::Time.show(ns);
-    let mut line = format!("{} per iteration", time(samples.mean));
+    let mut line = format!("{} per iteration", Quantity::Time.show(samples.mean));
     if let Some(spread) = samples.spread() {
-        line += &format!(", stddev {}", time(spread));
+        line += &format!(", stddev {}", Quantity::Time.show(spread));
     }
     if let Some((repeats, unit)) = record.repeats() {
-        line += &format!("; {} per {unit}", time(samples.mean / repeats as f64));
+        line += &format!("; {} per {unit}", Quantity::Time.show(samples.mean / repeats as f64));
     }
     Some(line)
 }

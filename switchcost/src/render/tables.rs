@@ -101,8 +101,8 @@ fn derived_lines(table: &Table<'_>, cells: &[Option<&Figure<'_>>]) -> Vec<Vec<St
     ];
     let mut lines = names.map(|name| vec![name]).to_vec();
     for (figure, (_, metric)) in cells.iter().zip(&table.columns) {
-        let own = figure.filter(|figure| figure.metric() == table.metric);
-        let texts = own.and_then(|figure| Some(derived(figure, figure.reading()?)));
+        let figure = figure.filter(|figure| figure.metric() == table.metric);
+        let texts = figure.and_then(|figure| Some(derived(figure, figure.reading()?)));
         let unknown = if *metric == table.metric { ABSENT } else { "" };
         for (line, text) in lines.iter_mut().zip(texts.unwrap_or_default()) {
             line.push(text.unwrap_or(unknown.to_owned()));

@@ -142,8 +142,8 @@ fn fault(row: &Compared) -> (&'static str, String) {
 fn section(title: &str, rows: &[&Compared]) -> Section {
     let mut body = Vec::new();
     let mut reasons = Vec::new();
-    let all = rows.iter().flat_map(|row| row.quotients.iter().map(move |f| (row, f)));
-    for (row, quotient) in all.filter(|(row, quotient)| says_more(row, quotient)) {
+    let quotients = rows.iter().flat_map(|row| row.quotients.iter().map(move |f| (row, f)));
+    for (row, quotient) in quotients.filter(|(row, quotient)| says_more(row, quotient)) {
         if let Verdict::Inconclusive(why) = quotient.verdict {
             let twin = quotient.twin.filter(|_| why == Reason::TwinDiffers);
             let by =
@@ -177,15 +177,15 @@ fn says_more(row: &Compared, quotient: &Quotient) -> bool {
 fn line(row: &Compared, quotient: &Quotient) -> Vec<String> {
     let name = quotient.kind.label().map_or(row.name.clone(), |label| format!("  {label}"));
     let quantity = quotient.quantity;
-    let shown = |side: usize| match (quotient.estimates, quotient.figures) {
+    let [a, b] = [0, 1].map(|side| match (quotient.estimates, quotient.figures) {
         (Some(estimates), _) => quotient.grade.mark(&number::value(quantity, &estimates[side])),
         (None, Some(figures)) => quotient.grade.mark(&quantity.show(figures[side])),
         (None, None) => ABSENT.to_owned(),
-    };
+    });
     let change = quotient.change.map_or(ABSENT.to_owned(), |interval| {
         quotient.grade.mark(&change(row, quotient, &interval))
     });
-    vec![name, shown(0), shown(1), change, verdict(quotient)]
+    vec![name, a, b, change, verdict(quotient)]
 }
 
 fn verdict(quotient: &Quotient) -> String {
@@ -206,9 +206,9 @@ fn change(row: &Compared, quotient: &Quotient, change: &Interval) -> String {
     if quotient.is_share {
         return number::change(&change.map(|share| 1.0 + share).into());
     }
-    let show = |value: f64| format!("{value:+.3}");
     let unit = if quotient.kind == Kind::Memory { "task" } else { row.unit };
-    format!("{}/{unit} {}", show(change.estimate), bracketed(change, show))
+    let bounds = bracketed(change, |end| format!("{end:+.3}"));
+    format!("{:+.3}/{unit} {bounds}", change.estimate)
 }
 
 /// Names of the rows without quotients, by their reasons.

@@ -71,14 +71,7 @@ impl Selection {
             return built_in.plan();
         }
         let path = Path::new(&self.plan);
-        let fault = |what: String| BadUsage::new(format!("--plan: {what}"));
-        let text = replace::read(path).map_err(|e| {
-            let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
-            let names = names.join(", ");
-            fault(format!("cannot read {}: {e}; the built-in plans are {names}", path.display()))
-        })?;
-        let plan = Plan::parse(&text).map_err(|e| fault(format!("{}: {e:#}", path.display())))?;
-        plan.with_paths_from(path.parent().unwrap_or(path)).map_err(fault)
+        read_plan(path).map_err(|why| BadUsage::new(format!("--plan: {why}")))
     }
 
     /// Keeps the rows that match the filter and, with `with_needs`, the rows that these are divided by or subtract.
@@ -107,6 +100,17 @@ impl Selection {
     }
 }
 
+/// A plan of a user, or why it cannot be followed.
+fn read_plan(path: &Path) -> Result<Plan, String> {
+    let text = replace::read(path).map_err(|e| {
+        let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
+        let names = names.join(", ");
+        format!("cannot read {}: {e}; the built-in plans are {names}", path.display())
+    })?;
+    let plan = Plan::parse(&text).map_err(|e| format!("{}: {e:#}", path.display()))?;
+    plan.with_paths_from(path.parent().unwrap_or(path))
+}
+
 /// Takes any text, and lets the help and the shells name the built-in plans.
 #[derive(Clone, Copy)]
 struct PlanParser;
@@ -124,8 +128,7 @@ impl TypedValueParser for PlanParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let value = |plan: &BuiltIn| PossibleValue::new(plan.name).help(plan.help());
-        Some(Box::new(BUILT_IN.iter().map(value)))
+        Some(Box::new(BUILT_IN.iter().map(|plan| PossibleValue::new(plan.name).help(plan.help()))))
     }
 }
 

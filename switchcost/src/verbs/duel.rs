@@ -96,11 +96,11 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let rows = counted(count as u64, "row");
     console::say(format_args!("{rows}, in turns for {} s, seed {seed}", budget.as_secs_f64()));
     let mut choose = pairs::decider(margin, args.limit.fail_above, count);
-    let most = args.pairs.unwrap_or(u32::MAX);
+    let most_rounds = args.pairs.unwrap_or(u32::MAX);
     let has_pinned = measured.iter().any(|row| row.command.setting.cpus.is_some());
-    say_what_fits(pacing::DUEL.usual_rounds(&measured, budget).min(most), count, has_pinned);
+    say_what_fits(pacing::DUEL.usual_rounds(&measured, budget).min(most_rounds), count, has_pinned);
     rounds.run(Some(budget), Some(&pacing::DUEL), |round, rows, records| {
-        if round >= most {
+        if round >= most_rounds {
             return Vec::new();
         }
         let chosen = choose(round, rows, records);

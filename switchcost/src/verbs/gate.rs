@@ -155,11 +155,12 @@ fn named(rows: &[Compared], is_wanted: fn(&Compared) -> bool) -> String {
 
 /// Names of figures: of their rows, with what they are unless it is the row's own.
 fn figures(rows: &[Compared], is_wanted: impl Fn(&Compared, &Quotient) -> bool) -> String {
-    let all = rows.iter().flat_map(|row| row.quotients.iter().map(move |f| (row, f)));
-    let names = all.filter(|(row, f)| is_wanted(row, f)).map(|(row, f)| match f.kind.label() {
-        Some(label) => format!("{}, {label}", row.name),
-        None => row.name.clone(),
-    });
+    let quotients = rows.iter().flat_map(|row| row.quotients.iter().map(move |f| (row, f)));
+    let names =
+        quotients.filter(|(row, f)| is_wanted(row, f)).map(|(row, f)| match f.kind.label() {
+            Some(label) => format!("{}, {label}", row.name),
+            None => row.name.clone(),
+        });
     names.collect::<Vec<String>>().join("; ")
 }
 

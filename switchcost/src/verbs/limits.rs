@@ -53,19 +53,20 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let Some(tasks) = tasks else {
         return Ok(());
     };
-    let names = |is_meant: fn(&ProgramRow) -> bool| {
-        let rows = report.programs.iter().filter(|row| is_meant(row));
-        rows.map(|row| row.program.as_str()).collect::<Vec<_>>().join(", ")
-    };
-    let silent = names(|row| row.error.is_some());
+    let silent = names(&report.programs, |row| row.error.is_some());
     ensure!(silent.is_empty(), "these programs could not be asked: {silent}");
-    let failed = names(|row| row.fits == Some(false));
+    let failed = names(&report.programs, |row| row.fits == Some(false));
     ensure!(
         failed.is_empty(),
         "{}: this system does not allow that many for {failed}",
         counted(tasks, "task")
     );
     Ok(())
+}
+
+fn names(rows: &[ProgramRow], is_meant: fn(&ProgramRow) -> bool) -> String {
+    let rows = rows.iter().filter(|row| is_meant(row));
+    rows.map(|row| row.program.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// Needs of every installed program of the built-in plans, with its default flags, in the plans' order.

@@ -42,9 +42,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let real = |path: &PathBuf| fs::canonicalize(path).ok().filter(|path| path.is_file());
-    let page = args.html.as_ref().and_then(real);
-    if page.is_some_and(|page| args.files.iter().filter_map(real).any(|file| file == page)) {
+    let page = args.html.as_deref().and_then(real_file);
+    let mut inputs = args.files.iter().filter_map(|path| real_file(path));
+    if page.is_some_and(|page| inputs.any(|file| file == page)) {
         return Err(BadUsage::new("--html: this file holds the records: name another one"));
     }
     let mut files = Vec::new();
@@ -61,6 +61,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             several => side_by_side(args, several),
         },
     }
+}
+
+/// A regular file without links.
+fn real_file(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok().filter(|path| path.is_file())
 }
 
 /// Files of one machine together. One without an answer is left out if another of its machine has one.
@@ -155,13 +160,13 @@ fn duels(args: &Args, file: &Path, records: &[Record]) -> anyhow::Result<()> {
     if args.svg.is_some() {
         return Err(BadUsage::new("--svg: a duel has verdicts but no plots: drop the flag"));
     }
-    let runs = || records.chunk_by(|one, next| one.header.id == next.header.id);
     ensure!(
-        runs().all(|run| run.iter().all(is_of_duel)),
+        records.iter().all(is_of_duel),
         "{} holds a duel and other results: split it by the `run` of its records",
         file.display()
     );
-    let duels: Vec<Comparison> = runs().map(Comparison::of_duel).collect();
+    let runs = records.chunk_by(|record, next| record.header.id == next.header.id);
+    let duels: Vec<Comparison> = runs.map(Comparison::of_duel).collect();
     match &duels[..] {
         [duel] => args.print(duel),
         duels => args.print(duels),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use host::units::counted;
-use record::{Cpus, Record, Row, Side};
+use record::{Cpus, Row, Side};
 
 use super::args::Selection;
 use super::kept::Kept;
@@ -80,7 +80,6 @@ impl Args {
     fn measure(&self, plan: &Plan, lineup: &Lineup, mut store: Store) -> anyhow::Result<()> {
         let Kept { seed, options, format, .. } = &self.keep;
         let path = store.path.clone();
-        let print = |records: &[Record]| output::print_new(records, &path, *format, self.full);
         let mut earlier = Vec::new();
         let mut session = 1;
         loop {
@@ -92,14 +91,17 @@ impl Args {
             let seed = seed.map(|seed| seed.wrapping_add(u64::from(session) - 1));
             let run = campaign::run(lineup.clone(), plan, seed, store, options.clone(), None);
             let mut rounds = match run {
-                Err(e) if !earlier.is_empty() => return print(&earlier).and(Err(e)),
+                Err(e) if !earlier.is_empty() => {
+                    return output::print_new(&earlier, &path, *format, self.full).and(Err(e));
+                }
                 run => run?,
             };
             rounds.records.splice(0..0, earlier);
             let is_last = session == self.sessions || rounds.has_failed();
             if is_last || !progress::wait("the next session", begun + self.every) {
                 // Where the records are is said even if nothing could be printed.
-                return print(&rounds.records).and(rounds.conclude());
+                let printed = output::print_new(&rounds.records, &path, *format, self.full);
+                return printed.and(rounds.conclude());
             }
             (store, earlier) = (rounds.store, rounds.records);
             session += 1;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 use record::{Also, Command, Effort, Metric, Place, Record, Row};
 
@@ -53,9 +52,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     if row.command.setting.wrap.is_empty() {
         let path = &executable.path;
-        let cannot =
-            |e: Errno| BadUsage::new(format!("cannot start {}: {}", path.display(), e.desc()));
-        access(path, AccessFlags::X_OK).map_err(cannot)?;
+        access(path, AccessFlags::X_OK)
+            .map_err(|e| BadUsage::new(format!("cannot start {}: {}", path.display(), e.desc())))?;
     }
     signals::install()?;
     let _lock = lock::acquire();
@@ -78,8 +76,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let lineup = Lineup { rows: vec![row], programs, ..Lineup::default() };
     let run = begin::header(Some(0), &lineup);
     let group = Some(Arc::new(group)).filter(|_| !trial.slices.is_empty());
-    let said = trial.description.take().map(Arc::new);
-    let record = Record::new(Arc::new(run), said, group, trial);
+    let description = trial.description.take().map(Arc::new);
+    let record = Record::new(Arc::new(run), description, group, trial);
     let process = Process::of(record);
     output::print(&process, args.format)?;
     let record = &process.record;
@@ -144,6 +142,6 @@ fn take(flags: &mut Vec<String>, name: &str) -> anyhow::Result<Option<u64>> {
         None if at < flags.len() => flags.remove(at),
         None => String::new(),
     };
-    let bad = |_| BadUsage::new(format!("{name}: '{value}' is not a number"));
-    value.parse().map(Some).map_err(bad)
+    let number = value.parse().map(Some);
+    number.map_err(|_| BadUsage::new(format!("{name}: '{value}' is not a number")))
 }

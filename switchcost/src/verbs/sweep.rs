@@ -80,12 +80,14 @@ impl FlagRange {
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        let no_range =
-            || format!("'{text}' is not NAME=FROM..TO: write one such as length=1..100us");
-        let (name, values) = text.split_once('=').ok_or_else(no_range)?;
+        let Some((name, values)) = text.split_once('=') else {
+            return Err(format!(
+                "'{text}' is not NAME=FROM..TO: write one such as length=1..100us"
+            ));
+        };
         let numbers = values.trim_end_matches(char::is_alphabetic);
-        let is_digit = |letter: char| letter.is_ascii_digit();
-        if numbers.starts_with(is_digit) && numbers.contains(char::is_alphabetic) {
+        let begins_with_digit = numbers.starts_with(|letter: char| letter.is_ascii_digit());
+        if begins_with_digit && numbers.contains(char::is_alphabetic) {
             return Err(format!("'{values}' has a unit twice: write it once, as in 1..100us"));
         }
         let range = range::parse(numbers)?;
@@ -97,9 +99,11 @@ impl FlagRange {
 const BUDGET: Duration = Duration::from_secs(600);
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let number = |name, range: &Option<_>| Some(FlagRange::new(name, range.clone()?, ""));
-    let swept = number("tasks", &args.tasks).or_else(|| number("tokens", &args.tokens));
-    let swept = swept.or_else(|| args.over.clone());
+    let numbers = [("tasks", &args.tasks), ("tokens", &args.tokens)];
+    let swept = numbers
+        .into_iter()
+        .find_map(|(name, range)| Some(FlagRange::new(name, range.clone()?, "")))
+        .or_else(|| args.over.clone());
     let swept = swept.context("a sweep has one of --tasks, --tokens and --over")?;
     let values = range::points(&swept.range, args.points);
     let sweep = Section {

@@ -119,7 +119,7 @@ impl Answer {
     /// The answer of some figures; `None` if their plan gives none, or its rows were not measured.
     pub fn of(figures: &Figures<'_>) -> Option<Answer> {
         let rows = figures.iter().filter_map(|figure| Some((figure, row(figures, figure)?)));
-        let (of, rows): (Vec<&Figure<'_>>, Vec<AnswerRow>) = rows.unzip();
+        let (answering, rows): (Vec<&Figure<'_>>, Vec<AnswerRow>) = rows.unzip();
         if rows.is_empty() {
             return None;
         }
@@ -127,14 +127,14 @@ impl Answer {
         let mut about = conditions.doubts(figures);
         let alone = rows.iter().filter(|row| row.is_alone);
         about.extend(alone.map(|row| doubts::no_kernel_share(&row.name)));
-        let of_threads = of.iter().zip(&rows).filter(|(_, row)| row.is_of_threads());
-        let both = of.iter().flat_map(|figure| [Some(*figure), figures.versus(figure)]);
+        let of_threads = answering.iter().zip(&rows).filter(|(_, row)| row.is_of_threads());
+        let used = answering.iter().flat_map(|figure| [Some(*figure), figures.versus(figure)]);
         Some(Answer {
             beside: known::outside(figures),
-            doubts: doubts::of_all(figures.records, doubts::named(both.flatten()), about),
+            doubts: doubts::of_all(figures.records, doubts::named(used.flatten()), about),
             machine: provenance::machine(figures.records),
             schedulers: schedulers(figures, of_threads.map(|(figure, _)| *figure)),
-            chains: chains(&of),
+            chains: chains(&answering),
             missing: missing(figures),
             sessions: sessions::of(figures.records).len(),
             matters: matters(figures, &rows),
@@ -170,10 +170,9 @@ fn chains(figures: &[&Figure<'_>]) -> Option<String> {
     let hops = figures.iter().filter(|figure| *figure.metric() == Metric::Hop);
     let lengths = hops.filter_map(|hop| Some((hop.runs.whole.first()?.tasks()?, ())));
     let (length, _) = grouped(lengths).into_iter().max_by_key(|(_, rows)| rows.len())?;
-    let is_bare = |figure: &&Figure<'_>| {
-        figure.runs.row.ties.answer.as_ref().is_some_and(|name| name.ends_with(", bare"))
-    };
-    let bare = if figures.iter().any(is_bare) { " Bare: without a pipe." } else { "" };
+    let mut names = figures.iter().filter_map(|figure| figure.runs.row.ties.answer.as_ref());
+    let has_bare = names.any(|name| name.ends_with(", bare"));
+    let bare = if has_bare { " Bare: without a pipe." } else { "" };
     Some(format!("A switch is one step of a token through a chain of {length}.{bare}"))
 }
 
@@ -188,11 +187,11 @@ fn missing(figures: &Figures<'_>) -> Vec<(String, Vec<String>)> {
     let without = figures.iter().filter(|figure| row(figures, figure).is_none());
     let names = without.filter_map(|figure| {
         let name = figure.answers()?;
-        let both = [Some(figure), figures.versus(figure)];
-        let mut both = both.into_iter().flatten();
-        let why = both.clone().find_map(|of| of.outcome.why());
+        let sides = [Some(figure), figures.versus(figure)];
+        let mut sides = sides.into_iter().flatten();
+        let why = sides.clone().find_map(|side| side.outcome.why());
         // A slope may lack what its interval needs.
-        let why = why.or_else(|| both.find_map(|of| of.runs.why.as_ref()));
+        let why = why.or_else(|| sides.find_map(|side| side.runs.why.as_ref()));
         let reason = why.map_or("too few processes were measured", Why::text).to_owned();
         Some((reason, name))
     });
@@ -205,12 +204,12 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
     let versus = figures.versus(figure)?;
     // If the kernel's share of a size is unknown, the size is the process's alone, on both sides.
     let is_alone = [figure, versus].iter().any(|of| of.slopes().is_some_and(Slopes::lacks_kernel));
-    let both = [figure, versus].map(|of| match is_alone {
+    let costs = [figure, versus].map(|side| match is_alone {
         // A part of a size is not a sure one.
-        true => of.part("user").ok().flatten().map(Value::disturbed),
-        false => of.value().ok(),
+        true => side.part("user").ok().flatten().map(Value::disturbed),
+        false => side.value().ok(),
     });
-    let [Some(thread), Some(task)] = both else { return None };
+    let [Some(thread), Some(task)] = costs else { return None };
     let ratio = figure.related.ratio.clone()?;
     let ratio = if is_alone { ratio.disturbed() } else { ratio };
     let metric = figure.metric().clone();
@@ -238,18 +237,19 @@ fn is_size(row: &&AnswerRow) -> bool {
 }
 
 fn switches(rows: &[AnswerRow]) -> Option<String> {
-    let show = |cpu_ns: f64| number(cpu_ns * MANY / 1e9 * 100.0);
-    let switches = rows.iter().filter(is_switch);
-    let range = |time: &Option<Value>| Some(time.as_ref()?.range());
-    let times = switches.map(|row| Some([range(&row.cpu[0])?, range(&row.cpu[1])?]));
-    let [threads, tasks] = range_of(times.collect::<Option<Vec<_>>>()?)?.map(|hop| hop.show(show));
+    let times = rows.iter().filter(is_switch).map(|row| {
+        let [thread, task] = &row.cpu;
+        Some([thread.as_ref()?.range(), task.as_ref()?.range()])
+    });
+    let [threads, tasks] = range_of(times.collect::<Option<Vec<_>>>()?)?
+        .map(|hop| hop.show(|cpu_ns| number(cpu_ns * MANY / 1e9 * 100.0)));
     Some(format!("10,000 thread switches/s use {threads} % of a CPU (async tasks: {tasks} %)."))
 }
 
 fn waiting(rows: &[AnswerRow]) -> Option<String> {
-    let show = |cost: f64| short(Quantity::Bytes, cost * MANY);
     let sizes = rows.iter().filter(is_size).map(|row| [row.thread.range(), row.task.range()]);
-    let [threads, tasks] = range_of(sizes)?.map(|size| size.show(show));
+    let [threads, tasks] =
+        range_of(sizes)?.map(|size| size.show(|cost| short(Quantity::Bytes, cost * MANY)));
     Some(format!("10,000 waiting threads hold {threads} (async tasks: {tasks})."))
 }
 
@@ -260,8 +260,9 @@ fn range_of(sides: impl IntoIterator<Item = [Range; 2]>) -> Option<[Range; 2]> {
 
 /// What programs do every day, a sentence for the first such work, in switches, and one for the others.
 fn everyday(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
-    let all = figures.iter().filter(|f| f.runs.ties().is_some_and(|ties| ties.everyday));
-    let measured = all.filter_map(|f| Some((&f.place().row, f.reading()?.mean.value, f.grade)));
+    let everyday = figures.iter().filter(|f| f.runs.ties().is_some_and(|ties| ties.everyday));
+    let measured =
+        everyday.filter_map(|f| Some((&f.place().row, f.reading()?.mean.value, f.grade)));
     let (times, works): (Vec<(f64, Grade)>, Vec<String>) = measured
         .enumerate()
         .map(|(index, (name, ns, grade))| {
@@ -272,11 +273,10 @@ fn everyday(figures: &Figures<'_>, rows: &[AnswerRow]) -> Vec<String> {
     let Some((first, others)) = works.split_first() else { return Vec::new() };
     let hop = rows.iter().find(is_switch);
     let units = hop.map_or(String::new(), |hop| {
-        let times = |cost: &Value| {
-            let (Range { ends: [low, high], grade }, (ns, own)) = (cost.range(), times[0]);
-            Range { ends: [ns / high, ns / low], grade: grade.max(own) }.show(number)
-        };
-        let [threads, tasks] = [&hop.thread, &hop.task].map(times);
+        let [threads, tasks] = [&hop.thread, &hop.task].map(|cost| {
+            let (Range { ends: [low, high], grade }, (ns, of_work)) = (cost.range(), times[0]);
+            Range { ends: [ns / high, ns / low], grade: grade.max(of_work) }.show(number)
+        });
         format!(", as long as {threads} thread switches or {tasks} task switches")
     });
     let mut lines = vec![format!("{first}{units}.")];

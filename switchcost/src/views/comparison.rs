@@ -94,8 +94,8 @@ impl Comparison {
         for figure in old.iter().chain(new.iter().filter(|of| old.get(of.place()).is_none())) {
             let parts = if figure.metric().is_slope() { &PARTS[..] } else { &[""] };
             for part in parts {
-                let both = figures.map(|figures| figures.get(figure.place()));
-                let values = both.map(|figure| value(figure?, part));
+                let sides = figures.map(|figures| figures.get(figure.place()));
+                let values = sides.map(|figure| value(figure?, part));
                 let fault = match &values {
                     [None, None] => continue,
                     [Some(Err(why)), _] => Some(Why::Failed(format!("A: {why}"))),
@@ -125,7 +125,9 @@ impl Comparison {
         quotient::judge(&mut rows, 1.0 - CONFIDENCE, margin);
         // Work that depends on the machine alone is never to blame.
         for row in yardsticks {
-            for quotient in rows[row].quotients.iter_mut().filter(|own| own.verdict.has_changed()) {
+            for quotient in
+                rows[row].quotients.iter_mut().filter(|quotient| quotient.verdict.has_changed())
+            {
                 quotient.verdict = Verdict::Inconclusive(Reason::Machine);
             }
         }
@@ -178,18 +180,16 @@ fn quotient(quantity: Quantity, values: [&Value; 2], machine: Option<&Machine>) 
 impl Machine {
     /// The machine of two files; `None` unless they share a yardstick.
     fn of(figures: [&Figures<'_>; 2]) -> Option<Self> {
-        let is_timed =
-            |figure: &Figure<'_>| figure.runs.is_yardstick() && figure.quantity() == Quantity::Time;
         let [old, new] = figures;
-        let both = old.iter().filter(|figure| is_timed(figure)).filter_map(|figure| {
-            let other = new.get(figure.place()).filter(|other| is_timed(other))?;
+        let pairs = old.iter().filter(|figure| is_timed_yardstick(figure)).filter_map(|figure| {
+            let other = new.get(figure.place()).filter(|other| is_timed_yardstick(other))?;
             // Another program takes another time, even if the machine is the same.
             let is_same = figure.runs.row.command.program == other.runs.row.command.program;
-            let both = [figure.value().ok()?, other.value().ok()?];
-            let are_sure = both.iter().all(|own| own.grade == Grade::Sure && own.modes.is_none());
-            (is_same && are_sure).then_some(both)
+            let times = [figure.value().ok()?, other.value().ok()?];
+            let are_sure = times.iter().all(|t| t.grade == Grade::Sure && t.modes.is_none());
+            (is_same && are_sure).then_some(times)
         });
-        let (old, new): (Vec<Value>, Vec<Value>) = both.map(|[old, new]| (old, new)).unzip();
+        let (old, new): (Vec<Value>, Vec<Value>) = pairs.map(|[old, new]| (old, new)).unzip();
         let times = [Value::mean_of(&old).ok()?, Value::mean_of(&new).ok()?];
         let mut machine = Machine { times, apart: 0.0 };
         let apart = old.iter().zip(&new).filter_map(|(old, new)| {
@@ -246,10 +246,14 @@ fn notes(
     notes
 }
 
+fn is_timed_yardstick(figure: &Figure<'_>) -> bool {
+    figure.runs.is_yardstick() && figure.quantity() == Quantity::Time
+}
+
 /// The first row with a different command.
 fn differing_commands([old, new]: [&Figures<'_>; 2]) -> Vec<Difference> {
-    let own = old.iter().filter(|figure| figure.runs.ties().is_some());
-    let mut commands = own.filter_map(|figure| {
+    let figures = old.iter().filter(|figure| figure.runs.ties().is_some());
+    let mut commands = figures.filter_map(|figure| {
         let (old, new) = (command(figure), command(new.get(figure.place())?));
         (old != new).then(|| Difference { name: figure.place().name(), old, new })
     });

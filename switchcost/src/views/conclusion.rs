@@ -19,9 +19,10 @@ pub(crate) fn parts(figures: &Figures<'_>) -> Vec<String> {
 }
 
 fn parts_of(figures: &Figures<'_>, name: &str, cells: &[Option<&Figure<'_>>]) -> Option<String> {
-    let own = || cells.iter().flatten().filter(|figure| *figure.metric() == Metric::Hop);
-    let pinned = own().find(|figure| figure.runs.is_pinned())?;
-    let free = own().find(|figure| !figure.runs.is_pinned())?;
+    let hops = cells.iter().flatten().filter(|figure| *figure.metric() == Metric::Hop);
+    let (pinned, free): (Vec<&Figure<'_>>, Vec<&Figure<'_>>) =
+        hops.partition(|figure| figure.runs.is_pinned());
+    let (pinned, free) = (*pinned.first()?, *free.first()?);
     let wakeups = free.reading()?.evidence.as_ref().and_then(|evidence| evidence.wakeups);
     let more = match wakeups {
         Some(count) if count >= FEW => "crossing CPUs",
@@ -35,16 +36,19 @@ fn parts_of(figures: &Figures<'_>, name: &str, cells: &[Option<&Figure<'_>>]) ->
     let (switch, crossing) = (less(pinned, io), less(free, pinned));
     let is_more = is_more && crossing.0 > 0.0;
     let (total, place) = if is_more { (free, "") } else { (pinned, ", on one CPU") };
-    let show = |(part, grade): (f64, Grade)| grade.mark(&short_like(Quantity::Time, part, total.0));
-    let name = format!("{}{place}: a hop of {}", capitalised(name), show(total));
+    let name = format!("{}{place}: a hop of {}", capitalised(name), show(total, total.0));
     // A part that may be nothing is no part of a sum.
     if !is_switch || switch.0 <= 0.0 {
         return Some(format!("{name}; its switch cannot be distinguished from its I/O."));
     }
     let parts = [(io, "I/O"), (switch, "switch"), (crossing, more)];
     let parts = parts.into_iter().take(if is_more { 3 } else { 2 });
-    let parts = parts.map(|(part, what)| format!("{} {what}", show(part)));
+    let parts = parts.map(|(part, name)| format!("{} {name}", show(part, total.0)));
     Some(format!("{name} = {}.", parts.collect::<Vec<_>>().join(" + ")))
+}
+
+fn show((part, grade): (f64, Grade), total: f64) -> String {
+    grade.mark(&short_like(Quantity::Time, part, total))
 }
 
 /// True if the interval of the difference is above zero.

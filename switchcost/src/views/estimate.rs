@@ -18,6 +18,9 @@ pub(crate) const MUCH: f64 = 0.5;
 /// Rows of the plan.
 const SERVERS: [&str; 2] = ["thread per connection", "task per connection"];
 
+/// A figure of each server, or why it has none.
+type Servers = [Result<Value, String>; 2];
+
 /// Requests per second, and the connections that they come over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Load {
@@ -44,7 +47,7 @@ impl Load {
 
 /// A figure of both servers, and its quotient, as far as there are any.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Compared {
+pub(crate) struct ServerRow {
     pub(crate) name: &'static str,
     pub(crate) thread: Option<Value>,
     pub(crate) task: Option<Value>,
@@ -70,7 +73,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Loaded {
     pub(crate) load: Load,
     pub(crate) machine: String,
-    pub(crate) rows: Vec<Compared>,
+    pub(crate) rows: Vec<ServerRow>,
     /// CPU time that async tasks save, as a share of the available CPUs: the ends of its interval.
     pub(crate) saved: Option<[f64; 2]>,
     /// Memory that threads take at most, as a share of what there is.
@@ -88,18 +91,19 @@ pub(crate) struct Loaded {
 impl Loaded {
     /// What the load cost two servers, from the records of its plan.
     pub(crate) fn of(load: Load, figures: &Figures<'_>) -> Self {
-        let value = |server: &str, metric: &Metric| value(figures, server, metric);
-        let both = |metric: Metric| SERVERS.map(|server| value(server, &metric));
-        let extra = |name: &str, stat| both(Metric::Extra { name: name.to_owned(), stat });
-        let request = both(Metric::Request);
+        let request = of_servers(figures, &Metric::Request);
+        let response = [Stat::P50, Stat::P99].map(|stat| extra(figures, "response", stat));
+        let [median, p99] = response;
         let grades = request.iter().flatten().map(|value| value.grade);
         let grade = grades.max().unwrap_or_default();
         let requests = SERVERS.map(|server| figure(figures, server, &Metric::Request));
         let missing = request.each_ref().map(|value| value.as_ref().err().cloned());
         let record = figures.records.first();
         let cpus = request.clone().map(|value| cpus_in_use(&value?, load, record));
-        let all = Value::exact(load.connections.into(), None);
-        let memory = memory(&value).map(|value| value?.times(&all));
+        let connections = Value::exact(load.connections.into(), None);
+        let [systems, peaks] =
+            [Metric::SystemPerTask, Metric::PeakPerTask].map(|metric| of_servers(figures, &metric));
+        let memory = memory(systems, peaks).map(|value| value?.times(&connections));
         let saved = record.and_then(cpus_of).and_then(|all| {
             let [thread, task] = cpus.each_ref();
             let difference = thread.as_ref().ok()?.less(task.as_ref().ok()?).ok()?;
@@ -116,16 +120,16 @@ impl Loaded {
             rows: vec![
                 compared("CPU time per request", request),
                 compared("CPUs in use", cpus),
-                compared("switches per request", both(Metric::Switches)),
-                compared("response, median", extra("response", Stat::P50)),
-                compared("response, 99th percentile", extra("response", Stat::P99)),
-                compared("sent late by the client, 99th", extra("sent_late", Stat::P99)),
+                compared("switches per request", of_servers(figures, &Metric::Switches)),
+                compared("response, median", median),
+                compared("response, 99th percentile", p99),
+                compared("sent late by the client, 99th", extra(figures, "sent_late", Stat::P99)),
                 compared("memory of server and kernel", memory),
             ],
             saved,
             memory: share,
             missing,
-            failed: requests.map(|of| of.map_or((0, 0), rounds)),
+            failed: requests.map(|figure| figure.map_or((0, 0), rounds)),
             doubts: doubts::of_all(
                 figures.records,
                 doubts::named(requests.into_iter().flatten()),
@@ -147,12 +151,12 @@ impl Loaded {
             self.memory.map_or("the size of the memory is not known".to_owned(), |share| {
                 format!("threads hold {} of the memory", percent(share))
             });
-        let found = format!("{cpus}; {memory}");
+        let reasons = format!("{cpus}; {memory}");
         match (self.verdict, &self.missing) {
-            (Verdict::Threads, _) => format!("Threads will do. {found}."),
-            (Verdict::Depends, _) => format!("It depends on the rest of your program. {found}."),
+            (Verdict::Threads, _) => format!("Threads will do. {reasons}."),
+            (Verdict::Depends, _) => format!("It depends on the rest of your program. {reasons}."),
             (Verdict::Tasks, [Some(reason), _]) => format!("Take async tasks. Threads: {reason}."),
-            (Verdict::Tasks, _) => format!("Take async tasks. {found}."),
+            (Verdict::Tasks, _) => format!("Take async tasks. {reasons}."),
             (Verdict::Unknown, [_, Some(reason)]) => {
                 format!("There is no verdict. Async tasks: {reason}.")
             }
@@ -221,21 +225,26 @@ fn cpus_of(record: &Record) -> Option<f64> {
 
 /// Memory of both servers per connection, including the kernel's. The client's ends of the connections are on this
 /// machine too. They are as large as the task server's ends, for which the kernel holds nothing else.
-fn memory(value: &impl Fn(&str, &Metric) -> Result<Value, String>) -> [Result<Value, String>; 2] {
-    let [_, task] = SERVERS;
-    let end = || {
-        let both =
-            value(task, &Metric::SystemPerTask)?.less(&value(task, &Metric::PeakPerTask)?)?;
-        both.times(&Value::exact(0.5, None))
-    };
-    SERVERS.map(|server| value(server, &Metric::SystemPerTask)?.less(&end()?))
+fn memory(systems: Servers, peaks: Servers) -> Servers {
+    let [_, peak] = peaks;
+    let ends = systems[1].clone().and_then(|system| system.less(&peak?));
+    let end = ends.and_then(|ends| ends.times(&Value::exact(0.5, None)));
+    systems.map(|system| system?.less(end.as_ref().map_err(String::clone)?))
 }
 
-fn compared(name: &'static str, servers: [Result<Value, String>; 2]) -> Compared {
+fn of_servers(figures: &Figures<'_>, metric: &Metric) -> Servers {
+    SERVERS.map(|server| value(figures, server, metric))
+}
+
+fn extra(figures: &Figures<'_>, name: &str, stat: Stat) -> Servers {
+    of_servers(figures, &Metric::Extra { name: name.to_owned(), stat })
+}
+
+fn compared(name: &'static str, servers: Servers) -> ServerRow {
     let [thread, task] = servers.map(Result::ok);
     let quotient = thread.as_ref().zip(task.as_ref());
     let quotient = quotient.and_then(|(thread, task)| thread.divided_by(task).ok());
-    Compared { name, thread, task, quotient }
+    ServerRow { name, thread, task, quotient }
 }
 
 impl Verdict {
@@ -329,12 +338,10 @@ mod tests {
     /// kernel's 6 KiB are the client's.
     #[test]
     fn the_ends_of_the_client_are_no_memory_of_a_server() {
-        let kib = |kib: f64| Ok(Value::exact(kib * 1024.0, Some(Quantity::Bytes)));
-        let found = memory(&|server: &str, metric: &Metric| match (server, metric) {
-            ("thread per connection", Metric::SystemPerTask) => kib(40.0),
-            (_, Metric::SystemPerTask) => kib(9.0),
-            _ => kib(3.0),
+        let [systems, peaks] = [[40.0, 9.0], [3.0, 3.0]].map(|sizes| {
+            sizes.map(|kib: f64| Ok(Value::exact(kib * 1024.0, Some(Quantity::Bytes))))
         });
+        let found = memory(systems, peaks);
         let found = found.map(|value| value.unwrap().estimate.value / 1024.0);
         assert_eq!(found, [37.0, 6.0]);
     }

@@ -69,8 +69,8 @@ impl<'a> Machine<'a> {
     }
 
     /// A fact about it, if its records have that.
-    pub(crate) fn fact(&self, of: fn(&record::Machine) -> Option<String>) -> Option<String> {
-        of(self.records.first()?.machine())
+    pub(crate) fn fact(&self, fact: fn(&record::Machine) -> Option<String>) -> Option<String> {
+        fact(self.records.first()?.machine())
     }
 
     /// Day of its first process.
@@ -109,9 +109,9 @@ fn without_ending(name: &str) -> &str {
 /// Names of files: their own without the ending; if some are equal, their folders', as in
 /// `results/NAME/answer.jsonl.gz`, or else the whole paths.
 fn names(paths: &[&Path]) -> Vec<String> {
-    let own = paths.iter().map(|path| Some(without_ending(path.file_name()?.to_str()?)));
+    let files = paths.iter().map(|path| Some(without_ending(path.file_name()?.to_str()?)));
     let folders = paths.iter().map(|path| path.parent()?.file_name()?.to_str());
-    for names in [own.collect::<Option<Vec<_>>>(), folders.collect()].into_iter().flatten() {
+    for names in [files.collect::<Option<Vec<_>>>(), folders.collect()].into_iter().flatten() {
         if names.iter().collect::<BTreeSet<_>>().len() == paths.len() {
             return names.into_iter().map(str::to_owned).collect();
         }

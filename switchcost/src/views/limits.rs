@@ -50,9 +50,9 @@ pub fn check(
     tasks: Option<u64>,
 ) -> LimitsReport {
     let programs: Vec<ProgramRow> =
-        asked.iter().map(|one| program_row(limits, one, tasks)).collect();
-    let row = |status| limit_row(limits, status, &programs, tasks);
-    let mut rows: Vec<LimitRow> = limits.statuses.iter().map(row).collect();
+        asked.iter().map(|asked| program_row(limits, asked, tasks)).collect();
+    let rows = limits.statuses.iter().map(|status| limit_row(limits, status, &programs, tasks));
+    let mut rows: Vec<LimitRow> = rows.collect();
     rows.sort_by_key(|row| (row.most.is_empty(), row.status.room.is_none()));
     LimitsReport { tasks, rights: limits.rights, limits: rows, programs }
 }

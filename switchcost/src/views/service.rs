@@ -44,10 +44,9 @@ impl Prices {
     /// The first row of it that has no price, and why.
     pub(crate) fn of(records: &[Record], file: &str) -> Result<Self, String> {
         let figures = Figures::of(records);
-        let hop = |name: &str| {
-            cpu_time(&figures, name, |figure| figure.answers().is_some_and(|own| own == name))
-        };
-        let [any_cpu, one_cpu] = HOPS_THROUGH_PIPES.map(hop);
+        let [any_cpu, one_cpu] = HOPS_THROUGH_PIPES.map(|name| {
+            cpu_time(&figures, name, |figure| figure.answers().as_deref() == Some(name))
+        });
         let (alone, any_cpu, one_cpu) = (alone(&figures)?, any_cpu?, one_cpu?);
         let grade = alone.grade.max(one_cpu.grade).max(any_cpu.grade);
         let ([_, alone, _], [_, _, one_cpu]) = (alone.ends(), one_cpu.ends());
@@ -72,9 +71,9 @@ fn cpu_time(
 /// CPU time of a switch from a thread that yields to another one on its CPU.
 fn alone(figures: &Figures<'_>) -> Result<Value, String> {
     let name = "sched_yield(2) between two threads";
-    let is_it = |figure: &Figure<'_>| figure.place().row == name;
-    let operation = cpu_time(figures, name, is_it)?;
-    let records = figures.iter().filter(|figure| is_it(figure)).flat_map(|own| &own.runs.whole);
+    let operation = cpu_time(figures, name, |figure| figure.place().row == name)?;
+    let of_row = figures.iter().filter(|figure| figure.place().row == name);
+    let records = of_row.flat_map(|figure| &figure.runs.whole);
     let switches: Vec<f64> =
         records.filter_map(|record| Metric::Switches.figure(record, None)).collect();
     // Where an operation seldom switches, its time is not the switch's.
@@ -119,12 +118,12 @@ impl Watched {
         let remarks = remarks(&service);
         let share = prices.as_ref().filter(|_| service.cpu_ns > 0).map(|prices| {
             // To wake another CPU there has to be one.
-            let most = if service.cpus > 1.0 { prices.any_cpu } else { prices.one_cpu };
-            let all = counts.voluntary + counts.involuntary + service.unseen();
-            let least = all as f64 * prices.alone;
-            let most = (counts.voluntary + service.unseen()) as f64 * most
+            let wake = if service.cpus > 1.0 { prices.any_cpu } else { prices.one_cpu };
+            let switches = counts.voluntary + counts.involuntary + service.unseen();
+            let low = switches as f64 * prices.alone;
+            let high = (counts.voluntary + service.unseen()) as f64 * wake
                 + counts.involuntary as f64 * prices.one_cpu;
-            [least, most].map(|ns| (ns / service.cpu_ns as f64).min(1.0))
+            [low, high].map(|ns| (ns / service.cpu_ns as f64).min(1.0))
         });
         // Without a counter, what was not seen may have switched much more often.
         let is_known = service.counted.is_some() || seen >= MOSTLY_SEEN;

@@ -66,11 +66,11 @@ impl<'a> Table<'a> {
         let columns: Vec<(&str, &Metric)> = unique(columns);
         let rows = grouped(figures.iter().map(|f| (f.place().row.as_str(), *f)));
         let rows = rows.into_iter().map(|(name, figures)| {
-            let cell = |(column, metric): &(&str, &Metric)| {
-                let is_it = |f: &&&Figure<'_>| f.place().column == *column && f.metric() == *metric;
-                figures.iter().find(is_it).copied()
-            };
-            (name, columns.iter().map(cell).collect())
+            let cells = columns.iter().map(|(column, metric)| {
+                let mut figures = figures.iter().copied();
+                figures.find(|f| f.place().column == *column && f.metric() == *metric)
+            });
+            (name, cells.collect())
         });
         let metric = &figures[0].runs.row.place.metric;
         Table { title, metric, rows: rows.collect(), columns }
@@ -99,28 +99,28 @@ impl<'a> Curve<'a> {
 
 /// Compares the series of each column.
 fn overtakings(figures: &[&Figure<'_>]) -> Vec<Overtaking> {
-    let mut found = Vec::new();
+    let mut overtakings = Vec::new();
     for (_, figures) in grouped(figures.iter().map(|f| (&f.place().column, *f))) {
         let rows = grouped(figures.iter().map(|f| (f.place().name(), *f)));
-        for (place, (name, own)) in rows.iter().enumerate() {
+        for (place, (name, series)) in rows.iter().enumerate() {
             for (other_name, other) in &rows[place + 1..] {
                 // What two kinds of threads cost is no news, nor what two placements do.
-                let is_whole = *own[0].metric() == Metric::Iteration;
-                let [one, two] = [own, other].map(|series| series.iter().find_map(|f| f.claim()));
-                if is_whole || one != two {
-                    found.extend(Overtaking::of([name, other_name], &ratios(own, other)));
+                let is_whole = *series[0].metric() == Metric::Iteration;
+                let [a, b] = [series, other].map(|series| series.iter().find_map(|f| f.claim()));
+                if is_whole || a != b {
+                    overtakings.extend(Overtaking::of([name, other_name], &ratios(series, other)));
                 }
             }
         }
     }
-    found
+    overtakings
 }
 
 /// Ratios of two series, round by round, at each x at which no process of either failed.
-fn ratios(own: &[&Figure<'_>], other: &[&Figure<'_>]) -> Vec<(u64, Value)> {
-    let ratios = own.iter().filter_map(|figure| {
+fn ratios(series: &[&Figure<'_>], divisors: &[&Figure<'_>]) -> Vec<(u64, Value)> {
+    let ratios = series.iter().filter_map(|figure| {
         let x = figure.place().x?;
-        let other = other.iter().find(|other| other.place().x == Some(x))?;
+        let other = divisors.iter().find(|other| other.place().x == Some(x))?;
         let is_whole = figure.runs.failed == 0 && other.runs.failed == 0;
         Some((x, figure.divided_by(other).ok().filter(|_| is_whole)?))
     });

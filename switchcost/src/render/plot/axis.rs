@@ -107,9 +107,11 @@ impl Axis {
 
     /// The place of a value, from 0 to 1.
     pub(super) fn place(&self, value: f64) -> f64 {
-        let scale = |v: f64| if self.is_log { v.max(f64::MIN_POSITIVE).ln() } else { v };
-        let (low, high) = (scale(self.low), scale(self.high));
-        ((scale(value) - low) / (high - low)).clamp(0.0, 1.0)
+        let [value, low, high] = [value, self.low, self.high].map(|end| match self.is_log {
+            true => end.max(f64::MIN_POSITIVE).ln(),
+            false => end,
+        });
+        ((value - low) / (high - low)).clamp(0.0, 1.0)
     }
 
     /// Addition to the axis's title.

@@ -18,7 +18,7 @@ pub use rows::dots;
 pub(super) use rows::{answer, of_machines, table};
 
 /// Each plot as a file: its name, made of its title, and its text.
-pub fn files(figures: &Figures<'_>, found: Option<&Answer>) -> Vec<(String, String)> {
+pub fn files(figures: &Figures<'_>, answer: Option<&Answer>) -> Vec<(String, String)> {
     let (tables, curves) = (views::tables(figures), views::curves(figures));
     let plots = tables.iter().filter_map(table).chain(curves.iter().filter_map(curve));
     let machine = provenance::machine(figures.records);
@@ -26,10 +26,10 @@ pub fn files(figures: &Figures<'_>, found: Option<&Answer>) -> Vec<(String, Stri
         let plot = Plot { note: machine.clone(), ..plot };
         (slug(&plot.title), plot.file())
     });
-    let answer = found.map(|found| {
-        let mut plot = Plot { note: found.machine.clone(), ..answer(found) };
-        found.chains.iter().for_each(|sentence| plot.note += &format!(". {sentence}"));
-        found.schedulers.iter().for_each(|sentence| plot.caption += &format!(" {sentence}"));
+    let answer = answer.map(|answer| {
+        let mut plot = Plot { note: answer.machine.clone(), ..rows::answer(answer) };
+        answer.chains.iter().for_each(|sentence| plot.note += &format!(". {sentence}"));
+        answer.schedulers.iter().for_each(|sentence| plot.caption += &format!(" {sentence}"));
         ("answer".to_owned(), plot.file())
     });
     let mut files: Vec<(String, String)> = Vec::new();

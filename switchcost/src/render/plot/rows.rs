@@ -1,6 +1,5 @@
 //! Plots with a row for each case: its name and its figures on one common axis.
 
-use figures::Figure;
 use figures::grade::Grade;
 use figures::number::{number, thousands};
 use figures::value::Value;
@@ -44,7 +43,7 @@ pub(crate) fn answer(answer: &Answer) -> Plot {
     let sides = answer.sides();
     let title = match sides {
         THREAD_AND_TASK => "Cost of an OS thread, as a multiple of an async task's".to_owned(),
-        [one, other] => format!("{one}, as a multiple of {other}"),
+        [numerator, denominator] => format!("{numerator}, as a multiple of {denominator}"),
     };
     let rows: Vec<_> = answer.rows.iter().map(|row| (answer.name_of(row), row)).collect();
     ratios(&title, sides, &rows, &answer.quotient())
@@ -62,13 +61,13 @@ pub(crate) fn of_machines(machines: &[Machine<'_>], question: (&str, &Metric)) -
 /// Ratios of two sides, a row each, with what both cost.
 fn ratios(
     title: &str,
-    [one, other]: [&str; 2],
+    [numerator, denominator]: [&str; 2],
     rows: &[(String, &AnswerRow)],
     label: &str,
 ) -> Plot {
     let mut plot = Plot::new(title, "");
     // Threads come first, as in other plots: the same mark and colour.
-    plot.legend([one, format!("{other} = 1x").as_str()].into_iter());
+    plot.legend([numerator, format!("{denominator} = 1x").as_str()].into_iter());
     let axis = Axis::ratios(rows.iter().flat_map(|(_, row)| row.ratio.ends()));
     // The figures stand beside the marks; two of them need more room.
     let has_modes = rows.iter().any(|(_, row)| row.task.modes.or(row.thread.modes).is_some());
@@ -153,14 +152,14 @@ fn drawn(figure: &Value) -> Vec<f64> {
 pub(crate) fn table(table: &Table<'_>) -> Option<Plot> {
     let columns = table.columns.iter().filter(|(_, metric)| *metric == table.metric);
     let columns: Vec<String> = columns.map(|(name, _)| (*name).to_owned()).collect();
-    let measured = |cell: &Option<&Figure<'_>>| {
-        cell.filter(|figure| figure.reading().is_some()).and_then(|figure| figure.value().ok())
-    };
     let rows = table.rows.iter().map(|(name, cells)| {
-        let own = cells.iter().zip(&table.columns);
-        let own = own.filter(|(_, (_, metric))| *metric == table.metric);
-        let figures: Vec<Option<Value>> = own.map(|(cell, _)| measured(cell)).collect();
-        ((*name).to_owned(), figures)
+        let cells = cells.iter().zip(&table.columns);
+        let cells = cells.filter(|(_, (_, metric))| *metric == table.metric);
+        let figures = cells.map(|(cell, _)| {
+            let figure = cell.filter(|figure| figure.reading().is_some());
+            figure.and_then(|figure| figure.value().ok())
+        });
+        ((*name).to_owned(), figures.collect::<Vec<Option<Value>>>())
     });
     let rows: Vec<_> = rows.filter(|(_, figures)| figures.iter().any(Option::is_some)).collect();
     if rows.is_empty() || columns.len() > MOST_SERIES {
