@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use figures::session_spread::SPREAD;
 use figures::speed::Speed;
-use figures::spread::{self, Machine};
+use figures::spread::{self, MachineRows};
 use figures::{Figures, sessions};
 use switchcost::measure::store;
 
@@ -16,7 +16,7 @@ use crate::support::results;
 #[test]
 fn the_method_holds_on_the_committed_records() {
     let (mut all, mut ratios) = (Speed::default(), 0);
-    let mut machines: BTreeMap<String, Machine> = BTreeMap::new();
+    let mut machines: BTreeMap<String, MachineRows> = BTreeMap::new();
     for path in results() {
         let contents = store::read(&path).unwrap();
         let figures = Figures::of(&contents.records);

@@ -4,7 +4,7 @@ use anyhow::{Context, bail, ensure};
 use host::units::Quantity;
 use switchcost::render;
 use switchcost::render::plot::{self, Plot};
-use switchcost::views::fleet::{self, Machine};
+use switchcost::views::fleet::{self, MachineResults};
 
 use crate::claims;
 use crate::definitions::{self, Block, Definition, Definitions, Picture, TablePlot};
@@ -102,10 +102,10 @@ fn dots(
 }
 
 /// All answers side by side.
-fn machines(records: &Records) -> anyhow::Result<Vec<Machine<'static>>> {
+fn machines(records: &Records) -> anyhow::Result<Vec<MachineResults<'static>>> {
     let machines = records.answers()?.into_iter().filter_map(|(path, file)| match file {
         File::Figures { figures, answer } => {
-            Some(Machine::new(&path, figures.records.into(), answer.as_deref().cloned()))
+            Some(MachineResults::new(&path, figures.records.into(), answer.as_deref().cloned()))
         }
         _ => None,
     });

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use figures::spread::Machine;
+use figures::spread::MachineRows;
 use figures::{Figures, provenance, sessions};
 use record::Record;
 use serde_json::Value;
@@ -97,8 +97,8 @@ impl Records {
     }
 
     /// The switches of all machines with several sessions, by their folders.
-    pub(crate) fn machines(&self) -> anyhow::Result<BTreeMap<String, Machine>> {
-        let mut machines: BTreeMap<String, Machine> = BTreeMap::new();
+    pub(crate) fn machines(&self) -> anyhow::Result<BTreeMap<String, MachineRows>> {
+        let mut machines: BTreeMap<String, MachineRows> = BTreeMap::new();
         for (machine, folder) in self.folders()? {
             for entry in self.folder.join(folder).read_dir().into_iter().flatten() {
                 let name = entry?.file_name().into_string().unwrap_or_default();

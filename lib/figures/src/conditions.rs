@@ -8,7 +8,7 @@ use record::{Account, Record};
 use serde::Serialize;
 
 use super::cube::Figures;
-use super::doubt::{Doubt, Kind, RESTLESS};
+use super::doubt::{Doubt, DoubtKind, RESTLESS};
 use super::doubts;
 use super::figure::Figure;
 use super::number::{capitalised, percent};
@@ -73,9 +73,9 @@ impl Conditions {
         let busy_text = "This machine was busy: other programs used {} of its CPU time.";
         let apart_text = "This machine was unsteady: two equal runs differed by {}.";
         let doubts = [
-            Doubt::above(BUSY, Kind::Busy, busy, busy_text),
-            Doubt::above(BUSY, Kind::Stolen, stolen, "The host took {} of the CPU time."),
-            Doubt::above(RESTLESS, Kind::Unsteady, apart, apart_text),
+            Doubt::above(BUSY, DoubtKind::Busy, busy, busy_text),
+            Doubt::above(BUSY, DoubtKind::Stolen, stolen, "The host took {} of the CPU time."),
+            Doubt::above(RESTLESS, DoubtKind::Unsteady, apart, apart_text),
             drift(figures),
             throttled(figures.records),
         ];
@@ -131,7 +131,7 @@ fn drift(figures: &Figures<'_>) -> Option<Doubt> {
     let less = if change > 0.0 { "more" } else { "less" };
     let text =
         format!("The machine changed: {name} took {} {less} time at the end.", percent(size));
-    Some(Doubt::on(Kind::Drift, &name, size, text))
+    Some(Doubt::on(DoubtKind::Drift, &name, size, text))
 }
 
 /// Clear change of a time over the rounds of a session, as a share.

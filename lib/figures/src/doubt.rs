@@ -12,11 +12,11 @@ use super::number::percent;
 pub(crate) const RESTLESS: f64 = 0.1;
 
 /// Kinds of doubts, the loudest first. `Contradicted` and the kinds above it void their figures. Among the others, kinds with
-/// words in `Kind::noise` come first, by size; the rest are in this order. doubts.rs and conditions.rs say what each
+/// words in `DoubtKind::noise` come first, by size; the rest are in this order. doubts.rs and conditions.rs say what each
 /// kind means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum DoubtKind {
     /// Records of several machines, or of several settings of a machine, are pooled.
     OtherMachine,
     /// Records of several builds are pooled.
@@ -73,10 +73,10 @@ pub enum Kind {
     Repeated,
 }
 
-impl Kind {
+impl DoubtKind {
     /// Grade of a figure with this doubt.
     pub(crate) fn grade(self) -> Grade {
-        use Kind::*;
+        use DoubtKind::*;
         match self {
             Contradicted => Grade::Contradicted,
             Throttled | Slowed | NeverQuiet | Uncertain | Follows | FewSlices | NotSteady
@@ -88,18 +88,18 @@ impl Kind {
     /// Its words about noise, with `{}` for its size; `None` if it is about something else.
     fn noise(self) -> Option<&'static str> {
         match self {
-            Kind::Throttled => Some("a CPU quota stopped the programs"),
-            Kind::Loaded => Some("busy at the start"),
-            Kind::Slowed => Some("CPUs slower by {}"),
-            Kind::NeverQuiet => Some("CPUs at full speed for less than {} of the time"),
-            Kind::Uncertain => Some("times uncertain by {}"),
-            Kind::Follows => Some("times off by up to {}, as the CPUs were slow"),
-            Kind::FewSlices => Some("other work in {} of the rounds"),
-            Kind::NotSteady => Some("times changed by {} within a turn"),
-            Kind::Busy => Some("other programs used {} of the CPU time"),
-            Kind::Stolen => Some("the host took {} of the CPU time"),
-            Kind::Unsteady => Some("equal runs {} apart"),
-            Kind::Drift => Some("a yardstick moved by {}"),
+            DoubtKind::Throttled => Some("a CPU quota stopped the programs"),
+            DoubtKind::Loaded => Some("busy at the start"),
+            DoubtKind::Slowed => Some("CPUs slower by {}"),
+            DoubtKind::NeverQuiet => Some("CPUs at full speed for less than {} of the time"),
+            DoubtKind::Uncertain => Some("times uncertain by {}"),
+            DoubtKind::Follows => Some("times off by up to {}, as the CPUs were slow"),
+            DoubtKind::FewSlices => Some("other work in {} of the rounds"),
+            DoubtKind::NotSteady => Some("times changed by {} within a turn"),
+            DoubtKind::Busy => Some("other programs used {} of the CPU time"),
+            DoubtKind::Stolen => Some("the host took {} of the CPU time"),
+            DoubtKind::Unsteady => Some("equal runs {} apart"),
+            DoubtKind::Drift => Some("a yardstick moved by {}"),
             _ => None,
         }
     }
@@ -115,7 +115,7 @@ impl Grade {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Doubt {
     /// What it is about.
-    pub kind: Kind,
+    pub kind: DoubtKind,
     /// How bad it is, compared with others of its kind: of noise a share, of a quota ns.
     pub(crate) size: f64,
     pub(crate) text: String,
@@ -131,29 +131,29 @@ const NAMED: usize = 3;
 
 impl Doubt {
     /// A doubt about all figures.
-    pub(crate) fn new(kind: Kind, size: f64, text: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: DoubtKind, size: f64, text: impl Into<String>) -> Self {
         Doubt { kind, size, text: text.into(), subject: String::new(), about: Vec::new() }
     }
 
     /// A doubt about a share, which stands for `{}` in its sentence; `None` unless it is above `most`.
-    pub(crate) fn above(limit: f64, kind: Kind, share: f64, text: &str) -> Option<Self> {
+    pub(crate) fn above(limit: f64, kind: DoubtKind, share: f64, text: &str) -> Option<Self> {
         (share > limit).then(|| Doubt::new(kind, share, text.replace("{}", &percent(share))))
     }
 
     /// One of several of its kind.
-    pub(crate) fn on(kind: Kind, subject: &str, size: f64, text: impl Into<String>) -> Self {
+    pub(crate) fn on(kind: DoubtKind, subject: &str, size: f64, text: impl Into<String>) -> Self {
         Doubt { subject: subject.to_owned(), ..Doubt::new(kind, size, text) }
     }
 
     /// True if the figures are not what their names say: they come from other sources, programs or machines.
     pub fn voids(&self) -> bool {
-        self.kind <= Kind::Contradicted
+        self.kind <= DoubtKind::Contradicted
     }
 
     /// Its size and words about noise; `None` if it is about something else. A quota is a known cause of all noise, and so
     /// the loudest.
     pub(crate) fn noise(&self) -> Option<(f64, String)> {
-        let size = if self.kind == Kind::Throttled { f64::INFINITY } else { self.size };
+        let size = if self.kind == DoubtKind::Throttled { f64::INFINITY } else { self.size };
         Some((size, self.kind.noise()?.replace("{}", &percent(self.size))))
     }
 
@@ -225,7 +225,7 @@ mod tests {
     /// Their places in the list say so, too.
     #[test]
     fn noise_has_words() {
-        use Kind::*;
+        use DoubtKind::*;
         let noise =
             [Throttled, Slowed, Uncertain, FewSlices, Loaded, Busy, Stolen, Unsteady, Drift];
         assert!(noise.iter().all(|kind| kind.noise().is_some()));
@@ -236,10 +236,10 @@ mod tests {
         let of = |kind, size: f64| Doubt::new(kind, size, size.to_string());
         let named = |size, name: &str| Doubt {
             about: vec![name.to_owned()],
-            ..Doubt::on(Kind::Drift, "I/O", size, size.to_string())
+            ..Doubt::on(DoubtKind::Drift, "I/O", size, size.to_string())
         };
-        let all = [of(Kind::TwoModes, 0.0), of(Kind::Busy, 0.72), named(0.2, "a")];
-        let more = [named(4.1, "b"), named(3.0, "a"), of(Kind::Unoptimised, 0.0)];
+        let all = [of(DoubtKind::TwoModes, 0.0), of(DoubtKind::Busy, 0.72), named(0.2, "a")];
+        let more = [named(4.1, "b"), named(3.0, "a"), of(DoubtKind::Unoptimised, 0.0)];
         let texts: Vec<String> =
             merged(all.into_iter().chain(more)).iter().map(Doubt::to_string).collect();
         assert_eq!(texts, ["0", "4.1 (a; b)", "0.72", "0"]);
@@ -247,7 +247,7 @@ mod tests {
         let all = Doubt { about: Vec::new(), ..named(0.1, "") };
         assert_eq!(merged([named(0.2, "a"), all])[0].to_string(), "0.2");
         // Two files are two doubts.
-        let unreadable = |file: &str| Doubt::on(Kind::Unreadable, file, 0.0, file);
+        let unreadable = |file: &str| Doubt::on(DoubtKind::Unreadable, file, 0.0, file);
         assert_eq!(merged(["a", "b", "a"].map(unreadable)).len(), 2);
     }
 }

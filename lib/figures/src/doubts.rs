@@ -6,7 +6,7 @@ use serde_json::Value;
 use stats::{MIN_ROUNDS, t_critical};
 
 use super::basis::{grouped, unique};
-use super::doubt::{Doubt, Kind, merged, shared};
+use super::doubt::{Doubt, DoubtKind, merged, shared};
 use super::evidence::Evidence;
 use super::figure::{Figure, Outcome};
 use super::number::percent;
@@ -62,7 +62,7 @@ fn short_samples(record: &Record) -> Option<Doubt> {
         Span(shortest),
         Span(step)
     );
-    Some(Doubt::new(Kind::ShortSamples, step as f64 / shortest.max(1) as f64, text))
+    Some(Doubt::new(DoubtKind::ShortSamples, step as f64 / shortest.max(1) as f64, text))
 }
 
 fn throttled(record: &Record) -> Option<Doubt> {
@@ -72,21 +72,21 @@ fn throttled(record: &Record) -> Option<Doubt> {
 /// A quota stopped the programs for so many ns.
 pub(crate) fn quota(ns: u64) -> Doubt {
     let text = format!("A CPU quota (cpu.max) stopped the programs for {}.", Span(ns));
-    Doubt::new(Kind::Throttled, ns as f64, text)
+    Doubt::new(DoubtKind::Throttled, ns as f64, text)
 }
 
 fn huge_pages(record: &Record) -> Option<Doubt> {
     let bytes = record.memory?.held?.huge.filter(|&bytes| bytes > 0)?;
     let text =
         format!("{} are in transparent huge pages, so memory per task means little.", Bytes(bytes));
-    Some(Doubt::new(Kind::HugePages, bytes as f64, text))
+    Some(Doubt::new(DoubtKind::HugePages, bytes as f64, text))
 }
 
 fn left_behind(record: &Record) -> Option<Doubt> {
     let names = record.left_behind.as_ref()?;
     let text =
         format!("It or a program beside it left processes running, and they were ended: {names}.");
-    Some(Doubt::new(Kind::LeftBehind, 0.0, text))
+    Some(Doubt::new(DoubtKind::LeftBehind, 0.0, text))
 }
 
 fn unvalidated(record: &Record) -> Option<Doubt> {
@@ -94,7 +94,7 @@ fn unvalidated(record: &Record) -> Option<Doubt> {
     let text = format!(
         "Several chains at once were only validated on {VALIDATED} CPUs, but this process had {cpus}."
     );
-    Some(Doubt::new(Kind::Unvalidated, 0.0, text))
+    Some(Doubt::new(DoubtKind::Unvalidated, 0.0, text))
 }
 
 fn unreadable(record: &Record) -> impl Iterator<Item = Doubt> {
@@ -108,7 +108,7 @@ fn unreadable(record: &Record) -> impl Iterator<Item = Doubt> {
     ];
     files.into_iter().filter(|(_, is_missing)| *is_missing).map(|(file, _)| {
         let text = format!("{file} cannot be read, so its figures are missing.");
-        Doubt::on(Kind::Unreadable, file, 0.0, text)
+        Doubt::on(DoubtKind::Unreadable, file, 0.0, text)
     })
 }
 
@@ -118,9 +118,10 @@ pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
     if let Outcome::Measured(reading) = outcome {
         doubts.extend(contradicted(reading.evidence.as_ref()));
         let modes = "The processes fall into two groups: both are shown, since one mean would describe neither.";
-        doubts.extend(reading.modes.map(|_| Doubt::new(Kind::TwoModes, 0.0, modes)));
+        doubts.extend(reading.modes.map(|_| Doubt::new(DoubtKind::TwoModes, 0.0, modes)));
         let few = format!("No interval: that needs at least {MIN_ROUNDS} rounds.");
-        let few = (reading.means.len() < MIN_ROUNDS).then(|| Doubt::new(Kind::FewRounds, 0.0, few));
+        let few =
+            (reading.means.len() < MIN_ROUNDS).then(|| Doubt::new(DoubtKind::FewRounds, 0.0, few));
         doubts.extend(few);
     }
     let is_time = matches!(runs.metric(), Metric::User | Metric::System | Metric::Cpu);
@@ -132,8 +133,8 @@ pub(crate) fn of_figure(runs: &Runs<'_>, outcome: &Outcome) -> Vec<Doubt> {
     let is_size = runs.metric().quantity() == Quantity::Bytes;
     let of_trials = runs.whole.iter().flat_map(|record| of_trial(record));
     let wanted = of_trials.filter(|doubt| match doubt.kind {
-        Kind::HugePages => is_size,
-        Kind::Throttled => !is_size,
+        DoubtKind::HugePages => is_size,
+        DoubtKind::Throttled => !is_size,
         _ => runs.ties().is_some(),
     });
     doubts.extend(shared(wanted, runs.whole.len() / 2 + 1));
@@ -155,12 +156,15 @@ pub(crate) fn of_row(timed: &[&Timed<'_>], metric: &Metric) -> Vec<Doubt> {
 fn contradicted(evidence: Option<&Evidence>) -> Option<Doubt> {
     let verdict = evidence?.verdict;
     let (place, text) = ((verdict as u8).to_string(), format!("! {verdict}."));
-    verdict.is_contradiction().then(|| Doubt::on(Kind::Contradicted, &place, 0.0, text))
+    verdict.is_contradiction().then(|| Doubt::on(DoubtKind::Contradicted, &place, 0.0, text))
 }
 
 /// True if it is about how slow the CPUs were, which sides that took turns were alike.
 fn is_of_speed(doubt: &Doubt) -> bool {
-    matches!(doubt.kind, Kind::Slowed | Kind::NeverQuiet | Kind::Uncertain | Kind::Follows)
+    matches!(
+        doubt.kind,
+        DoubtKind::Slowed | DoubtKind::NeverQuiet | DoubtKind::Uncertain | DoubtKind::Follows
+    )
 }
 
 /// Doubts about the times of some processes, by how slow their CPUs were and what was done about it.
@@ -187,11 +191,11 @@ fn of_times(timed: &[&Timed<'_>]) -> Vec<Doubt> {
     let follows_text = "~ The CPUs ran slowly, and times still follow that: they may be off by {}.";
     let short_text = "~ Other work took CPU time in {} of the rounds.";
     let doubts = [
-        Doubt::above(SLOWED, Kind::Slowed, slowed, slowed_text),
-        near.map(|_| Doubt::new(Kind::NeverQuiet, NEVER_QUIET, never_text)),
-        Doubt::above(UNCERTAIN, Kind::Uncertain, uncertain, uncertain_text),
-        Doubt::above(UNCERTAIN, Kind::Follows, left, follows_text),
-        Doubt::above(0.5, Kind::FewSlices, short, short_text),
+        Doubt::above(SLOWED, DoubtKind::Slowed, slowed, slowed_text),
+        near.map(|_| Doubt::new(DoubtKind::NeverQuiet, NEVER_QUIET, never_text)),
+        Doubt::above(UNCERTAIN, DoubtKind::Uncertain, uncertain, uncertain_text),
+        Doubt::above(UNCERTAIN, DoubtKind::Follows, left, follows_text),
+        Doubt::above(0.5, DoubtKind::FewSlices, short, short_text),
     ];
     doubts.into_iter().flatten().collect()
 }
@@ -224,7 +228,7 @@ fn not_steady(trials: &[&Record]) -> Option<Doubt> {
     let text = format!(
         "~ Not steady: at the end of a turn, iterations took {{}} {direction} than at its beginning."
     );
-    Doubt::above(UNSTEADY, Kind::NotSteady, mean.exp_m1().abs(), &text)
+    Doubt::above(UNSTEADY, DoubtKind::NotSteady, mean.exp_m1().abs(), &text)
 }
 
 /// A size without the kernel's share.
@@ -232,7 +236,7 @@ pub fn no_kernel_share(row: &str) -> Doubt {
     let text = format!(
         "'{row}' is only the memory of the process: meanwhile, other programs changed the kernel's memory too much."
     );
-    Doubt::on(Kind::NoKernelShare, row, 0.0, text)
+    Doubt::on(DoubtKind::NoKernelShare, row, 0.0, text)
 }
 
 /// Doubts about records as a set.
@@ -247,23 +251,24 @@ pub fn of_records(records: &[Record]) -> Vec<Doubt> {
     let debug = "The programs were built without optimisation.";
     let dirty = "The sources had uncommitted changes.";
     let doubts = [
-        pooled(Kind::OtherMachine, "MACHINES OR SETTINGS", &machines),
-        pooled(Kind::OtherBuild, "BUILDS", &builds),
-        is_debug.then(|| Doubt::new(Kind::Unoptimised, 0.0, debug)),
-        is_dirty.then(|| Doubt::new(Kind::ChangedSources, 0.0, dirty)),
-        after_pause.then(|| Doubt::new(Kind::AfterPause, 0.0, pause)),
+        pooled(DoubtKind::OtherMachine, "MACHINES OR SETTINGS", &machines),
+        pooled(DoubtKind::OtherBuild, "BUILDS", &builds),
+        is_debug.then(|| Doubt::new(DoubtKind::Unoptimised, 0.0, debug)),
+        is_dirty.then(|| Doubt::new(DoubtKind::ChangedSources, 0.0, dirty)),
+        after_pause.then(|| Doubt::new(DoubtKind::AfterPause, 0.0, pause)),
         loaded(&runs),
         repeated(records),
     ];
     let absent = records.iter().flat_map(|record| record.counters.iter().flat_map(|c| &c.absent));
     let absent = unique(absent.map(ToString::to_string)).into_iter();
-    let not_counted = absent
-        .map(|event| Doubt::on(Kind::NotCounted, &event, 0.0, format!("Not counted: {event}.")));
+    let not_counted = absent.map(|event| {
+        Doubt::on(DoubtKind::NotCounted, &event, 0.0, format!("Not counted: {event}."))
+    });
     doubts.into_iter().flatten().chain(not_counted).collect()
 }
 
 /// Records that differ in something and are read together.
-fn pooled(kind: Kind, subject: &str, facts: &[Difference]) -> Option<Doubt> {
+fn pooled(kind: DoubtKind, subject: &str, facts: &[Difference]) -> Option<Doubt> {
     let names: Vec<String> = facts.iter().map(ToString::to_string).collect();
     let text = format!("!! DIFFERENT {subject} ARE POOLED HERE: {}", names.join(", "));
     (!facts.is_empty()).then(|| Doubt::new(kind, 0.0, text))
@@ -273,7 +278,7 @@ fn pooled(kind: Kind, subject: &str, facts: &[Difference]) -> Option<Doubt> {
 fn repeated(records: &[Record]) -> Option<Doubt> {
     let count = records.iter().filter(|record| record.is_repeated).count();
     let text = format!("Given several times, but counted once: {}.", counted(count, "record"));
-    (count > 0).then(|| Doubt::new(Kind::Repeated, count as f64, text))
+    (count > 0).then(|| Doubt::new(DoubtKind::Repeated, count as f64, text))
 }
 
 /// The run that began at the highest load average of those that began on a busy machine.
@@ -293,7 +298,7 @@ fn loaded(runs: &[&Run]) -> Option<Doubt> {
         counted(cpus, "CPU"),
         percent(waiting)
     );
-    Some(Doubt::new(Kind::Loaded, waiting, text))
+    Some(Doubt::new(DoubtKind::Loaded, waiting, text))
 }
 
 /// Doubts about all records, all figures and the machine: the worst of each kind, with the names of its figures, the

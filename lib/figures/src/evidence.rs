@@ -31,13 +31,13 @@ pub struct Evidence {
     /// Hops per call by which an event loop asked the kernel what is ready.
     pub hops_per_wait: Option<f64>,
     /// What the counts say about the figure's name.
-    pub verdict: Verdict,
+    pub verdict: Meaning,
 }
 
 /// The counters' verdict on a figure's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum Meaning {
     /// A hop between threads is a switch.
     Switches,
     /// A hop makes system calls, and no switch.
@@ -56,31 +56,31 @@ pub enum Verdict {
     UnexpectedSwitches,
 }
 
-impl Verdict {
+impl Meaning {
     pub(crate) fn is_contradiction(self) -> bool {
-        use Verdict::{TooFewSwitches, TooManySwitches, UnexpectedSwitches};
+        use Meaning::{TooFewSwitches, TooManySwitches, UnexpectedSwitches};
         matches!(self, TooFewSwitches | TooManySwitches | UnexpectedSwitches)
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Meaning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Verdict::Switches => {
+            Meaning::Switches => {
                 let [least, most] = [1.0 - TOLERANCE, 2.0 + TOLERANCE];
                 return write!(f, "As claimed, {least} to {most} switches per hop");
             }
-            Verdict::StaysOnCpu => "System calls, but no context switch",
-            Verdict::NeverInKernel => "No hop enters the kernel",
-            Verdict::SharedSwitches => "A switch serves several hops",
-            Verdict::WorkersSleep => {
+            Meaning::StaysOnCpu => "System calls, but no context switch",
+            Meaning::NeverInKernel => "No hop enters the kernel",
+            Meaning::SharedSwitches => "A switch serves several hops",
+            Meaning::WorkersSleep => {
                 "The runtime's workers sleep and wake each other, which is part of the figure"
             }
-            Verdict::TooFewSwitches => "Not what its name says: there are fewer switches than hops",
-            Verdict::TooManySwitches => {
+            Meaning::TooFewSwitches => "Not what its name says: there are fewer switches than hops",
+            Meaning::TooManySwitches => {
                 "More than its name says: there are more switches than hops"
             }
-            Verdict::UnexpectedSwitches => {
+            Meaning::UnexpectedSwitches => {
                 "Not what its name says: the runtime's threads sleep and are woken"
             }
         })
@@ -151,28 +151,28 @@ fn per_hop(run: &Record, count: u64) -> Option<f64> {
     Some(count as f64 / hops(run)? as f64)
 }
 
-/// Verdict on counts per hop; `at_once` are the tokens in flight and the threads of the runtime that run
+/// What counts per hop mean; `at_once` are the tokens in flight and the threads of the runtime that run
 /// tasks, 1 if there is none.
 fn verdict(
     claim: Claim,
     (switches, preemptions): (f64, f64),
     at_once: (u64, u32),
     stays_out: bool,
-) -> Verdict {
+) -> Meaning {
     let (tokens, workers) = at_once;
     match claim {
         Claim::KernelSwitch
             if switches > 1.0 + TOLERANCE || switches + preemptions > 2.0 + TOLERANCE =>
         {
-            Verdict::TooManySwitches
+            Meaning::TooManySwitches
         }
-        Claim::KernelSwitch if switches + preemptions >= 1.0 - TOLERANCE => Verdict::Switches,
-        Claim::KernelSwitch if tokens > 1 => Verdict::SharedSwitches,
-        Claim::KernelSwitch => Verdict::TooFewSwitches,
-        _ if switches > TOLERANCE && workers > 1 => Verdict::WorkersSleep,
-        _ if switches > TOLERANCE => Verdict::UnexpectedSwitches,
-        Claim::UserSwitch if stays_out => Verdict::NeverInKernel,
-        Claim::UserSwitch | Claim::NoSwitch => Verdict::StaysOnCpu,
+        Claim::KernelSwitch if switches + preemptions >= 1.0 - TOLERANCE => Meaning::Switches,
+        Claim::KernelSwitch if tokens > 1 => Meaning::SharedSwitches,
+        Claim::KernelSwitch => Meaning::TooFewSwitches,
+        _ if switches > TOLERANCE && workers > 1 => Meaning::WorkersSleep,
+        _ if switches > TOLERANCE => Meaning::UnexpectedSwitches,
+        Claim::UserSwitch if stays_out => Meaning::NeverInKernel,
+        Claim::UserSwitch | Claim::NoSwitch => Meaning::StaysOnCpu,
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_figure_is_judged_by_what_it_claims() {
         use Claim::{KernelSwitch, NoSwitch, UserSwitch};
-        use Verdict::*;
+        use Meaning::*;
         for (claim, switches, at_once, stays_out, expected) in [
             (KernelSwitch, (1.002, 0.0), (1, 1), false, Switches),
             (KernelSwitch, (0.93, 0.0), (1, 1), false, Switches),
@@ -215,10 +215,10 @@ mod tests {
     #[test]
     fn a_hop_without_calls_does_not_enter_the_kernel() {
         for (hops, calls, verdict) in [
-            (10, Some(0), Verdict::NeverInKernel),
-            (10, Some(90), Verdict::StaysOnCpu),
-            (10, None, Verdict::StaysOnCpu),
-            (1_000_000, None, Verdict::NeverInKernel),
+            (10, Some(0), Meaning::NeverInKernel),
+            (10, Some(90), Meaning::StaysOnCpu),
+            (10, None, Meaning::StaysOnCpu),
+            (1_000_000, None, Meaning::NeverInKernel),
         ] {
             let said = Description {
                 hops: Some(hops),

@@ -10,7 +10,7 @@ use record::{Machine, Quantity, Yardstick};
 use serde::Serialize;
 
 use super::cube::Figures;
-use super::doubt::Kind;
+use super::doubt::DoubtKind;
 use super::figure::Figure;
 use super::number::{number, pair, range, short};
 
@@ -110,7 +110,7 @@ fn beside(figure: &Figure<'_>) -> Option<Beside> {
     let yardstick = runs.ties()?.known?;
     let record = *runs.whole.first()?;
     // What a quota stopped takes longer on any machine.
-    let is_throttled = figure.doubts.iter().any(|doubt| doubt.kind == Kind::Throttled);
+    let is_throttled = figure.doubts.iter().any(|doubt| doubt.kind == DoubtKind::Throttled);
     if record.cpu_count() != Some(1) || is_throttled {
         return None;
     }
@@ -179,7 +179,7 @@ mod tests {
             let grade = figures.iter().next().unwrap().grade;
             (guess, grade, doubts[0].kind, noise.contains("quota"))
         };
-        assert_eq!(found(0), (true, Grade::Sure, Kind::Busy, false));
-        assert_eq!(found(1), (false, Grade::Disturbed, Kind::Throttled, true));
+        assert_eq!(found(0), (true, Grade::Sure, DoubtKind::Busy, false));
+        assert_eq!(found(1), (false, Grade::Disturbed, DoubtKind::Throttled, true));
     }
 }

@@ -27,7 +27,7 @@ mod slope;
 use follows::Follows;
 use levels::LIKE_QUICK;
 pub(crate) use levels::Levels;
-use slope::{Look, Process, Slope, cap, slopes};
+use slope::{Look, SlicedProcess, Slope, cap, slopes};
 pub use slope::{Round, round};
 
 /// Largest time that the host may take from its CPUs together in a slice, as a share of its length.
@@ -179,7 +179,7 @@ impl Speed {
 pub(crate) fn correct<'a>(records: &'a [Record], levels: &Levels) -> (Vec<Timed<'a>>, Speed) {
     let (mut speed, mut slowness) = (Speed::default(), Vec::new());
     // By their places on the first side: what the sides run depends on the speed alike.
-    let mut rows: BTreeMap<Place, Vec<Process<'_>>> = BTreeMap::new();
+    let mut rows: BTreeMap<Place, Vec<SlicedProcess<'_>>> = BTreeMap::new();
     for (index, record) in records.iter().enumerate() {
         let process = process(index, record, levels, &mut speed, &mut slowness);
         rows.entry(record.row().place.on(Side::A)).or_default().extend(process);
@@ -210,7 +210,7 @@ fn process<'a>(
     levels: &Levels,
     speed: &mut Speed,
     slowness: &mut Vec<f64>,
-) -> Option<Process<'a>> {
+) -> Option<SlicedProcess<'a>> {
     if !record.is_whole() {
         return None;
     }
@@ -245,7 +245,7 @@ fn process<'a>(
     if all.is_empty() {
         return None;
     }
-    Some(Process {
+    Some(SlicedProcess {
         index,
         record,
         cpus: record.slices[0].probes.len(),
@@ -258,8 +258,8 @@ fn process<'a>(
 
 /// Drops rounds without a usable slice. If that would drop most rounds of a row, or of its twin, keeps all its slices:
 /// its figures are marked.
-fn keep_half(row: &mut Vec<Process<'_>>) {
-    let is_twin = |process: &Process<'_>| process.record.row().place.side == Side::Twin;
+fn keep_half(row: &mut Vec<SlicedProcess<'_>>) {
+    let is_twin = |process: &SlicedProcess<'_>| process.record.row().place.side == Side::Twin;
     for twins in [false, true] {
         let own = || row.iter().filter(|process| is_twin(process) == twins);
         let lost = own().filter(|process| process.looks.is_empty()).count();
@@ -275,7 +275,7 @@ fn keep_half(row: &mut Vec<Process<'_>>) {
 }
 
 /// A row that sleeps for most of its time is not corrected: none of its slices counts as slow.
-fn let_sleep(row: &mut [Process<'_>]) {
+fn let_sleep(row: &mut [SlicedProcess<'_>]) {
     if !are_asleep(&row.iter().map(|process| process.record).collect::<Vec<_>>()) {
         return;
     }
@@ -296,7 +296,7 @@ pub(crate) fn are_asleep(trials: &[&Record]) -> bool {
 
 /// Corrected times of all processes, by the numbers of their records.
 fn corrected(
-    rows: &BTreeMap<Place, Vec<Process<'_>>>,
+    rows: &BTreeMap<Place, Vec<SlicedProcess<'_>>>,
     held_out: &mut Vec<[f64; 2]>,
 ) -> Vec<(usize, Corrected)> {
     let counts: BTreeSet<usize> = rows.values().flatten().map(|process| process.cpus).collect();
@@ -314,7 +314,7 @@ fn corrected(
 
 /// The same of one side of a row.
 fn corrected_side(
-    own: &[&Process<'_>],
+    own: &[&SlicedProcess<'_>],
     slope: &Slope,
     caps: &BTreeMap<usize, f64>,
     held_out: &mut Vec<[f64; 2]>,
@@ -325,7 +325,8 @@ fn corrected_side(
     });
     let slow: Vec<f64> = slow.collect();
     let mean = slow.iter().sum::<f64>() / own.len() as f64;
-    let share = |process: &&Process<'_>| slope.by_round.get(&round(process.record)).unwrap_or(&0.0);
+    let share =
+        |process: &&SlicedProcess<'_>| slope.by_round.get(&round(process.record)).unwrap_or(&0.0);
     let centre = own.iter().map(share).sum::<f64>() / own.len() as f64;
     let (mut all, mut errors) = (Vec::new(), Vec::new());
     for (process, slow) in own.iter().zip(slow) {

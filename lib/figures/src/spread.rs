@@ -37,11 +37,11 @@ struct Point {
 
 /// What the sessions of one machine say of its switches: each figure in every session, by its kind.
 #[derive(Clone, Debug, Default)]
-pub struct Machine {
+pub struct MachineRows {
     rows: [Vec<Vec<Point>>; KINDS],
 }
 
-impl Machine {
+impl MachineRows {
     /// Adds the switches of a file with several sessions, each read by itself.
     pub fn add(&mut self, records: &[Record]) {
         let mut rows: BTreeMap<(usize, Place), Vec<Point>> = BTreeMap::new();
@@ -81,8 +81,8 @@ fn point(value: &Value) -> Option<Point> {
 }
 
 /// The spread of some machines; `None` unless one of them has several sessions.
-pub fn of<'a>(machines: impl Iterator<Item = &'a Machine>) -> Option<Spread> {
-    let machines: Vec<&Machine> = machines.filter(|machine| machine.has_several()).collect();
+pub fn of<'a>(machines: impl Iterator<Item = &'a MachineRows>) -> Option<Spread> {
+    let machines: Vec<&MachineRows> = machines.filter(|machine| machine.has_several()).collect();
     let tried = (0..=MULTIPLES).map(|quarters| {
         let shown = quarters as f64 / 4.0;
         let kinds: [(f64, f64); KINDS] = std::array::from_fn(|kind| {
@@ -138,7 +138,7 @@ pub struct Held {
 
 /// Leave one machine out: the intervals of ratios and of times of each machine with [`MIN_ROUNDS`] sessions, widened by the
 /// spread of the *other* machines.
-pub fn held_out(machines: &BTreeMap<String, Machine>) -> BTreeMap<&str, [Held; 2]> {
+pub fn held_out(machines: &BTreeMap<String, MachineRows>) -> BTreeMap<&str, [Held; 2]> {
     let mut held_out: BTreeMap<&str, [Held; 2]> = BTreeMap::new();
     for (name, machine) in machines {
         let others = machines.iter().filter(|(other, _)| *other != name).map(|(_, other)| other);
@@ -185,8 +185,8 @@ mod tests {
         logs.iter().map(|&log| Point { log, error, hidden: 0.0, rounds: 9 }).collect()
     }
 
-    fn machine(rows: Vec<Vec<Point>>) -> Machine {
-        Machine { rows: [rows, Vec::new(), Vec::new(), Vec::new()] }
+    fn machine(rows: Vec<Vec<Point>>) -> MachineRows {
+        MachineRows { rows: [rows, Vec::new(), Vec::new(), Vec::new()] }
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
         for (times, count) in [(&[[90, 100, 110]][..], 0), (&[[90, 100, 110]; 2], 1)] {
             let mut records = sessions(&row, times);
             records.iter_mut().for_each(|record| record.said = Some(Arc::new(said.clone())));
-            let mut machine = Machine::default();
+            let mut machine = MachineRows::default();
             machine.add(&records);
             assert_eq!(machine.rows[2].len(), count);
         }

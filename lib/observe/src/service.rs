@@ -133,7 +133,7 @@ struct Thread {
 /// A process: its parent, and its CPU time at the first and the last look, including children that it has awaited, in
 /// ns.
 #[derive(Debug, Default)]
-struct Process {
+struct Member {
     parent: i32,
     first: [u64; 2],
     last: [u64; 2],
@@ -143,7 +143,7 @@ struct Process {
 #[derive(Debug, Default)]
 struct Book {
     threads: BTreeMap<i32, Thread>,
-    processes: BTreeMap<i32, Process>,
+    processes: BTreeMap<i32, Member>,
     /// Processes of the last look that saw one.
     alive: Vec<i32>,
     /// Other processes at the first look: what it adopts of them did not begin meanwhile.
@@ -256,7 +256,7 @@ impl Book {
         let awaited = process.awaited * tick_ns();
         let last = [own, awaited];
         let first = if self.others.contains(&pid) { last } else { [0; 2] };
-        let entry = self.processes.entry(pid).or_insert(Process { first, ..Process::default() });
+        let entry = self.processes.entry(pid).or_insert(Member { first, ..Member::default() });
         (entry.parent, entry.last) = (process.parent, last);
     }
 

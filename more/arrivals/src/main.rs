@@ -34,7 +34,7 @@ use nix::unistd::{AccessFlags, access};
 use runtime::RuntimeFlags;
 
 use client::Client;
-use server::{On, Server};
+use server::{Server, ServerKind};
 
 /// Measure the CPU time that a TCP echo server takes per request, with a thread or an async task per connection
 #[derive(Parser)]
@@ -46,7 +46,7 @@ struct Cli {
     /// request; or the path of a single-process program that prints one line with the name, flavor and version of its
     /// runtime, and accepts connections on standard input
     #[arg(long, value_name = "SERVER", default_value = "tokio")]
-    on: On,
+    on: ServerKind,
     /// Requests per second over all connections together
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "5000", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: u32,
@@ -78,15 +78,15 @@ impl Program for Cli {
                 "--workers: only Tokio has worker threads: drop it, or use --on tokio",
             ));
         }
-        if let On::Program(path) = &self.on
+        if let ServerKind::Program(path) = &self.on
             && let Err(e) = access(path, AccessFlags::X_OK)
         {
             return Err(BadUsage::new(format!("--on {}: {}", path.display(), e.desc())));
         }
-        if self.work > 0 && matches!(self.on, On::Program(_)) {
+        if self.work > 0 && matches!(self.on, ServerKind::Program(_)) {
             return Err(BadUsage::new("--work: a program of your own does its own work: drop it"));
         }
-        let threads = u64::from(self.on == On::Thread);
+        let threads = u64::from(self.on == ServerKind::Thread);
         let size = self.size.0;
         let described = Description {
             arrivals: Some(client::requests(self.rate)),
@@ -117,7 +117,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         "cannot listen on 127.0.0.1: if this is a network namespace, run `ip link set lo up`",
     )?;
     let address = listener.local_addr()?;
-    if let On::Program(_) = cli.on {
+    if let ServerKind::Program(_) = cli.on {
         strays::adopt().context("cannot watch for what the server leaves")?;
     }
     // While there is one thread.
@@ -126,7 +126,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let driven = drive(cli, run, &mut server, address);
     let driven = driven.map_err(|e| server.process.explain(e));
     drop(server);
-    if let On::Program(_) = cli.on {
+    if let ServerKind::Program(_) = cli.on {
         strays::end(|_| true).context("cannot end what the server has left")?;
     }
     driven

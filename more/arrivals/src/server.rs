@@ -34,7 +34,7 @@ use crate::Cli;
 
 /// What serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum On {
+pub(crate) enum ServerKind {
     Thread,
     Tokio,
     TokioSpawn,
@@ -47,15 +47,15 @@ const TO_TELL: Duration = Duration::from_secs(10);
 /// Time between two looks for a signal, in ms.
 const LOOK_MS: u16 = 50;
 
-impl FromStr for On {
+impl FromStr for ServerKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
-            "thread" => Ok(On::Thread),
-            "tokio" => Ok(On::Tokio),
-            "tokio-spawn" => Ok(On::TokioSpawn),
-            path if path.contains('/') => Ok(On::Program(path.into())),
+            "thread" => Ok(ServerKind::Thread),
+            "tokio" => Ok(ServerKind::Tokio),
+            "tokio-spawn" => Ok(ServerKind::TokioSpawn),
+            path if path.contains('/') => Ok(ServerKind::Program(path.into())),
             _ => {
                 Err("there is no such server: write thread, tokio, tokio-spawn, or a path with a /"
                     .to_owned())
@@ -64,14 +64,14 @@ impl FromStr for On {
     }
 }
 
-impl On {
+impl ServerKind {
     pub(crate) fn is_tokio(&self) -> bool {
-        matches!(self, On::Tokio | On::TokioSpawn)
+        matches!(self, ServerKind::Tokio | ServerKind::TokioSpawn)
     }
 
     /// What switches between the tasks, one for each connection.
     pub(crate) fn claim(&self) -> Claim {
-        if *self == On::Thread { Claim::KernelSwitch } else { Claim::UserSwitch }
+        if *self == ServerKind::Thread { Claim::KernelSwitch } else { Claim::UserSwitch }
     }
 }
 
@@ -104,8 +104,8 @@ impl Server {
     }
 
     /// Runtime of a program, which prints its name, flavor and version in a line when it starts.
-    pub(crate) fn runtime(&mut self, on: &On) -> anyhow::Result<Option<Runtime>> {
-        let On::Program(path) = on else { return Ok(None) };
+    pub(crate) fn runtime(&mut self, on: &ServerKind) -> anyhow::Result<Option<Runtime>> {
+        let ServerKind::Program(path) = on else { return Ok(None) };
         let name = path.display();
         let begun = Instant::now();
         let mut line = Vec::new();
@@ -141,13 +141,18 @@ impl Server {
 fn live(cli: &Cli, listener: TcpListener, tell: OwnedFd) -> i32 {
     let (size, work) = (cli.size.0 as usize, cli.work);
     let serve = || match &cli.on {
-        On::Thread => thread_per_connection(&listener, size, work),
-        On::Tokio | On::TokioSpawn => {
+        ServerKind::Thread => thread_per_connection(&listener, size, work),
+        ServerKind::Tokio | ServerKind::TokioSpawn => {
             let runtime =
                 RuntimeFlags::multi_thread(cli.workers).build(|builder| builder.enable_io())?;
-            runtime.block_on(task_per_connection(listener, size, work, cli.on == On::TokioSpawn))
+            runtime.block_on(task_per_connection(
+                listener,
+                size,
+                work,
+                cli.on == ServerKind::TokioSpawn,
+            ))
         }
-        On::Program(path) => {
+        ServerKind::Program(path) => {
             signals::restore()?;
             // A terminal signals this process's group, and not the program's.
             let mut program = Command::new(path);

@@ -228,13 +228,13 @@ fn call(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
 /// A cache line that names another one.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line {
+struct CacheLine {
     next: u32,
 }
 
 /// Reads N cache lines in each iteration, each named by the one before, and times that.
 fn walk(n: usize, pass: &mut Pass) -> anyhow::Result<()> {
-    let mut lines: Vec<Line> = (0..n as u32).map(|next| Line { next }).collect();
+    let mut lines: Vec<CacheLine> = (0..n as u32).map(|next| CacheLine { next }).collect();
     // Sattolo's shuffle: one round through all lines.
     let mut rng = Rng::with_seed(0);
     for k in (1..n).rev() {

@@ -40,10 +40,10 @@ fn wake(task: usize) {
 }
 
 /// A task: a future on the heap, of any kind, as a runtime has it.
-type Task = Pin<Box<dyn Future<Output = ()>>>;
+type PinnedTask = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Polls tasks and `main` in the order in which they are woken, until `main` is over.
-fn block_on<T>(tasks: &mut [Task], main: impl Future<Output = T>) -> Result<T> {
+fn block_on<T>(tasks: &mut [PinnedTask], main: impl Future<Output = T>) -> Result<T> {
     let mut main = pin!(main);
     wake(tasks.len());
     while let Some(number) = READY.with_borrow_mut(|ready| ready.pop_front()) {
@@ -127,7 +127,7 @@ async fn pass_on(from: Rc<Slot>, to: Rc<Slot>) {
 /// Builds the chain, and drives it.
 pub(crate) fn measure(n: u32, run: &mut Run) -> Result<()> {
     let first = Rc::<Slot>::default();
-    let (mut last, mut tasks) = (Rc::clone(&first), Vec::<Task>::new());
+    let (mut last, mut tasks) = (Rc::clone(&first), Vec::<PinnedTask>::new());
     for k in 0..n as usize {
         let to = Rc::<Slot>::default();
         tasks.push(Box::pin(pass_on(mem::replace(&mut last, Rc::clone(&to)), to)));

@@ -147,12 +147,12 @@ impl Cli {
 type Times = (Instant, Instant);
 
 /// Makes the round trips of an iteration, the first with the number of the iteration.
-type Driver = Box<dyn FnMut(u64) -> Result<Times> + Send>;
+type DriveTrips = Box<dyn FnMut(u64) -> Result<Times> + Send>;
 
 /// A pair: its driver, and a function that awaits its partners once the driver is gone, and returns how many numbers each
 /// passed on.
 struct Pair {
-    driver: Driver,
+    driver: DriveTrips,
     partners: Box<dyn FnOnce() -> Vec<Result<u64>>>,
 }
 
@@ -181,7 +181,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
 }
 
 /// Drives the pairs through all passes, the first one on this thread. Returns how each driver fared.
-fn drive(run: &mut Run, drivers: Vec<(Driver, Option<usize>)>) -> Result<Vec<Result<()>>> {
+fn drive(run: &mut Run, drivers: Vec<(DriveTrips, Option<usize>)>) -> Result<Vec<Result<()>>> {
     let mut fared: Vec<Result<()>> = drivers.iter().map(|_| Ok(())).collect();
     let mut drivers = drivers.into_iter();
     let Some((mut first, cpu)) = drivers.next() else { return Ok(fared) };
@@ -230,7 +230,7 @@ fn drive(run: &mut Run, drivers: Vec<(Driver, Option<usize>)>) -> Result<Vec<Res
 
 /// A further driver's thread. A panic is told like an error.
 fn follow(
-    mut driver: Driver,
+    mut driver: DriveTrips,
     cpu: Option<usize>,
     barrier: &Barrier,
     starts: &Receiver<u64>,

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 
-use crate::{Cli, Driver, Over, Pair, Times};
+use crate::{Cli, DriveTrips, Over, Pair, Times};
 
 type Tasks = Vec<JoinHandle<io::Result<u64>>>;
 
@@ -86,7 +86,7 @@ fn driver<E: Send + 'static, F: Future<Output = Result<(E, Times)>> + Send + 'st
     kind: DriverKind,
     ends: E,
     make_trips: fn(E, u64) -> F,
-) -> Driver {
+) -> DriveTrips {
     let (runtime, mut ends) = (Arc::clone(runtime), Some(ends));
     Box::new(move |iteration| {
         let set_out = ends.take().context("the driver has failed before")?;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use brigade::{FutexReceiver, FutexSender, StartLatch, Tokens, Transport, futex_link, join, pin};
 
-use crate::{Cli, Driver, Over, Pair};
+use crate::{Cli, DriveTrips, Over, Pair};
 
 type Threads = Vec<JoinHandle<io::Result<u64>>>;
 
@@ -78,7 +78,7 @@ fn pass_numbers(from: FutexReceiver, mut to: FutexSender) -> io::Result<u64> {
 }
 
 /// The driver: makes the round trips of an iteration, times them, and checks what came back.
-fn over_pipes(mut first: File, mut last: File, mut tokens: Tokens<u8>) -> Driver {
+fn over_pipes(mut first: File, mut last: File, mut tokens: Tokens<u8>) -> DriveTrips {
     Box::new(move |iteration| {
         let bytes = tokens.set_out(iteration);
 
@@ -99,7 +99,7 @@ fn over_futexes(
     mut first: FutexSender,
     mut last: FutexReceiver,
     mut tokens: Tokens<usize>,
-) -> Driver {
+) -> DriveTrips {
     Box::new(move |iteration| {
         let numbers = tokens.set_out(iteration);
 

@@ -44,7 +44,7 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
 async fn drive(n: u32, sleep: Duration, is_gated: bool, pass: &mut Pass) -> Result<()> {
     let (mut sleepers, mut tasks) = (Sleepers::new(n), Vec::with_capacity(n as usize));
     while pass.next_iteration().is_some() {
-        let gate = is_gated.then(|| Arc::new(Gate { opened: Notify::new(), sleep }));
+        let gate = is_gated.then(|| Arc::new(WakeGate { opened: Notify::new(), sleep }));
         let mut latch = StartLatch::new(n);
         let clock = Instant::now();
         for _ in 0..n {
@@ -92,7 +92,7 @@ fn body(alive: Alive, sleep: Duration) -> impl Future<Output = u64> {
 
 /// A task that waits at the gate before it sleeps.
 #[expect(clippy::manual_async_fn, reason = "as above")]
-fn body_at_gate(alive: Alive, guard: StartGuard, gate: Arc<Gate>) -> impl Future<Output = u64> {
+fn body_at_gate(alive: Alive, guard: StartGuard, gate: Arc<WakeGate>) -> impl Future<Output = u64> {
     async move {
         {
             // It will be woken from now on, also by an opening before it is polled.
@@ -111,7 +111,7 @@ fn body_at_gate(alive: Alive, guard: StartGuard, gate: Arc<Gate>) -> impl Future
 /// A gate: a `Notify`, which keeps nothing for a task that waits but its waker and its place in a list,
 /// both of them in the task, and wakes all by one call. A semaphore would count permits, and a watch
 /// channel make a receiver for each.
-struct Gate {
+struct WakeGate {
     opened: Notify,
     sleep: Duration,
 }

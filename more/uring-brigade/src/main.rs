@@ -61,7 +61,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
 }
 
 /// Builds the chain: each task runs until its first read. Returns its driver.
-fn build(cli: &Cli, ring: &mut Ring) -> Result<Driver> {
+fn build(cli: &Cli, ring: &mut Ring) -> Result<TokenDriver> {
     let n = cli.links.tasks();
     let (last, first) = cli.links.link()?;
     let mut last = ring.end(last);
@@ -70,7 +70,7 @@ fn build(cli: &Cli, ring: &mut Ring) -> Result<Driver> {
         let (from, to) = (mem::replace(&mut last, ring.end(reader)), ring.end(writer));
         ring.spawn(pass_on(from, to));
     }
-    Ok(Driver { first: ring.end(first), last, tokens: Tokens::new(&cli.links.chain) })
+    Ok(TokenDriver { first: ring.end(first), last, tokens: Tokens::new(&cli.links.chain) })
 }
 
 /// A task of the chain: takes a byte, adds one, and hands it on, until the end of file.
@@ -84,15 +84,15 @@ async fn pass_on(mut from: End, mut to: End) -> Result<u64> {
 }
 
 /// The driver's ends of the chain, and the bytes that travel.
-struct Driver {
+struct TokenDriver {
     first: End,
     last: End,
     tokens: Tokens<u8>,
 }
 
 /// The driver in one pass: sends the bytes in, takes them out, and times that.
-async fn drive(mut driver: Driver, mut pass: Pass) -> Result<(Driver, Pass)> {
-    let Driver { first, last, tokens } = &mut driver;
+async fn drive(mut driver: TokenDriver, mut pass: Pass) -> Result<(TokenDriver, Pass)> {
+    let TokenDriver { first, last, tokens } = &mut driver;
     while let Some(iteration) = pass.next_iteration() {
         let bytes = tokens.set_out(iteration);
 

@@ -18,7 +18,7 @@ use tokio::task::{JoinHandle, block_in_place, spawn_blocking};
 use tokio::time::timeout;
 
 use crate::place::Place;
-use crate::{Cli, On, team};
+use crate::{Cli, Way, team};
 
 /// Longest time until threads have ended.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 pub(crate) fn warm(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (place, runtime, is_in_place) =
-        (Place::new(cli)?, cli.runtime()?, cli.on == On::BlockInPlace);
+        (Place::new(cli)?, cli.runtime()?, cli.on == Way::BlockInPlace);
     team::measure(cli, run, (&place, &runtime), Run::held, move |share| async move {
         for _ in 0..share {
             if is_in_place {
@@ -43,7 +43,7 @@ pub(crate) fn warm(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
 
 pub(crate) fn spawned(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (place, runtime) = (Place::new(cli)?, cli.runtime()?);
-    let other = (cli.on == On::Inject).then(|| cli.runtime()).transpose()?;
+    let other = (cli.on == Way::Inject).then(|| cli.runtime()).transpose()?;
     let there = other.as_ref().unwrap_or(&runtime).handle().clone();
     team::measure(cli, run, (&place, &runtime), Run::held, move |share| {
         let there = there.clone();

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::place::{Place, TaskDriver, Times};
-use crate::{Cli, On};
+use crate::{Cli, Way};
 
 /// Number of channels; a select! takes two of them, or all.
 const CHANNELS: usize = 8;
@@ -26,7 +26,7 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
 }
 
 struct Select {
-    on: On,
+    on: Way,
     n: u32,
     from: Vec<Receiver<usize>>,
 }
@@ -47,7 +47,7 @@ macro_rules! poll {
 impl TaskDriver for Select {
     async fn iterate(&mut self) -> anyhow::Result<Times> {
         let begun = Instant::now();
-        if self.on == On::Select2Pending {
+        if self.on == Way::Select2Pending {
             poll!(self, a b);
         } else {
             poll!(self, a b c d e f g h);

@@ -1,7 +1,7 @@
 //! What it costs to wait: for a timer, for one of several events, for another task, a lock, another thread, or
 //! blocking work.
 //!
-//! One iteration: N operations in a row, where N is `--tasks`. `--on` names the operation ([`On`]); each family of
+//! One iteration: N operations in a row, where N is `--tasks`. `--on` names the operation ([`Way`]); each family of
 //! them is a file. `--other-side` says where the side is that a signal wakes:
 //! - `none`: here, in the same task or thread, which does both: nobody sleeps;
 //! - `same-cpu`: a task of the same runtime, or a thread on the same CPU;
@@ -51,8 +51,8 @@ struct Cli {
     #[command(flatten)]
     flags: Flags,
     /// Operation to time
-    #[arg(long, value_enum, default_value_t = On::Notify)]
-    on: On,
+    #[arg(long, value_enum, default_value_t = Way::Notify)]
+    on: Way,
     /// Where the side that is woken runs, for signal and wake
     #[arg(long, value_enum, default_value_t = OtherSide::None)]
     other_side: OtherSide,
@@ -85,7 +85,7 @@ fn held(text: &str) -> Result<Span, String> {
 
 /// An operation. Each line begins with the name of its family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum On {
+enum Way {
     /// timer: poll a tokio::time::sleep of a week once and drop it: into the timer wheel and out again
     TokioTimer,
     /// timer: set and clear a timer with timerfd_settime(2)
@@ -146,22 +146,22 @@ enum Family {
     Blocking,
 }
 
-impl On {
+impl Way {
     fn family(self) -> Family {
         match self {
-            On::TokioTimer | On::Timerfd | On::TimeoutReady => Family::Timer,
-            On::Select2Pending | On::Select8Pending => Family::Choice,
-            On::Notify | On::Oneshot | On::Mpsc | On::Watch => Family::Signal,
-            On::TimeoutHandOver => Family::Signal,
-            On::Spawn | On::Inject => Family::Spawn,
-            On::StdMutex | On::ParkingLot | On::TokioMutex => Family::Lock,
-            On::SpawnBlocking | On::SpawnBlockingCold | On::BlockInPlace => Family::Blocking,
+            Way::TokioTimer | Way::Timerfd | Way::TimeoutReady => Family::Timer,
+            Way::Select2Pending | Way::Select8Pending => Family::Choice,
+            Way::Notify | Way::Oneshot | Way::Mpsc | Way::Watch => Family::Signal,
+            Way::TimeoutHandOver => Family::Signal,
+            Way::Spawn | Way::Inject => Family::Spawn,
+            Way::StdMutex | Way::ParkingLot | Way::TokioMutex => Family::Lock,
+            Way::SpawnBlocking | Way::SpawnBlockingCold | Way::BlockInPlace => Family::Blocking,
             _ => Family::Wake,
         }
     }
 
     fn is_of_tokio(self) -> bool {
-        let is_other = matches!(self, On::Timerfd | On::StdMutex | On::ParkingLot);
+        let is_other = matches!(self, Way::Timerfd | Way::StdMutex | Way::ParkingLot);
         !is_other && self.family() != Family::Wake
     }
 }
@@ -193,9 +193,9 @@ impl Cli {
     /// Refuses flags that change nothing, and combinations that cannot exist.
     fn check(&self) -> anyhow::Result<()> {
         let (family, is_of_tokio) = (self.on.family(), self.on.is_of_tokio());
-        let is_cold = self.on == On::SpawnBlockingCold;
+        let is_cold = self.on == Way::SpawnBlockingCold;
         let (is_signal, is_lock) = (family == Family::Signal, family == Family::Lock);
-        let is_timer = family == Family::Timer || self.on == On::TimeoutHandOver;
+        let is_timer = family == Family::Timer || self.on == Way::TimeoutHandOver;
         let is_shared = match family {
             Family::Signal | Family::Choice | Family::Wake => false,
             Family::Timer => is_of_tokio,
@@ -229,7 +229,7 @@ impl Cli {
 
     /// Least number of operations of each contender: threads take turns meanwhile, and a turn takes microseconds.
     fn least(&self) -> u32 {
-        let is_of_threads = matches!(self.on, On::StdMutex | On::ParkingLot);
+        let is_of_threads = matches!(self.on, Way::StdMutex | Way::ParkingLot);
         match (is_of_threads && self.contenders > 1, self.held.0) {
             (false, _) => 1,
             (true, 0) => 10_000,
@@ -258,13 +258,13 @@ impl Cli {
 
     /// Upper bounds: more than was seen.
     fn needs(&self) -> Needs {
-        let timers = if self.on == On::Timerfd { self.armed } else { 0 };
+        let timers = if self.on == Way::Timerfd { self.armed } else { 0 };
         let cpus = allowed_cpus().map_or(1, |cpus| cpus.len() as u64);
         // Two runtimes, the threads for blocking work, and processes that compute.
         let workers = u64::from(self.workers.unwrap_or(0));
         let threads = u64::from(self.contenders) + workers + 3 * cpus + 16;
         // A thread for each operation, which is Tokio's and has a stack of 2 MiB.
-        let each = u64::from(self.on == On::SpawnBlockingCold);
+        let each = u64::from(self.on == Way::SpawnBlockingCold);
         // At rest N tasks wait.
         let is_held = matches!(self.on.family(), Family::Timer | Family::Signal);
         let waiter = if is_held && self.on.is_of_tokio() { 4 << 10 } else { 0 };
@@ -281,23 +281,23 @@ impl Cli {
 
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run: &mut Run| match cli.on {
-        On::TokioTimer | On::TimeoutReady => timers::in_tokio(cli, run),
-        On::Timerfd => timers::by_timerfd(cli, run),
-        On::TimeoutHandOver => signals::measure::<signals::InTime>(cli, run),
-        On::Notify => signals::measure::<signals::Notified>(cli, run),
-        On::Oneshot => signals::measure::<signals::Once>(cli, run),
-        On::Mpsc => signals::measure::<signals::Received>(cli, run),
-        On::Watch => signals::measure::<signals::Watched>(cli, run),
-        On::StdMutex => locks::among_threads::<std::sync::Mutex<u64>>(cli, run),
-        On::ParkingLot => locks::among_threads::<parking_lot::Mutex<u64>>(cli, run),
-        On::TokioMutex => locks::among_tasks(cli, run),
-        On::Futex => wakes::measure::<wakes::Futex>(cli, run),
-        On::Condvar => wakes::measure::<wakes::Condvar>(cli, run),
-        On::Pipe => wakes::measure::<wakes::Pipe>(cli, run),
-        On::UringMsgRing => wakes::measure::<wakes::UringMsgRing>(cli, run),
-        On::Spawn | On::Inject => blocking::spawned(cli, run),
-        On::SpawnBlocking | On::BlockInPlace => blocking::warm(cli, run),
-        On::SpawnBlockingCold => blocking::cold(cli, run),
-        On::Select2Pending | On::Select8Pending => choice::measure(cli, run),
+        Way::TokioTimer | Way::TimeoutReady => timers::in_tokio(cli, run),
+        Way::Timerfd => timers::by_timerfd(cli, run),
+        Way::TimeoutHandOver => signals::measure::<signals::InTime>(cli, run),
+        Way::Notify => signals::measure::<signals::Notified>(cli, run),
+        Way::Oneshot => signals::measure::<signals::Once>(cli, run),
+        Way::Mpsc => signals::measure::<signals::Received>(cli, run),
+        Way::Watch => signals::measure::<signals::Watched>(cli, run),
+        Way::StdMutex => locks::among_threads::<std::sync::Mutex<u64>>(cli, run),
+        Way::ParkingLot => locks::among_threads::<parking_lot::Mutex<u64>>(cli, run),
+        Way::TokioMutex => locks::among_tasks(cli, run),
+        Way::Futex => wakes::measure::<wakes::Futex>(cli, run),
+        Way::Condvar => wakes::measure::<wakes::Condvar>(cli, run),
+        Way::Pipe => wakes::measure::<wakes::Pipe>(cli, run),
+        Way::UringMsgRing => wakes::measure::<wakes::UringMsgRing>(cli, run),
+        Way::Spawn | Way::Inject => blocking::spawned(cli, run),
+        Way::SpawnBlocking | Way::BlockInPlace => blocking::warm(cli, run),
+        Way::SpawnBlockingCold => blocking::cold(cli, run),
+        Way::Select2Pending | Way::Select8Pending => choice::measure(cli, run),
     })
 }

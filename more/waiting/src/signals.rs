@@ -94,13 +94,13 @@ impl Side for Once {
 }
 
 /// The driver: signals, and waits, N times in each iteration; if the other side is here, that is done for it too.
-struct Driver<S> {
+struct SignalDriver<S> {
     ours: S,
     theirs: Option<S>,
     n: u32,
 }
 
-impl<S: Side> TaskDriver for Driver<S> {
+impl<S: Side> TaskDriver for SignalDriver<S> {
     async fn iterate(&mut self) -> anyhow::Result<Times> {
         let begun = Instant::now();
         if let Some(theirs) = &mut self.theirs {
@@ -144,7 +144,7 @@ pub(crate) fn measure<S: Side>(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     } else {
         (None, Some(target.spawn(answer(theirs, Arc::clone(&ended)))))
     };
-    let driver = Arc::new(Mutex::new(Driver { ours, theirs, n }));
+    let driver = Arc::new(Mutex::new(SignalDriver { ours, theirs, n }));
     beside_timers(&here, cli.armed, || {
         place.serve_task(run, &here, |run| rest::<S>(cli, run), &driver)
     })?;

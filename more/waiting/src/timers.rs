@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use crate::beside_timers::{DAY, beside_timers};
 use crate::place::Place;
 use crate::signals::WEEK;
-use crate::{Cli, On, team};
+use crate::{Cli, Way, team};
 
 /// Polls once; true if it is pending.
 async fn is_pending(future: impl Future) -> bool {
@@ -30,7 +30,7 @@ async fn is_pending(future: impl Future) -> bool {
 pub(crate) fn in_tokio(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     let (n, place, runtime) = (cli.flags.tasks, Place::new(cli)?, cli.runtime()?);
     let rest = |run: &mut Run| beside_timers(&cli.runtime()?, n, || run.held());
-    let is_timeout = cli.on == On::TimeoutReady;
+    let is_timeout = cli.on == Way::TimeoutReady;
     let work = move |share| async move {
         let mut count = 0;
         if is_timeout {

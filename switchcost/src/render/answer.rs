@@ -1,11 +1,11 @@
 //! The answer as a document of at most 22 lines on a terminal.
 
-use figures::doubt::Kind;
+use figures::doubt::DoubtKind;
 use host::units::counted;
 use stats::MIN_ROUNDS;
 
 use super::cells::{cost, ratio};
-use super::document::{Document, Frame, Line, Rank, Section, sentences};
+use super::document::{Document, Frame, Rank, Section, TextLine, sentences};
 use super::grid::Grid;
 use super::plot;
 use crate::views::answer::Answer;
@@ -34,17 +34,18 @@ fn grid(answer: &Answer) -> Grid {
 /// The answer as a document of at most 22 lines on a terminal. Doubts come first, those that void the figures
 /// and a quota always, others as far as there is room.
 pub fn document(answer: &Answer, more: Option<&str>) -> Document {
-    let doubts =
-        answer.doubts.iter().map(|doubt| match doubt.voids() || doubt.kind == Kind::Throttled {
-            true => Line::from(doubt.with_names(1)),
-            false => Line::ranked(doubt.with_names(1), Rank::Doubt),
-        });
-    let alarm = answer.beside.iter().map(|beside| Line::from(beside.alarm()));
+    let doubts = answer.doubts.iter().map(|doubt| {
+        match doubt.voids() || doubt.kind == DoubtKind::Throttled {
+            true => TextLine::from(doubt.with_names(1)),
+            false => TextLine::ranked(doubt.with_names(1), Rank::Doubt),
+        }
+    });
+    let alarm = answer.beside.iter().map(|beside| TextLine::from(beside.alarm()));
     let mut head = sentences([&answer.machine].into_iter().chain(&answer.chains).cloned());
-    head.extend(answer.schedulers.iter().map(|text| Line::ranked(text.clone(), Rank::Last)));
+    head.extend(answer.schedulers.iter().map(|text| TextLine::ranked(text.clone(), Rank::Page)));
     let mut foot = sentences(missing(answer));
     foot.extend(answer.matters.iter().enumerate().map(|(index, text)| {
-        Line::ranked(text.clone(), if index < FEWEST { Rank::First } else { Rank::Last })
+        TextLine::ranked(text.clone(), if index < FEWEST { Rank::First } else { Rank::Last })
     }));
     foot.push(last(answer).into());
     let plot = Some(plot::answer(answer));

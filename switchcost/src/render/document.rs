@@ -15,10 +15,10 @@ pub struct Document {
     /// Heading of its page.
     pub(super) title: String,
     /// Why its figures are less sure, the loudest reason first.
-    pub(super) doubts: Vec<Line>,
-    pub(super) head: Vec<Line>,
+    pub(super) doubts: Vec<TextLine>,
+    pub(super) head: Vec<TextLine>,
     pub(super) sections: Vec<Section>,
-    pub(super) foot: Vec<Line>,
+    pub(super) foot: Vec<TextLine>,
     /// Names and targets of links, for a page.
     pub(super) links: Vec<(String, String)>,
     /// Command that prints more, if it can be typed: for a terminal alone.
@@ -43,7 +43,7 @@ impl Default for Frame {
 
 /// A sentence, or a command.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct TextLine {
     pub(super) text: String,
     /// Stands as it is, to be copied.
     pub(super) is_command: bool,
@@ -59,27 +59,29 @@ pub(super) enum Rank {
     /// A doubt: those that are left out are counted.
     Doubt,
     Last,
+    /// Not on a terminal.
+    Page,
 }
 
-impl Line {
+impl TextLine {
     pub(super) fn ranked(text: String, rank: Rank) -> Self {
-        Line { rank, ..text.into() }
+        TextLine { rank, ..text.into() }
     }
 
     pub(super) fn command(text: String) -> Self {
-        Line { is_command: true, ..text.into() }
+        TextLine { is_command: true, ..text.into() }
     }
 }
 
-impl From<String> for Line {
+impl From<String> for TextLine {
     fn from(text: String) -> Self {
-        Line { text, is_command: false, rank: Rank::Always, is_left_out: false }
+        TextLine { text, is_command: false, rank: Rank::Always, is_left_out: false }
     }
 }
 
 /// Sentences as lines that are always shown.
-pub(super) fn sentences(texts: impl IntoIterator<Item = String>) -> Vec<Line> {
-    texts.into_iter().map(Line::from).collect()
+pub(super) fn sentences(texts: impl IntoIterator<Item = String>) -> Vec<TextLine> {
+    texts.into_iter().map(TextLine::from).collect()
 }
 
 /// A table, its plot, and what is said of them.
@@ -88,7 +90,7 @@ pub(super) struct Section {
     pub(super) title: String,
     pub(super) grid: Grid,
     /// Sentences below it.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<TextLine>,
     /// For a page.
     pub(super) plot: Option<Plot>,
     /// A page shows its title alone, until that is clicked.
@@ -140,7 +142,7 @@ impl Document {
         document
     }
 
-    fn ranked(&mut self) -> impl Iterator<Item = &mut Line> {
+    fn ranked(&mut self) -> impl Iterator<Item = &mut TextLine> {
         self.doubts.iter_mut().chain(&mut self.head).chain(&mut self.foot)
     }
 
@@ -172,8 +174,8 @@ impl Document {
         parts.join(&String::new())
     }
 
-    fn wrapped(&self, lines: &[Line], width: usize) -> Vec<String> {
-        let shown = lines.iter().filter(|line| !line.is_left_out);
+    fn wrapped(&self, lines: &[TextLine], width: usize) -> Vec<String> {
+        let shown = lines.iter().filter(|line| !line.is_left_out && line.rank != Rank::Page);
         let shown = shown.map(|line| match line.is_command {
             true => vec![format!("    {}", line.text)],
             false => self.wrap(&line.text, width),

@@ -12,7 +12,7 @@ use super::document::{Document, Section, sentences};
 use super::grid::{ABSENT, Grid};
 use super::report::{Report, Spreadsheet};
 use crate::views::estimate::{LITTLE, Loaded, MUCH};
-use crate::views::service::{Prices, Verdict, Watched};
+use crate::views::service::{Prices, SwitchingVerdict, Watched};
 
 /// Most names of threads in the table.
 const MOST_NAMES: usize = 3;
@@ -210,9 +210,9 @@ fn switching(watched: &Watched) -> Option<String> {
         number(share[1] * watched.service.used())
     );
     let verdict = match verdict {
-        Verdict::Little => format!("Switching does not matter: {takes}."),
-        Verdict::Much => format!("Switching is worth a look: {takes}."),
-        Verdict::Unclear => format!(
+        SwitchingVerdict::Little => format!("Switching does not matter: {takes}."),
+        SwitchingVerdict::Much => format!("Switching is worth a look: {takes}."),
+        SwitchingVerdict::Unclear => format!(
             "Cannot tell whether switching matters: {takes}. Next: `perf record -g -p {0}` shows where the CPU time \
              goes, and `perf sched record -p {0}` shows who waits for whom.",
             watched.pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use stats::{Estimate, MIN_ROUNDS};
 
-use super::document::{Document, Line, Section, sentences};
+use super::document::{Document, Section, TextLine, sentences};
 use super::grid::Grid;
 use super::report::{Report, Spreadsheet};
 use super::{answer, curves, plot, tables};
@@ -241,7 +241,7 @@ fn foot(figures: &Figures<'_>) -> Vec<String> {
 }
 
 /// Every fact of the machine and the build, known to this version or not.
-fn facts(figures: &Figures<'_>) -> Vec<Line> {
+fn facts(figures: &Figures<'_>) -> Vec<TextLine> {
     let header = figures.records.first().map(|record| &record.header);
     let maps =
         header.map_or([Value::Null, Value::Null], |run| [json!(run.machine), json!(run.build)]);
@@ -253,7 +253,7 @@ fn facts(figures: &Figures<'_>) -> Vec<Line> {
 }
 
 /// The commands that measure all of it again, with the seed that sets the order.
-fn repeat(figures: &Figures<'_>) -> Vec<Line> {
+fn repeat(figures: &Figures<'_>) -> Vec<TextLine> {
     let sentence = "The same cases in the same order; `switchcost run --list` prints the command of each case:";
     let commands = provenance::runs(figures.records).into_iter().map(|run| {
         let verb = if run.command.is_empty() { "run" } else { &run.command };
@@ -262,9 +262,9 @@ fn repeat(figures: &Figures<'_>) -> Vec<Line> {
         } else {
             format!(" --seed {}", run.seed)
         };
-        Line::command(format!("cargo run --release -- {verb}{seed}"))
+        TextLine::command(format!("cargo run --release -- {verb}{seed}"))
     });
-    [Line::from(sentence.to_owned())].into_iter().chain(commands).collect()
+    [TextLine::from(sentence.to_owned())].into_iter().chain(commands).collect()
 }
 
 /// The lines of a figure, as JSON has it. A row of memory has up to three of them: its metric is `memory-user`,

@@ -9,14 +9,14 @@ use record::Metric;
 use serde_json::json;
 
 use super::cells::{cost, ratio};
-use super::document::{Document, Line, Section, sentences};
+use super::document::{Document, Section, TextLine, sentences};
 use super::figures::TITLE;
 use super::formats::html;
 use super::grid::{ABSENT, Grid};
 use super::plot;
 use super::report::{Report, Spreadsheet};
 use crate::views::answer::AnswerRow;
-use crate::views::fleet::{Machine, questions};
+use crate::views::fleet::{MachineResults, questions};
 
 /// How to read the ratios.
 const READ: &str = "Each ratio divides a thread's cost by an async task's; its 95 % interval stands in \
@@ -53,7 +53,7 @@ const COLUMNS: &[(&str, &str)] = &[
     ("ratio_grade", "/ratio/grade"),
 ];
 
-impl Report for [Machine<'_>] {
+impl Report for [MachineResults<'_>] {
     fn documents(&self) -> Vec<Document> {
         vec![document(self)]
     }
@@ -73,7 +73,7 @@ impl Report for [Machine<'_>] {
 }
 
 /// The ratios, the machines, the costs by question, and what can be said about each machine.
-fn document(machines: &[Machine<'_>]) -> Document {
+fn document(machines: &[MachineResults<'_>]) -> Document {
     let mut sections = vec![ratios(machines), differences(machines)];
     sections.extend(questions(machines).into_iter().map(|question| costs(machines, question)));
     sections.extend(machines.iter().map(|machine| notes(machines, machine)));
@@ -89,7 +89,7 @@ fn document(machines: &[Machine<'_>]) -> Document {
 }
 
 /// Writes the page of machines in the project's `docs`, with links and with how to add a machine.
-pub fn project_page(machines: &[Machine<'_>], out: &mut impl Write) -> io::Result<()> {
+pub fn project_page(machines: &[MachineResults<'_>], out: &mut impl Write) -> io::Result<()> {
     let mut page = document(machines);
     let links =
         [("What the marks mean", "../docs/READING.md#marks"), ("The project", "../README.md")];
@@ -97,13 +97,13 @@ pub fn project_page(machines: &[Machine<'_>], out: &mut impl Write) -> io::Resul
     let how = "Measure on a quiet machine, in a clone, and open a pull request with what these commands write. A results \
                file holds neither the host's name nor the user's, and other paths than your home only as you type them.";
     let mut lines = sentences([how.to_owned()]);
-    lines.extend(ADD.map(|command| Line::command(command.to_owned())));
+    lines.extend(ADD.map(|command| TextLine::command(command.to_owned())));
     page.sections.push(Section { title: "Add yours".to_owned(), lines, ..Section::default() });
     html::write(&[page], out)
 }
 
 /// Writes the tables of ratios and of machines as a Markdown page in the project's `docs`.
-pub fn project_tables(machines: &[Machine<'_>], out: &mut impl Write) -> io::Result<()> {
+pub fn project_tables(machines: &[MachineResults<'_>], out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "# Machines: thread ÷ async task\n\n[`~`](READING.md#marks) marks disturbed figures.\n"
@@ -116,7 +116,7 @@ pub fn project_tables(machines: &[Machine<'_>], out: &mut impl Write) -> io::Res
 }
 
 /// A line for each question, a column for each machine.
-fn ratios(machines: &[Machine<'_>]) -> Section {
+fn ratios(machines: &[MachineResults<'_>]) -> Section {
     let answers = machines.iter().filter_map(|machine| machine.answer.as_ref());
     let is_of_threads = answers.flat_map(|answer| &answer.rows).all(AnswerRow::is_of_threads);
     let lines = questions(machines).into_iter().map(|question| {
@@ -144,7 +144,7 @@ fn name(row: &AnswerRow) -> String {
 }
 
 /// A line for each machine: what tells it from the others.
-fn differences(machines: &[Machine<'_>]) -> Section {
+fn differences(machines: &[MachineResults<'_>]) -> Section {
     let head = [
         "",
         "waking another CPU",
@@ -183,7 +183,7 @@ fn series(release: &str) -> String {
 }
 
 /// Both costs of a question, a line for each machine; how to read them stands below the first question.
-fn costs(machines: &[Machine<'_>], question: (&str, &Metric)) -> Section {
+fn costs(machines: &[MachineResults<'_>], question: (&str, &Metric)) -> Section {
     let lines = machines.iter().map(|machine| {
         let costs = machine
             .row(question)
@@ -199,7 +199,7 @@ fn costs(machines: &[Machine<'_>], question: (&str, &Metric)) -> Section {
 }
 
 /// The facts of a machine, its doubts, how far to trust it, and the rows of the others that it lacks.
-fn notes(machines: &[Machine<'_>], machine: &Machine<'_>) -> Section {
+fn notes(machines: &[MachineResults<'_>], machine: &MachineResults<'_>) -> Section {
     let mut lines = vec![format!("{}.", provenance::machine(&machine.records))];
     lines.extend(machine.doubts());
     lines.extend(machine.answer.iter().map(|answer| answer.conditions.to_string()));

@@ -4,7 +4,7 @@ use host::units::{Bytes, counted};
 use limits::{CapabilityState, LimitStatus, Rights};
 use serde_json::{Value, json};
 
-use super::document::{Document, Line, Section, sentences};
+use super::document::{Document, Section, TextLine, sentences};
 use super::grid::Grid;
 use super::report::{Report, Spreadsheet};
 use crate::views::limits::{LimitRow, LimitsReport, ProgramRow};
@@ -191,6 +191,6 @@ fn raise(LimitRow { status, needed, remedy, .. }: &LimitRow, programs: &[Program
     let names: Vec<&str> = names.filter(|name| needed.contains_key(*name)).collect();
     let title = format!("{}: {value}, needed {wanted} ({})", name(status), names.join(", "));
     let commands = remedy.iter().flat_map(|remedy| remedy.lines());
-    let lines = commands.map(|command| Line::command(command.to_owned())).collect();
+    let lines = commands.map(|command| TextLine::command(command.to_owned())).collect();
     Section { title, lines, ..Section::default() }
 }

@@ -11,9 +11,9 @@ use super::figures::FiguresReport;
 use super::grid::Grid;
 use super::report::{Report, Spreadsheet};
 use crate::system::console::{shell_line, shortened};
-use crate::views::process::Process;
+use crate::views::process::Observed;
 
-impl Report for Process {
+impl Report for Observed {
     fn documents(&self) -> Vec<Document> {
         vec![document(self)]
     }
@@ -27,7 +27,7 @@ impl Report for Process {
 }
 
 /// What is known; unknown figures are left out.
-fn document(process: &Process) -> Document {
+fn document(process: &Observed) -> Document {
     let record = &process.record;
     let known = [
         ("time", time(record)),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use figures::Figures;
 
-use super::gate::{End, Gate, Limit};
+use super::gate::{End, GatedKinds, Limit};
 use super::output::{self, Format};
 use crate::measure::store;
 use crate::system::console::BadUsage;
@@ -59,7 +59,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     ensure!(is_whole, End::untested(skipped.to_owned()));
     let other_cpus = "the files come from different CPUs; compare files from one machine";
     ensure!(comparison.is_one_cpu, End::nothing_said(other_cpus));
-    Gate::All.judge(
+    GatedKinds::All.judge(
         &comparison.rows,
         args.limit,
         "`switchcost duel`, which measures both in turns, may have one",

@@ -10,7 +10,7 @@ use host::units::counted;
 use record::{Command, Place, Row};
 
 use super::args::Selection;
-use super::gate::{End, Gate, Limit};
+use super::gate::{End, GatedKinds, Limit};
 use super::kept::Kept;
 use super::output;
 use crate::measure::rounds::Rounds;
@@ -43,8 +43,8 @@ pub(crate) struct Args {
     limit: Limit,
 
     /// Figures that --fail-above judges
-    #[arg(long, value_enum, default_value_t = Gate::All, requires = "fail_above")]
-    fail_on: Gate,
+    #[arg(long, value_enum, default_value_t = GatedKinds::All, requires = "fail_above")]
+    fail_on: GatedKinds,
 
     #[command(flatten)]
     keep: Kept,

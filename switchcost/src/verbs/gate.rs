@@ -46,7 +46,7 @@ impl std::error::Error for End {}
 
 /// Figures that may fail a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Gate {
+pub(crate) enum GatedKinds {
     /// times, memory and counts
     All,
     /// everything but times: voluntary switches, page faults and resident memory per task
@@ -76,12 +76,12 @@ impl Limit {
     }
 }
 
-impl Gate {
+impl GatedKinds {
     fn includes(self, kind: Kind) -> bool {
         match self {
-            Gate::All => true,
-            Gate::Counts => !kind.is_time(),
-            Gate::Times => kind.is_time(),
+            GatedKinds::All => true,
+            GatedKinds::Counts => !kind.is_time(),
+            GatedKinds::Times => kind.is_time(),
         }
     }
 
@@ -130,7 +130,7 @@ impl Gate {
     /// does not let it pass.
     fn is_said(self, f: &Quotient, limit: Limit) -> bool {
         match f.kind {
-            kind if self == Gate::All && kind.is_count() => {
+            kind if self == GatedKinds::All && kind.is_count() => {
                 limit.fail_above.is_none() && f.verdict.has_changed()
             }
             kind => self.includes(kind) && !f.verdict.is_open(),
@@ -139,9 +139,9 @@ impl Gate {
 
     fn silence(self, remedy: &str) -> String {
         let kinds = match self {
-            Gate::Counts => "count or size",
-            Gate::All => "time, size or rate",
-            Gate::Times => "time",
+            GatedKinds::Counts => "count or size",
+            GatedKinds::All => "time, size or rate",
+            GatedKinds::Times => "time",
         };
         format!("no {kinds} has a verdict; {remedy}")
     }
@@ -194,17 +194,17 @@ mod tests {
         let failed = || row(Some(Why::Failed("x".to_owned())), 0.0);
         let left_out = || row(Some(Why::LeftOut("x".to_owned())), 0.0);
         for (gate, rows, limit, status) in [
-            (Gate::All, vec![row(None, 3.8)], Some(0.05), 1),
-            (Gate::Counts, vec![row(None, 3.8), failed()], Some(0.05), 1),
-            (Gate::Counts, vec![row(None, 0.0)], Some(0.05), 0),
-            (Gate::Counts, vec![row(None, 0.0), left_out()], Some(0.05), 0),
-            (Gate::Counts, vec![row(None, 0.0), failed()], Some(0.05), 125),
-            (Gate::Counts, vec![row(None, 0.0), failed()], None, 0),
-            (Gate::All, vec![failed()], None, 125),
-            (Gate::Times, vec![row(None, 3.8)], Some(0.05), 3),
-            (Gate::All, vec![row(None, 0.0)], None, 3),
-            (Gate::All, vec![row(None, 3.8)], None, 0),
-            (Gate::All, vec![row(None, -0.8)], Some(0.05), 3),
+            (GatedKinds::All, vec![row(None, 3.8)], Some(0.05), 1),
+            (GatedKinds::Counts, vec![row(None, 3.8), failed()], Some(0.05), 1),
+            (GatedKinds::Counts, vec![row(None, 0.0)], Some(0.05), 0),
+            (GatedKinds::Counts, vec![row(None, 0.0), left_out()], Some(0.05), 0),
+            (GatedKinds::Counts, vec![row(None, 0.0), failed()], Some(0.05), 125),
+            (GatedKinds::Counts, vec![row(None, 0.0), failed()], None, 0),
+            (GatedKinds::All, vec![failed()], None, 125),
+            (GatedKinds::Times, vec![row(None, 3.8)], Some(0.05), 3),
+            (GatedKinds::All, vec![row(None, 0.0)], None, 3),
+            (GatedKinds::All, vec![row(None, 3.8)], None, 0),
+            (GatedKinds::All, vec![row(None, -0.8)], Some(0.05), 3),
         ] {
             let limit = Limit { fail_above: limit, pass_undecided: false };
             let end = match gate.judge(&rows, limit, "") {
@@ -244,7 +244,7 @@ mod tests {
             ([-0.2, 0.3], 0.0, true, 3),
         ] {
             let limit = Limit { fail_above: Some(0.05), pass_undecided };
-            let end = match Gate::All.judge(&row(time, switches), limit, "") {
+            let end = match GatedKinds::All.judge(&row(time, switches), limit, "") {
                 Ok(()) => 0,
                 Err(error) => error.downcast_ref::<End>().map_or(1, |end| end.status),
             };

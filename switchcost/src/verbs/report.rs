@@ -14,7 +14,7 @@ use crate::system::console::{self, BadUsage};
 use crate::system::replace;
 use crate::views::answer::Answer;
 use crate::views::comparison::Comparison;
-use crate::views::fleet::{self, Machine};
+use crate::views::fleet::{self, MachineResults};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -69,13 +69,13 @@ fn real_file(path: &Path) -> Option<PathBuf> {
 }
 
 /// Files of one machine together. One without an answer is left out if another of its machine has one.
-fn by_machine(files: Vec<(&Path, Vec<Record>)>) -> Vec<Machine<'static>> {
+fn by_machine(files: Vec<(&Path, Vec<Record>)>) -> Vec<MachineResults<'static>> {
     let files = files.into_iter().map(|(path, records)| {
         let answer = Answer::of(&Figures::of(&records));
-        Machine::new(path, records.into(), answer)
+        MachineResults::new(path, records.into(), answer)
     });
     let (with, without): (Vec<_>, Vec<_>) = files.partition(|file| file.answer.is_some());
-    let mut machines: Vec<Machine<'_>> = Vec::new();
+    let mut machines: Vec<MachineResults<'_>> = Vec::new();
     for file in with.into_iter().chain(without) {
         let same = machines.iter_mut().find_map(|known| {
             let records = sessions::joined(&[&known.records, &file.records])?;
@@ -139,7 +139,7 @@ impl Args {
 }
 
 /// Puts the answers of several machines side by side.
-fn side_by_side(args: &Args, machines: Vec<Machine<'_>>) -> anyhow::Result<()> {
+fn side_by_side(args: &Args, machines: Vec<MachineResults<'_>>) -> anyhow::Result<()> {
     let machines = fleet::side_by_side(machines).context(
         "none of these files holds an answer: name results of the default plan, or one file only",
     )?;

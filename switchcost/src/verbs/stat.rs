@@ -18,7 +18,7 @@ use crate::system::lock;
 use crate::system::signals;
 use crate::verbs::args::{ProgramArgs, shows_help};
 use crate::verbs::output::{self, Format};
-use crate::views::process::Process;
+use crate::views::process::Observed;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -78,7 +78,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let group = Some(Arc::new(group)).filter(|_| !trial.slices.is_empty());
     let description = trial.description.take().map(Arc::new);
     let record = Record::new(Arc::new(run), description, group, trial);
-    let process = Process::of(record);
+    let process = Observed::of(record);
     output::print(&process, args.format)?;
     let record = &process.record;
     let Some(error) = &record.error else { return Ok(()) };

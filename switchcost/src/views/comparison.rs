@@ -57,7 +57,7 @@ pub(crate) const MISSING: [&str; 2] = ["not in A", "not in B"];
 const PARTS: [&str; 2] = [", user", ", with kernel"];
 
 /// The machine's own time in both files: the geometric mean of its yardsticks.
-struct Machine {
+struct MachineChange {
     times: [Value; 2],
     /// Most by which the change of a yardstick differs from it beyond its interval, as a logarithm.
     apart: f64,
@@ -89,7 +89,7 @@ impl Comparison {
     /// Compares two files; `margin` is the largest change that counts as none, as a share.
     pub fn of_files(names: [&str; 2], figures: [&Figures<'_>; 2], margin: f64) -> Self {
         let [old, new] = figures;
-        let machine = Machine::of(figures);
+        let machine = MachineChange::of(figures);
         let (mut rows, mut yardsticks) = (Vec::new(), Vec::new());
         for figure in old.iter().chain(new.iter().filter(|of| old.get(of.place()).is_none())) {
             let parts = if figure.metric().is_slope() { &PARTS[..] } else { &[""] };
@@ -166,7 +166,7 @@ fn value(figure: &Figure<'_>, part: &str) -> Option<Result<Value, String>> {
 }
 
 /// A row of both files.
-fn quotient(quantity: Quantity, values: [&Value; 2], machine: Option<&Machine>) -> Quotient {
+fn quotient(quantity: Quantity, values: [&Value; 2], machine: Option<&MachineChange>) -> Quotient {
     let is_timed = matches!(quantity, Quantity::Time | Quantity::Rate | Quantity::Throughput);
     let has_modes = values.iter().any(|value| value.modes.is_some());
     let machine = machine.filter(|_| is_timed && !has_modes);
@@ -177,7 +177,7 @@ fn quotient(quantity: Quantity, values: [&Value; 2], machine: Option<&Machine>) 
     Quotient::of_values(quantity, values, change, slack)
 }
 
-impl Machine {
+impl MachineChange {
     /// The machine of two files; `None` unless they share a yardstick.
     fn of(figures: [&Figures<'_>; 2]) -> Option<Self> {
         let [old, new] = figures;
@@ -191,7 +191,7 @@ impl Machine {
         });
         let (old, new): (Vec<Value>, Vec<Value>) = pairs.map(|[old, new]| (old, new)).unzip();
         let times = [Value::mean_of(&old).ok()?, Value::mean_of(&new).ok()?];
-        let mut machine = Machine { times, apart: 0.0 };
+        let mut machine = MachineChange { times, apart: 0.0 };
         let apart = old.iter().zip(&new).filter_map(|(old, new)| {
             let change = machine.change_beside([old, new])?.interval(CONFIDENCE)?;
             (!change.contains(0.0)).then_some(change.estimate.abs())
@@ -216,7 +216,7 @@ impl Machine {
 fn notes(
     machines: Vec<Difference>,
     figures: [&Figures<'_>; 2],
-    machine: Option<&Machine>,
+    machine: Option<&MachineChange>,
 ) -> Vec<String> {
     let [old, new] = figures.map(|figures| provenance::runs(figures.records));
     let builds = provenance::differing_builds(old.first(), &new);
@@ -230,7 +230,7 @@ fn notes(
         let facts: Vec<String> = facts.iter().map(ToString::to_string).collect();
         notes.push(format!("!! DIFFERENT {subject}: {}", facts.join(", ")));
     }
-    notes.push(match machine.map(Machine::change) {
+    notes.push(match machine.map(MachineChange::change) {
         Some(Some(moved)) => format!(
             "Work that depends only on the machine changed by {}. The changes of other times are relative to it, round by \
              round; A and B are as measured. If a row has no verdict, `switchcost duel` may have one.",

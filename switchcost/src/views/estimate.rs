@@ -57,7 +57,7 @@ pub(crate) struct ServerRow {
 /// What a load asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Verdict {
+pub(crate) enum LoadVerdict {
     /// Threads take hardly more than tasks.
     Threads,
     /// It depends on what else the machine does.
@@ -78,7 +78,7 @@ pub(crate) struct Loaded {
     pub(crate) saved: Option<[f64; 2]>,
     /// Memory that threads take at most, as a share of what there is.
     pub(crate) memory: Option<f64>,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: LoadVerdict,
     /// Why a server has no figures.
     pub(crate) missing: [Option<String>; 2],
     /// Rounds in which a server failed, and all of them.
@@ -116,7 +116,7 @@ impl Loaded {
         Loaded {
             load,
             machine: provenance::machine(figures.records),
-            verdict: Verdict::of(saved, share, missing.each_ref().map(Option::is_none), grade),
+            verdict: LoadVerdict::of(saved, share, missing.each_ref().map(Option::is_none), grade),
             rows: vec![
                 compared("CPU time per request", request),
                 compared("CPUs in use", cpus),
@@ -153,17 +153,21 @@ impl Loaded {
             });
         let reasons = format!("{cpus}; {memory}");
         match (self.verdict, &self.missing) {
-            (Verdict::Threads, _) => format!("Threads will do. {reasons}."),
-            (Verdict::Depends, _) => format!("It depends on the rest of your program. {reasons}."),
-            (Verdict::Tasks, [Some(reason), _]) => format!("Take async tasks. Threads: {reason}."),
-            (Verdict::Tasks, _) => format!("Take async tasks. {reasons}."),
-            (Verdict::Unknown, [_, Some(reason)]) => {
+            (LoadVerdict::Threads, _) => format!("Threads will do. {reasons}."),
+            (LoadVerdict::Depends, _) => {
+                format!("It depends on the rest of your program. {reasons}.")
+            }
+            (LoadVerdict::Tasks, [Some(reason), _]) => {
+                format!("Take async tasks. Threads: {reason}.")
+            }
+            (LoadVerdict::Tasks, _) => format!("Take async tasks. {reasons}."),
+            (LoadVerdict::Unknown, [_, Some(reason)]) => {
                 format!("There is no verdict. Async tasks: {reason}.")
             }
-            (Verdict::Unknown, [Some(reason), _]) => {
+            (LoadVerdict::Unknown, [Some(reason), _]) => {
                 format!("There is no verdict: repeat this on an idle machine. Threads: {reason}.")
             }
-            (Verdict::Unknown, _) => {
+            (LoadVerdict::Unknown, _) => {
                 "There is no verdict: too few rounds were measured. Repeat this on an idle machine."
                     .to_owned()
             }
@@ -247,7 +251,7 @@ fn compared(name: &'static str, servers: Servers) -> ServerRow {
     ServerRow { name, thread, task, quotient }
 }
 
-impl Verdict {
+impl LoadVerdict {
     /// By the share of the CPUs that tasks save, the share of the memory that threads take, which servers could be
     /// measured, and what their figures are worth: if the machine was disturbed, threads may have failed for that.
     fn of(
@@ -257,16 +261,16 @@ impl Verdict {
         grade: Grade,
     ) -> Self {
         match (are_measured, saved, memory) {
-            ([_, false], ..) => Verdict::Unknown,
-            ([false, true], ..) if grade != Grade::Sure => Verdict::Unknown,
-            ([false, true], ..) => Verdict::Tasks,
+            ([_, false], ..) => LoadVerdict::Unknown,
+            ([false, true], ..) if grade != Grade::Sure => LoadVerdict::Unknown,
+            ([false, true], ..) => LoadVerdict::Tasks,
             (_, Some([_, high]), Some(memory)) if high < LITTLE && memory < LITTLE => {
-                Verdict::Threads
+                LoadVerdict::Threads
             }
-            (_, Some([low, _]), _) if low > LITTLE => Verdict::Tasks,
-            (_, _, Some(memory)) if memory > MUCH => Verdict::Tasks,
-            (_, None, _) => Verdict::Unknown,
-            _ => Verdict::Depends,
+            (_, Some([low, _]), _) if low > LITTLE => LoadVerdict::Tasks,
+            (_, _, Some(memory)) if memory > MUCH => LoadVerdict::Tasks,
+            (_, None, _) => LoadVerdict::Unknown,
+            _ => LoadVerdict::Depends,
         }
     }
 }
@@ -304,7 +308,7 @@ mod tests {
         };
         // One round has no interval.
         let found = loaded(Ok(34_000), Ok(20_000));
-        assert_eq!((found.saved, found.verdict), (None, Verdict::Unknown));
+        assert_eq!((found.saved, found.verdict), (None, LoadVerdict::Unknown));
         let threads = found.rows.iter().map(|row| Some(row.thread.as_ref()?.estimate.value));
         assert_eq!(threads.take(3).collect::<Vec<_>>(), [Some(34_000.0), Some(0.34), None]);
         let found = loaded(Err("too many"), Ok(20_000));
@@ -316,22 +320,22 @@ mod tests {
     #[test]
     fn what_tasks_save_decides() {
         for (saved, memory, are_measured, verdict) in [
-            (Some([-0.01, 0.04]), Some(0.01), [true, true], Verdict::Threads),
-            (Some([-0.01, 0.06]), Some(0.01), [true, true], Verdict::Depends),
-            (Some([0.06, 0.2]), Some(0.01), [true, true], Verdict::Tasks),
-            (Some([0.0, 0.01]), Some(0.2), [true, true], Verdict::Depends),
-            (Some([0.0, 0.01]), Some(0.6), [true, true], Verdict::Tasks),
-            (Some([0.0, 0.01]), None, [true, true], Verdict::Depends),
-            (None, Some(0.6), [true, true], Verdict::Tasks),
-            (None, Some(0.2), [true, true], Verdict::Unknown),
-            (None, None, [false, true], Verdict::Tasks),
-            (None, None, [true, false], Verdict::Unknown),
+            (Some([-0.01, 0.04]), Some(0.01), [true, true], LoadVerdict::Threads),
+            (Some([-0.01, 0.06]), Some(0.01), [true, true], LoadVerdict::Depends),
+            (Some([0.06, 0.2]), Some(0.01), [true, true], LoadVerdict::Tasks),
+            (Some([0.0, 0.01]), Some(0.2), [true, true], LoadVerdict::Depends),
+            (Some([0.0, 0.01]), Some(0.6), [true, true], LoadVerdict::Tasks),
+            (Some([0.0, 0.01]), None, [true, true], LoadVerdict::Depends),
+            (None, Some(0.6), [true, true], LoadVerdict::Tasks),
+            (None, Some(0.2), [true, true], LoadVerdict::Unknown),
+            (None, None, [false, true], LoadVerdict::Tasks),
+            (None, None, [true, false], LoadVerdict::Unknown),
         ] {
-            let found = Verdict::of(saved, memory, are_measured, Grade::Sure);
+            let found = LoadVerdict::of(saved, memory, are_measured, Grade::Sure);
             assert_eq!(found, verdict, "{saved:?} {memory:?} {are_measured:?}");
         }
-        let found = Verdict::of(None, None, [false, true], Grade::Disturbed);
-        assert_eq!(found, Verdict::Unknown);
+        let found = LoadVerdict::of(None, None, [false, true], Grade::Disturbed);
+        assert_eq!(found, LoadVerdict::Unknown);
     }
 
     /// A hundred connections: a thread holds 40 KiB; a task holds 9 KiB, 3 KiB of it in its process. Half of the

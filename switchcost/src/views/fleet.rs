@@ -16,7 +16,7 @@ use super::answer::{Answer, AnswerRow, HOPS_THROUGH_PIPES};
 
 /// The results of one machine beside others.
 #[derive(Clone, Debug, Serialize)]
-pub struct Machine<'a> {
+pub struct MachineResults<'a> {
     /// Name that tells it from the others.
     pub(crate) name: String,
     /// The first file that they are from.
@@ -28,7 +28,7 @@ pub struct Machine<'a> {
 }
 
 /// Gives each of several machines a name of its own; `None` if none has an answer.
-pub fn side_by_side(mut machines: Vec<Machine<'_>>) -> Option<Vec<Machine<'_>>> {
+pub fn side_by_side(mut machines: Vec<MachineResults<'_>>) -> Option<Vec<MachineResults<'_>>> {
     let files: Vec<&Path> = machines.iter().map(|machine| Path::new(&machine.file)).collect();
     let names = names(&files);
     machines.iter_mut().zip(names).for_each(|(machine, name)| machine.name = name);
@@ -36,16 +36,16 @@ pub fn side_by_side(mut machines: Vec<Machine<'_>>) -> Option<Vec<Machine<'_>>> 
 }
 
 /// What the rows of all answers are told apart by, in the order of the first answer that has each.
-pub(crate) fn questions<'a>(machines: &'a [Machine<'_>]) -> Vec<(&'a str, &'a Metric)> {
+pub(crate) fn questions<'a>(machines: &'a [MachineResults<'_>]) -> Vec<(&'a str, &'a Metric)> {
     let answers = machines.iter().filter_map(|machine| machine.answer.as_ref());
     unique(answers.flat_map(|answer| &answer.rows).map(AnswerRow::key))
 }
 
-impl<'a> Machine<'a> {
+impl<'a> MachineResults<'a> {
     /// Results whose machine has no other name than their file.
     pub fn new(file: &Path, records: Cow<'a, [Record]>, answer: Option<Answer>) -> Self {
         let file = file.display().to_string();
-        Machine { name: file.clone(), file, records, answer }
+        MachineResults { name: file.clone(), file, records, answer }
     }
 
     /// Its answer to a question.

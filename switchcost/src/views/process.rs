@@ -2,27 +2,27 @@
 
 use figures::doubt::Doubt;
 use figures::doubts;
-use figures::evidence::{Evidence, Verdict};
+use figures::evidence::{Evidence, Meaning};
 use record::{Metric, Record};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
 /// A process that was measured by itself.
-pub(crate) struct Process {
+pub(crate) struct Observed {
     pub(crate) record: Record,
-    pub(crate) verdict: Option<Verdict>,
+    pub(crate) verdict: Option<Meaning>,
     pub(crate) notes: Vec<Doubt>,
 }
 
-impl Process {
+impl Observed {
     pub(crate) fn of(record: Record) -> Self {
         let verdict = Evidence::of(&[&record], &Metric::Hop).map(|evidence| evidence.verdict);
         let notes = doubts::of_process(&record);
-        Process { record, verdict, notes }
+        Observed { record, verdict, notes }
     }
 }
 
-impl Serialize for Process {
+impl Serialize for Observed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let record = &self.record;
         let notes: Vec<String> = self.notes.iter().map(ToString::to_string).collect();

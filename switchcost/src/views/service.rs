@@ -85,7 +85,7 @@ fn alone(figures: &Figures<'_>) -> Result<Value, String> {
 /// What switching is to a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Verdict {
+pub(crate) enum SwitchingVerdict {
     /// Even the upper bound is too little to matter.
     Little,
     /// Only the upper bound matters.
@@ -107,7 +107,7 @@ pub(crate) struct Watched {
     pub(crate) prices: Option<Prices>,
     /// Least and greatest share of its CPU time that its switches take, if there are prices and it ran.
     pub(crate) share: Option<[f64; 2]>,
-    pub(crate) verdict: Option<Verdict>,
+    pub(crate) verdict: Option<SwitchingVerdict>,
 }
 
 impl Watched {
@@ -127,24 +127,24 @@ impl Watched {
         });
         // Without a counter, what was not seen may have switched much more often.
         let is_known = service.counted.is_some() || seen >= MOSTLY_SEEN;
-        let verdict = share.map(|share| match Verdict::of(share, &service) {
-            Verdict::Little if !is_known => Verdict::Unclear,
+        let verdict = share.map(|share| match SwitchingVerdict::of(share, &service) {
+            SwitchingVerdict::Little if !is_known => SwitchingVerdict::Unclear,
             verdict => verdict,
         });
         Watched { pids, service, seen, remarks, prices, share, verdict }
     }
 }
 
-impl Verdict {
+impl SwitchingVerdict {
     /// By the bounds of the share of its CPU time, and by the CPUs that it uses.
     fn of([least, most]: [f64; 2], service: &Service) -> Self {
         let (used, little) = (service.used(), LITTLE * service.cpus.min(1.0));
         if most < MUCH || most * used < little {
-            Verdict::Little
+            SwitchingVerdict::Little
         } else if least < MUCH || least * used < little {
-            Verdict::Unclear
+            SwitchingVerdict::Unclear
         } else {
-            Verdict::Much
+            SwitchingVerdict::Much
         }
     }
 }
@@ -238,32 +238,38 @@ mod tests {
     #[test]
     fn both_bounds_have_to_agree() {
         for (counts, share, verdict) in [
-            (switches(4_000, 0, SECOND), [0.008, 0.04], Verdict::Little),
-            (switches(20_000, 0, SECOND), [0.04, 0.2], Verdict::Unclear),
-            (switches(60_000, 0, SECOND), [0.12, 0.6], Verdict::Much),
+            (switches(4_000, 0, SECOND), [0.008, 0.04], SwitchingVerdict::Little),
+            (switches(20_000, 0, SECOND), [0.04, 0.2], SwitchingVerdict::Unclear),
+            (switches(60_000, 0, SECOND), [0.12, 0.6], SwitchingVerdict::Much),
             // It takes most of its time, and hardly any of a CPU.
-            (switches(1_000, 0, SECOND / 100), [0.2, 1.0], Verdict::Little),
+            (switches(1_000, 0, SECOND / 100), [0.2, 1.0], SwitchingVerdict::Little),
             // Preempted switches count, and wake no other CPU.
-            (switches(0, 270_000, SECOND), [0.54, 1.0], Verdict::Much),
-            (switches(0, 10_000, SECOND), [0.02, 0.05], Verdict::Little),
+            (switches(0, 270_000, SECOND), [0.54, 1.0], SwitchingVerdict::Much),
+            (switches(0, 10_000, SECOND), [0.02, 0.05], SwitchingVerdict::Little),
         ] {
             let found = watched(counts, |_| ());
             assert_eq!((found.share, found.verdict), (Some(share), Some(verdict)), "{counts:?}");
         }
         let on_one = watched(switches(20_000, 0, SECOND), |service| service.cpus = 1.0);
-        assert_eq!((on_one.share, on_one.verdict), (Some([0.04, 0.1]), Some(Verdict::Unclear)));
+        assert_eq!(
+            (on_one.share, on_one.verdict),
+            (Some([0.04, 0.1]), Some(SwitchingVerdict::Unclear))
+        );
     }
 
     #[test]
     fn threads_that_were_not_seen_count_if_perf_counted_them() {
         let half = |service: &mut Service| service.cpu_ns *= 2;
         let found = watched(switches(100, 0, SECOND), half);
-        assert_eq!((found.seen, found.verdict), (0.5, Some(Verdict::Unclear)));
+        assert_eq!((found.seen, found.verdict), (0.5, Some(SwitchingVerdict::Unclear)));
         let counted = watched(switches(100, 0, SECOND), |service| {
             half(service);
             service.counted = Some(100_100);
         });
-        assert_eq!((counted.share, counted.verdict), (Some([0.1001, 0.5005]), Some(Verdict::Much)));
+        assert_eq!(
+            (counted.share, counted.verdict),
+            (Some([0.1001, 0.5005]), Some(SwitchingVerdict::Much))
+        );
     }
 
     #[test]

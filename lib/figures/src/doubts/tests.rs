@@ -8,7 +8,7 @@ use crate::grade::Grade;
 use crate::testing;
 use crate::trials::{row, sessions, sizes};
 
-fn kinds(record: &Record) -> Vec<Kind> {
+fn kinds(record: &Record) -> Vec<DoubtKind> {
     of_process(record).iter().map(|doubt| doubt.kind).collect()
 }
 
@@ -21,7 +21,7 @@ fn samples_are_short_by_the_clock_that_took_them() {
     };
     assert_eq!(kinds(&of(2000)), []);
     let mut record = of(1999);
-    assert_eq!(kinds(&record), [Kind::ShortSamples]);
+    assert_eq!(kinds(&record), [DoubtKind::ShortSamples]);
     Arc::make_mut(record.said.as_mut().unwrap()).arrivals = Some(250);
     assert_eq!(kinds(&record), []);
 }
@@ -55,12 +55,12 @@ fn a_time_that_changes_within_turns_is_disturbed() {
         let doubt = not_steady(&trials.iter().collect::<Vec<_>>());
         assert_eq!(
             doubt.map(|doubt| doubt.kind),
-            is_doubt.then_some(Kind::NotSteady),
+            is_doubt.then_some(DoubtKind::NotSteady),
             "{changes:?}"
         );
-        assert!(!is_doubt || Kind::NotSteady.grade() == Grade::Disturbed);
+        assert!(!is_doubt || DoubtKind::NotSteady.grade() == Grade::Disturbed);
         if let [one] = &trials[..] {
-            assert_eq!(kinds(one).contains(&Kind::NotSteady), is_doubt);
+            assert_eq!(kinds(one).contains(&DoubtKind::NotSteady), is_doubt);
         }
         for trial in &mut trials {
             Arc::make_mut(&mut trial.header).rows[0].effort.pause_ms = Some(1);
@@ -74,20 +74,20 @@ fn turns_after_a_pause_are_not_pooled_with_steady_ones() {
     let pause = testing::record("p", 1, &[10_000; 9]);
     let mut steady = pause.clone();
     Arc::make_mut(&mut steady.header).steady = true;
-    let of = |records: &[&Record]| -> Vec<Kind> {
+    let of = |records: &[&Record]| -> Vec<DoubtKind> {
         let records: Vec<Record> = records.iter().map(|record| (*record).clone()).collect();
         of_records(&records).iter().map(|doubt| doubt.kind).collect()
     };
     assert_eq!(of(&[&steady]), []);
-    assert_eq!(of(&[&pause]), [Kind::AfterPause]);
-    assert_eq!(of(&[&pause, &steady]), [Kind::OtherMachine, Kind::AfterPause]);
+    assert_eq!(of(&[&pause]), [DoubtKind::AfterPause]);
+    assert_eq!(of(&[&pause, &steady]), [DoubtKind::OtherMachine, DoubtKind::AfterPause]);
 }
 
 #[test]
 fn what_a_quota_stopped_is_a_doubt() {
     let free = testing::record("p", 1, &[10_000; 9]);
     let mut record = free.clone();
-    for (throttled, doubts) in [(0, vec![]), (5_000_000, vec![Kind::Throttled])] {
+    for (throttled, doubts) in [(0, vec![]), (5_000_000, vec![DoubtKind::Throttled])] {
         let waits = Waits { throttled: Some(throttled), ..Waits::default() };
         let group = Group { run: 1, group: 0, ended: 1, account: None, waits };
         record.group = Some(Arc::new(group));
@@ -111,7 +111,7 @@ fn huge_pages_are_a_doubt_of_a_size() {
     for (huge, is_doubt) in [(0, false), (2 << 20, true)] {
         let held = Some(Memory { huge: Some(huge), ..Memory::default() });
         records[0].trial.memory = Some(MemoryChange { before: Memory::default(), held });
-        assert_eq!(kinds(&records[0]).contains(&Kind::HugePages), is_doubt);
+        assert_eq!(kinds(&records[0]).contains(&DoubtKind::HugePages), is_doubt);
         let grades: Vec<Grade> = Figures::of(&records).iter().map(|of| of.grade).collect();
         assert_eq!(grades, [Grade::Sure]);
     }
@@ -178,6 +178,6 @@ fn chains_on_more_cpus_than_were_checked_are_a_doubt() {
         Arc::make_mut(record.said.as_mut().unwrap()).chains = chains;
         let row = &mut Arc::make_mut(&mut record.header).rows[0];
         row.command.setting.cpus = Some(cpus.parse().unwrap());
-        assert_eq!(kinds(&record) == [Kind::Unvalidated], is_doubt);
+        assert_eq!(kinds(&record) == [DoubtKind::Unvalidated], is_doubt);
     }
 }

@@ -368,8 +368,8 @@ fn each_side_is_divided_by_its_own_hops() {
     let group = Arc::new(Group { run: 1, group: 0, ended: 1, account: None, waits });
     records.iter_mut().for_each(|record| record.group = Some(group.clone()));
     let [row] = &super::rows(&Figures::of(&records))[..] else { panic!() };
-    let kinds: Vec<doubt::Kind> = row.doubts.iter().map(|doubt| doubt.kind).collect();
-    assert_eq!(kinds, [doubt::Kind::Throttled]);
+    let kinds: Vec<doubt::DoubtKind> = row.doubts.iter().map(|doubt| doubt.kind).collect();
+    assert_eq!(kinds, [doubt::DoubtKind::Throttled]);
     assert_eq!(row.quotient(Kind::Time).unwrap().grade, Grade::Disturbed);
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Look {
 }
 
 /// A process as the fit sees it.
-pub(crate) struct Process<'a> {
+pub(crate) struct SlicedProcess<'a> {
     pub(crate) index: usize,
     pub(crate) record: &'a Record,
     pub(crate) cpus: usize,
@@ -76,8 +76,8 @@ pub(crate) struct Slope {
 }
 
 /// The cap that leaves the least of the times of programs with so many CPUs unexplained.
-pub(crate) fn cap(rows: &BTreeMap<Place, Vec<Process<'_>>>, cpus: usize) -> f64 {
-    let rows: Vec<Vec<&Process<'_>>> = rows
+pub(crate) fn cap(rows: &BTreeMap<Place, Vec<SlicedProcess<'_>>>, cpus: usize) -> f64 {
+    let rows: Vec<Vec<&SlicedProcess<'_>>> = rows
         .values()
         .map(|row| row.iter().filter(|process| process.cpus == cpus).collect())
         .collect();
@@ -94,7 +94,7 @@ pub(crate) fn cap(rows: &BTreeMap<Place, Vec<Process<'_>>>, cpus: usize) -> f64 
 
 impl Slope {
     /// Least squares of one row, inside its processes, without the farthest residuals; `None` if the speed did not change.
-    fn fit(own: &[&Process<'_>], cap: f64) -> Option<Self> {
+    fn fit(own: &[&SlicedProcess<'_>], cap: f64) -> Option<Self> {
         let mut points: Vec<(f64, f64, Round)> = Vec::new();
         for process in own {
             let xs: Vec<f64> = process.looks.iter().map(|look| look.x.min(cap)).collect();
@@ -164,7 +164,7 @@ impl Slope {
 /// Share of the slowness of a row's slices that their probes tell: the covariance of before and after over the variance of
 /// their mean, inside processes. 1 if the speed stays as it is for longer than a slice; 0 if it changes many times in each,
 /// or not at all, and what the probes show is noise.
-fn told(own: &[&Process<'_>]) -> f64 {
+fn told(own: &[&SlicedProcess<'_>]) -> f64 {
     let squares = |of: fn(&Look) -> f64| -> f64 {
         let inside = own.iter().map(|process| {
             let values: Vec<f64> = process.looks.iter().map(of).collect();
@@ -187,12 +187,13 @@ fn shrunk(told: f64) -> f64 {
 
 /// The slope of each row: drawn towards their mean as far as it is unsure.
 pub(crate) fn slopes(
-    rows: &BTreeMap<Place, Vec<Process<'_>>>,
+    rows: &BTreeMap<Place, Vec<SlicedProcess<'_>>>,
     caps: &BTreeMap<usize, f64>,
 ) -> Vec<Slope> {
     let (prior, spread) = SLOPES;
-    let fit =
-        |row: &Vec<Process<'_>>| Slope::fit(&row.iter().collect::<Vec<_>>(), caps[&row[0].cpus]);
+    let fit = |row: &Vec<SlicedProcess<'_>>| {
+        Slope::fit(&row.iter().collect::<Vec<_>>(), caps[&row[0].cpus])
+    };
     let fits: Vec<Option<Slope>> = rows.values().map(fit).collect();
     // The mean of all rows, and what it owes to each round.
     let weight = |fit: &Slope| 1.0 / (fit.variance + spread * spread);

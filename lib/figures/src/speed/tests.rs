@@ -235,7 +235,15 @@ fn a_row_that_tells_next_to_nothing_has_the_mean_slope() {
         });
         let looks: Vec<Look> = looks.collect();
         let all = looks.clone();
-        vec![Process { index: 0, record: &record, cpus: 1, near: 1.0, all, looks, is_short: false }]
+        vec![SlicedProcess {
+            index: 0,
+            record: &record,
+            cpus: 1,
+            near: 1.0,
+            all,
+            looks,
+            is_short: false,
+        }]
     });
     let place = |row: &str| Place { row: row.to_owned(), ..Place::default() };
     let rows = ["a", "b", "c", "d", "e"].map(place).into_iter().zip(rows).collect();

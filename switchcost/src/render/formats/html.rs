@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use host::units::counted;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::render::document::{Document, Line, Section};
+use crate::render::document::{Document, Section, TextLine};
 use crate::render::grid::Grid;
 use crate::render::plot::{self, Plot};
 
@@ -71,7 +71,7 @@ fn body(document: &Document) -> Markup {
     }
 }
 
-fn banners(doubts: &[Line]) -> Markup {
+fn banners(doubts: &[TextLine]) -> Markup {
     let (open, folded) = doubts.split_at(doubts.len().min(BANNERS));
     html! {
         @for doubt in open { p.banner role="alert" { (doubt.text) } }
@@ -125,8 +125,8 @@ fn figure(plot: &Plot) -> Markup {
 }
 
 /// Sentences and commands: a single sentence as a paragraph, several as a list.
-fn list(lines: &[Line]) -> Markup {
-    let (commands, sentences): (Vec<&Line>, Vec<&Line>) =
+fn list(lines: &[TextLine]) -> Markup {
+    let (commands, sentences): (Vec<&TextLine>, Vec<&TextLine>) =
         lines.iter().partition(|line| line.is_command);
     html! {
         @match &sentences[..] {

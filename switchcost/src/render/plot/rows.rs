@@ -10,7 +10,7 @@ use super::axis::Axis;
 use super::drawing::{MOST_SERIES, Plot};
 use crate::render::cells::cost;
 use crate::views::answer::{Answer, AnswerRow, THREAD_AND_TASK};
-use crate::views::fleet::Machine;
+use crate::views::fleet::MachineResults;
 use crate::views::tables::Table;
 
 /// Height of a row in pixels. Its name and its figure take the upper half.
@@ -50,7 +50,10 @@ pub(crate) fn answer(answer: &Answer) -> Plot {
 }
 
 /// Ratios of the machines that answer a question.
-pub(crate) fn of_machines(machines: &[Machine<'_>], question: (&str, &Metric)) -> Option<Plot> {
+pub(crate) fn of_machines(
+    machines: &[MachineResults<'_>],
+    question: (&str, &Metric),
+) -> Option<Plot> {
     let rows = machines.iter();
     let rows: Vec<_> =
         rows.filter_map(|machine| Some((machine.name.clone(), machine.row(question)?))).collect();
