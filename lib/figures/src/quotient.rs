@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use record::{Place, Quantity, Why};
+use record::{Place, Quantity, Side, Why};
 use serde::Serialize;
 use stats::{Contrast, Estimate, Interval, Mode, modes};
 
@@ -36,6 +36,9 @@ pub struct Compared {
     pub doubts: Vec<Doubt>,
     /// Reason why there are no more pairs, or no figures.
     pub fault: Option<Why>,
+    /// The side that lacks the row, if one does.
+    #[serde(skip)]
+    pub missing_on: Option<Side>,
     /// Pairs of both sides, if they took turns.
     pub pairs: usize,
     /// Its figures on both sides; none if it has no pair or a fault.

@@ -56,7 +56,7 @@ pub fn describe(
 fn call(program: &Program, flags: &[String], setting: &Setting) -> anyhow::Result<Description> {
     let silence = format!("it did not describe itself within {} s", PATIENCE.as_secs());
     if SILENT.lock().unwrap_or_else(PoisonError::into_inner).contains(program) {
-        bail!(Refusal::Other(silence));
+        bail!(Refusal::NoDescription(silence));
     }
     let args = [flags, &["--describe".to_owned()]].concat();
     let mut running = launch::start(program, &args, setting, PATIENCE)?;
@@ -66,7 +66,7 @@ fn call(program: &Program, flags: &[String], setting: &Setting) -> anyhow::Resul
         line.with_context(|| format!("cannot read from {}", program.path.display()))?;
     if ended.is_overdue {
         SILENT.lock().unwrap_or_else(PoisonError::into_inner).push(program.clone());
-        bail!(Refusal::Other(silence));
+        bail!(Refusal::NoDescription(silence));
     }
     let words = ended.fault.as_ref().unwrap_or(&ended.words);
     let is_silent = line.is_empty() && words.trim().is_empty();
@@ -83,13 +83,13 @@ fn understand(status: Option<i32>, stdout: &[u8], words: &str) -> Result<Descrip
         if let (Some(BAD_USAGE), Some(flag)) = (status, unknown_flag(words)) {
             return Refusal::NoFlag(flag.to_owned());
         }
-        Refusal::Other(match words.lines().map(str::trim).find(|line| !line.is_empty()) {
-            Some(complaint) => complaint.to_owned(),
-            None if stdout.is_empty() => "it printed no reason".to_owned(),
-            None => {
-                shortened(&format!("its output is not a description as in docs/CONTRACT.md: {e}"))
-            }
-        })
+        match words.lines().map(str::trim).find(|line| !line.is_empty()) {
+            Some(complaint) => Refusal::Other(complaint.to_owned()),
+            None if stdout.is_empty() => Refusal::NoDescription("it printed no reason".to_owned()),
+            None => Refusal::NoDescription(shortened(&format!(
+                "its output is not a description as in docs/CONTRACT.md: {e}"
+            ))),
+        }
     })
 }
 
@@ -114,7 +114,7 @@ mod tests {
             (2, "error: unexpected argument '--x' found\n\nUsage: b\n", no_flag("--x")),
             (2, "flag provided but not defined: -x\nUsage of b:\n", no_flag("-x")),
             (2, "\nb: --placement: no\n more", refused("b: --placement: no")),
-            (1, "", refused("it printed no reason")),
+            (1, "", Refusal::NoDescription("it printed no reason".to_owned())),
         ] {
             assert_eq!(understand(Some(status), b"", words), Err(refusal));
         }

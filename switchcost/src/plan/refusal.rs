@@ -19,6 +19,8 @@ pub enum Refusal {
     },
     /// The program has no such flag.
     NoFlag(String),
+    /// What the program prints is no description: it does not follow the contract.
+    NoDescription(String),
     /// The program does not take the flags for another reason.
     Other(String),
 }
@@ -37,7 +39,7 @@ impl fmt::Display for Refusal {
                 write!(f, "this system allows at most {} ({limit})", counted(*largest, "task"))
             }
             Refusal::NoFlag(flag) => write!(f, "it has no flag {flag}"),
-            Refusal::Other(reason) => f.write_str(reason),
+            Refusal::NoDescription(reason) | Refusal::Other(reason) => f.write_str(reason),
         }
     }
 }

@@ -5,13 +5,14 @@ use figures::number::{self, bracketed, capitalised, percent};
 use figures::quotient::{Compared, Kind, Quotient};
 use figures::verdict::{Reason, Verdict};
 use host::units::counted;
+use record::Side;
 use serde_json::{Value, json};
 use stats::Interval;
 
 use super::document::{Document, Section, sentences};
 use super::grid::{ABSENT, Grid};
 use super::report::{Report, Spreadsheet};
-use crate::views::comparison::{Comparison, MISSING};
+use crate::views::comparison::Comparison;
 
 /// Figures that are counted separately, with their names.
 const TALLIES: [(Kind, &str); 5] = [
@@ -130,9 +131,8 @@ fn tally(kind: Kind, name: &str, rows: &[&Compared]) -> Option<String> {
 /// Reason why a row has no quotients: a word, and a sentence.
 fn fault(row: &Compared) -> (&'static str, String) {
     match &row.fault {
-        Some(why) if MISSING.contains(&why.text()) => {
-            ("missing", why.text().trim_start_matches("not ").to_owned())
-        }
+        _ if row.missing_on == Some(Side::A) => ("missing", "in A".to_owned()),
+        _ if row.missing_on == Some(Side::B) => ("missing", "in B".to_owned()),
         Some(why) => (why.word(), why.first_line().to_owned()),
         None => ("unfinished", format!("only {}", counted(row.pairs, "pair"))),
     }

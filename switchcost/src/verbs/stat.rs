@@ -6,12 +6,13 @@ use anyhow::{Context, bail};
 use nix::unistd::{AccessFlags, access};
 use record::{Also, Command, Effort, Metric, Place, Record, Row};
 
-use crate::measure::begin;
 use crate::measure::pace::Pace;
 use crate::measure::turns::{self, Live, Options};
+use crate::measure::{begin, probe};
 use crate::plan::change::{Change, ensure_each_once};
 use crate::plan::lineup::Lineup;
 use crate::plan::programs::Programs;
+use crate::plan::refusal::Refusal;
 use crate::plan::{built_in_tables, ensure_no_runner_flags};
 use crate::system::console::BadUsage;
 use crate::system::lock;
@@ -55,6 +56,19 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         access(path, AccessFlags::X_OK)
             .map_err(|e| BadUsage::new(format!("cannot start {}: {}", path.display(), e.desc())))?;
     }
+    let Command { flags, setting, .. } = &row.command;
+    match probe::describe(executable, flags, setting).map_err(|e| e.downcast::<Refusal>()) {
+        Err(Ok(Refusal::NoFlag(flag))) if is_option(&flag) => {
+            return Err(BadUsage::new(format!(
+                "{flag}: options of `switchcost stat` go before {program}"
+            )));
+        }
+        Err(Ok(Refusal::NoDescription(why))) => {
+            bail!("{program}: {why}; for any other program, see `switchcost estimate --pid PID`");
+        }
+        // What it refuses otherwise it refuses when it runs, and that is reported.
+        _ => {}
+    }
     signals::install()?;
     let _lock = lock::acquire();
     if signals::received().is_some() {
@@ -66,13 +80,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let (group, measured) = turns::measure(vec![live], &args.options, &mut rng, |_, _| {});
     let Live { mut trial, .. } =
         measured.into_iter().flatten().next().context("nothing was measured")?;
-    if let (Some(flag), Some(error)) = (own_option(&row.command.flags), &trial.error)
-        && error.contains("unexpected argument")
-    {
-        return Err(BadUsage::new(format!(
-            "{flag}: options of `switchcost stat` go before {program}"
-        )));
-    }
     let lineup = Lineup { rows: vec![row], programs, ..Lineup::default() };
     let run = begin::header(Some(0), &lineup);
     let group = Some(Arc::new(group)).filter(|_| !trial.slices.is_empty());
@@ -82,9 +89,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     output::print(&process, args.format)?;
     let record = &process.record;
     let Some(error) = &record.error else { return Ok(()) };
-    if ["docs/CONTRACT.md", "its first line"].iter().any(|words| error.contains(words)) {
-        bail!("{program}: {error}; for any other program, see `switchcost estimate --pid PID`");
-    }
     match record.stderr.as_ref().filter(|_| args.format == Format::Text) {
         Some(words) => bail!(
             "{program}: {error}; --format json shows all {} lines that it printed",
@@ -94,14 +98,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
 }
 
-/// The first flag of a program that is an option of this verb.
-fn own_option(flags: &[String]) -> Option<&str> {
+/// True if a flag is an option of this verb.
+fn is_option(flag: &str) -> bool {
     let options = <Args as clap::Args>::augment_args(clap::Command::new("stat"));
-    let names: Vec<&str> = options.get_opts().filter_map(clap::Arg::get_long).collect();
-    flags
-        .iter()
-        .map(|flag| flag.split('=').next().unwrap_or(flag))
-        .find(|flag| flag.strip_prefix("--").is_some_and(|name| names.contains(&name)))
+    let name = flag.trim_start_matches('-').split('=').next();
+    options.get_opts().any(|option| option.get_long() == name)
 }
 
 impl Args {

@@ -18,7 +18,7 @@ use figures::value::Value;
 use figures::verdict::{MARGIN, Reason, Verdict};
 use figures::{Figure, Figures, Outcome, doubts, pairs};
 use host::units::counted;
-use record::{Quantity, Record, Why};
+use record::{Quantity, Record, Side, Why};
 use serde::Serialize;
 use stats::{CONFIDENCE, Contrast, Interval};
 
@@ -49,9 +49,6 @@ pub struct Comparison {
     /// Rows with their quotients, in the plan's order.
     pub rows: Vec<Compared>,
 }
-
-/// Faults of a row that only one of two files has. Nothing failed, but a row that the second side lacks fails a gate.
-pub(crate) const MISSING: [&str; 2] = ["not in A", "not in B"];
 
 /// Parts of a row of memory.
 const PARTS: [&str; 2] = [", user", ", with kernel"];
@@ -101,8 +98,8 @@ impl Comparison {
                     [Some(Err(why)), _] => Some(Why::Failed(format!("A: {why}"))),
                     [_, Some(Err(why))] => Some(Why::Failed(format!("B: {why}"))),
                     // Something that worked before and no longer does is the worst result of an upgrade.
-                    [_, None] => Some(Why::Failed(MISSING[1].to_owned())),
-                    [None, _] => Some(Why::LeftOut(MISSING[0].to_owned())),
+                    [_, None] => Some(Why::Failed("not in B".to_owned())),
+                    [None, _] => Some(Why::LeftOut("not in A".to_owned())),
                     _ => None,
                 };
                 let quotient = match &values {
@@ -117,6 +114,11 @@ impl Comparison {
                     place: figure.place().clone(),
                     name: figure.name() + part,
                     fault,
+                    missing_on: match &values {
+                        [None, _] => Some(Side::A),
+                        [_, None] => Some(Side::B),
+                        _ => None,
+                    },
                     quotients: quotient.into_iter().collect(),
                     ..Compared::default()
                 });
