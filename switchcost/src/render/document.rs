@@ -153,7 +153,7 @@ impl Document {
 
     /// Its lines on a terminal of so many columns. Parts are set apart by empty lines.
     fn terminal_lines(&self, width: usize) -> Vec<String> {
-        let mut doubts = self.wrapped(&self.doubts, width);
+        let mut doubts = self.shown(&self.doubts, width);
         let left_out = self.doubts.iter().filter(|doubt| doubt.is_left_out).count();
         let mut more = self.more.as_ref();
         if left_out > 0 {
@@ -161,20 +161,20 @@ impl Document {
             let command = more.take().map_or(String::new(), |more| format!(": {more}"));
             doubts.push(counted(left_out, noun) + &command);
         }
-        let mut foot = self.wrapped(&self.foot, width);
+        let mut foot = self.shown(&self.foot, width);
         foot.extend(more.map(|more| format!("More: {more}")));
         let sections = self.sections.iter().map(|section| {
             let title = Some(&section.title).filter(|title| !title.is_empty());
             let title = title.map_or(Vec::new(), |title| self.wrap(title, width));
-            [title, section.grid.lines(width), self.wrapped(&section.lines, width)].concat()
+            [title, section.grid.lines(width), self.shown(&section.lines, width)].concat()
         });
-        let parts = [doubts, self.wrapped(&self.head, width)].into_iter().chain(sections);
+        let parts = [doubts, self.shown(&self.head, width)].into_iter().chain(sections);
         let mut parts: Vec<Vec<String>> = parts.chain([foot]).collect();
         parts.retain(|part| !part.is_empty());
         parts.join(&String::new())
     }
 
-    fn wrapped(&self, lines: &[TextLine], width: usize) -> Vec<String> {
+    fn shown(&self, lines: &[TextLine], width: usize) -> Vec<String> {
         let shown = lines.iter().filter(|line| !line.is_left_out && line.rank != Rank::Page);
         let shown = shown.map(|line| match line.is_command {
             true => vec![format!("    {}", line.text)],

@@ -149,17 +149,13 @@ fn sections(figures: &Figures<'_>) -> Vec<Section> {
 /// All that is known on one page: the answer stands open, and all else is folded.
 fn page(figures: &Figures<'_>, answer: Option<&Answer>) -> Document {
     let full = document(figures);
-    let mut page = answer.map_or_else(
-        || Document { head: full.head.clone(), ..Document::default() },
-        |answer| {
-            let mut page = answer::document(answer, None);
-            page.sections[0].plot = Some(plot::answer(answer));
-            if !answer.is_of_threads() {
-                page.head.extend(sentences(conclusion::parts(figures)));
-            }
-            page
-        },
-    );
+    let mut page = match answer {
+        Some(answer) => answer::document(answer, None),
+        None => Document { head: full.head.clone(), ..Document::default() },
+    };
+    if answer.is_some_and(|answer| !answer.is_of_threads()) {
+        page.head.extend(sentences(conclusion::parts(figures)));
+    }
     page.title = title(figures, answer).to_owned();
     let in_answer = answer.map_or(Vec::new(), |answer| answer.doubts.clone());
     let doubts = doubt::merged(in_answer.into_iter().chain(all_doubts(figures)));

@@ -95,7 +95,7 @@ pub fn project_page(machines: &[MachineResults<'_>], out: &mut impl Write) -> io
         [("What the marks mean", "../docs/READING.md#marks"), ("The project", "../README.md")];
     page.links = links.map(|(name, target)| (name.to_owned(), target.to_owned())).to_vec();
     let how = "Measure on a quiet machine, in a clone, and open a pull request with what these commands write. A results \
-               file holds neither the host's name nor the user's, and other paths than your home only as you type them.";
+               file holds neither the host's name nor yours; a path in your home folder begins with ~, and any other stays as you typed it.";
     let mut lines = sentences([how.to_owned()]);
     lines.extend(ADD.map(|command| TextLine::command(command.to_owned())));
     page.sections.push(Section { title: "Add yours".to_owned(), lines, ..Section::default() });

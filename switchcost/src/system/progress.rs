@@ -55,18 +55,8 @@ pub(crate) fn wait(event: &str, until: Instant) -> bool {
     }
 }
 
-/// Says what was done last.
-pub(crate) fn show_step(text: &str) {
-    draw(text);
-}
-
-/// Takes the last line away.
-pub(crate) fn clear() {
-    draw("");
-}
-
 /// Replaces the last line of the terminal on standard error, if it is one that obeys escape sequences.
-fn draw(line: &str) {
+pub(crate) fn draw(line: &str) {
     if !io::stderr().is_terminal() || env::var_os("TERM").is_some_and(|term| term == "dumb") {
         return;
     }

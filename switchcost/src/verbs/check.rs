@@ -85,7 +85,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         }
         report.add(check, outcome);
     }
-    progress::clear();
+    progress::draw("");
     let count = report.checks.len();
     if count > 0 {
         output::print(&report, args.format)?;
@@ -103,7 +103,7 @@ impl Checks {
             Err(Why::Failed(why)) => ("failed", &mut self.failed, Some(why)),
         };
         *tally += 1;
-        progress::show_step(&format!("{result}: {check}"));
+        progress::draw(&format!("{result}: {check}"));
         self.checks.push(Checked { check, result, reason });
     }
 }

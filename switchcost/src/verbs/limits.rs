@@ -12,6 +12,7 @@ use crate::plan::programs::Programs;
 use crate::plan::values;
 use crate::plan::{BUILT_IN, BuiltIn, Plan, built_in_tables};
 use crate::system::console::shortened;
+use crate::system::signals;
 use crate::verbs::args::shows_help;
 use crate::verbs::output::{self, Format};
 use crate::views::limits::{self, ProgramRow};
@@ -32,9 +33,13 @@ pub(crate) struct Args {
     command: Vec<String>,
 }
 
+const INTERRUPTED: &str = "interrupted before all programs were asked";
+
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     let limits = Limits::read();
     ensure!(limits.are_known(), "cannot read any limit of this system: is /proc mounted?");
+    // A signal ends the program that is being asked, too.
+    signals::install()?;
     let (asked, tasks) = match args.command.split_first() {
         None => (ask_all()?, args.tasks),
         Some((program, flags)) => {
@@ -43,11 +48,14 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             if shows_help(executable, flags)? {
                 return Ok(());
             }
-            let description = probe::describe(executable, flags, &Setting::default())?;
+            let description = probe::describe(executable, flags, &Setting::default());
+            ensure!(signals::received().is_none(), INTERRUPTED);
+            let description = description?;
             let asked = (shortened(&description.program), Ok(description.needs));
             (vec![asked], Some(description.tasks))
         }
     };
+    ensure!(signals::received().is_none(), INTERRUPTED);
     let report = limits::check(&limits, &asked, tasks);
     output::print(&report, args.format)?;
     let Some(tasks) = tasks else {

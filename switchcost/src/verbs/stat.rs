@@ -56,8 +56,15 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         access(path, AccessFlags::X_OK)
             .map_err(|e| BadUsage::new(format!("cannot start {}: {}", path.display(), e.desc())))?;
     }
+    // A signal from here on ends the program, too.
+    signals::install()?;
+    let _lock = lock::acquire();
     let Command { flags, setting, .. } = &row.command;
-    match probe::describe(executable, flags, setting).map_err(|e| e.downcast::<Refusal>()) {
+    let described = probe::describe(executable, flags, setting);
+    if signals::received().is_some() {
+        bail!("interrupted before the measurement began");
+    }
+    match described.map_err(|e| e.downcast::<Refusal>()) {
         Err(Ok(Refusal::NoFlag(flag))) if is_option(&flag) => {
             return Err(BadUsage::new(format!(
                 "{flag}: options of `switchcost stat` go before {program}"
@@ -68,11 +75,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         }
         // What it refuses otherwise it refuses when it runs, and that is reported.
         _ => {}
-    }
-    signals::install()?;
-    let _lock = lock::acquire();
-    if signals::received().is_some() {
-        bail!("interrupted before the measurement began");
     }
     let mut live = Live::new(&row, executable);
     live.pace = Some(Pace::whole(row.effort.iters));

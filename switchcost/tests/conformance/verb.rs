@@ -134,11 +134,17 @@ echo "{\"at\":\"ready\",\"pids\":[$$],\"setup_ns\":1,\"first_ns\":1,${descriptio
 }
 
 #[test]
-fn an_interrupt_ends_the_check_and_the_program() {
+fn an_interrupt_ends_the_verb_and_the_program() {
     let (_folder, path) = script("sleep 1000\ntrue");
-    let running = switchcost("check").arg(&path).start();
-    until("the program runs", || running.has("sleep"));
-    running.signal(SIGINT);
-    let run = running.finish().expect_refusal(130, &["interrupted after 0 checks"]);
-    assert_eq!(run.stderr.lines().count(), 1, "{run}");
+    for (verb, words) in [
+        ("check", "interrupted after 0 checks"),
+        ("stat", "interrupted before the measurement began"),
+        ("limits", "interrupted before all programs were asked"),
+    ] {
+        let running = switchcost(verb).arg(&path).start();
+        until("the program runs", || running.has("sleep"));
+        running.signal(SIGINT);
+        let run = running.finish().expect_refusal(130, &[words]);
+        assert_eq!(run.stderr.lines().count(), 1, "{run}");
+    }
 }
