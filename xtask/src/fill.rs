@@ -243,7 +243,7 @@ fn change(quotient: &Quotient) -> String {
         (Verdict::More | Verdict::Less, Some(change)) => {
             let [low, high] = [change.low, change.high].map(|end| number(end * 100.0));
             let change = signed(change.estimate);
-            format!("**{}** [{low}, {high}]", quotient.grade.mark(&change))
+            format!("**{}** [{low}, {high}]", quotient.measured.grade.mark(&change))
         }
         (Verdict::Within(reach), _) => format!("± {}", percent(reach)),
         (Verdict::Open(reach), _) => format!("? {}", percent(reach)),

@@ -14,7 +14,7 @@ use super::cube::Figures;
 use super::doubts;
 use super::figure::Figure;
 use super::grade::Grade;
-use super::quotient::{self, Compared, Kind, Pair, Quotient};
+use super::quotient::{self, Compared, Kind, Measured, Pair};
 use super::speed::{Round, Timed};
 use super::verdict::{MIN_PAIRS, Reason, Verdict};
 
@@ -75,7 +75,7 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
                 _ => own.len() == row.pairs || !of.is_count(),
             };
             let grade = if of.is_time() { Grade::of(&row.doubts) } else { Grade::Sure };
-            is_there.then(|| Quotient::of_pairs(of, own, twins, grade))
+            is_there.then(|| Measured::of_pairs(of, own, twins, grade).into())
         })
         .collect();
     Some(row)
@@ -164,14 +164,14 @@ pub fn judge(rows: &mut [Compared], margin: f64) {
             row.quotients.clear();
         }
         for quotient in row.quotients.iter_mut().filter(|_| row.pairs < MIN_PAIRS) {
-            quotient.verdict = Verdict::Inconclusive(Reason::FewPairs);
-        }
-        let (main, early) = (row.kind, deciding(row, tried, margin).map(|_| early_level(tried)));
-        for quotient in row.quotients.iter_mut().filter(|quotient| quotient.kind == main) {
-            quotient.level = early;
+            quotient.measured.lack = Reason::FewPairs;
         }
     }
-    quotient::judge(rows, (1.0 - CONFIDENCE) * (1.0 - EARLY), margin);
+    let early = |row: &Compared, measured: &Measured| {
+        let is_decided = measured.kind == row.kind && deciding(row, tried, margin).is_some();
+        is_decided.then(|| early_level(tried))
+    };
+    quotient::judge(rows, (1.0 - CONFIDENCE) * (1.0 - EARLY), margin, early);
 }
 
 /// What can be said of a row's main figure before the end: changed (true), unchanged (false) or nothing yet.
@@ -183,10 +183,9 @@ pub(crate) fn interim(
     limit: Option<f64>,
 ) -> Option<bool> {
     let change = deciding(row, rows, margin)?;
-    let mut main = row.quotient(row.kind)?.clone();
+    let main = &row.quotient(row.kind)?.measured;
     // As far as the twins tell by now: what differs from itself has no verdict, and needs more pairs.
-    main.set_twin(end_level(rows));
-    match main.verdict_on(change, margin) {
+    match main.verdict_on(change, main.twin_interval(end_level(rows)), margin) {
         Verdict::Within(_) => Some(false),
         _ if limit.is_some_and(|limit| change.low <= limit && limit < change.high) => None,
         verdict => verdict.has_changed().then_some(true),
@@ -195,11 +194,11 @@ pub(crate) fn interim(
 
 /// Interval of a row's main figure at a look, if it decides.
 fn deciding(row: &Compared, rows: usize, margin: f64) -> Option<Interval> {
-    let main = row.quotient(row.kind).filter(|main| main.is_share)?;
+    let main = &row.quotient(row.kind).filter(|main| main.measured.is_share)?.measured;
     if !LOOKS.contains(&main.pairs.len()) {
         return None;
     }
-    let change = main.contrasts[0]?.interval(1.0 - early_level(rows))?.map(f64::exp_m1);
+    let change = main.change?.interval(1.0 - early_level(rows))?.map(f64::exp_m1);
     (!Verdict::of([change.low, change.high], margin).is_open()).then_some(change)
 }
 

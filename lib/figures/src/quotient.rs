@@ -48,7 +48,7 @@ pub struct Compared {
 impl Compared {
     /// Its figure of this kind.
     pub fn quotient(&self, kind: Kind) -> Option<&Quotient> {
-        self.quotients.iter().find(|quotient| quotient.kind == kind)
+        self.quotients.iter().find(|quotient| quotient.measured.kind == kind)
     }
 
     /// True if a trial failed, or the second side lacks the row.
@@ -120,20 +120,20 @@ impl Pair {
             (None, [first, second]) => second - first,
         }
     }
+
+    /// Between both: a logarithm if the change is a share.
+    fn middle(&self, is_share: bool) -> f64 {
+        let [first, second] = self.figures;
+        if is_share { f64::midpoint(first.ln(), second.ln()) } else { f64::midpoint(first, second) }
+    }
 }
 
-/// A figure of the second side beside the first, and whether it differs.
+/// What was measured of both sides, before it is judged together with all others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Quotient {
+pub struct Measured {
     pub kind: Kind,
     #[serde(skip)]
     pub quantity: Quantity,
-    /// What can be said.
-    pub verdict: Verdict,
-    /// Change from the first side to the second with its joint interval: as a share of the first
-    /// (0.02 is 2 % more), or as a difference for each hop or task if a figure of some process is zero.
-    pub change: Option<Interval>,
-    pub twin: Option<Interval>,
     /// True if the change is a share of the first side, and not a difference.
     pub is_share: bool,
     /// True if all processes of a side, twins too, had the same count: of each side.
@@ -145,15 +145,17 @@ pub struct Quotient {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimates: Option<[Estimate; 2]>,
     pub grade: Grade,
-    /// The change and the twin's change before they are judged together with all others: logarithms if it is a share.
+    /// The change: a logarithm if it is a share.
     #[serde(skip)]
-    pub(crate) contrasts: [Option<Contrast>; 2],
+    pub(crate) change: Option<Contrast>,
+    #[serde(skip)]
+    pub(crate) twin: Option<Contrast>,
+    /// Why nothing can be said without an interval of the change.
+    #[serde(skip)]
+    pub(crate) lack: Reason,
     /// Logarithm by which the interval is longer at each end.
     #[serde(skip)]
     slack: f64,
-    /// Share of the error that was set apart for it, if it was decided before the end.
-    #[serde(skip)]
-    pub(crate) level: Option<f64>,
     /// The pairs from which it is made, if the sides took turns; below them, the pairs of twins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) pairs: Vec<Pair>,
@@ -161,32 +163,70 @@ pub struct Quotient {
     pub(crate) twins: Vec<Pair>,
 }
 
+/// A figure of the second side beside the first, and whether it differs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Quotient {
+    #[serde(flatten)]
+    pub measured: Measured,
+    /// What can be said.
+    pub verdict: Verdict,
+    /// Change from the first side to the second with its joint interval: as a share of the first
+    /// (0.02 is 2 % more), or as a difference for each hop or task if a figure of some process is zero.
+    pub change: Option<Interval>,
+    pub twin: Option<Interval>,
+}
+
 /// Judges the figures of rows. Of all comparisons of equal sides, a share of at most `error` may call any row
-/// different. `margin` is the largest change that counts as none, as a share.
-pub fn judge(rows: &mut [Compared], error: f64, margin: f64) {
-    let mut all: Vec<&mut Quotient> = rows.iter_mut().flat_map(|row| &mut row.quotients).collect();
+/// different. `margin` is the largest change that counts as none, as a share; `early` is the share of the error that
+/// was set apart for a figure, if it was decided before the end.
+pub fn judge(
+    rows: &mut [Compared],
+    error: f64,
+    margin: f64,
+    early: impl Fn(&Compared, &Measured) -> Option<f64>,
+) {
+    let measured = rows.iter().flat_map(|row| &row.quotients).map(|quotient| &quotient.measured);
     // Steps of Holm's method would give narrower intervals, which do not hold together.
-    let level = error / all.iter().filter(|one| one.contrasts[0].is_some()).count() as f64;
-    all.iter_mut().for_each(|quotient| quotient.judge(level, margin));
+    let level = error / measured.filter(|measured| measured.change.is_some()).count() as f64;
+    for row in rows {
+        let judged = row.quotients.iter().map(|Quotient { measured, .. }| {
+            measured.clone().judged(level, early(row, measured).unwrap_or(level), margin)
+        });
+        row.quotients = judged.collect();
+    }
 }
 
 impl Quotient {
-    /// A quotient without figures.
+    /// The second side divided by the first one, if the change is a share.
+    pub fn ratio(&self) -> Option<Value> {
+        let change = self.change.filter(|_| self.measured.is_share)?;
+        Some(Value::estimated(change.map(|share| 1.0 + share).into(), None, self.measured.grade))
+    }
+}
+
+/// Not judged yet.
+impl From<Measured> for Quotient {
+    fn from(measured: Measured) -> Self {
+        let verdict = Verdict::Inconclusive(measured.lack);
+        Quotient { measured, verdict, change: None, twin: None }
+    }
+}
+
+impl Measured {
+    /// Nothing yet.
     pub fn new(kind: Kind, quantity: Quantity) -> Self {
-        Quotient {
+        Measured {
             kind,
             quantity,
-            verdict: Verdict::Inconclusive(Reason::FewSlices),
-            change: None,
-            twin: None,
             is_share: true,
             is_exact: false,
             figures: None,
             estimates: None,
             grade: Grade::Sure,
-            contrasts: [None; 2],
+            change: None,
+            twin: None,
+            lack: Reason::FewSlices,
             slack: 0.0,
-            level: None,
             pairs: Vec::new(),
             twins: Vec::new(),
         }
@@ -204,28 +244,26 @@ impl Quotient {
             Err(Reason::TwoModes) => None,
             _ => Some([old.estimate, new.estimate]),
         };
-        Quotient {
-            verdict: Verdict::Inconclusive(change.err().unwrap_or(Reason::FewRounds)),
+        Measured {
             figures: estimates.map(|both| both.map(|estimate| estimate.value)),
             estimates,
             grade: old.grade.max(new.grade),
-            contrasts: [change.ok(), None],
+            change: change.ok(),
+            lack: change.err().unwrap_or(Reason::FewRounds),
             slack,
-            ..Quotient::new(Kind::Figure, quantity)
+            ..Measured::new(Kind::Figure, quantity)
         }
     }
 
     /// Pairs that took turns, and pairs of twins.
     pub(crate) fn of_pairs(kind: Kind, pairs: Vec<Pair>, twins: Vec<Pair>, grade: Grade) -> Self {
-        let all = pairs.iter().chain(&twins);
-        let is_share = all.flat_map(|pair| pair.figures).all(|figure| figure > 0.0);
-        let change = |pair: &Pair| pair.change(is_share);
-        let middle = |Pair { figures: [a, b], .. }: &Pair| {
-            if is_share { f64::midpoint(a.ln(), b.ln()) } else { f64::midpoint(*a, *b) }
-        };
-        let changes: Vec<f64> = pairs.iter().map(change).collect();
-        let middle = stats::mean(&pairs.iter().map(middle).collect::<Vec<f64>>());
-        let figures = middle.zip(stats::mean(&changes)).map(|(middle, change)| {
+        let mut figures = pairs.iter().chain(&twins).flat_map(|pair| pair.figures);
+        let is_share = figures.all(|figure| figure > 0.0);
+        let changes: Vec<f64> = pairs.iter().map(|pair| pair.change(is_share)).collect();
+        let twin: Vec<f64> = twins.iter().map(|pair| pair.change(is_share)).collect();
+        let middles: Vec<f64> = pairs.iter().map(|pair| pair.middle(is_share)).collect();
+        let means = stats::mean(&middles).zip(stats::mean(&changes));
+        let figures = means.map(|(middle, change)| {
             let figures = [middle - change / 2.0, middle + change / 2.0];
             figures.map(|figure| if is_share { figure.exp() } else { figure })
         });
@@ -238,46 +276,42 @@ impl Quotient {
             Kind::Memory => Quantity::Bytes,
             _ => Quantity::Count,
         };
-        let twin: Vec<f64> = twins.iter().map(change).collect();
-        Quotient {
+        Measured {
             is_share,
             is_exact,
             figures,
             grade,
-            contrasts: [Contrast::mean(&changes), Contrast::mean(&twin)],
+            change: Contrast::mean(&changes),
+            twin: Contrast::mean(&twin),
             pairs,
             twins,
-            ..Quotient::new(kind, quantity)
+            ..Measured::new(kind, quantity)
         }
     }
 
-    /// The second side divided by the first one, if the change is a share.
-    pub fn ratio(&self) -> Option<Value> {
-        let change = self.change.filter(|_| self.is_share)?;
-        Some(Value::estimated(change.map(|share| 1.0 + share).into(), None, self.grade))
-    }
-
-    /// Sets its change and its twin's, and its verdict. Without a change, or of fewer than [`MIN_PAIRS`], it keeps the
-    /// reason that it has.
-    fn judge(&mut self, level: f64, margin: f64) {
-        let change = self.contrasts[0];
-        let change = change.and_then(|change| change.interval(1.0 - self.level.unwrap_or(level)));
+    /// With its interval, its twin's, which has this level, and its verdict. Of fewer than [`MIN_PAIRS`] nothing is said.
+    fn judged(self, level: f64, own_level: f64, margin: f64) -> Quotient {
+        let change = self.change.and_then(|change| change.interval(1.0 - own_level));
         let slack = self.slack;
-        self.change = change.map(|i| Interval { low: i.low - slack, high: i.high + slack, ..i });
-        if self.is_share {
-            self.change = self.change.map(|log| log.map(f64::exp_m1));
-        }
-        self.set_twin(level);
+        let change = change.map(|i| Interval { low: i.low - slack, high: i.high + slack, ..i });
+        let change = change.map(|change| self.shown(change));
+        let twin = self.twin_interval(level);
         let is_short = (1..MIN_PAIRS).contains(&self.pairs.len());
-        if let Some(change) = self.change.filter(|_| !is_short) {
-            self.verdict = self.verdict_on(change, margin);
-        }
+        let verdict = match change.filter(|_| !is_short) {
+            Some(change) => self.verdict_on(change, twin, margin),
+            None => Verdict::Inconclusive(self.lack),
+        };
+        Quotient { measured: self, verdict, change, twin }
     }
 
-    /// Sets its twin's change, with this share of the error.
-    pub(crate) fn set_twin(&mut self, level: f64) {
-        let twin = self.contrasts[1].and_then(|twin| twin.interval(1.0 - level));
-        self.twin = if self.is_share { twin.map(|log| log.map(f64::exp_m1)) } else { twin };
+    /// Its twin's change, with this share of the error.
+    pub(crate) fn twin_interval(&self, level: f64) -> Option<Interval> {
+        self.twin?.interval(1.0 - level).map(|twin| self.shown(twin))
+    }
+
+    /// An interval as it is shown: logarithms as shares.
+    fn shown(&self, interval: Interval) -> Interval {
+        if self.is_share { interval.map(f64::exp_m1) } else { interval }
     }
 
     /// The two groups that the second sides form beside the first ones, as shares of these: what a whole round is slower
@@ -297,11 +331,16 @@ impl Quotient {
     }
 
     /// What this change says, by the interval of the twins if it is known.
-    pub(crate) fn verdict_on(&self, change: Interval, margin: f64) -> Verdict {
+    pub(crate) fn verdict_on(
+        &self,
+        change: Interval,
+        twin: Option<Interval>,
+        margin: f64,
+    ) -> Verdict {
         if let Some(reason) = Reason::of(self.grade) {
             return Verdict::Inconclusive(reason);
         }
-        if self.twin.is_some_and(|twin| !twin.contains(0.0) && !self.is_nothing(&twin)) {
+        if twin.is_some_and(|twin| !twin.contains(0.0) && !self.is_nothing(&twin)) {
             return Verdict::Inconclusive(Reason::TwinDiffers);
         }
         if self.modes().is_some() {
@@ -357,10 +396,10 @@ mod tests {
     #[test]
     fn what_is_nothing_depends_on_how_many_there_are() {
         for (count, is_nothing) in [(4.0, true), (1.0, false)] {
-            let mut quotient = Quotient::new(Kind::Switches, Quantity::Count);
-            (quotient.figures, quotient.is_share) = (Some([count; 2]), false);
+            let mut measured = Measured::new(Kind::Switches, Quantity::Count);
+            (measured.figures, measured.is_share) = (Some([count; 2]), false);
             let change = stats::t_interval(&[0.001; 8], 0.99).unwrap();
-            assert_eq!(quotient.is_nothing(&change), is_nothing, "{count}");
+            assert_eq!(measured.is_nothing(&change), is_nothing, "{count}");
         }
     }
 
@@ -381,16 +420,17 @@ mod tests {
             let change = Contrast::mean(&[change - 0.001, change, change + 0.001]);
             let change = change.ok_or(Reason::FewRounds);
             let values = [100.0, new].map(|value| Value::exact(value, Some(Quantity::Time)));
-            let quotient = Quotient::of_values(Quantity::Time, values.each_ref(), change, slack);
-            let mut rows = [Compared { quotients: vec![quotient], ..Compared::default() }];
-            judge(&mut rows, 0.05, 0.05);
+            let measured = Measured::of_values(Quantity::Time, values.each_ref(), change, slack);
+            let mut rows = [Compared { quotients: vec![measured.into()], ..Compared::default() }];
+            judge(&mut rows, 0.05, 0.05, |_, _| None);
             let found = rows[0].quotients[0].verdict;
             let is_alike = std::mem::discriminant(&found) == std::mem::discriminant(&verdict);
             assert!(is_alike, "{found:?} {verdict:?}");
         }
         let values = [100.0, 120.0].map(|value| Value::exact(value, Some(Quantity::Time)));
         let two =
-            Quotient::of_values(Quantity::Time, values.each_ref(), Err(Reason::TwoModes), 0.0);
-        assert_eq!((two.figures, two.verdict), (None, Inconclusive(Reason::TwoModes)));
+            Measured::of_values(Quantity::Time, values.each_ref(), Err(Reason::TwoModes), 0.0);
+        let two = Quotient::from(two);
+        assert_eq!((two.measured.figures, two.verdict), (None, Inconclusive(Reason::TwoModes)));
     }
 }

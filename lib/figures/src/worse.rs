@@ -4,7 +4,7 @@ use record::{Quantity, Yardstick};
 use stats::modes;
 
 use super::known;
-use super::quotient::{Compared, Kind, Quotient};
+use super::quotient::{Compared, Kind, Measured, Quotient};
 use super::verdict::Verdict;
 
 impl Compared {
@@ -25,14 +25,14 @@ impl Compared {
     /// What the ends of a count's change cost at the lowest and at the highest price, as shares of the row's time; `None`
     /// if it is no count, or nothing tells.
     fn growth(&self, count: &Quotient) -> Option<[[f64; 2]; 2]> {
-        let prices = match count.kind {
+        let prices = match count.measured.kind {
             Kind::Switches => known::prices(Yardstick::Futex),
             Kind::Faults => known::prices(Yardstick::PageFault),
             _ => return None,
         };
-        let [time, _] = self.quotient(Kind::Time)?.figures?;
-        let (change, [first, _]) = (count.change?, count.figures?);
-        let unit = if count.is_share { first } else { 1.0 };
+        let [time, _] = self.quotient(Kind::Time)?.measured.figures?;
+        let (change, [first, _]) = (count.change?, count.measured.figures?);
+        let unit = if count.measured.is_share { first } else { 1.0 };
         Some([change.low, change.high].map(|end| prices.map(|price| end * unit * price / time)))
     }
 }
@@ -51,7 +51,7 @@ impl Quotient {
     /// True if the second side may be worse by more than this share of the first, and nothing is known against it: its
     /// interval reaches above it, or a mode that the first side lacks. Means do not count: a few pauses widen them.
     pub fn may_be_worse_than(&self, share: f64) -> bool {
-        if self.is_for_better_or_worse() || self.kind == Kind::Mean {
+        if self.is_for_better_or_worse() || self.measured.kind == Kind::Mean {
             return false;
         }
         let reaches = match (self.verdict, self.worse()) {
@@ -59,13 +59,13 @@ impl Quotient {
             (_, Some([_, high])) => high > self.limit(share),
             (verdict, None) => verdict.is_open(),
         };
-        reaches || self.mode_of_second().is_some_and(|worse| worse > share)
+        reaches || self.measured.mode_of_second().is_some_and(|worse| worse > share)
     }
 
     /// The ends of the change for the worse: of a rate, of the time for each.
     fn worse(&self) -> Option<[f64; 2]> {
         let change = self.change.filter(|_| !self.is_for_better_or_worse())?;
-        Some(match self.quantity {
+        Some(match self.measured.quantity {
             Quantity::Rate | Quantity::Throughput => {
                 [change.high, change.low].map(|end| 1.0 / (1.0 + end) - 1.0)
             }
@@ -75,15 +75,18 @@ impl Quotient {
 
     /// Of counts and shares of a plan's rows, more is neither.
     fn is_for_better_or_worse(&self) -> bool {
-        self.kind == Kind::Figure && matches!(self.quantity, Quantity::Count | Quantity::Share)
+        self.measured.kind == Kind::Figure
+            && matches!(self.measured.quantity, Quantity::Count | Quantity::Share)
     }
 
     /// A share of the first side in the unit of the change.
     fn limit(&self, share: f64) -> f64 {
-        let first = self.figures.map_or(0.0, |[first, _]| first);
-        if self.is_share { share } else { share * first }
+        let first = self.measured.figures.map_or(0.0, |[first, _]| first);
+        if self.measured.is_share { share } else { share * first }
     }
+}
 
+impl Measured {
     /// By how much the second side is worse in its worse mode, as a share, if the first side has none.
     fn mode_of_second(&self) -> Option<f64> {
         let [_, worse] = self.modes()?;
@@ -100,7 +103,7 @@ mod tests {
     /// With a limit of zero, a change counts from where it would be shown.
     #[test]
     fn next_to_nothing_is_not_worse() {
-        let mut quotient = Quotient::new(Kind::Switches, Quantity::Count);
+        let mut quotient = Quotient::from(Measured::new(Kind::Switches, Quantity::Count));
         quotient.change = stats::t_interval(&[0.0002; 8], 0.99);
         for (verdict, is_worse) in [(Verdict::Within(0.0), false), (Verdict::Within(0.0002), true)]
         {

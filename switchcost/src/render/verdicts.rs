@@ -66,7 +66,7 @@ impl Report for [Comparison] {
 fn spreadsheet_lines(row: &Compared) -> Vec<Value> {
     let quotients = row.quotients.iter();
     let mut lines: Vec<(Value, &str)> = quotients
-        .map(|quotient| (json!(quotient), quotient.verdict.word(quotient.quantity)))
+        .map(|quotient| (json!(quotient), quotient.verdict.word(quotient.measured.quantity)))
         .collect();
     if lines.is_empty() {
         lines.push((json!({"kind": row.kind}), fault(row).0));
@@ -118,9 +118,9 @@ fn head(comparison: &Comparison) -> Vec<String> {
 /// Number of rows with each verdict on a figure; `None` if no row has the figure.
 fn tally(kind: Kind, name: &str, rows: &[&Compared]) -> Option<String> {
     let words = rows.iter().filter_map(|row| {
-        let quotient = row.quotients.iter().find(|quotient| quotient.kind == kind);
+        let quotient = row.quotients.iter().find(|quotient| quotient.measured.kind == kind);
         let has_fault = row.quotients.is_empty() && kind == row.kind;
-        let word = quotient.map(|quotient| quotient.verdict.word(quotient.quantity));
+        let word = quotient.map(|quotient| quotient.verdict.word(quotient.measured.quantity));
         word.or(has_fault.then(|| fault(row).0))
     });
     let counts = grouped(words.map(|word| (word, ())));
@@ -151,7 +151,7 @@ fn section(title: &str, rows: &[&Compared]) -> Section {
             reasons.push((format!("{why}{by}"), row.name.as_str()));
         }
         // The tally says enough about counts that are next to nothing on both sides.
-        if !quotient.is_scarce() {
+        if !quotient.measured.is_scarce() {
             body.push(line(row, quotient));
         }
     }
@@ -165,7 +165,7 @@ fn section(title: &str, rows: &[&Compared]) -> Section {
 
 /// True unless it is a mean that says no more than the medians of its row.
 fn says_more(row: &Compared, quotient: &Quotient) -> bool {
-    if quotient.kind != Kind::Mean {
+    if quotient.measured.kind != Kind::Mean {
         return true;
     }
     let medians = row.quotient(Kind::Time).map(|time| time.verdict);
@@ -175,38 +175,40 @@ fn says_more(row: &Compared, quotient: &Quotient) -> bool {
 /// Line of a quotient: the name of its row, both figures, the change and the verdict. The line of a count is indented, below
 /// the time of its row.
 fn line(row: &Compared, quotient: &Quotient) -> Vec<String> {
-    let name = quotient.kind.label().map_or(row.name.clone(), |label| format!("  {label}"));
-    let quantity = quotient.quantity;
-    let [a, b] = [0, 1].map(|side| match (quotient.estimates, quotient.figures) {
-        (Some(estimates), _) => quotient.grade.mark(&number::value(quantity, &estimates[side])),
-        (None, Some(figures)) => quotient.grade.mark(&quantity.show(figures[side])),
+    let measured = &quotient.measured;
+    let name = measured.kind.label().map_or(row.name.clone(), |label| format!("  {label}"));
+    let quantity = measured.quantity;
+    let [a, b] = [0, 1].map(|side| match (measured.estimates, measured.figures) {
+        (Some(estimates), _) => measured.grade.mark(&number::value(quantity, &estimates[side])),
+        (None, Some(figures)) => measured.grade.mark(&quantity.show(figures[side])),
         (None, None) => ABSENT.to_owned(),
     });
     let change = quotient.change.map_or(ABSENT.to_owned(), |interval| {
-        quotient.grade.mark(&change(row, quotient, &interval))
+        measured.grade.mark(&change(row, quotient, &interval))
     });
     vec![name, a, b, change, verdict(quotient)]
 }
 
 fn verdict(quotient: &Quotient) -> String {
+    let quantity = quotient.measured.quantity;
     let is_none = quotient.change.is_some_and(|change| change.estimate == 0.0);
-    let exact = if quotient.is_exact { ", exact" } else { "" };
+    let exact = if quotient.measured.is_exact { ", exact" } else { "" };
     match quotient.verdict {
         Verdict::Within(0.0) if is_none => format!("the same{exact}"),
         Verdict::Within(0.0) => "the same".to_owned(),
         // Why stands below the table.
-        Verdict::Inconclusive(_) => quotient.verdict.word(quotient.quantity).to_owned(),
-        verdict if verdict.has_changed() => verdict.in_full(quotient.quantity) + exact,
-        verdict => verdict.in_full(quotient.quantity),
+        Verdict::Inconclusive(_) => quotient.verdict.word(quantity).to_owned(),
+        verdict if verdict.has_changed() => verdict.in_full(quantity) + exact,
+        verdict => verdict.in_full(quantity),
     }
 }
 
 /// A change with its interval: in per cent, or as a difference per hop or task.
 fn change(row: &Compared, quotient: &Quotient, change: &Interval) -> String {
-    if quotient.is_share {
+    if quotient.measured.is_share {
         return number::change(&change.map(|share| 1.0 + share).into());
     }
-    let unit = if quotient.kind == Kind::Memory { "task" } else { row.unit };
+    let unit = if quotient.measured.kind == Kind::Memory { "task" } else { row.unit };
     let bounds = bracketed(change, |end| format!("{end:+.3}"));
     format!("{:+.3}/{unit} {bounds}", change.estimate)
 }

@@ -90,7 +90,8 @@ impl GatedKinds {
     pub(crate) fn judge(self, rows: &[Compared], limit: Limit, remedy: &str) -> anyhow::Result<()> {
         let share = limit.fail_above.unwrap_or(f64::INFINITY);
         let failed = named(rows, Compared::has_failed);
-        let worse = figures(rows, |row, f| self.includes(f.kind) && row.is_worse(f, share));
+        let worse =
+            figures(rows, |row, f| self.includes(f.measured.kind) && row.is_worse(f, share));
         ensure!(worse.is_empty(), "worse by more than {}: {worse}", percent(share));
         let mut quotients = rows.iter().flat_map(|row| &row.quotients).peekable();
         ensure!(
@@ -105,15 +106,16 @@ impl GatedKinds {
             return Ok(());
         }
         let rare = figures(rows, |row, f| {
-            self.includes(f.kind) && f.is_worse_than(share) && !row.is_worse(f, share)
+            self.includes(f.measured.kind) && f.is_worse_than(share) && !row.is_worse(f, share)
         });
-        let others = figures(rows, |_, f| !self.includes(f.kind) && f.is_worse_than(0.0));
+        let others = figures(rows, |_, f| !self.includes(f.measured.kind) && f.is_worse_than(0.0));
         for (names, why) in [(rare, "too rare to matter"), (others, "not judged")] {
             if !names.is_empty() {
                 console::say(format_args!("worse, but {why}: {names}"));
             }
         }
-        let undecided = figures(rows, |row, f| self.includes(f.kind) && row.may_be_worse(f, share));
+        let undecided =
+            figures(rows, |row, f| self.includes(f.measured.kind) && row.may_be_worse(f, share));
         let why = format!("perhaps worse by more than {}: {undecided}", percent(share));
         if !undecided.is_empty() && limit.pass_undecided {
             console::say(format_args!("{why}"));
@@ -129,7 +131,7 @@ impl GatedKinds {
     /// True if a figure says that a build may pass. Of the time, counts say nothing: with a limit, a change of them alone
     /// does not let it pass.
     fn is_said(self, f: &Quotient, limit: Limit) -> bool {
-        match f.kind {
+        match f.measured.kind {
             kind if self == GatedKinds::All && kind.is_count() => {
                 limit.fail_above.is_none() && f.verdict.has_changed()
             }
@@ -156,11 +158,12 @@ fn named(rows: &[Compared], is_wanted: fn(&Compared) -> bool) -> String {
 /// Names of figures: of their rows, with what they are unless it is the row's own.
 fn figures(rows: &[Compared], is_wanted: impl Fn(&Compared, &Quotient) -> bool) -> String {
     let quotients = rows.iter().flat_map(|row| row.quotients.iter().map(move |f| (row, f)));
-    let names =
-        quotients.filter(|(row, f)| is_wanted(row, f)).map(|(row, f)| match f.kind.label() {
+    let names = quotients.filter(|(row, f)| is_wanted(row, f)).map(|(row, f)| {
+        match f.measured.kind.label() {
             Some(label) => format!("{}, {label}", row.name),
             None => row.name.clone(),
-        });
+        }
+    });
     names.collect::<Vec<String>>().join("; ")
 }
 
@@ -169,14 +172,15 @@ mod tests {
     use record::{Quantity, Why};
 
     use super::*;
+    use figures::quotient::Measured;
     use figures::verdict::{Reason, Verdict};
 
     fn row(fault: Option<Why>, switches: f64) -> Compared {
         let found = |kind, verdict, change: f64| {
-            let mut quotient = Quotient::new(kind, Quantity::Count);
+            let mut quotient = Quotient::from(Measured::new(kind, Quantity::Count));
             quotient.verdict = verdict;
             quotient.change = stats::t_interval(&[change; 8], 0.99);
-            quotient.figures = Some([1.0, 1.0 + change]);
+            quotient.measured.figures = Some([1.0, 1.0 + change]);
             quotient
         };
         let quotients = vec![
@@ -219,10 +223,10 @@ mod tests {
     fn what_cannot_matter_fails_nothing_and_what_is_not_decided_does_not_pass() {
         let row = |time: [f64; 2], switches: f64| {
             let found = |kind, [low, high]: [f64; 2], first: f64| {
-                let mut quotient = Quotient::new(kind, Quantity::Count);
+                let mut quotient = Quotient::from(Measured::new(kind, Quantity::Count));
                 quotient.verdict = Verdict::of([low, high], 0.05);
                 quotient.change = stats::t_interval(&[low, high], 0.5);
-                quotient.figures = Some([first; 2]);
+                quotient.measured.figures = Some([first; 2]);
                 quotient
             };
             let quotients = vec![

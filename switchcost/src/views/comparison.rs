@@ -13,7 +13,7 @@ use figures::doubt::Doubt;
 use figures::grade::Grade;
 use figures::number::change;
 use figures::provenance::{self, Difference};
-use figures::quotient::{self, Compared, Quotient};
+use figures::quotient::{self, Compared, Measured, Quotient};
 use figures::value::Value;
 use figures::verdict::{MARGIN, Reason, Verdict};
 use figures::{Figure, Figures, Outcome, doubts, pairs};
@@ -102,10 +102,10 @@ impl Comparison {
                     [None, _] => Some(Why::LeftOut("not in A".to_owned())),
                     _ => None,
                 };
-                let quotient = match &values {
+                let measured = match &values {
                     [Some(Ok(old)), Some(Ok(new))] if old.quantity == new.quantity => {
                         let machine = machine.as_ref().filter(|_| !figure.runs.is_yardstick());
-                        Some(quotient(figure.quantity(), [old, new], machine))
+                        Some(measured(figure.quantity(), [old, new], machine))
                     }
                     _ => None,
                 };
@@ -119,12 +119,12 @@ impl Comparison {
                         [_, None] => Some(Side::B),
                         _ => None,
                     },
-                    quotients: quotient.into_iter().collect(),
+                    quotients: measured.into_iter().map(Quotient::from).collect(),
                     ..Compared::default()
                 });
             }
         }
-        quotient::judge(&mut rows, 1.0 - CONFIDENCE, margin);
+        quotient::judge(&mut rows, 1.0 - CONFIDENCE, margin, |_, _| None);
         // Work that depends on the machine alone is never to blame.
         for row in yardsticks {
             for quotient in
@@ -168,7 +168,7 @@ fn value(figure: &Figure<'_>, part: &str) -> Option<Result<Value, String>> {
 }
 
 /// A row of both files.
-fn quotient(quantity: Quantity, values: [&Value; 2], machine: Option<&MachineChange>) -> Quotient {
+fn measured(quantity: Quantity, values: [&Value; 2], machine: Option<&MachineChange>) -> Measured {
     let is_timed = matches!(quantity, Quantity::Time | Quantity::Rate | Quantity::Throughput);
     let has_modes = values.iter().any(|value| value.modes.is_some());
     let machine = machine.filter(|_| is_timed && !has_modes);
@@ -176,7 +176,7 @@ fn quotient(quantity: Quantity, values: [&Value; 2], machine: Option<&MachineCha
     let [old, new] = values;
     let (change, slack) =
         beside.map_or_else(|| (old.change_to(new), 0.0), |(change, slack)| (Ok(change), slack));
-    Quotient::of_values(quantity, values, change, slack)
+    Measured::of_values(quantity, values, change, slack)
 }
 
 impl MachineChange {

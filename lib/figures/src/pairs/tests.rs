@@ -4,6 +4,7 @@ use contract::message::Description;
 use record::{Group, Run, SCHEMA, Samples, Trial, Waits};
 
 use super::*;
+use crate::quotient::Quotient;
 use crate::verdict::{MARGIN, Reason};
 use crate::{doubt, testing};
 
@@ -39,7 +40,7 @@ impl Machine {
 }
 
 fn of(kind: Kind, pairs: Vec<Pair>, twins: Vec<Pair>) -> Quotient {
-    Quotient::of_pairs(kind, pairs, twins, Grade::Sure)
+    Measured::of_pairs(kind, pairs, twins, Grade::Sure).into()
 }
 
 fn pair(figures: [f64; 2]) -> Pair {
@@ -125,7 +126,7 @@ fn looks_before_the_end_keep_the_error_and_find_what_is_large() {
         for (change, count) in [(0.0, &mut alarms), (0.2, &mut found)] {
             let row = machine.row(change, 27);
             let at = |n: usize| {
-                let pairs = row.quotients[0].pairs[..n].to_vec();
+                let pairs = row.quotients[0].measured.pairs[..n].to_vec();
                 let quotients = vec![of(Kind::Time, pairs, Vec::new())];
                 Compared { pairs: n, quotients, ..bare() }
             };
@@ -160,22 +161,22 @@ fn judged_count(pairs: [[f64; 2]; 8], twins: [[f64; 2]; 2]) -> Quotient {
 fn a_count_is_exact_if_every_twin_gave_the_same() {
     let twice = [[501.0, 1002.0]; 8];
     let count = judged_count(twice, [[501.0; 2]; 2]);
-    assert_eq!((&count.verdict, count.is_exact), (&Verdict::More, true));
-    assert!((count.change.unwrap().estimate - 1.0).abs() < 1e-12 && count.is_share);
+    assert_eq!((&count.verdict, count.measured.is_exact), (&Verdict::More, true));
+    assert!((count.change.unwrap().estimate - 1.0).abs() < 1e-12 && count.measured.is_share);
     assert!(count.is_worse_than(0.99) && !count.is_worse_than(1.01));
     let mut uneven = twice;
     uneven[2][1] = 1002.001;
-    assert!(!judged_count(uneven, [[501.0; 2]; 2]).is_exact);
+    assert!(!judged_count(uneven, [[501.0; 2]; 2]).measured.is_exact);
     let times = vec![pair([501.0; 2]); 2];
-    assert!(!of(Kind::Time, times.clone(), times).is_exact);
+    assert!(!of(Kind::Time, times.clone(), times).measured.is_exact);
     // Without a count there is no share: a difference.
     let none = judged_count([[0.0; 2]; 8], [[0.0; 2]; 2]);
-    assert_eq!((none.verdict, none.is_share), (Verdict::Within(0.0), false));
+    assert_eq!((none.verdict, none.measured.is_share), (Verdict::Within(0.0), false));
     // Rounding is no change, and more than nothing is beyond any limit.
     let rounded = judged_count([[501.0, 501.01]; 8], [[501.0; 2], [501.0, 502.0]]);
-    assert_eq!((rounded.verdict, rounded.is_exact), (Verdict::Within(0.0), false));
+    assert_eq!((rounded.verdict, rounded.measured.is_exact), (Verdict::Within(0.0), false));
     let some = judged_count([[0.0, 0.5]; 8], [[0.0; 2]; 2]);
-    assert!(!some.is_share && some.is_worse_than(10.0));
+    assert!(!some.measured.is_share && some.is_worse_than(10.0));
 }
 
 /// A process without any makes the change a difference.
@@ -188,10 +189,10 @@ fn a_difference_that_may_be_none_is_unchanged_only_within_the_margin() {
             [first, f64::max(second, 0.0)]
         });
         let count = judged_count(pairs, [[0.0; 2]; 2]);
-        let (interval, [a, b]) = (count.change.unwrap(), count.figures.unwrap());
+        let (interval, [a, b]) = (count.change.unwrap(), count.measured.figures.unwrap());
         assert!((interval.estimate - (b - a)).abs() < 1e-12 && a < 0.04, "{count:?}");
         let is_alike = std::mem::discriminant(&count.verdict) == std::mem::discriminant(&verdict);
-        assert!(!count.is_share && is_alike && !count.is_worse_than(MARGIN), "{count:?}");
+        assert!(!count.measured.is_share && is_alike && !count.is_worse_than(MARGIN), "{count:?}");
     }
 }
 
@@ -200,7 +201,7 @@ fn a_twin_that_differs_voids_its_figure() {
     let mut machine = machine();
     let mut row = machine.row(0.3, 24);
     let twins = (0..8).map(|_| machine.time(0.3)).collect();
-    row.quotients[0] = of(Kind::Time, row.quotients[0].pairs.clone(), twins);
+    row.quotients[0] = of(Kind::Time, row.quotients[0].measured.pairs.clone(), twins);
     let [time, switches, _] = judged(row);
     assert!(
         time.verdict == Verdict::Inconclusive(Reason::TwinDiffers) && !switches.verdict.is_open()
@@ -240,11 +241,15 @@ fn processes_in_two_groups_and_changes_as_large_as_the_twins_have_no_verdict() {
 fn a_row_without_times_has_no_verdict_on_its_time() {
     for timed in [0, 7] {
         let mut row = machine().row(0.0, 8);
-        row.quotients[0] = of(Kind::Time, row.quotients[0].pairs[..timed].to_vec(), Vec::new());
+        row.quotients[0] =
+            of(Kind::Time, row.quotients[0].measured.pairs[..timed].to_vec(), Vec::new());
         let [time, switches, _] = judged(row);
-        assert_eq!(time.kind, Kind::Time);
+        assert_eq!(time.measured.kind, Kind::Time);
         assert_eq!(time.verdict, Verdict::Inconclusive(Reason::FewSlices));
-        assert_eq!((time.figures.is_some(), time.change.is_some()), (timed > 0, timed > 0));
+        assert_eq!(
+            (time.measured.figures.is_some(), time.change.is_some()),
+            (timed > 0, timed > 0)
+        );
         assert_eq!(switches.verdict, Verdict::Within(0.0));
     }
 }
@@ -252,7 +257,7 @@ fn a_row_without_times_has_no_verdict_on_its_time() {
 #[test]
 fn a_disturbed_time_has_no_verdict_and_its_counts_have() {
     let mut row = machine().row(0.5, 24);
-    row.quotients[0].grade = Grade::Disturbed;
+    row.quotients[0].measured.grade = Grade::Disturbed;
     let [time, switches, _] = judged(row);
     assert_eq!(time.verdict, Verdict::Inconclusive(Reason::Disturbed));
     assert!(time.change.is_some() && switches.verdict == Verdict::Within(0.0));
@@ -273,14 +278,14 @@ fn few_pairs_have_intervals_and_no_verdict_faults_have_neither_and_memory_has_on
     let mut rows = [machine.row(0.5, 7), failed, memory];
     judge(&mut rows, MARGIN);
     assert_eq!(rows.each_ref().map(|row| row.quotients.len()), [3, 0, 1]);
-    assert_eq!(rows[0].quotients[0].quantity, Quantity::Time);
+    assert_eq!(rows[0].quotients[0].measured.quantity, Quantity::Time);
     let few = |of: &Quotient| of.verdict == Verdict::Inconclusive(Reason::FewPairs);
     let [time, ..] = &rows[0].quotients[..] else { panic!() };
     assert!(rows[0].quotients.iter().all(few) && time.change.unwrap().low > 0.0, "{time:?}");
     let size = &rows[2].quotients[0];
-    assert_eq!((size.kind, size.quantity), (Kind::Memory, Quantity::Bytes));
+    assert_eq!((size.measured.kind, size.measured.quantity), (Kind::Memory, Quantity::Bytes));
     assert_eq!(size.verdict, Verdict::More);
-    assert!((size.change.unwrap().estimate - 0.1).abs() < 0.01 && size.is_share);
+    assert!((size.change.unwrap().estimate - 0.1).abs() < 0.01 && size.measured.is_share);
 }
 
 /// What slows down both sides of a round makes no groups; what slows down the second side of some does, and may be worse.
@@ -362,7 +367,10 @@ fn each_side_is_divided_by_its_own_hops() {
     judge(&mut rows, MARGIN);
     let time = rows[0].quotient(Kind::Time).unwrap();
     assert!(time.change.unwrap().estimate.abs() < 1e-9, "{time:?}");
-    assert!(time.figures.unwrap().iter().all(|figure| (figure - 100.0).abs() < 1e-9), "{time:?}");
+    assert!(
+        time.measured.figures.unwrap().iter().all(|figure| (figure - 100.0).abs() < 1e-9),
+        "{time:?}"
+    );
     // What a quota stopped is told beside it.
     let waits = Waits { throttled: Some(1), ..Waits::default() };
     let group = Arc::new(Group { run: 1, group: 0, ended: 1, account: None, waits });
@@ -370,7 +378,7 @@ fn each_side_is_divided_by_its_own_hops() {
     let [row] = &super::rows(&Figures::of(&records))[..] else { panic!() };
     let kinds: Vec<doubt::DoubtKind> = row.doubts.iter().map(|doubt| doubt.kind).collect();
     assert_eq!(kinds, [doubt::DoubtKind::Throttled]);
-    assert_eq!(row.quotient(Kind::Time).unwrap().grade, Grade::Disturbed);
+    assert_eq!(row.quotient(Kind::Time).unwrap().measured.grade, Grade::Disturbed);
 }
 
 #[test]
