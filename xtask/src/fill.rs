@@ -218,16 +218,11 @@ fn with_texts(template: &str, texts: &[String]) -> String {
 
 /// Settings of a duel that changed some program's time: a column for each program.
 fn settings(comparison: &Comparison) -> anyhow::Result<String> {
-    let named = comparison.rows.iter().filter_map(|row| Some((row.name.split_once(": ")?, row)));
-    let named: Vec<_> = named.collect();
-    let programs = unique(named.iter().map(|((program, _), _)| *program));
+    let programs = unique(comparison.rows.iter().map(|row| &*row.place.row));
     let mut rows = Vec::new();
-    for setting in unique(named.iter().map(|((_, setting), _)| *setting)) {
-        let row = |program: &str| {
-            named.iter().find(|(name, _)| *name == (program, setting)).map(|(_, row)| row)
-        };
-        let times: Vec<_> =
-            programs.iter().map(|program| row(program)?.quotient(Kind::Time)).collect();
+    for setting in unique(comparison.rows.iter().filter_map(|row| row.place.setting.as_deref())) {
+        let times: Vec<Option<&Quotient>> =
+            programs.iter().map(|program| time_with(comparison, program, setting)).collect();
         if times.iter().flatten().any(|time| time.verdict.has_changed()) {
             let cells = times.iter().map(|time| time.map_or_else(|| "–".to_owned(), change));
             rows.push([format!("`{setting}`")].into_iter().chain(cells).collect());
@@ -235,6 +230,12 @@ fn settings(comparison: &Comparison) -> anyhow::Result<String> {
     }
     let head: Vec<&str> = ["setting"].into_iter().chain(programs).collect();
     table(&head, NUMBERS, &rows)
+}
+
+/// Time of a program with a setting.
+fn time_with<'a>(comparison: &'a Comparison, program: &str, setting: &str) -> Option<&'a Quotient> {
+    let mut rows = comparison.rows.iter().filter(|row| row.place.row == program);
+    rows.find(|row| row.place.setting.as_deref() == Some(setting))?.quotient(Kind::Time)
 }
 
 /// A change in bold with its interval; how far from none it may be, if there is no change (±) or no verdict (?).

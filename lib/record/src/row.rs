@@ -10,6 +10,9 @@ use crate::{Metric, Setting};
 pub struct Place {
     pub section: String,
     pub row: String,
+    /// The one of several changes of a duel's second side that its rows are about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<String>,
     /// Column of the table; empty if there is only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub column: String,
@@ -38,9 +41,12 @@ pub enum Side {
 }
 
 impl Place {
-    /// Name of its cell for people: the row, and the column if there are several.
+    /// Name of its cell for people: the row with its setting, and the column if there are several.
     pub fn name(&self) -> String {
-        self.named(&self.row)
+        match &self.setting {
+            Some(setting) => self.named(&format!("{}: {setting}", self.row)),
+            None => self.named(&self.row),
+        }
     }
 
     /// The same with another name of the row, such as the name that it has in the answer.

@@ -113,17 +113,6 @@ impl Sides {
         [a, b]
     }
 
-    /// A row under the name that it has with this change.
-    fn named(&self, row: &Row, each: Option<&Change>) -> Row {
-        let mut row = row.clone();
-        if let Some(change) = each {
-            let names =
-                [Some(&mut row.place.row), row.ties.baseline.as_mut(), row.ties.versus.as_mut()];
-            names.into_iter().flatten().for_each(|name| *name += &format!(": {change}"));
-        }
-        row
-    }
-
     /// A row on both sides, with a twin of the first, as often as the budget allows.
     ///
     /// # Errors
@@ -166,7 +155,10 @@ impl Sides {
                     copied.extend(points.iter().filter(|_| k == 0).cloned());
                     continue;
                 }
-                let points: Vec<Row> = points.iter().map(|row| self.named(row, change)).collect();
+                let mut points = points.to_vec();
+                for row in &mut points {
+                    row.place.setting = change.map(Change::to_string);
+                }
                 let copies = points.iter().map(|row| self.copies(row, change, &refusal));
                 match copies.collect::<Result<Vec<_>, _>>() {
                     Ok(copies) => copied.extend(copies.into_iter().flatten()),

@@ -123,6 +123,7 @@ impl Section {
             place: Place {
                 section: self.title.clone(),
                 row: variant.name.clone(),
+                setting: None,
                 column: column.name.clone(),
                 metric: self.metric.clone(),
                 x: None,
