@@ -3,6 +3,7 @@
 use anyhow::{Context, anyhow, bail, ensure};
 use figures::claims::quantity;
 use figures::number::percent;
+use figures::part::Part;
 use figures::quotient::Kind;
 use figures::session_spread::Spread;
 use figures::spread::Held;
@@ -234,10 +235,12 @@ fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result<Found> {
         bail!("{unknown}name one of {}", listed(names))
     };
     let value = match part_name {
-        Some(name) => figure.part(name),
-        None => figure.value().map(Some),
+        Some(name) => Part::named(name)
+            .and_then(|part| figure.part(part).ok())
+            .with_context(|| format!("no column, value or part of it is '{name}'"))?,
+        None => Some(figure.value().map_err(|why| anyhow!(why))?),
     };
-    Ok(match value.map_err(|why| anyhow!(why))? {
+    Ok(match value {
         None => Found::Text(UNKNOWN.to_owned()),
         // The kernel's share may be less than what the rest of the system did meanwhile.
         Some(value) if part_name == Some("kernel") && value.ends()[1] <= 0.0 => {

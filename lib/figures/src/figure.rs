@@ -13,6 +13,7 @@ use super::doubt::{self, Doubt};
 use super::evidence::Evidence;
 use super::grade::Grade;
 use super::memory::Slopes;
+use super::part::Part;
 use super::runs::Runs;
 use super::session_spread::SessionSpread;
 use super::sessions;
@@ -177,27 +178,24 @@ impl<'a> Figure<'a> {
         })
     }
 
-    /// A part of a size (`user`, `kernel`, both `together`, `stacks` and others), or what the kernel counted per hop:
-    /// `cpu` time, `switches`, interrupts between CPUs (`wakeups`), `hops per wait` of an event loop. `None` if it is
-    /// unknown.
+    /// A part of a size, or what the kernel counted per hop; `None` if it is unknown.
     ///
     /// # Errors
     /// The figure has no such part.
-    pub fn part(&self, name: &str) -> Result<Option<Value>, String> {
-        let none = || format!("no column, value or part of it is '{name}'");
+    pub fn part(&self, part: Part) -> Result<Option<Value>, String> {
+        const NONE: &str = "it has no such part";
         if self.slopes().is_some() {
-            return self.size(false, name).map(Some).ok_or_else(none);
+            return self.size(false, part).map(Some).ok_or_else(|| NONE.to_owned());
         }
-        if name == "cpu" {
+        if part == Part::Cpu {
             return Ok(self.cpu_time());
         }
-        let evidence = self.reading().and_then(|reading| reading.evidence.as_ref());
-        let evidence = evidence.ok_or_else(none)?;
-        let count = match name {
-            "switches" => Some(evidence.switches + evidence.preemptions),
-            "wakeups" => evidence.wakeups,
-            "hops per wait" => evidence.hops_per_wait,
-            _ => return Err(none()),
+        let evidence = self.reading().and_then(|reading| reading.evidence.as_ref()).ok_or(NONE)?;
+        let count = match part {
+            Part::Switches => Some(evidence.switches + evidence.preemptions),
+            Part::Wakeups => evidence.wakeups,
+            Part::HopsPerWait => evidence.hops_per_wait,
+            _ => return Err(NONE.to_owned()),
         };
         Ok(count.map(|count| Value { grade: self.grade, ..Value::count(count) }))
     }
@@ -216,7 +214,7 @@ impl<'a> Figure<'a> {
     }
 
     /// A size by the line of each session.
-    fn size(&self, lacks_kernel: bool, part: &str) -> Option<Value> {
+    fn size(&self, lacks_kernel: bool, part: Part) -> Option<Value> {
         let sessions = self.in_sessions(|own| {
             let slopes = own.slopes()?;
             let line = slopes.part(part)?.line;

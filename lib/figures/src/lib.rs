@@ -14,6 +14,7 @@ pub mod known;
 pub mod memory;
 pub mod number;
 pub mod pairs;
+pub mod part;
 pub mod provenance;
 pub mod quotient;
 pub mod runs;

@@ -6,15 +6,15 @@ use record::{Memory, Record};
 use serde::Serialize;
 use stats::{Estimate, Interval, Line};
 
+use super::part::Part;
 use super::sessions;
 
 /// Bytes that each task adds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Slopes {
-    /// A line for each part: the process's own resident memory, as `user`; the kernel's, from the whole system's counters;
-    /// both `together`; and what the kernel's is used for. A part that is not known is missing.
+    /// A line for each part that is known.
     #[serde(flatten)]
-    fits: BTreeMap<&'static str, Fit>,
+    fits: BTreeMap<Part, Fit>,
     /// The fewest and the most tasks of a run.
     pub tasks: (u64, u64),
     /// The machine's memory within the limit of the control group, in bytes.
@@ -35,19 +35,18 @@ pub struct Fit {
 /// Fits the memory of runs with different numbers of tasks.
 pub(crate) fn slopes(runs: &[&Record]) -> Option<Slopes> {
     let parts = [
-        ("user", Some(Fit::of(runs, in_process)?)),
-        ("kernel", Fit::of(runs, |r| r.kernel_gain())),
-        ("together", Fit::of(runs, |record| Some(in_process(record)? + record.kernel_gain()?))),
-        ("stacks", Fit::of_gain(runs, |memory| memory.system_kernel_stacks)),
-        ("page tables", Fit::of_gain(runs, |memory| memory.system_page_tables)),
-        // What cannot be reclaimed.
-        ("slab", Fit::of_gain(runs, |memory| memory.system_slab)),
+        (Part::User, Some(Fit::of(runs, in_process)?)),
+        (Part::Kernel, Fit::of(runs, |r| r.kernel_gain())),
+        (Part::Together, Fit::of(runs, |record| Some(in_process(record)? + record.kernel_gain()?))),
+        (Part::Stacks, Fit::of_gain(runs, |memory| memory.system_kernel_stacks)),
+        (Part::PageTables, Fit::of_gain(runs, |memory| memory.system_page_tables)),
+        (Part::Slab, Fit::of_gain(runs, |memory| memory.system_slab)),
         // Those of the process: it had none before it began.
-        ("pipe pages", Fit::of(runs, |record| Some(record.memory?.held?.pipe_pages? as f64))),
+        (Part::PipePages, Fit::of(runs, |record| Some(record.memory?.held?.pipe_pages? as f64))),
     ];
     let tasks = runs.iter().filter_map(|record| record.tasks());
     Some(Slopes {
-        fits: parts.into_iter().filter_map(|(name, fit)| Some((name, fit?))).collect(),
+        fits: parts.into_iter().filter_map(|(part, fit)| Some((part, fit?))).collect(),
         tasks: (tasks.clone().min()?, tasks.max()?),
         machine: runs.iter().find_map(|record| record.machine().memory()),
         void: runs.iter().filter_map(|record| record.memory?.held?.huge).any(|bytes| bytes > 0),
@@ -61,13 +60,13 @@ fn in_process(record: &Record) -> Option<f64> {
 
 impl Slopes {
     /// The line of a part, if it is known.
-    pub fn part(&self, name: &str) -> Option<&Fit> {
-        self.fits.get(name)
+    pub fn part(&self, part: Part) -> Option<&Fit> {
+        self.fits.get(&part)
     }
 
     /// The process's own resident memory.
     pub fn user(&self) -> &Fit {
-        &self.fits["user"]
+        &self.fits[&Part::User]
     }
 
     /// Memory of a task in the whole system, as far as it can be told from what the system did meanwhile.
@@ -75,18 +74,18 @@ impl Slopes {
         self.part(self.told()).unwrap_or(self.user())
     }
 
-    /// Name of the part that can be told: `together` if the kernel's share is known, and clearly more than what the system
+    /// The part that can be told: both together if the kernel's share is known, and clearly more than what the system
     /// did meanwhile.
-    pub(crate) fn told(&self) -> &'static str {
+    pub(crate) fn told(&self) -> Part {
         let is_told =
-            self.part("together").is_some() && self.part("kernel").is_none_or(Fit::is_seen);
-        if is_told { "together" } else { "user" }
+            self.part(Part::Together).is_some() && self.part(Part::Kernel).is_none_or(Fit::is_seen);
+        if is_told { Part::Together } else { Part::User }
     }
 
     /// True if the kernel's share cannot be told from what the system did meanwhile, and may be as large as the
     /// process's own: then the process alone is all that is known.
     pub fn lacks_kernel(&self) -> bool {
-        self.part("kernel").is_none_or(|kernel| {
+        self.part(Part::Kernel).is_none_or(|kernel| {
             // Noise, and more than what the process holds.
             !kernel.is_seen() && kernel.line.slope.high > self.user().line.slope.estimate
         })
@@ -94,8 +93,8 @@ impl Slopes {
 
     /// Makes each session a sample of the slopes; the rest is of all processes.
     pub(crate) fn combine(&mut self, sessions: &[&Slopes]) {
-        for (name, fit) in &mut self.fits {
-            let slopes = sessions.iter().filter_map(|own| Some(own.part(name)?.line.slope));
+        for (part, fit) in &mut self.fits {
+            let slopes = sessions.iter().filter_map(|own| Some(own.part(*part)?.line.slope));
             let slopes: Vec<Interval> = slopes.collect();
             // The geometric mean of what may be zero would be seen to be above it.
             let are_seen = slopes.iter().all(|slope| slope.low > 0.0);
@@ -158,7 +157,7 @@ mod tests {
     #[test]
     fn each_part_has_its_slope_and_a_bend_is_told() {
         let slopes = fit(100, 0);
-        let bytes = ["user", "stacks", "page tables", "slab", "together"]
+        let bytes = [Part::User, Part::Stacks, Part::PageTables, Part::Slab, Part::Together]
             .map(|part| slopes.part(part).unwrap().line.slope.estimate.round());
         assert_eq!(bytes, [100.0, 30.0, 20.0, 10.0, 160.0]);
         let slopes = Slopes { machine: Some(165_000), ..slopes };
@@ -185,7 +184,10 @@ mod tests {
     fn the_share_of_the_kernel_is_told_if_it_is_seen() {
         for (noise, is_told) in [(0, true), (100_000, false)] {
             let slopes = fit(100, noise);
-            assert_eq!((slopes.told() == "together", !slopes.lacks_kernel()), (is_told, is_told));
+            assert_eq!(
+                (slopes.told() == Part::Together, !slopes.lacks_kernel()),
+                (is_told, is_told)
+            );
         }
     }
 }

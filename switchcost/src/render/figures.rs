@@ -1,6 +1,7 @@
 //! Figures of records: the answer alone or all tables and curves, and a page with everything.
 
 use figures::conditions::{Conditions, all_doubts};
+use figures::part::Part;
 use figures::session_spread::SPREAD;
 use figures::{Figure, Figures, Outcome, doubt, known, provenance, sessions, unique};
 use host::units::counted;
@@ -270,7 +271,7 @@ fn lines_of(figure: &Figure<'_>) -> Vec<Value> {
     match &figure.outcome {
         Outcome::Measured(_) => vec![line],
         Outcome::Slope(slopes) => {
-            let parts = [("", "together"), ("-user", "user"), ("-kernel", "kernel")];
+            let parts = [("", Part::Together), ("-user", Part::User), ("-kernel", Part::Kernel)];
             let lines = parts.into_iter().filter_map(|(end, part)| {
                 let slope = Estimate::from(slopes.part(part)?.line.slope);
                 let mut of_part = line.clone();

@@ -3,6 +3,7 @@
 use figures::evidence::{Evidence, FEW};
 use figures::memory::{Fit, Slopes};
 use figures::number::{bracketed, factor, net, number, value};
+use figures::part::Part;
 use figures::value::Value;
 use figures::{Figure, Outcome, Reading, Related, grouped};
 use host::units::Bytes;
@@ -211,9 +212,9 @@ fn memory_grid(table: &Table<'_>) -> Grid {
 }
 
 fn sizes(slopes: &Slopes) -> [String; 3] {
-    let mut cells = ["together", "user", "kernel"]
+    let mut cells = [Part::Together, Part::User, Part::Kernel]
         .map(|part| slopes.part(part).map_or("unknown".to_owned(), slope));
-    if slopes.part("kernel").is_some_and(|kernel| !kernel.is_seen()) {
+    if slopes.part(Part::Kernel).is_some_and(|kernel| !kernel.is_seen()) {
         // Adding noise would not make the sum any truer.
         cells[0] = "user alone".to_owned();
         cells[2] += ", not distinguishable";
@@ -241,10 +242,10 @@ fn memory_lines(table: &Table<'_>) -> Vec<String> {
 fn memory_sentence(slopes: &Slopes) -> String {
     let fit = slopes.headline();
     let parts = [
-        ("kernel stack", "stacks"),
-        ("page tables", "page tables"),
-        ("slab", "slab"),
-        ("pipe page", "pipe pages"),
+        ("kernel stack", Part::Stacks),
+        ("page tables", Part::PageTables),
+        ("slab", Part::Slab),
+        ("pipe page", Part::PipePages),
     ];
     let mut text = String::new();
     for (name, part) in parts {

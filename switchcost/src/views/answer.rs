@@ -11,6 +11,7 @@ use figures::grade::{Grade, Range};
 use figures::known::{self, Beside};
 use figures::memory::Slopes;
 use figures::number::{capitalised, number, short};
+use figures::part::Part;
 use figures::value::Value;
 use figures::{Figure, Figures, grouped, provenance, sessions};
 use record::{Metric, Quantity, Why};
@@ -206,7 +207,7 @@ fn row(figures: &Figures<'_>, figure: &Figure<'_>) -> Option<AnswerRow> {
     let is_alone = [figure, versus].iter().any(|of| of.slopes().is_some_and(Slopes::lacks_kernel));
     let costs = [figure, versus].map(|side| match is_alone {
         // A part of a size is not a sure one.
-        true => side.part("user").ok().flatten().map(Value::disturbed),
+        true => side.part(Part::User).ok().flatten().map(Value::disturbed),
         false => side.value().ok(),
     });
     let [Some(thread), Some(task)] = costs else { return None };

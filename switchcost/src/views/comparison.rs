@@ -12,6 +12,7 @@ use figures::conditions::{Conditions, all_doubts};
 use figures::doubt::Doubt;
 use figures::grade::Grade;
 use figures::number::change;
+use figures::part::Part;
 use figures::provenance::{self, Difference};
 use figures::quotient::{self, Compared, Measured, Quotient};
 use figures::value::Value;
@@ -51,7 +52,8 @@ pub struct Comparison {
 }
 
 /// Parts of a row of memory.
-const PARTS: [&str; 2] = [", user", ", with kernel"];
+const PARTS: [(&str, Option<Part>); 2] =
+    [(", user", Some(Part::User)), (", with kernel", Some(Part::Together))];
 
 /// The machine's own time in both files: the geometric mean of its yardsticks.
 struct MachineChange {
@@ -89,8 +91,8 @@ impl Comparison {
         let machine = MachineChange::of(figures);
         let (mut rows, mut yardsticks) = (Vec::new(), Vec::new());
         for figure in old.iter().chain(new.iter().filter(|of| old.get(of.place()).is_none())) {
-            let parts = if figure.metric().is_slope() { &PARTS[..] } else { &[""] };
-            for part in parts {
+            let parts = if figure.metric().is_slope() { &PARTS[..] } else { &[("", None)] };
+            for &(ending, part) in parts {
                 let sides = figures.map(|figures| figures.get(figure.place()));
                 let values = sides.map(|figure| value(figure?, part));
                 let fault = match &values {
@@ -112,7 +114,7 @@ impl Comparison {
                 yardsticks.extend(figure.runs.is_yardstick().then_some(rows.len()));
                 rows.push(Compared {
                     place: figure.place().clone(),
-                    name: figure.name() + part,
+                    name: figure.name() + ending,
                     fault,
                     missing_on: match &values {
                         [None, _] => Some(Side::A),
@@ -154,15 +156,14 @@ impl Comparison {
 }
 
 /// Value of a figure or of a part of a size, or why there is none; `None` if the file does not have it.
-fn value(figure: &Figure<'_>, part: &str) -> Option<Result<Value, String>> {
-    Some(match &figure.outcome {
-        Outcome::Absent => return None,
-        Outcome::Slope(slopes) if slopes.void => {
+fn value(figure: &Figure<'_>, part: Option<Part>) -> Option<Result<Value, String>> {
+    Some(match (&figure.outcome, part) {
+        (Outcome::Absent, _) => return None,
+        (Outcome::Slope(slopes), _) if slopes.void => {
             Err("transparent huge pages make the slope meaningless".to_owned())
         }
         // A system that does not report the kernel's memory has no such row.
-        Outcome::Slope(_) if part == PARTS[0] => Ok(figure.part("user").ok()??),
-        Outcome::Slope(_) => Ok(figure.part("together").ok()??),
+        (Outcome::Slope(_), Some(part)) => Ok(figure.part(part).ok()??),
         _ => figure.value(),
     })
 }
