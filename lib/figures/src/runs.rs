@@ -31,15 +31,8 @@ pub(crate) fn places(row: &Row) -> Vec<Place> {
     // A slope is one figure of all its points.
     let place = Place { x: row.place.x.filter(|_| row.swept.is_some()), ..row.place.clone() };
     let further = row.also.iter().map(|also| {
-        let metric = also.metric.clone();
-        // A point of a curve has one height: another figure is another curve.
-        match &row.swept {
-            Some(_) => {
-                let section = format!("{}: {}", place.section, also.name);
-                Place { section, metric, ..place.clone() }
-            }
-            None => Place { column: also.heading(&place.column), metric, ..place.clone() },
-        }
+        let (column, metric) = (also.heading(&place.column), also.metric.clone());
+        Place { column, metric, ..place.clone() }
     });
     [place.clone()].into_iter().chain(further).collect()
 }

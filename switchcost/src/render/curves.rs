@@ -26,7 +26,7 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
     lines.extend(curve.overtakings.iter().map(|o| overtaking(curve, o)));
     lines.extend(tried.iter().filter_map(|series| calls(series)));
     lines.extend(tables::gaps(points(curve), |gaps| names(gaps).join("; ")));
-    Section::new(curve.title, grid(curve, &tried, &xs), lines)
+    Section::new(&curve.title, grid(curve, &tried, &xs), lines)
 }
 
 /// A row for each x of the curve at which something was tried, a column for each of the series.

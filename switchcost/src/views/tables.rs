@@ -20,7 +20,7 @@ pub(crate) struct Table<'a> {
 /// Figures over a flag that is swept.
 #[derive(Debug, Serialize)]
 pub(crate) struct Curve<'a> {
-    pub(crate) title: &'a str,
+    pub(crate) title: String,
     pub(crate) metric: &'a Metric,
     /// Flag that is swept, as it is typed.
     pub(crate) over: &'a str,
@@ -50,14 +50,14 @@ pub(crate) fn tables<'a>(figures: &'a Figures<'a>) -> Vec<Table<'a>> {
     sections.into_iter().map(|(title, figures)| Table::of(title, &figures)).collect()
 }
 
-/// A curve for each flag that a section sweeps, in the plan's order.
+/// A curve for each flag that a section sweeps and each of its metrics, in the plan's order.
 pub(crate) fn curves<'a>(figures: &'a Figures<'a>) -> Vec<Curve<'a>> {
     let figures = figures.iter().filter_map(|figure| {
         let (over, _) = figure.swept()?;
-        Some(((&figure.place().section, over), figure))
+        Some(((&figure.place().section, over, figure.metric()), figure))
     });
-    let sections = grouped(figures);
-    sections.into_iter().map(|((title, over), figures)| Curve::of(title, over, &figures)).collect()
+    let curves = grouped(figures).into_iter();
+    curves.map(|((_, over, metric), figures)| Curve::of(over, metric, &figures)).collect()
 }
 
 impl<'a> Table<'a> {
@@ -83,10 +83,14 @@ impl<'a> Table<'a> {
 }
 
 impl<'a> Curve<'a> {
-    fn of(title: &'a str, over: &'a str, figures: &[&'a Figure<'a>]) -> Self {
-        let metric = figures[0].metric();
+    fn of(over: &'a str, metric: &'a Metric, figures: &[&'a Figure<'a>]) -> Self {
+        let row = figures[0].runs.row;
+        let mut title = row.place.section.clone();
+        if let Some(also) = row.also.iter().find(|also| also.metric == *metric) {
+            title += &format!(": {}", also.name);
+        }
         let is_time = matches!(metric, Metric::Hop | Metric::Task | Metric::Iteration);
-        let series = grouped(figures.iter().map(|f| (f.place().name(), *f)));
+        let series = grouped(figures.iter().map(|f| (f.runs.row.place.name(), *f)));
         Curve {
             title,
             metric,
@@ -101,7 +105,7 @@ impl<'a> Curve<'a> {
 fn overtakings(figures: &[&Figure<'_>]) -> Vec<Overtaking> {
     let mut overtakings = Vec::new();
     for (_, figures) in grouped(figures.iter().map(|f| (&f.place().column, *f))) {
-        let rows = grouped(figures.iter().map(|f| (f.place().name(), *f)));
+        let rows = grouped(figures.iter().map(|f| (f.runs.row.place.name(), *f)));
         for (place, (name, series)) in rows.iter().enumerate() {
             for (other_name, other) in &rows[place + 1..] {
                 // What two kinds of threads cost is no news, nor what two placements do.

@@ -23,7 +23,7 @@ pub(crate) fn curve(curve: &Curve<'_>) -> Option<Plot> {
     }
     let x_axis = Axis::swept(series.iter().flat_map(|series| &series.points).map(|(x, _)| *x));
     let axes = [curve.over, &*curve.metric.label()];
-    Some(chart(Plot::new(curve.title, ""), axes, &series, x_axis, curve.metric.quantity()))
+    Some(chart(Plot::new(&curve.title, ""), axes, &series, x_axis, curve.metric.quantity()))
 }
 
 /// One series of points and lines.
