@@ -211,6 +211,7 @@ fn a_side_that_is_not_there_or_cannot_be_built_is_one_clear_line() {
             "crate has no program of these rows: name a folder with built programs, or write other@path:crate",
         ),
         (".", "tokio@1.50.0", 2, "choose others by --plan"),
+        (".", "no-such-crate@1.0.0", 2, "name one that `cargo tree` shows"),
         ("a", "git:no-such-revision", 125, "name another commit"),
         ("a", "git:^HEAD", 125, "name another commit"),
         ("a", "tokio@0.0.99", 125, "0.0.99"),

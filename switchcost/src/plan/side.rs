@@ -95,11 +95,12 @@ fn refuse_unused(
         return Ok(());
     };
     for name in sides.into_iter().filter_map(SideArg::replaced) {
-        let users = tree.dependents(name).map_err(|e| {
-            // A name that cargo does not know is bad usage; another fault may be the sources', and a bisection goes on.
-            let text = format!("{e:#}");
-            if text.contains("did not match any packages") { BadUsage::new(text) } else { e }
-        })?;
+        // A name that is unknown is bad usage; another fault may be the sources', and a bisection goes on.
+        if !tree.has_crate(name)? {
+            let why = format!("{name}: no crate of that name is in Cargo.lock");
+            return Err(BadUsage::new(format!("{why}: name one that `cargo tree` shows")));
+        }
+        let users = tree.dependents(name)?;
         if !wanted.iter().any(|program| users.contains(*program)) {
             let why = format!("{name}: no program of these rows depends on it");
             return Err(BadUsage::new(format!("{why}: choose others by --plan or --filter")));

@@ -9,6 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use serde::Deserialize;
 
 use super::{Tree, ensure_own, output, revision};
 use crate::plan::side::{SideArg, crate_in};
@@ -135,6 +136,21 @@ impl Tree {
              perhaps by [patch]"
         );
         fs::write(&base, &now).context("Cargo.lock")
+    }
+
+    /// True if the lock file has a crate of that name.
+    pub(in crate::plan) fn has_crate(&self, name: &str) -> anyhow::Result<bool> {
+        #[derive(Deserialize)]
+        struct Lock {
+            package: Vec<Package>,
+        }
+        #[derive(Deserialize)]
+        struct Package {
+            name: String,
+        }
+        let text = fs::read_to_string(self.home.join("Cargo.lock")).context("Cargo.lock")?;
+        let lock: Lock = toml::from_str(&text).context("Cargo.lock")?;
+        Ok(lock.package.iter().any(|package| package.name == name))
     }
 
     /// Packages of the workspace and its dependencies that depend on a crate, directly or not.
