@@ -10,8 +10,9 @@ use figures::value::{Form, Value};
 use regex_lite::Regex;
 use serde::{Deserialize, Deserializer};
 
-use crate::fill;
-use crate::query::{self, Found};
+use crate::found::Found;
+use crate::markdown;
+use crate::query;
 use crate::records::Records;
 
 /// All claims.
@@ -68,7 +69,7 @@ impl Claims {
     /// The headlines with their verdicts, as a table.
     pub(crate) fn headlines(&self, records: &Records) -> anyhow::Result<String> {
         let headlines = self.claim.iter().filter(|claim| claim.headline);
-        fill::table(&HEAD, " --- |", &lines(headlines, records)?)
+        markdown::table(&HEAD, " --- |", &lines(headlines, records)?)
     }
 
     /// All claims with their verdicts, as CSV.

@@ -9,8 +9,8 @@ use anyhow::Context;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::Fault;
 use crate::claims::Claims;
+use crate::page::Fault;
 
 const FILE: &str = "docs/figures.toml";
 

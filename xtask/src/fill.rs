@@ -16,15 +16,15 @@ use switchcost::views::comparison::Comparison;
 
 use crate::check;
 use crate::definitions::{Block, Definition, Definitions, Table};
-use crate::query::{self, signed};
+use crate::found::signed;
+use crate::markdown::{NUMBERS, table};
+use crate::page::{Fault, Page};
+use crate::query;
 use crate::records::{File, Records};
-use crate::{Fault, Page};
 
 const FIGURE: &str = "<!--= ";
 const TABLE: &str = "<!--table: ";
 const END: &str = " -->";
-/// Columns on the right.
-const NUMBERS: &str = " ---: |";
 const END_OF_TABLE: &str = "<!--/table-->";
 
 /// A number at the end of a text, with its mark, its unit and its interval, behind a space or a sign.
@@ -189,23 +189,6 @@ impl Table {
         }
         Ok(rows)
     }
-}
-
-/// A table in Markdown; its first column is on the left.
-pub(crate) fn table<T: AsRef<str>>(
-    head: &[T],
-    others: &str,
-    rows: &[Vec<String>],
-) -> anyhow::Result<String> {
-    let head: Vec<&str> = head.iter().map(AsRef::as_ref).collect();
-    let others = others.repeat(head.len() - 1);
-    let mut lines = format!("| {} |\n| --- |{others}\n", head.join(" | "));
-    for row in rows {
-        let broken = row.iter().find(|cell| cell.contains(['|', '\n']));
-        ensure!(broken.is_none(), "a cell breaks its table: {}", broken.map_or("", |cell| cell));
-        lines += &format!("| {} |\n", row.join(" | "));
-    }
-    Ok(lines)
 }
 
 /// A template with a row's texts: the last ones first, since they may name the row.

@@ -10,8 +10,8 @@ use host::units::Quantity;
 use stats::{Estimate, Interval};
 use switchcost::render::plot::{self, Plot, Series};
 
-use crate::others;
-use crate::query::{self, Found};
+use crate::found::{self, Found};
+use crate::lookup;
 use crate::records::{File, Records};
 
 const DEFAULT: &str = "the kernel's default";
@@ -141,9 +141,14 @@ impl Law<'_> {
     }
 
     fn value(&self, path: &str) -> anyhow::Result<Value> {
-        match query::evaluate(&format!("{}/futex: {path}", self.machine), self.records)? {
+        let File::Figures { figures, .. } = self.records.get(&format!("{}/futex", self.machine))?
+        else {
+            bail!("{}/futex is no record of a run", self.machine)
+        };
+        let path: Vec<&str> = path.split(" / ").collect();
+        match lookup::of_figures(figures, &path)? {
             Found::Value(value) => Ok(value),
-            Found::Text(text) => bail!("{path}: {text}"),
+            Found::Text(text) => bail!("{}: {text}", path.join(" / ")),
         }
     }
 
@@ -190,7 +195,7 @@ impl Law<'_> {
                     // The C file marks the system's table.
                     let mark = if cell.table == SYSTEM { "*" } else { "" };
                     let table = format!("{}{mark}", self.slots(cell.table)?);
-                    let line = others::line(lines, |line| {
+                    let line = found::line(lines, |line| {
                         line["kind"] == kind
                             && line["table"] == *table
                             && line["sleepers"].as_f64() == number(column).ok()

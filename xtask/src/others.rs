@@ -10,7 +10,7 @@ use host::units::Quantity;
 use serde_json::Value as Json;
 use stats::{Estimate, Interval};
 
-use crate::query::{Found, signed};
+use crate::found::{Found, line, signed};
 
 /// What a file says of a path.
 pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result<Found> {
@@ -66,15 +66,6 @@ pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result
 
 /// System calls that scripts/beside.sh counts.
 const CALLS: [&str; 6] = ["read", "write", "recvfrom", "sendto", "epoll_wait", "futex"];
-
-/// The one line that is asked for.
-pub(crate) fn line(lines: &[Json], is_wanted: impl Fn(&Json) -> bool) -> anyhow::Result<&Json> {
-    let wanted: Vec<&Json> = lines.iter().filter(|line| is_wanted(line)).collect();
-    match wanted[..] {
-        [line] => Ok(line),
-        _ => bail!("{} lines are about it", wanted.len()),
-    }
-}
 
 /// What `switchcost limits PROGRAM` said.
 fn limits_of<'a>(lines: &'a [Json], program: &str) -> anyhow::Result<&'a Json> {

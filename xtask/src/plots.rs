@@ -9,9 +9,9 @@ use switchcost::views::fleet::{self, MachineResults};
 use crate::claims;
 use crate::definitions::{self, Block, Definition, Definitions, Picture, TablePlot};
 use crate::law::Law;
+use crate::page::{Fault, Page};
 use crate::query;
 use crate::records::{File, Records};
-use crate::{Fault, Page};
 
 /// All plots, the pages of machines and the claims.
 pub(crate) fn draw(

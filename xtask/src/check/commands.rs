@@ -9,7 +9,7 @@ use switchcost::cli;
 use switchcost::plan::{BUILT_IN, Plan};
 
 use super::{Part, parts};
-use crate::{Fault, Page};
+use crate::page::{Fault, Page};
 
 const RUNNER: &str = "switchcost";
 

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeWithOffset};
 use regex_lite::Regex;
 
-use crate::{Fault, Page};
+use crate::page::{Fault, Page};
 
 pub(crate) use commands::{commands, plans};
 
