@@ -233,15 +233,12 @@ void fail(const string& error) {
 string field(const string& name, u64 value) { return ",\"" + name + "\":" + to_string(value); }
 string pids() { return ",\"pids\":[" + to_string(getpid()) + "]"; }
 constexpr u64 kSettle = 3;
-string description() {  // Threads have the C library's usual stacks of 8 MiB, and its arenas.
-  const string own = are_coroutines
-      ? R"(coroutines"},"claim":"user-switch","needs":{"bytes":{"fixed":5242880,"each":192})"
-      : R"(threads"},"claim":"kernel-switch","needs":{"bytes":{"fixed":5242880,"each":47104},)"
-        R"("threads":{"fixed":0,"each":1},"maps":{"fixed":64,"each":2},"space":{"fixed":1073741824,"each":8388608})";
+string description() {
+  const string own = are_coroutines ? R"(coroutines"},"claim":"user-switch")" : R"(threads"},"claim":"kernel-switch")";
   return R"("contract":1,"program":"cpp-brigade","version":"0.2.0")" + field("tasks", tasks) +
          (is_chain ? field("hops", tasks + 1) : "") + R"(,"passes":[{"name":"main")" + field("settle", kSettle) +
          R"(}],"runtime":{"name":"C++")" + field("workers", are_coroutines ? 1 : std::thread::hardware_concurrency()) +
-         R"(,"version":")" __VERSION__ R"(","flavor":")" + own + R"(,"descriptors":{"fixed":3,"each":0}})";
+         R"(,"version":")" __VERSION__ R"(","flavor":")" + own;
 }
 
 void held() {

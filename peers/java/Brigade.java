@@ -220,20 +220,14 @@ public final class Brigade {
         return value;
     }
 
-    /** Garbage fills the heap that there is at first; the heap that there may be is reserved. */
     static String describe() {
-        Runtime jvm = Runtime.getRuntime();
-        int cpus = jvm.availableProcessors(), each = isVirtual ? 0 : 1;
         return """
             "contract":1,"program":"java-brigade","version":"0.2.0","tasks":%d%s,"claim":"%s-switch",\
             "passes":[{"name":"main","settle":%d}],\
-            "runtime":{"name":"Java","version":"%s","flavor":"%s threads","workers":%d},\
-            "needs":{"descriptors":{"fixed":16},"threads":{"fixed":%d,"each":%d},"maps":{"fixed":300,"each":%d},\
-            "space":{"fixed":%d,"each":%d},"bytes":{"fixed":%d,"each":%d}}""".formatted(
+            "runtime":{"name":"Java","version":"%s","flavor":"%s threads","workers":%d}""".formatted(
             tasks, isChain ? ",\"hops\":" + (tasks + 1) : "", isVirtual ? "user" : "kernel", SETTLE,
-            System.getProperty("java.version"), flags.get("--tasks-are"), isVirtual ? cpus : tasks,
-            24 + 3 * cpus, each, 2 * each, jvm.maxMemory() + (3L << 30), each * (1032 << 10),
-            jvm.totalMemory() + (64 << 20), isVirtual ? 5 << 10 : 64 << 10);
+            System.getProperty("java.version"), flags.get("--tasks-are"),
+            isVirtual ? Runtime.getRuntime().availableProcessors() : tasks);
     }
 
     static volatile boolean isStopping, isBusy = true;

@@ -194,9 +194,6 @@ function describe({ isChain, tasks }) {
   return {
     contract: 1, program: 'node-brigade', version: '0.2.0', tasks, ...(isChain && { hops: tasks + 1 }),
     claim: 'user-switch', passes: [{ name: 'main', settle: SETTLE }],
-    needs: {
-      descriptors: { fixed: 32 }, threads: { fixed: 12 }, bytes: { fixed: 128 << 20, each: isChain ? 4096 : 2048 },
-    },
     runtime: { name: 'Node.js', version: process.versions.node, flavor: 'async functions', workers: 1 },
   };
 }

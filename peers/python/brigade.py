@@ -232,12 +232,8 @@ FLAGS = {
 def describe(flags):
     n, is_async = int(flags["--tasks"]), flags["--tasks-are"] == "asyncio"
     is_free = not getattr(sys, "_is_gil_enabled", lambda: True)()
-    needs = {"descriptors": (10, 0), "bytes": (26 << 20, (3 if is_async else 56) << 10), "maps": (192, 0)}
-    if not is_async:  # The C library's usual stacks, 8 MiB each, and its arenas.
-        needs |= {"threads": (0, 1), "maps": (192, 2), "space": (1 << 30, 8 << 20)}
     return {
         "contract": 1, "program": NAME, "version": "0.2.0", "tasks": n,
-        "needs": {name: {"fixed": fixed, "each": each} for name, (fixed, each) in needs.items()},
         **({"hops": n + 1} if flags["--kind"] == "hop" else {}),
         "claim": "user-switch" if is_async else "kernel-switch",
         "passes": [{"name": "main", "settle": SETTLE}],

@@ -107,7 +107,7 @@ def main():
     n = int(flags["--tasks"])
     follow(flags, {
         "contract": 1, "program": NAME, "version": "0.2.0", "tasks": n, "hops": n + 1, "claim": "user-switch",
-        "passes": [{"name": "main"}], "needs": {"bytes": {"fixed": 16 << 20, "each": 512}},
+        "passes": [{"name": "main"}],
     }, measure)
 
 if __name__ == "__main__":

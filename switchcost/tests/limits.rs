@@ -7,11 +7,12 @@ use std::fs;
 
 use ::limits::Limits;
 use contract::message::{Need, Needs};
+use serde_json::Value;
 use switchcost::render::Report;
 use switchcost::views::limits;
 
 use crate::properties::unpacked;
-use crate::support::golden;
+use crate::support::{golden, is_installed, skip, switchcost};
 
 const SYSTEMS: [&str; 3] = ["debian", "docker", "kubernetes"];
 
@@ -30,6 +31,24 @@ fn asked() -> Vec<(String, Result<Needs, String>)> {
     ]
     .map(|(name, needs)| (name.to_owned(), needs))
     .to_vec()
+}
+
+/// Threads of Python have a stack and a guard page each, as pthreads do.
+#[test]
+fn what_a_program_does_not_say_is_measured() {
+    if !is_installed("python3") {
+        return skip("no python3");
+    }
+    let brigade = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/python/brigade.py");
+    for (kind, expected) in [("asyncio", [0, 0, 0]), ("threads", [0, 1, 2])] {
+        let flags = format!("limits --format json {brigade} --tasks-are {kind} --tasks 3");
+        let run = switchcost(&flags).finish().expect_quiet_success();
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        let needs = &report["programs"][0]["needs"];
+        let each = |name: &str| needs[name]["each"].as_u64().unwrap_or(0);
+        assert_eq!(["descriptors", "threads", "maps"].map(each), expected, "{run}");
+        assert!(each("bytes") > 0 && needs["bytes"]["fixed"].as_u64() > Some(1 << 20), "{run}");
+    }
 }
 
 /// What is printed of a system, unpacked from one text: `=== path` before each file.

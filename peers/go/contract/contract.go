@@ -58,7 +58,6 @@ type Description struct {
 	Hops     uint64           `json:"hops,omitempty"`
 	Claim    string           `json:"claim"`
 	Passes   []map[string]any `json:"passes"`
-	Needs    map[string]Need  `json:"needs"`
 	Runtime  map[string]any   `json:"runtime"`
 	// Alone is for iterations that are too long to take turns with other programs.
 	Alone bool `json:"alone,omitempty"`
@@ -66,18 +65,6 @@ type Description struct {
 	Settle uint64 `json:"-"`
 	// CreatesForHold has Next ask for tasks with IsHold, and the program call Held.
 	CreatesForHold bool `json:"-"`
-}
-
-// Need of one resource: the whole process's share, and each task's.
-type Need struct {
-	Fixed uint64 `json:"fixed"`
-	Each  uint64 `json:"each"`
-}
-
-// Need adds to what the run takes of the system.
-func (d *Description) Need(resource string, fixed, each uint64) {
-	need := d.Needs[resource]
-	d.Needs[resource] = Need{need.Fixed + fixed, need.Each + each}
 }
 
 // Main follows the command line and ends the program. Without --tasks and --warmup there are so many. The first function
@@ -141,8 +128,6 @@ func parse(name string, complete func(*Description) error) (*Description, error)
 	d := &Description{
 		Contract: 1, Program: name, Version: "0.1.0", Tasks: *tasks, Claim: "user-switch",
 		Settle: 3,
-		// The runtime's event loop, a few threads beside the workers, its heap.
-		Needs: map[string]Need{"descriptors": {12, 0}, "threads": {workers + 10, 0}, "bytes": {12<<20 + workers<<18, 0}},
 		Runtime: map[string]any{
 			"name": "go", "version": runtime.Version(), "flavor": "goroutines", "workers": workers,
 		},

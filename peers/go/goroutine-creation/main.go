@@ -21,8 +21,6 @@ import (
 func main() { contract.Main("goroutine-creation", 10000, 100, describe, measure) }
 
 func describe(d *contract.Description) error {
-	// A goroutine that waits: its first stack of 2 KiB, and what the runtime knows of it.
-	d.Need("bytes", 0, 3600)
 	d.CreatesForHold = true
 	return nil
 }

@@ -28,9 +28,6 @@ func main() { contract.Main("goroutine-mem-brigade", 500, 100, describe, measure
 
 func describe(d *contract.Description) error {
 	d.Tokens, d.Hops = *tokens, (d.Tasks+1)**tokens
-	// A goroutine, its channel and its results.
-	const goroutine, number = 3200, 8
-	d.Need("bytes", number*(*capacity+2**tokens), goroutine+number**capacity)
 	// The driver sends all numbers before it takes one back. Without buffers each task has one in its hand.
 	if most := max((d.Tasks+1)**capacity, d.Tasks); *tokens > most {
 		return fmt.Errorf("--tokens %d is more than the channels hold (at most %d): lower it, or raise --capacity", *tokens, most)

@@ -28,13 +28,6 @@ func main() { contract.Main("goroutine-pairs", 1, 100, describe, measure) }
 
 func describe(d *contract.Description) error {
 	d.Chains, d.Trips, d.Hops = *chains, *trips, (d.Tasks+1)**chains**trips
-	// The driver with its pipe needs what a partner does.
-	const task = 18 << 10
-	if !*inMemory {
-		d.Need("descriptors", 2**chains, 2**chains)
-	}
-	each := task + 8**capacity
-	d.Need("bytes", each**chains, each**chains)
 	return nil
 }
 

@@ -33,9 +33,6 @@ func describe(d *contract.Description) error {
 	if *duration <= 0 || *duration > 24*time.Hour {
 		return errors.New("--sleep: write a time such as 50us or 1s, 24h at most")
 	}
-	// A goroutine that sleeps: its first stack of 2 KiB, and what the runtime knows of it. A stack that is too small is
-	// copied to one of twice its size.
-	d.Need("bytes", 0, 3600+4**depth)
 	// An iteration takes as long as a sleep: none is spent untimed.
 	d.CreatesForHold, d.Settle, d.Alone = true, 0, true
 	return nil

@@ -26,7 +26,6 @@ import (
 func main() { contract.Main("tls-handshake", 10, 3, describe, measure) }
 
 func describe(d *contract.Description) error {
-	d.Need("bytes", 4<<20, 64<<10)
 	return nil
 }
 

@@ -1,28 +1,22 @@
 //! What a program declares, beside what the kernel and the runner see.
 
-use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use contract::message::{Claim, Description, MOST_SAMPLES, Needs, Usage};
 use figures::number::percent;
 use host::units::Bytes;
 use limits::Limits;
-use observe::{affinity, memory, usage};
+use observe::{affinity, usage};
 use record::{Cpus, Setting, Why};
 
 use super::candidate::Candidate;
 use super::requests::run;
+use crate::measure::needs::{Held, MANY, more};
 
 /// Number of iterations during which switches are counted.
 const COUNTED: u64 = 100;
-
-/// Number of tasks where one or two tell too little.
-const MANY: u64 = 40;
-
-/// Further tasks that tell what each one holds: threads hold more, and of descriptors there are few.
-const MORE: [u64; 2] = [300, 2000];
 
 /// Least share of the time of a request that its samples are. Programs that create their tasks in an iteration, and
 /// join them outside of it, have a third.
@@ -140,6 +134,9 @@ pub(super) fn settling(candidate: &Candidate) -> anyhow::Result<Option<String>> 
 /// What it says that it needs is enough for what it has, and not much more.
 pub(super) fn needs(candidate: &Candidate) -> anyhow::Result<Option<String>> {
     let needs = candidate.description(MANY)?.needs;
+    if needs == Needs::default() {
+        bail!(Why::LeftOut("it does not say: the runner measures what it needs".to_owned()));
+    }
     let few = hold(candidate, MANY)?;
     // A runtime starts with some, and may have threads for each CPU that collect and compile.
     let start = 32 + 2 * thread::available_parallelism().map_or(1, |n| n.get() as u64);
@@ -214,41 +211,10 @@ fn bytes(needs: &Needs, resident: Option<(u64, u64)>, more: u64) -> anyhow::Resu
     Ok(measured)
 }
 
-/// Further tasks that a program with these needs may have.
-fn more(needs: &Needs) -> u64 {
-    MORE[usize::from(needs.threads.each.max(needs.descriptors.each) == 0)]
-}
-
-/// What a program has while its tasks rest. Descriptors and maps are those of the process that has most.
-struct Held {
-    descriptors: u64,
-    /// Besides the first one, which is in no program's needs.
-    threads: u64,
-    maps: u64,
-    resident: Option<u64>,
-}
-
-/// Has so many tasks rest, and looks at each process.
+/// What so many tasks have while they rest.
 fn hold(candidate: &Candidate, tasks: u64) -> anyhow::Result<Held> {
     let mut session = candidate.ready_with(tasks, 0)?;
-    session.run(1, None)?;
-    let pids = session.hold()?;
-    let resident = memory::of_processes(&pids).resident;
-    let mut held = Held { descriptors: 0, threads: 0, maps: 0, resident };
-    for &pid in &pids {
-        held.descriptors = held.descriptors.max(count(pid, "fd")?);
-        held.threads += count(pid, "task")?;
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps"));
-        let maps = maps.with_context(|| format!("{pid} is gone"))?.lines().count();
-        held.maps = held.maps.max(maps as u64);
-    }
-    held.threads = held.threads.saturating_sub(1);
+    let held = Held::of(&mut session)?;
     session.finish()?.expect(0)?;
     Ok(held)
-}
-
-/// Number of entries of a process's folder in /proc.
-fn count(pid: i32, folder: &str) -> anyhow::Result<u64> {
-    let entries = fs::read_dir(format!("/proc/{pid}/{folder}"));
-    Ok(entries.with_context(|| format!("{pid} is gone"))?.count() as u64)
 }

@@ -7,6 +7,7 @@ pub mod child;
 pub mod groups;
 pub(crate) mod launch;
 mod live;
+pub(crate) mod needs;
 mod options;
 pub mod pace;
 pub mod pacing;

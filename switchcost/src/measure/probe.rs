@@ -4,11 +4,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use contract::message::Description;
+use contract::message::{Description, Needs};
 use limits::Limits;
 use record::Setting;
 
-use crate::measure::launch;
+use crate::measure::{launch, needs};
 use crate::plan::refusal::Refusal;
 use crate::system::console::shortened;
 use crate::system::program::Program;
@@ -75,7 +75,11 @@ fn call(program: &Program, flags: &[String], setting: &Setting) -> anyhow::Resul
             "it printed nothing: the command of wrap= must execute the program that follows it";
         bail!(Refusal::Other(silence.to_owned()));
     }
-    Ok(understand(ended.status.code(), &line, words)?)
+    let mut description = understand(ended.status.code(), &line, words)?;
+    if description.needs == Needs::default() {
+        description.needs = needs::measured(program, flags, setting).unwrap_or_default();
+    }
+    Ok(description)
 }
 
 fn understand(status: Option<i32>, stdout: &[u8], words: &str) -> Result<Description, Refusal> {

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail, ensure};
-use contract::message::{Answer, Description, Extra, Ready, Request, Usage, VERSION};
+use contract::message::{Answer, Description, Extra, Needs, Ready, Request, Usage, VERSION};
 use observe::affinity;
 use record::Setting;
 use record::machine::cpu_ranges;
@@ -99,9 +99,15 @@ impl Session {
     pub fn ready(&mut self, described: Option<&Description>) -> anyhow::Result<Ready> {
         self.attempt(|session| {
             let answer = session.success()?;
-            let Answer::Ready(ready) = answer else {
+            let Answer::Ready(mut ready) = answer else {
                 return Err(session.unexpected("ready", &answer));
             };
+            if let Some(before) = described
+                && ready.description.needs == Needs::default()
+            {
+                // They were measured.
+                ready.description.needs = before.needs;
+            }
             let description = &ready.description;
             ensure!(
                 description.contract == VERSION,

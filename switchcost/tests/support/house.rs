@@ -17,7 +17,7 @@ use super::{RUNNER, build};
 /// A program that follows the contract and measures nothing: each sample is `$ns`, and it waits as long, unless it
 /// `$lies`. `$BEFORE` stands for what it does before it answers a request; it may set the sample and a further field.
 const FAKE: &str = r#"#!/bin/sh
-description='"contract":1,"program":"one-thread-brigade","version":"0","tasks":1,"hops":2,"claim":"no-switch","passes":[{"name":"main","settle":0}]'
+description='"contract":1,"program":"one-thread-brigade","version":"0","tasks":1,"hops":2,"claim":"no-switch","passes":[{"name":"main","settle":0}],"needs":{"bytes":{"fixed":1}}'
 case "$*" in
 *--help*) echo '  --tasks <N>'; exit ;;
 *--describe*) echo "{$description}"; exit ;;
