@@ -98,7 +98,7 @@ impl Claim {
         let (here, verdict) = match (&self.here[..], self.rule, &self.takes) {
             ([], None, Some(takes)) => (String::new(), format!("cannot be judged here: {takes}")),
             (_, Some(rule), None) => {
-                let (values, texts) = self.found(records)?;
+                let (values, texts) = self.figures(records)?;
                 ensure!(!has_digits(&self.note), "a figure in the note");
                 (texts.join("; "), rule.judge(&self.theirs, &values)?)
             }
@@ -116,7 +116,7 @@ impl Claim {
     }
 
     /// Our values, and each as it is shown behind its label.
-    fn found(&self, records: &Records) -> anyhow::Result<(Vec<Value>, Vec<String>)> {
+    fn figures(&self, records: &Records) -> anyhow::Result<(Vec<Value>, Vec<String>)> {
         let (mut values, mut texts) = (Vec::new(), Vec::new());
         for [label, query] in &self.here {
             ensure!(!has_digits(label), "a figure in the label '{label}'");

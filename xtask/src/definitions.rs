@@ -87,15 +87,15 @@ impl Definitions {
     pub(crate) fn read(root: &Path, faults: &mut Vec<Fault>) -> anyhow::Result<Self> {
         let text =
             fs::read_to_string(root.join(FILE)).with_context(|| format!("cannot read {FILE}"))?;
-        let mut all: BTreeMap<String, toml::Table> = toml::from_str(&text).context(FILE)?;
-        let plots = all.remove("plots").unwrap_or_default();
+        let mut tables: BTreeMap<String, toml::Table> = toml::from_str(&text).context(FILE)?;
+        let plots = tables.remove("plots").unwrap_or_default();
         let mut definitions = Definitions {
             names: BTreeMap::new(),
             plots: plots.try_into().context("docs/figures.toml: [plots]")?,
             claims: Claims::read(root)?,
             used: RefCell::default(),
         };
-        for (page, table) in all {
+        for (page, table) in tables {
             for (name, value) in table {
                 let name = format!("{page}.{name}");
                 match value.try_into() {

@@ -71,7 +71,7 @@ struct Fit {
 
 impl Law<'_> {
     /// A figure of the law.
-    pub(crate) fn found(&self, path: &[&str]) -> anyhow::Result<Found> {
+    pub(crate) fn figure(&self, path: &[&str]) -> anyhow::Result<Found> {
         let time = Some(Quantity::Time);
         Ok(Found::Value(match path {
             ["a", kind] => {
@@ -104,8 +104,8 @@ impl Law<'_> {
                         grade = grade.max(value.grade);
                     }
                 }
-                let most = stats::quantile(&switches, 1.0).context("no cells")?;
-                graded(Value::exact(most, None), grade)
+                let highest = stats::quantile(&switches, 1.0).context("no cells")?;
+                graded(Value::exact(highest, None), grade)
             }
             ["c cells"] => Value::count(self.in_c()?.len() as f64),
             ["c within"] => {
@@ -179,8 +179,8 @@ impl Law<'_> {
     }
 
     fn fits(&self) -> anyhow::Result<Vec<Fit>> {
-        let all = KINDS.iter().flat_map(|(kind, _)| SLEEPERS.map(|sleepers| (kind, sleepers)));
-        all.map(|(kind, sleepers)| self.fit(kind, sleepers)).collect()
+        let pairs = KINDS.iter().flat_map(|(kind, _)| SLEEPERS.map(|sleepers| (kind, sleepers)));
+        pairs.map(|(kind, sleepers)| self.fit(kind, sleepers)).collect()
     }
 
     /// Cells by benches/futex-table.c, the median of its runs, divided by the runner's.

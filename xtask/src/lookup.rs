@@ -59,8 +59,8 @@ pub(crate) fn of_figures(figures: &Figures<'_>, path: &[&str]) -> anyhow::Result
             "name a column"
         );
         let measured = left.iter().filter(|figure| figure.value().is_ok());
-        let most = measured.filter_map(|figure| figure.place().x).max();
-        return Ok(Found::Value(Value::count(most.context("nothing is swept")? as f64)));
+        let highest = measured.filter_map(|figure| figure.place().x).max();
+        return Ok(Found::Value(Value::count(highest.context("nothing is swept")? as f64)));
     }
     let [figure] = left[..] else {
         let unknown =

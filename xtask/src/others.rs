@@ -13,7 +13,7 @@ use stats::{Estimate, Interval};
 use crate::found::{Found, line, signed};
 
 /// What a file says of a path.
-pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result<Found> {
+pub(crate) fn figure(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result<Found> {
     let (_, name) = file.split_once('/').unwrap_or_default();
     Ok(Found::Value(match (name, path) {
         ("beside", ["pairs", name, placement]) => pairs(lines, name, placement)?,
@@ -51,8 +51,8 @@ pub(crate) fn found(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Result
         ("equals", ["duels"]) => Value::count(lines.len() as f64),
         ("equals", [count @ ("alarms" | "rows")]) => {
             let counts = lines.iter().map(|line| line[count].as_f64());
-            let all: Option<f64> = counts.sum();
-            Value::count(all.context("a duel does not say how many")?)
+            let sum: Option<f64> = counts.sum();
+            Value::count(sum.context("a duel does not say how many")?)
         }
         ("criterion", [from, to]) => return criterion(lines, from, to).map(Found::Text),
         ("futex-c", [name]) | ("beside", ["printed", name]) => {
@@ -138,16 +138,16 @@ fn pairs(lines: &[Json], name: &str, placement: &str) -> anyhow::Result<Value> {
 
 /// How many of Tokio's own benchmarks changed by criterion's verdict, and the one that changed most.
 fn criterion(lines: &[Json], from: &str, to: &str) -> anyhow::Result<String> {
-    let all: Vec<&Json> =
+    let compared: Vec<&Json> =
         lines.iter().filter(|line| line["from"] == *from && line["to"] == *to).collect();
-    ensure!(!all.is_empty(), "criterion did not compare {from} and {to}");
+    ensure!(!compared.is_empty(), "criterion did not compare {from} and {to}");
     let change = |line: &Json| line["change"].as_f64().unwrap_or(0.0);
     let changed: Vec<&Json> =
-        all.iter().filter(|line| line["verdict"] != "none").copied().collect();
-    let most = changed.iter().max_by(|a, b| change(a).abs().total_cmp(&change(b).abs()));
-    let most = most.map(|line| {
+        compared.iter().filter(|line| line["verdict"] != "none").copied().collect();
+    let largest = changed.iter().max_by(|a, b| change(a).abs().total_cmp(&change(b).abs()));
+    let largest = largest.map(|line| {
         let function = line["function"].as_str().unwrap_or_default();
         format!(", {} in {function}", signed(change(line)))
     });
-    Ok(format!("{} of {}{}", changed.len(), all.len(), most.unwrap_or_default()))
+    Ok(format!("{} of {}{}", changed.len(), compared.len(), largest.unwrap_or_default()))
 }

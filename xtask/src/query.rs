@@ -132,12 +132,12 @@ fn operand(text: &str, records: &Records) -> anyhow::Result<Found> {
             format!("'{text}' is no query: write MACHINE/FILE: SECTION / ROW / COLUMN")
         })?;
     let path: Vec<&str> = path.split(" / ").collect();
-    found(file, &path, records).with_context(|| text.to_owned())
+    figure(file, &path, records).with_context(|| text.to_owned())
 }
 
-fn found(file: &str, path: &[&str], records: &Records) -> anyhow::Result<Found> {
+fn figure(file: &str, path: &[&str], records: &Records) -> anyhow::Result<Found> {
     if let Some(machine) = file.strip_suffix("/law") {
-        return Law { records, machine }.found(path);
+        return Law { records, machine }.figure(path);
     }
     if file == "all/sessions" {
         return lookup::between_sessions(records, path);
@@ -159,6 +159,6 @@ fn found(file: &str, path: &[&str], records: &Records) -> anyhow::Result<Found> 
         }
         (File::Figures { figures, .. }, path) => lookup::of_figures(figures, path),
         (File::Duel(comparison), path) => lookup::of_duel(comparison, path),
-        (File::Lines(lines), path) => others::found(file, lines, path),
+        (File::Lines(lines), path) => others::figure(file, lines, path),
     }
 }

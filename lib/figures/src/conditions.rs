@@ -147,13 +147,13 @@ impl fmt::Display for Conditions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if let Some(slower) = self.speed.slower {
-            let Speed { all, stolen, others, .. } = self.speed;
+            let Speed { slices, stolen, others, .. } = self.speed;
             let (slower, lost) = (percent(slower.max(0.0)), stolen + others);
             let was = if lost == 1 { "was" } else { "were" };
             parts.push(format!(
                 "the CPUs ran {slower} below full speed (median over {}); {} {was} left out, since other work took CPU time \
                  from them",
-                counted(all, "slice"),
+                counted(slices, "slice"),
                 counted(lost, "slice")
             ));
         }

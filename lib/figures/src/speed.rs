@@ -118,8 +118,12 @@ impl Timed<'_> {
     pub(crate) fn log_ratio_of_means(&self, other: &Timed<'_>) -> Option<f64> {
         let [own, others] = [self, other].map(|timed| Some(&timed.corrected.as_ref()?.turns));
         let (own, others) = own.zip(others)?;
-        let sum = |one: &BTreeMap<u32, f64>, other: &BTreeMap<u32, f64>| -> f64 {
-            one.iter().filter(|(turn, _)| other.contains_key(turn)).map(|(_, log)| log.exp()).sum()
+        let sum = |first: &BTreeMap<u32, f64>, other: &BTreeMap<u32, f64>| -> f64 {
+            first
+                .iter()
+                .filter(|(turn, _)| other.contains_key(turn))
+                .map(|(_, log)| log.exp())
+                .sum()
         };
         let log = (sum(own, others) / sum(others, own)).ln();
         log.is_finite().then_some(log)
@@ -129,7 +133,8 @@ impl Timed<'_> {
 /// What the slices of some records tell of the machine's speed, and of its correction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Speed {
-    pub(crate) all: usize,
+    #[serde(rename = "all")]
+    pub(crate) slices: usize,
     /// Slices during which the host took time from their CPUs.
     pub(crate) stolen: usize,
     /// Those around which other programs used the CPUs.
@@ -192,11 +197,12 @@ pub(crate) fn correct<'a>(records: &'a [Record], levels: &Levels) -> (Vec<Timed<
     speed.slower = stats::median(&slowness).map(f64::exp_m1);
     let mut timed: Vec<Timed<'_>> =
         records.iter().map(|record| Timed { record, corrected: None }).collect();
-    let all = corrected(&rows, &mut speed.held_out);
-    let both = all.iter().map(|(index, own)| (&records[*index], [own.slowness, own.log]));
-    speed.follows = Follows::of(both);
+    let processes = corrected(&rows, &mut speed.held_out);
+    let times = processes.iter();
+    speed.follows =
+        Follows::of(times.map(|(index, own)| (&records[*index], [own.slowness, own.log])));
     let follows = speed.follows.filter(Follows::is_clear).map_or(0.0, |follows| follows.slope);
-    for (index, mut corrected) in all {
+    for (index, mut corrected) in processes {
         corrected.left = follows * corrected.slowness;
         timed[index].corrected = Some(Arc::new(corrected));
     }
@@ -228,11 +234,11 @@ fn process<'a>(
             is_quiet,
         }
     };
-    let (mut all, mut looks) = (Vec::new(), Vec::new());
+    let (mut every_look, mut looks) = (Vec::new(), Vec::new());
     let timed = record.slices.iter().map(|slice| (slice, look(slice)));
     for (slice, look) in timed.filter(|(_, look)| look.y.is_finite()) {
-        all.push(look);
-        speed.all += 1;
+        every_look.push(look);
+        speed.slices += 1;
         slowness.push(look.x);
         if slice.stolen.unwrap_or(0) as f64 > STOLEN * slice.window as f64 {
             speed.stolen += 1;
@@ -242,7 +248,7 @@ fn process<'a>(
             looks.push(look);
         }
     }
-    if all.is_empty() {
+    if every_look.is_empty() {
         return None;
     }
     Some(SlicedProcess {
@@ -250,8 +256,8 @@ fn process<'a>(
         record,
         cpus: record.slices[0].probes.len(),
         near: levels.near(record),
-        is_short: 2 * looks.len() < all.len(),
-        all,
+        is_short: 2 * looks.len() < every_look.len(),
+        every_look,
         looks,
     })
 }
@@ -268,7 +274,7 @@ fn keep_half(row: &mut Vec<SlicedProcess<'_>>) {
         }
         let own = row.iter_mut().filter(|process| is_twin(process) == twins);
         for process in own.filter(|process| process.looks.is_empty()) {
-            process.looks = process.all.clone();
+            process.looks = process.every_look.clone();
         }
     }
     row.retain(|process| !process.looks.is_empty());
@@ -281,7 +287,7 @@ fn let_sleep(row: &mut [SlicedProcess<'_>]) {
     }
     for process in row {
         (process.cpus, process.near) = (0, 1.0);
-        for look in process.all.iter_mut().chain(&mut process.looks) {
+        for look in process.every_look.iter_mut().chain(&mut process.looks) {
             (look.x, look.is_quiet) = (0.0, true);
         }
     }
@@ -302,14 +308,14 @@ fn corrected(
     let counts: BTreeSet<usize> = rows.values().flatten().map(|process| process.cpus).collect();
     let caps: BTreeMap<usize, f64> =
         counts.into_iter().map(|cpus| (cpus, cap(rows, cpus))).collect();
-    let mut all = Vec::new();
+    let mut processes = Vec::new();
     for (slope, row) in slopes(rows, &caps).iter().zip(rows.values()) {
         for side in [Side::A, Side::B, Side::Twin] {
             let own = row.iter().filter(|process| process.record.row().place.side == side);
-            all.extend(corrected_side(&own.collect::<Vec<_>>(), slope, &caps, held_out));
+            processes.extend(corrected_side(&own.collect::<Vec<_>>(), slope, &caps, held_out));
         }
     }
-    all
+    processes
 }
 
 /// The same of one side of a row.
@@ -328,7 +334,7 @@ fn corrected_side(
     let share =
         |process: &&SlicedProcess<'_>| slope.by_round.get(&round(process.record)).unwrap_or(&0.0);
     let centre = own.iter().map(share).sum::<f64>() / own.len() as f64;
-    let (mut all, mut errors) = (Vec::new(), Vec::new());
+    let (mut processes, mut errors) = (Vec::new(), Vec::new());
     for (process, slow) in own.iter().zip(slow) {
         let time = |look: &Look| look.y - slope.value * look.x.min(caps[&process.cpus]);
         let of_turns = process.looks.chunk_by(|one, next| one.turn == next.turn);
@@ -353,7 +359,7 @@ fn corrected_side(
             is_short: process.is_short,
             ..Corrected::default()
         };
-        all.push((process.index, corrected));
+        processes.push((process.index, corrected));
     }
     if errors.len() >= stats::MIN_ROUNDS {
         let mean = |which: usize| {
@@ -361,7 +367,7 @@ fn corrected_side(
         };
         held_out.push([mean(0), mean(1)]);
     }
-    all
+    processes
 }
 
 /// The number of a turn, and the mean logarithm of its slices.

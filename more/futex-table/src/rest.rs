@@ -55,7 +55,7 @@ fn await_sleep(ids: &[i32]) -> anyhow::Result<u64> {
 
 /// How often the threads went to sleep; `None` if one is awake.
 fn sleeps(ids: &[i32]) -> anyhow::Result<Option<u64>> {
-    let mut all = 0;
+    let mut count = 0;
     for id in ids {
         let path = format!("/proc/{id}/status");
         let text = fs::read_to_string(&path).with_context(|| path.clone())?;
@@ -65,7 +65,7 @@ fn sleeps(ids: &[i32]) -> anyhow::Result<Option<u64>> {
         }
         let sleeps = value("voluntary_ctxt_switches:");
         let sleeps = sleeps.with_context(|| format!("{path} has no voluntary_ctxt_switches"))?;
-        all += sleeps.parse::<u64>()?;
+        count += sleeps.parse::<u64>()?;
     }
-    Ok(Some(all))
+    Ok(Some(count))
 }

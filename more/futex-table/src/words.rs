@@ -26,7 +26,7 @@ pub(crate) const SLEEPER_BYTES: u64 = 40 << 10;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words {
     /// The words of the operations, then the words of idle threads.
-    all: &'static [AtomicU32],
+    words: &'static [AtomicU32],
 }
 
 /// Words of operations: a sample of the slots.
@@ -48,13 +48,13 @@ impl Words {
             return Err(io::Error::last_os_error()).context("cannot map the words");
         }
         // SAFETY: the mapping holds so many, all zero, and it is never unmapped.
-        let all = unsafe { slice::from_raw_parts(base.cast(), count) };
-        Ok(Words { all })
+        let words = unsafe { slice::from_raw_parts(base.cast(), count) };
+        Ok(Words { words })
     }
 
     /// The word of an operation.
     fn at(&self, place: usize) -> &'static AtomicU32 {
-        &self.all[place % OPERATIONS * STRIDE]
+        &self.words[place % OPERATIONS * STRIDE]
     }
 
     /// Wakes a thread that sleeps on a word, and returns the number woken.
@@ -85,7 +85,7 @@ impl Words {
             libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
             libc::pthread_attr_setguardsize(attributes.as_mut_ptr(), 0);
         }
-        for word in self.all[OPERATIONS * STRIDE..].iter().step_by(STRIDE).take(idle as usize) {
+        for word in self.words[OPERATIONS * STRIDE..].iter().step_by(STRIDE).take(idle as usize) {
             let word = ptr::from_ref(word).cast_mut().cast();
             // SAFETY: the body takes the word, which is there for ever.
             let code =

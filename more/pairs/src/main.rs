@@ -118,12 +118,12 @@ impl Program for Cli {
         let drivers = worker_needs(if is_tokio { others } else { 0 })
             + Needs { descriptors, ..Needs::default() };
         let pair = self.pair().describe("pairs", claim, links + tasks);
-        let all = u64::from(self.chains) * u64::from(self.trips);
+        let round_trips = u64::from(self.chains) * u64::from(self.trips);
         let pairs = Description {
             chains: self.chains.into(),
             trips: self.trips.into(),
-            hops: pair.hops.map(|hops| hops.saturating_mul(all)),
-            bytes: pair.bytes.map(|bytes| bytes * all),
+            hops: pair.hops.map(|hops| hops.saturating_mul(round_trips)),
+            bytes: pair.bytes.map(|bytes| bytes * round_trips),
             needs: pair.needs.chains(self.chains) + drivers,
             ..pair
         };

@@ -64,15 +64,15 @@ pub(crate) fn cold(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
         let times = runtime.block_on(all_running(
             before + n,
             runtime.spawn(async move {
-                let (all, mut running) = (Arc::new(Barrier::new(n)), Vec::with_capacity(n));
+                let (barrier, mut running) = (Arc::new(Barrier::new(n)), Vec::with_capacity(n));
                 spawn_blocking(|| ()).await?;
                 let begun = Instant::now();
                 for _ in 0..n {
-                    let all = Arc::clone(&all);
-                    running.push(spawn_blocking(move || _ = all.wait()));
+                    let barrier = Arc::clone(&barrier);
+                    running.push(spawn_blocking(move || _ = barrier.wait()));
                 }
-                for one in running {
-                    one.await?;
+                for thread in running {
+                    thread.await?;
                 }
                 anyhow::Ok((begun, Instant::now()))
             }),

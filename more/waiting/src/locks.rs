@@ -90,8 +90,8 @@ pub(crate) fn among_threads<L: Lock>(cli: &Cli, run: &mut Run) -> anyhow::Result
             }
         })
     };
-    let all: Vec<_> = shares(cli.flags.tasks, size).map(contend).collect();
-    let all = all.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    let threads: Vec<_> = shares(cli.flags.tasks, size).map(contend).collect();
+    let threads = threads.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
     place.serve_thread(run, || {
         running.store(0, Relaxed);
         start.wait();
@@ -99,7 +99,7 @@ pub(crate) fn among_threads<L: Lock>(cli: &Cli, run: &mut Run) -> anyhow::Result
     })?;
     ended.store(true, Relaxed);
     start.wait();
-    all.into_iter().try_for_each(brigade::join)?;
+    threads.into_iter().try_for_each(brigade::join)?;
     check(lock.with(|number| *number), run)
 }
 

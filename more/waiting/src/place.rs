@@ -193,7 +193,7 @@ fn share() -> nix::Result<()> {
 }
 
 /// A thing that both ends share.
-pub(crate) fn shared<T>(one: T) -> (Arc<T>, Arc<T>) {
-    let one = Arc::new(one);
-    (Arc::clone(&one), one)
+pub(crate) fn shared<T>(value: T) -> (Arc<T>, Arc<T>) {
+    let value = Arc::new(value);
+    (Arc::clone(&value), value)
 }

@@ -53,7 +53,7 @@ pub(crate) struct SlicedProcess<'a> {
     /// Share of the session's probes that were near the quickest, on the CPU that has the fewest.
     pub(crate) near: f64,
     /// All slices, and those that count.
-    pub(crate) all: Vec<Look>,
+    pub(crate) every_look: Vec<Look>,
     pub(crate) looks: Vec<Look>,
     /// True if too few of them count.
     pub(crate) is_short: bool,
@@ -81,9 +81,9 @@ pub(crate) fn cap(rows: &BTreeMap<Place, Vec<SlicedProcess<'_>>>, cpus: usize) -
         .values()
         .map(|row| row.iter().filter(|process| process.cpus == cpus).collect())
         .collect();
-    let all: Vec<f64> =
+    let slownesses: Vec<f64> =
         rows.iter().flatten().flat_map(|process| &process.looks).map(|look| look.x).collect();
-    let highest = stats::quantile(&all, 0.99).unwrap_or(0.0);
+    let highest = stats::quantile(&slownesses, 0.99).unwrap_or(0.0);
     let unexplained = |cap: &f64| -> f64 {
         rows.iter().filter_map(|own| Slope::fit(own, *cap)).map(|fit| fit.unexplained).sum()
     };

@@ -38,7 +38,7 @@ fn slices_whose_time_others_had_do_not_count() {
     let others = Slice { others: Some(300), turn: 2, ..slice(9000, 800, 800) };
     let records = [of(vec![slice(1000, 800, 800), stolen.clone(), others])];
     let (timed, speed) = read(&records);
-    assert_eq!((speed.all, speed.stolen, speed.others), (3, 1, 1));
+    assert_eq!((speed.slices, speed.stolen, speed.others), (3, 1, 1));
     let corrected = timed[0].corrected.as_ref().unwrap();
     assert_eq!(corrected.turns.keys().collect::<Vec<_>>(), [&0]);
     assert!(corrected.is_short);
@@ -234,13 +234,13 @@ fn a_row_that_tells_next_to_nothing_has_the_mean_slope() {
             Look { turn, x, apart: 0.0, y: 0.5 * x + noise, is_quiet: x == 0.0 }
         });
         let looks: Vec<Look> = looks.collect();
-        let all = looks.clone();
+        let every_look = looks.clone();
         vec![SlicedProcess {
             index: 0,
             record: &record,
             cpus: 1,
             near: 1.0,
-            all,
+            every_look,
             looks,
             is_short: false,
         }]
