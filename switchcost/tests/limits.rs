@@ -4,6 +4,7 @@
 //! The programs' needs are invented, so that no snapshot depends on this machine's CPUs.
 
 use std::fs;
+use std::path::Path;
 
 use ::limits::Limits;
 use contract::message::{Need, Needs};
@@ -12,7 +13,8 @@ use switchcost::render::Report;
 use switchcost::views::limits;
 
 use crate::properties::unpacked;
-use crate::support::{golden, is_installed, skip, switchcost};
+use crate::support::process::Run;
+use crate::support::{RUNNER, golden, is_installed, skip, switchcost};
 
 const SYSTEMS: [&str; 3] = ["debian", "docker", "kubernetes"];
 
@@ -49,6 +51,11 @@ fn what_a_program_does_not_say_is_measured() {
         assert_eq!(["descriptors", "threads", "maps"].map(each), expected, "{run}");
         assert!(each("bytes") > 0 && needs["bytes"]["fixed"].as_u64() > Some(1 << 20), "{run}");
     }
+    // A limit below what the measurement holds is named, too.
+    let script = r#"ulimit -v 2000000; exec "$0" "$@""#;
+    let flags = format!("limits {brigade} --tasks-are threads --tasks 500");
+    let run = Run::within(script, Path::new(RUNNER)).flags(&flags).finish().expect(1);
+    assert!(run.stdout.contains("\nvirtual memory: 1.907 GiB, needed "), "{run}");
 }
 
 /// What is printed of a system, unpacked from one text: `=== path` before each file.

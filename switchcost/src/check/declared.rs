@@ -214,7 +214,7 @@ fn bytes(needs: &Needs, resident: Option<(u64, u64)>, more: u64) -> anyhow::Resu
 /// What so many tasks have while they rest.
 fn hold(candidate: &Candidate, tasks: u64) -> anyhow::Result<Held> {
     let mut session = candidate.ready_with(tasks, 0)?;
-    let held = Held::of(&mut session)?;
+    let held = Held::of(&mut session, tasks)?;
     session.finish()?.expect(0)?;
     Ok(held)
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use contract::message::{Need, Needs};
+use contract::message::{Description, Need, Needs};
 use observe::memory;
 use record::Setting;
 
@@ -29,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a program has while its tasks rest. Descriptors and maps are those of the process that has most.
 pub(crate) struct Held {
+    tasks: u64,
     pub(crate) descriptors: u64,
     /// Besides the first one, which is in no program's needs.
     pub(crate) threads: u64,
@@ -42,12 +43,13 @@ pub(crate) struct Held {
 
 impl Held {
     /// Has the tasks of a program that is ready rest, and looks at each process.
-    pub(crate) fn of(session: &mut Session) -> anyhow::Result<Self> {
+    pub(crate) fn of(session: &mut Session, tasks: u64) -> anyhow::Result<Self> {
         session.run(1, None)?;
         let pids = session.hold()?;
         let sizes = memory::of_processes(&pids);
         let kernel = [sizes.system_kernel_stacks, sizes.system_page_tables];
         let mut held = Held {
+            tasks,
             descriptors: 0,
             threads: 0,
             maps: 0,
@@ -66,21 +68,21 @@ impl Held {
         Ok(held)
     }
 
-    /// Needs by what this number of tasks has, and so many more.
-    fn needs(&self, more: u64, many: &Held) -> Needs {
+    /// Needs by what it has, and what fewer tasks have.
+    fn needs_beyond(&self, few: &Held) -> Needs {
+        let (few_tasks, more) = (few.tasks, self.tasks - few.tasks);
         let need = |few: u64, many: u64| {
             // What an allocator or a collector takes now and then is no task's.
             let each = (many.saturating_sub(few) + more / 2) / more;
-            Need::new(few.saturating_sub(each * MANY), each)
+            Need::new(few.saturating_sub(each * few_tasks), each)
         };
-        let user = need(self.resident.unwrap_or(0), many.resident.unwrap_or(0));
-        let bytes = Need::new(user.fixed, user.each + need(self.kernel, many.kernel).each);
-        let space = need(self.space.unwrap_or(0), many.space.unwrap_or(0));
+        let user = need(few.resident.unwrap_or(0), self.resident.unwrap_or(0));
+        let space = need(few.space.unwrap_or(0), self.space.unwrap_or(0));
         Needs {
-            descriptors: need(self.descriptors, many.descriptors),
-            threads: need(self.threads, many.threads),
-            maps: need(self.maps, many.maps),
-            bytes,
+            descriptors: need(few.descriptors, self.descriptors),
+            threads: need(few.threads, self.threads),
+            maps: need(few.maps, self.maps),
+            bytes: Need::new(user.fixed, user.each + need(few.kernel, self.kernel).each),
             space: Need::new(
                 space.fixed.saturating_sub(user.fixed),
                 space.each.saturating_sub(user.each),
@@ -89,24 +91,47 @@ impl Held {
     }
 }
 
-/// What a program needs with these flags, whatever number of tasks they name; `None` if it cannot be measured: then its
-/// run tells why. It is measured once, for all settings.
-pub(crate) fn measured(program: &Program, flags: &[String], setting: &Setting) -> Option<Needs> {
-    static MEASURED: Mutex<BTreeMap<String, Option<Needs>>> = Mutex::new(BTreeMap::new());
+/// Needs of a program that has described itself, or why they are unknown.
+pub(crate) fn of(
+    program: &Program,
+    flags: &[String],
+    description: &Description,
+) -> Result<Needs, String> {
+    if description.needs == Needs::default() {
+        return measured(program, flags, &Setting::default())
+            .map_err(|why| format!("what it needs cannot be measured: {why}"));
+    }
+    Ok(description.needs)
+}
+
+/// What a program needs with these flags, whatever number of tasks they name. It is measured once, for all settings.
+///
+/// # Errors
+/// Why so few tasks cannot be held.
+pub(crate) fn measured(
+    program: &Program,
+    flags: &[String],
+    setting: &Setting,
+) -> Result<Needs, String> {
+    static MEASURED: Mutex<BTreeMap<String, Result<Needs, String>>> = Mutex::new(BTreeMap::new());
     let flags = without_tasks(flags);
     let mut known = MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = format!("{program:?} {flags:?}");
-    *known.entry(key).or_insert_with(|| measure(program, &flags, setting).ok())
+    let needs = known
+        .entry(format!("{program:?} {flags:?}"))
+        .or_insert_with(|| measure(program, &flags, setting).map_err(|e| format!("{e:#}")));
+    needs.clone()
 }
 
 fn measure(program: &Program, flags: &[String], setting: &Setting) -> anyhow::Result<Needs> {
     let few = hold(program, flags, setting, MANY)?;
-    let mut needs = few.needs(MORE[0], &hold(program, flags, setting, MANY + MORE[0])?);
+    let needs = match hold(program, flags, setting, MANY + MORE[0]) {
+        Ok(many) => many.needs_beyond(&few),
+        // A limit may be as low as that.
+        Err(_) => return Ok(few.needs_beyond(&hold(program, flags, setting, 1)?)),
+    };
     let more = more(&needs);
-    if more > MORE[0] {
-        needs = few.needs(more, &hold(program, flags, setting, MANY + more)?);
-    }
-    Ok(needs)
+    let many = (more > MORE[0]).then(|| hold(program, flags, setting, MANY + more));
+    Ok(many.and_then(Result::ok).map_or(needs, |many| many.needs_beyond(&few)))
 }
 
 fn hold(
@@ -120,7 +145,7 @@ fn hold(
     let args = [flags, &own, &controlled].concat();
     let mut session = Session::start(program, &args, setting, PATIENCE)?;
     session.ready(None)?;
-    Held::of(&mut session)
+    Held::of(&mut session, tasks)
 }
 
 /// Flags without the number of tasks.

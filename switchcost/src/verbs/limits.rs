@@ -7,7 +7,7 @@ use figures::unique;
 use host::units::counted;
 use record::Setting;
 
-use crate::measure::probe;
+use crate::measure::{needs, probe};
 use crate::plan::programs::Programs;
 use crate::plan::values;
 use crate::plan::{BUILT_IN, BuiltIn, Plan, built_in_tables};
@@ -51,7 +51,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             let description = probe::describe(executable, flags, &Setting::default());
             ensure!(signals::received().is_none(), INTERRUPTED);
             let description = description?;
-            let asked = (shortened(&description.program), Ok(description.needs));
+            let needs = needs::of(executable, flags, &description);
+            let asked = (shortened(&description.program), needs);
             (vec![asked], Some(description.tasks))
         }
     };
@@ -88,10 +89,10 @@ fn ask_all() -> anyhow::Result<Vec<(String, Result<Needs, String>)>> {
     let present =
         names.into_iter().filter(|name| programs.named(name).is_ok() || !tables.contains_key(name));
     let asked = present.map(|name| {
-        let program = programs.named(&name);
-        let description =
-            program.and_then(|program| probe::describe(program, &[], &Setting::default()));
-        let needs = description.map(|description| description.needs);
+        let needs = programs.named(&name).and_then(|program| {
+            let description = probe::describe(program, &[], &Setting::default())?;
+            needs::of(program, &[], &description).map_err(anyhow::Error::msg)
+        });
         (name, needs.map_err(|e| format!("{e:#}")))
     });
     Ok(asked.collect())
