@@ -57,14 +57,53 @@ pub struct Live {
     slices: u32,
     /// Usage and moves of all threads before the first slice, as far as they can be read.
     before: (Option<usage::Totals>, Option<usage::Moves>),
+    tally: Tally,
+}
+
+/// What its slices came to.
+#[derive(Debug, Default)]
+struct Tally {
     samples: Vec<u64>,
     /// Numbers of samples before each of its turns.
     turn_starts: Vec<usize>,
     /// Iterations that were not timed, at most.
     untimed: u64,
+    /// What it said that it used.
     used: Option<Usage>,
     /// Time of all its requests, settling and answers included.
     asked: Duration,
+}
+
+impl Tally {
+    fn add(&mut self, samples: Vec<u64>, usage: Option<Usage>) {
+        self.used = if self.samples.is_empty() {
+            usage
+        } else {
+            self.used.zip(usage).map(|(sum, more)| sum.with(more, u64::saturating_add))
+        };
+        self.samples.extend(samples);
+    }
+
+    fn thirds(&self) -> Option<Thirds> {
+        let ends = self.turn_starts.iter().skip(1).copied().chain([self.samples.len()]);
+        let turns = self.turn_starts.iter().zip(ends);
+        Thirds::of(turns.map(|(&start, end)| &self.samples[start..end]))
+    }
+
+    /// Shares of the CPU time and of the counts of all requests that timed iterations have. The rest is settling, and the
+    /// time between the slices, in which a program takes CPU time but hardly switches. So counts follow the iterations,
+    /// unless a slow one ended the settling.
+    fn timed(&self, is_open_loop: bool) -> (f64, f64) {
+        let timed = Duration::from_nanos(self.samples.iter().sum()).as_secs_f64();
+        let iterations = self.samples.len() as f64;
+        let iterated = iterations / (iterations + self.untimed as f64);
+        // A sample of an open loop is CPU time.
+        if is_open_loop {
+            return (iterated, iterated);
+        }
+        let time = (timed / self.asked.as_secs_f64().max(1e-9)).min(1.0);
+        (time, time.max(iterated))
+    }
 }
 
 impl Live {
@@ -88,11 +127,7 @@ impl Live {
             counts_usage: false,
             slices: 0,
             before: (None, None),
-            samples: Vec::new(),
-            turn_starts: Vec::new(),
-            untimed: 0,
-            used: None,
-            asked: Duration::ZERO,
+            tally: Tally::default(),
         }
     }
 
@@ -247,14 +282,14 @@ impl Live {
     /// Begins a turn of it by untimed iterations, or by the pause that its row asks for instead. Returns the number of
     /// slices of the turn.
     pub(super) fn begin_turn(&mut self, watch: &mut Watch) -> u32 {
-        let (turns, begun) = (u64::from(self.turns()), self.turn_starts.len() as u64);
-        self.turn_starts.push(self.samples.len());
+        let (turns, begun) = (u64::from(self.turns()), self.tally.turn_starts.len() as u64);
+        self.tally.turn_starts.push(self.tally.samples.len());
         if let Some(pause) = self.row.effort.pause_ms {
             thread::sleep(Duration::from_millis(pause));
         } else if let Some(settling) = self.pace.map(|pace| pace.settling).filter(|&n| n > 0)
             && let Some((ran, used)) = self.iterate(settling)
         {
-            self.untimed += ran.samples.len() as u64;
+            self.tally.untimed += ran.samples.len() as u64;
             watch.add_own(used);
         }
         let [before, after] =
@@ -274,10 +309,11 @@ impl Live {
             let ran = session.run(iterations, None)?;
             Ok((ran, live.cpu_time().zip(then).map(|(now, then)| now.saturating_sub(then))))
         })?;
-        self.asked += ran.took;
+        self.tally.asked += ran.took;
         // The program itself leaves some out after each request.
         let passes = self.trial.description.as_ref().map(|said| &said.passes);
-        self.untimed += passes.and_then(|passes| passes.first()).map_or(0, |pass| pass.settle);
+        self.tally.untimed +=
+            passes.and_then(|passes| passes.first()).map_or(0, |pass| pass.settle);
         // Fewer, or none, if it was asked to end.
         self.trial.partial |= (ran.samples.len() as u64) < ran.wanted;
         Some((ran, used))
@@ -292,7 +328,7 @@ impl Live {
         probed: &[u32],
         watch: &mut Watch,
     ) -> Option<Look> {
-        let left = self.row.effort.iters.saturating_sub(self.samples.len() as u64);
+        let left = self.row.effort.iters.saturating_sub(self.tally.samples.len() as u64);
         let slice = self.pace.map_or(1, |pace| pace.slice);
         let (ran, used) = self.iterate(slice.min(left).max(1))?;
         if ran.samples.is_empty() {
@@ -309,13 +345,8 @@ impl Live {
         let interrupts = [self.trial.interrupts, after.interrupts_since(&before)];
         let interrupts = interrupts.into_iter().flatten();
         self.trial.interrupts = interrupts.reduce(u64::saturating_add);
-        self.used = if self.samples.is_empty() {
-            ran.usage
-        } else {
-            self.used.zip(ran.usage).map(|(all, more)| all.with(more, u64::saturating_add))
-        };
         merge(&mut self.trial.extra, ran.extra);
-        self.samples.extend(ran.samples);
+        self.tally.add(ran.samples, ran.usage);
         Some(after)
     }
 
@@ -332,10 +363,8 @@ impl Live {
         self.trial.partial |= !are_short && count < self.slices();
         if count > 0 {
             self.sum_up();
-            self.trial.samples = Samples::of(&self.samples);
-            let ends = self.turn_starts.iter().skip(1).copied().chain([self.samples.len()]);
-            let turns = self.turn_starts.iter().zip(ends);
-            self.trial.thirds = Thirds::of(turns.map(|(&start, end)| &self.samples[start..end]));
+            self.trial.samples = Samples::of(&self.tally.samples);
+            self.trial.thirds = self.tally.thirds();
         }
         if !self.trial.partial && signals::received().is_none() {
             self.attempt(|live, session| live.ask_further(session, options.counters));
@@ -358,18 +387,7 @@ impl Live {
         if self.session.is_none() {
             return;
         }
-        // These count what is not timed, too: settling, and the time between the slices, in which a program takes CPU
-        // time but hardly switches. So counts follow the iterations, unless a slow one ended the settling.
-        let timed = Duration::from_nanos(self.samples.iter().sum()).as_secs_f64();
-        let iterations = self.samples.len() as f64;
-        let iterated = iterations / (iterations + self.untimed as f64);
-        // A sample of an open loop is CPU time.
-        let (time, counts) = if self.is_open_loop() {
-            (iterated, iterated)
-        } else {
-            let time = (timed / self.asked.as_secs_f64().max(1e-9)).min(1.0);
-            (time, time.max(iterated))
-        };
+        let (time, counts) = self.tally.timed(self.is_open_loop());
         let ((usage_before, moves_before), (usage, moves)) = (&self.before, self.totals());
         let usage = usage_before.as_ref().and_then(|then| usage?.since(then));
         let moves = moves_before.as_ref().and_then(|then| moves?.since(then));
@@ -380,7 +398,7 @@ impl Live {
             system_ns: scaled(usage.system_ns, time),
             ..usage.with(usage, |count, _| scaled(count, counts))
         });
-        self.trial.usage = self.used.or(outside);
+        self.trial.usage = self.tally.used.or(outside);
     }
 
     /// Asks for what is not timed, and for the end of its tasks.
