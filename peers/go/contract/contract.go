@@ -27,7 +27,7 @@ var tasks *uint64
 
 var (
 	warmup     *uint64
-	describe   = Flags.Bool("describe", false, "print what this command line would build and need, as one line of JSON")
+	describe   = Flags.Bool("describe", false, "print what this command line would build, as one line of JSON")
 	controlled = Flags.Bool("controlled", false, "obey requests on standard input, answer in lines of JSON")
 )
 

@@ -7,14 +7,13 @@ use anyhow::bail;
 use contract::message::{Description, MOST_SAMPLES, Ready, Usage};
 use host::units::counted;
 use observe::{affinity, counters, memory, usage};
-use record::{
-    Counters, Memory, MemoryChange, Metric, Row, Samples, Side, Slice, Thirds, Trial, merge,
-};
+use record::{Counters, Memory, MemoryChange, Metric, Row, Samples, Side, Slice, Trial, merge};
 
 use super::child::Ended;
 use super::options::Options;
 use super::pace::Pace;
 use super::session::{Ran, Session};
+use super::tally::Tally;
 use super::watch::{Look, Watch};
 use crate::system::program::Program;
 use crate::system::signals;
@@ -58,52 +57,6 @@ pub struct Live {
     /// Usage and moves of all threads before the first slice, as far as they can be read.
     before: (Option<usage::Totals>, Option<usage::Moves>),
     tally: Tally,
-}
-
-/// What its slices came to.
-#[derive(Debug, Default)]
-struct Tally {
-    samples: Vec<u64>,
-    /// Numbers of samples before each of its turns.
-    turn_starts: Vec<usize>,
-    /// Iterations that were not timed, at most.
-    untimed: u64,
-    /// What it said that it used.
-    used: Option<Usage>,
-    /// Time of all its requests, settling and answers included.
-    asked: Duration,
-}
-
-impl Tally {
-    fn add(&mut self, samples: Vec<u64>, usage: Option<Usage>) {
-        self.used = if self.samples.is_empty() {
-            usage
-        } else {
-            self.used.zip(usage).map(|(sum, more)| sum.with(more, u64::saturating_add))
-        };
-        self.samples.extend(samples);
-    }
-
-    fn thirds(&self) -> Option<Thirds> {
-        let ends = self.turn_starts.iter().skip(1).copied().chain([self.samples.len()]);
-        let turns = self.turn_starts.iter().zip(ends);
-        Thirds::of(turns.map(|(&start, end)| &self.samples[start..end]))
-    }
-
-    /// Shares of the CPU time and of the counts of all requests that timed iterations have. The rest is settling, and the
-    /// time between the slices, in which a program takes CPU time but hardly switches. So counts follow the iterations,
-    /// unless a slow one ended the settling.
-    fn timed(&self, is_open_loop: bool) -> (f64, f64) {
-        let timed = Duration::from_nanos(self.samples.iter().sum()).as_secs_f64();
-        let iterations = self.samples.len() as f64;
-        let iterated = iterations / (iterations + self.untimed as f64);
-        // A sample of an open loop is CPU time.
-        if is_open_loop {
-            return (iterated, iterated);
-        }
-        let time = (timed / self.asked.as_secs_f64().max(1e-9)).min(1.0);
-        (time, time.max(iterated))
-    }
 }
 
 impl Live {

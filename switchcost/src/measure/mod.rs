@@ -16,5 +16,6 @@ pub mod probe;
 pub mod rounds;
 pub mod session;
 pub mod store;
+mod tally;
 pub mod turns;
 pub(crate) mod watch;

@@ -70,25 +70,30 @@ impl Held {
 
     /// Needs by what it has, and what fewer tasks have.
     fn needs_beyond(&self, few: &Held) -> Needs {
-        let (few_tasks, more) = (few.tasks, self.tasks - few.tasks);
-        let need = |few: u64, many: u64| {
-            // What an allocator or a collector takes now and then is no task's.
-            let each = (many.saturating_sub(few) + more / 2) / more;
-            Need::new(few.saturating_sub(each * few_tasks), each)
-        };
-        let user = need(few.resident.unwrap_or(0), self.resident.unwrap_or(0));
-        let space = need(few.space.unwrap_or(0), self.space.unwrap_or(0));
+        let tasks = [few.tasks, self.tasks];
+        let user = need(tasks, [few, self].map(|held| held.resident.unwrap_or(0)));
+        let kernel = need(tasks, [few.kernel, self.kernel]);
+        let space = need(tasks, [few, self].map(|held| held.space.unwrap_or(0)));
         Needs {
-            descriptors: need(few.descriptors, self.descriptors),
-            threads: need(few.threads, self.threads),
-            maps: need(few.maps, self.maps),
-            bytes: Need::new(user.fixed, user.each + need(few.kernel, self.kernel).each),
+            descriptors: need(tasks, [few.descriptors, self.descriptors]),
+            threads: need(tasks, [few.threads, self.threads]),
+            maps: need(tasks, [few.maps, self.maps]),
+            bytes: Need::new(user.fixed, user.each + kernel.each),
             space: Need::new(
                 space.fixed.saturating_sub(user.fixed),
                 space.each.saturating_sub(user.each),
             ),
         }
     }
+}
+
+/// The need of a resource, by what few and many tasks take of it.
+fn need(tasks: [u64; 2], taken: [u64; 2]) -> Need {
+    let ([few, many], [by_few, by_many]) = (tasks, taken);
+    let more = many - few;
+    // What an allocator or a collector takes now and then is no task's.
+    let each = (by_many.saturating_sub(by_few) + more / 2) / more;
+    Need::new(by_few.saturating_sub(each * few), each)
 }
 
 /// Needs of a program that has described itself, or why they are unknown.
@@ -140,9 +145,9 @@ fn hold(
     setting: &Setting,
     tasks: u64,
 ) -> anyhow::Result<Held> {
-    let own = ["--tasks".to_owned(), tasks.to_string()];
+    let size = ["--tasks".to_owned(), tasks.to_string()];
     let controlled = ["--warmup".to_owned(), "0".to_owned(), "--controlled".to_owned()];
-    let args = [flags, &own, &controlled].concat();
+    let args = [flags, &size, &controlled].concat();
     let mut session = Session::start(program, &args, setting, PATIENCE)?;
     session.ready(None)?;
     Held::of(&mut session, tasks)
