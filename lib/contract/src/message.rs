@@ -62,7 +62,7 @@ pub struct Description {
     pub claim: Claim,
     /// Passes, the main one first.
     pub passes: Vec<PassKind>,
-    /// Upper bound of what the run takes of the system.
+    /// Upper bound of what the run takes of the system; the runner measures it if a program does not say.
     #[serde(default)]
     pub needs: Needs,
     #[serde(skip_serializing_if = "Option::is_none")]
