@@ -1,7 +1,6 @@
 //! Requests reach a TCP echo server over loopback, on a schedule that waits for no response.
 //!
-//! The server is a process of its own (`server.rs`): a thread per connection, Tokio with a task per connection, or any
-//! program. This process is the client, in one thread: it keeps `--tasks` connections open, sends `--rate` requests per
+//! The server is a process of its own: one of `servers.rs`, or any program. This process is the client, in one thread: it keeps `--tasks` connections open, sends `--rate` requests per
 //! second, after exponential gaps, to one connection after the other, and sleeps in between. The server returns each
 //! request as it is, so that a response proves its own work.
 //!
@@ -17,7 +16,8 @@
 //! This is no model of a network: loopback has no interrupts of a device, and client and server share the CPUs.
 
 mod client;
-mod server;
+mod process;
+mod servers;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::ExitCode;
@@ -25,16 +25,17 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use brigade::worker_needs;
 use clap::Parser;
 use contract::message::{Description, Need, Needs, PassKind};
 use contract::{BadUsage, Defaults, Flags, Program, Run};
 use host::strays;
-use host::units::Bytes;
+use host::units::{Bytes, Span};
 use nix::unistd::{AccessFlags, access};
-use runtime::RuntimeFlags;
+use runtime::Flavor;
 
 use client::Client;
-use server::{Server, ServerKind};
+use process::{Server, ServerKind};
 
 /// Measure the CPU time that a TCP echo server takes per request, with a thread or an async task per connection
 #[derive(Parser)]
@@ -42,9 +43,10 @@ use server::{Server, ServerKind};
 struct Cli {
     #[command(flatten)]
     flags: Flags,
-    /// Server: thread, a thread per connection; tokio, an async task per connection; tokio-spawn, also a task per
-    /// request; or the path of a single-process program that prints one line with the name, flavor and version of its
-    /// runtime, and accepts connections on standard input
+    /// Server: io, reads and writes alone, up to 10 ms late; epoll, an event loop in one thread; epoll-per-cpu, a loop for each
+    /// CPU; epoll-pool, as many threads that share one epoll; thread, a thread per connection; tokio-current-thread or
+    /// tokio, an async task per connection; tokio-spawn, also a task per request; or the path of a single-process program
+    /// that prints one line with the name, flavor and version of its runtime, and accepts connections on standard input
     #[arg(long, value_name = "SERVER", default_value = "tokio")]
     on: ServerKind,
     /// Requests per second over all connections together
@@ -53,9 +55,10 @@ struct Cli {
     /// Size of a request and of its response
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "32", value_parser = size)]
     size: Bytes,
-    /// Multiplications that the server does per request, one after the other
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "0")]
-    work: u32,
+    /// CPU time of the work that the server does for each request, such as 50us: multiplications, as many as take so long
+    /// when it starts
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    work: Option<Span>,
     /// Tokio's worker threads [default: TOKIO_WORKER_THREADS, or one per CPU]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     workers: Option<u32>,
@@ -73,9 +76,10 @@ impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 200, iters: 60, warmup: 5 };
 
     fn describe(&self) -> anyhow::Result<Description> {
-        if self.workers.is_some() && !self.on.is_tokio() {
+        let runtime = self.on.runtime(self.workers);
+        if self.workers.is_some() && runtime.is_none_or(|r| r.flavor == Flavor::CurrentThread) {
             return Err(BadUsage::new(
-                "--workers: only Tokio has worker threads: drop it, or use --on tokio",
+                "--workers: only Tokio's multi-thread scheduler has workers: drop it, or use --on tokio",
             ));
         }
         if let ServerKind::Program(path) = &self.on
@@ -83,11 +87,11 @@ impl Program for Cli {
         {
             return Err(BadUsage::new(format!("--on {}: {}", path.display(), e.desc())));
         }
-        if self.work > 0 && matches!(self.on, ServerKind::Program(_)) {
+        if self.work.is_some() && matches!(self.on, ServerKind::Program(_)) {
             return Err(BadUsage::new("--work: a program of your own does its own work: drop it"));
         }
-        let threads = u64::from(self.on == ServerKind::Thread);
-        let size = self.size.0;
+        let [loops, threads] = self.on.threads()?;
+        let (threads, size) = (u64::from(threads), self.size.0);
         let described = Description {
             arrivals: Some(client::requests(self.rate)),
             passes: vec![PassKind { settle: 0, ..PassKind::main() }],
@@ -101,10 +105,10 @@ impl Program for Cli {
             },
             ..Description::new("arrivals", &self.flags, self.on.claim())
         };
-        if self.on.is_tokio() {
-            return RuntimeFlags::multi_thread(self.workers).describe(described);
+        match runtime {
+            Some(runtime) => runtime.describe(described),
+            None => Ok(Description { needs: described.needs + worker_needs(loops), ..described }),
         }
-        Ok(described)
     }
 }
 

@@ -72,6 +72,10 @@ programs! {
     body_stream_in_a_tmpfs: "body-stream", "--size 1KiB --store mmap-copy --tmpfs always";
     the_example_of_contributing: "examples/rendezvous-brigade", "";
     arrivals: "arrivals", "--rate 50";
+    arrivals_without_a_wait: "arrivals", "--rate 50 --on io";
+    arrivals_at_an_event_loop: "arrivals", "--rate 50 --on epoll";
+    arrivals_at_a_pool: "arrivals", "--rate 50 --on epoll-pool";
+    arrivals_at_one_thread_of_tokio: "arrivals", "--rate 50 --on tokio-current-thread";
     arrivals_at_threads: "arrivals", "--rate 50 --on thread";
     arrivals_at_a_task_each: "arrivals", "--rate 50 --on tokio-spawn";
     futex_table: "futex-table", "--idle 5 --futex-slots 4";

@@ -25,10 +25,20 @@ fn messages_of_several_producers_come_out_in_order() {
 
 #[test]
 fn requests_of_any_size_are_answered_and_a_rate_that_is_not_reached_is_an_error() {
-    for on in ["thread", "tokio", "tokio-spawn"] {
+    let built_in = [
+        "io",
+        "epoll",
+        "epoll-per-cpu",
+        "epoll-pool",
+        "thread",
+        "tokio-current-thread",
+        "tokio",
+        "tokio-spawn",
+    ];
+    for on in built_in {
         let flags = format!("--tasks 3 --iters 2 --on {on}");
         for size in ["9", "100KiB"] {
-            let more = format!("--rate 40 --warmup 1 --size {size} --work 100");
+            let more = format!("--rate 40 --warmup 1 --size {size} --work 10us");
             let run = patiently(|| run("arrivals", &flags, &more)).expect(0);
             let has = |row: &&str| run.stdout.lines().any(|line| line.starts_with(*row));
             assert!(["request", "response", "sent late"].iter().all(has), "{run}");

@@ -1,22 +1,21 @@
-//! The server: a process of its own, which returns each request as it is.
+//! The server's process: which server it is, its start, and what it used.
 
 #![expect(unsafe_code, reason = "the server is forked")]
 
 use std::convert::Infallible;
 use std::fs::File;
-use std::hint::black_box;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use brigade::allowed_cpus;
 use brigade::process::{self, Forked};
 use contract::message::{Claim, Runtime};
 use host::{console, signals};
@@ -25,21 +24,38 @@ use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::time::clock_getcpuclockid;
 use nix::unistd::pipe2;
-use runtime::RuntimeFlags;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::sync::Mutex;
+use runtime::{Flavor, RuntimeFlags};
 
 use crate::Cli;
+use crate::servers::{
+    Work, event_loops, io_alone, multiplications, task_per_connection, thread_per_connection,
+};
 
 /// What serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerKind {
+    Io,
+    Epoll,
+    EpollPerCpu,
+    EpollPool,
     Thread,
+    TokioCurrentThread,
     Tokio,
     TokioSpawn,
     Program(PathBuf),
 }
+
+/// The servers that are built in, by name.
+const BUILT_IN: [(&str, ServerKind); 8] = [
+    ("io", ServerKind::Io),
+    ("epoll", ServerKind::Epoll),
+    ("epoll-per-cpu", ServerKind::EpollPerCpu),
+    ("epoll-pool", ServerKind::EpollPool),
+    ("thread", ServerKind::Thread),
+    ("tokio-current-thread", ServerKind::TokioCurrentThread),
+    ("tokio", ServerKind::Tokio),
+    ("tokio-spawn", ServerKind::TokioSpawn),
+];
 
 /// Longest time until a program says what it is.
 const TO_TELL: Duration = Duration::from_secs(10);
@@ -51,27 +67,54 @@ impl FromStr for ServerKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "thread" => Ok(ServerKind::Thread),
-            "tokio" => Ok(ServerKind::Tokio),
-            "tokio-spawn" => Ok(ServerKind::TokioSpawn),
-            path if path.contains('/') => Ok(ServerKind::Program(path.into())),
-            _ => {
-                Err("there is no such server: write thread, tokio, tokio-spawn, or a path with a /"
-                    .to_owned())
+        match BUILT_IN.into_iter().find(|(name, _)| *name == text) {
+            Some((_, kind)) => Ok(kind),
+            None if text.contains('/') => Ok(ServerKind::Program(text.into())),
+            None => {
+                let names = BUILT_IN.map(|(name, _)| name).join(", ");
+                Err(format!("there is no such server: write {names}, or a path with a /"))
             }
         }
     }
 }
 
 impl ServerKind {
-    pub(crate) fn is_tokio(&self) -> bool {
-        matches!(self, ServerKind::Tokio | ServerKind::TokioSpawn)
+    /// Tokio's runtime, if it has one.
+    pub(crate) fn runtime(&self, workers: Option<u32>) -> Option<RuntimeFlags> {
+        match self {
+            ServerKind::TokioCurrentThread => {
+                Some(RuntimeFlags { flavor: Flavor::CurrentThread, workers })
+            }
+            ServerKind::Tokio | ServerKind::TokioSpawn => Some(RuntimeFlags::multi_thread(workers)),
+            _ => None,
+        }
     }
 
-    /// What switches between the tasks, one for each connection.
+    /// Threads that it starts, but those of a runtime: a fixed number, and one for each connection.
+    pub(crate) fn threads(&self) -> anyhow::Result<[u32; 2]> {
+        match self {
+            ServerKind::Epoll => Ok([1, 0]),
+            ServerKind::EpollPerCpu | ServerKind::EpollPool => {
+                Ok([allowed_cpus()?.len() as u32, 0])
+            }
+            ServerKind::Thread => Ok([0, 1]),
+            _ => Ok([0, 0]),
+        }
+    }
+
+    /// What switches between the connections.
     pub(crate) fn claim(&self) -> Claim {
-        if *self == ServerKind::Thread { Claim::KernelSwitch } else { Claim::UserSwitch }
+        match self {
+            ServerKind::Thread => Claim::KernelSwitch,
+            ServerKind::Io
+            | ServerKind::Epoll
+            | ServerKind::EpollPerCpu
+            | ServerKind::EpollPool => Claim::NoSwitch,
+            ServerKind::TokioCurrentThread
+            | ServerKind::Tokio
+            | ServerKind::TokioSpawn
+            | ServerKind::Program(_) => Claim::UserSwitch,
+        }
     }
 }
 
@@ -139,18 +182,28 @@ impl Server {
 
 /// The whole life of the server's process.
 fn live(cli: &Cli, listener: TcpListener, tell: OwnedFd) -> i32 {
-    let (size, work) = (cli.size.0 as usize, cli.work);
-    let serve = || match &cli.on {
-        ServerKind::Thread => thread_per_connection(&listener, size, work),
-        ServerKind::Tokio | ServerKind::TokioSpawn => {
-            let runtime =
-                RuntimeFlags::multi_thread(cli.workers).build(|builder| builder.enable_io())?;
-            runtime.block_on(task_per_connection(
-                listener,
-                size,
-                work,
-                cli.on == ServerKind::TokioSpawn,
-            ))
+    let Err(error) = serve(cli, listener, tell);
+    console::say(&format!("arrivals: the server: {error:#}"));
+    1
+}
+
+fn serve(cli: &Cli, listener: TcpListener, tell: OwnedFd) -> anyhow::Result<Infallible> {
+    let time = cli.work.map_or(Duration::ZERO, Duration::from);
+    let work = Work { size: cli.size.0 as usize, multiplications: multiplications(time) };
+    let connections = cli.flags.tasks as usize;
+    let [threads, _] = cli.on.threads()?.map(|threads| threads as usize);
+    match &cli.on {
+        ServerKind::Io => io_alone(&listener, connections, work),
+        ServerKind::Epoll | ServerKind::EpollPerCpu => {
+            event_loops(&listener, connections, work, threads, threads)
+        }
+        ServerKind::EpollPool => event_loops(&listener, connections, work, threads, 1),
+        ServerKind::Thread => thread_per_connection(&listener, work),
+        ServerKind::TokioCurrentThread | ServerKind::Tokio | ServerKind::TokioSpawn => {
+            let flags = cli.on.runtime(cli.workers).unwrap_or_default();
+            let runtime = flags.build(|builder| builder.enable_io())?;
+            let spawns = cli.on == ServerKind::TokioSpawn;
+            runtime.block_on(task_per_connection(listener, work, spawns))
         }
         ServerKind::Program(path) => {
             signals::restore()?;
@@ -159,78 +212,5 @@ fn live(cli: &Cli, listener: TcpListener, tell: OwnedFd) -> i32 {
             let program = program.stdin(OwnedFd::from(listener)).stdout(tell).process_group(0);
             Err(program.exec()).with_context(|| format!("--on {}", path.display()))
         }
-    };
-    let Err(error) = serve();
-    console::say(&format!("arrivals: the server: {error:#}"));
-    1
-}
-
-fn thread_per_connection(
-    listener: &TcpListener,
-    size: usize,
-    work: u32,
-) -> anyhow::Result<Infallible> {
-    loop {
-        let (mut stream, _) = listener.accept().context("cannot accept")?;
-        stream.set_nodelay(true)?;
-        let body = move || {
-            let mut request = vec![0; size];
-            while stream.read_exact(&mut request).is_ok() {
-                multiply(work);
-                // The client sees that a connection is closed, and says so.
-                if stream.write_all(&request).is_err() {
-                    return;
-                }
-            }
-        };
-        thread::Builder::new().spawn(body).context("cannot create a thread: lower --tasks")?;
     }
-}
-
-async fn task_per_connection(
-    listener: TcpListener,
-    size: usize,
-    work: u32,
-    spawns: bool,
-) -> anyhow::Result<Infallible> {
-    listener.set_nonblocking(true)?;
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    loop {
-        let (stream, _) = listener.accept().await.context("cannot accept")?;
-        stream.set_nodelay(true)?;
-        if spawns {
-            tokio::spawn(task_per_request(stream, size, work));
-        } else {
-            tokio::spawn(respond(stream, size, work));
-        }
-    }
-}
-
-async fn respond(mut stream: TcpStream, size: usize, work: u32) {
-    let mut request = vec![0; size];
-    while stream.read_exact(&mut request).await.is_ok() {
-        multiply(work);
-        if stream.write_all(&request).await.is_err() {
-            return;
-        }
-    }
-}
-
-async fn task_per_request(stream: TcpStream, size: usize, work: u32) {
-    let (mut reader, writer) = stream.into_split();
-    let writer = Arc::new(Mutex::new(writer));
-    let mut request = vec![0; size];
-    while reader.read_exact(&mut request).await.is_ok() {
-        let (writer, response) = (Arc::clone(&writer), request.clone());
-        tokio::spawn(async move {
-            multiply(work);
-            // A closed connection ends the reader.
-            let _ = writer.lock().await.write_all(&response).await;
-        });
-    }
-}
-
-/// Multiplies so many times. No compiler finds a shorter way to the same number.
-fn multiply(times: u32) {
-    black_box((0..times).fold(black_box(3), |x: u64, _| x.wrapping_mul(x).wrapping_add(5)));
 }
