@@ -43,7 +43,7 @@ use process::{Server, ServerKind};
 struct Cli {
     #[command(flatten)]
     flags: Flags,
-    /// Server: io, reads and writes alone, up to 10 ms late; epoll, an event loop in one thread; epoll-per-cpu, a loop for each
+    /// Server: io, reads and writes alone, of up to 50 requests in a row; epoll, an event loop in one thread; epoll-per-cpu, a loop for each
     /// CPU; epoll-pool, as many threads that share one epoll; thread, a thread per connection; tokio-current-thread or
     /// tokio, an async task per connection; tokio-spawn, also a task per request; or the path of a single-process program
     /// that prints one line with the name, flavor and version of its runtime, and accepts connections on standard input

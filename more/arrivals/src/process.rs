@@ -26,10 +26,10 @@ use nix::time::clock_getcpuclockid;
 use nix::unistd::pipe2;
 use runtime::{Flavor, RuntimeFlags};
 
-use crate::Cli;
 use crate::servers::{
     Work, event_loops, io_alone, multiplications, task_per_connection, thread_per_connection,
 };
+use crate::{Cli, client};
 
 /// What serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,7 +193,10 @@ fn serve(cli: &Cli, listener: TcpListener, tell: OwnedFd) -> anyhow::Result<Infa
     let connections = cli.flags.tasks as usize;
     let [threads, _] = cli.on.threads()?.map(|threads| threads as usize);
     match &cli.on {
-        ServerKind::Io => io_alone(&listener, connections, work),
+        ServerKind::Io => {
+            let window = client::requests(cli.rate) as usize;
+            io_alone(&listener, connections, window, work)
+        }
         ServerKind::Epoll | ServerKind::EpollPerCpu => {
             event_loops(&listener, connections, work, threads, threads)
         }

@@ -14,9 +14,8 @@
 
 use std::convert::Infallible;
 use std::hint::black_box;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,12 +23,12 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Mutex;
 
-/// Sleep of the server that does not wait for requests: of 5,000/s, 50 come meanwhile.
-const SLEEP: Duration = Duration::from_millis(10);
+/// Most requests that the server without a wait for each answers in a row, and their largest size.
+const MOST_AT_ONCE: usize = 50;
+const ROOM: usize = 4 << 10;
 
 /// Most events of an epoll_wait(2).
 const EVENTS: usize = 256;
@@ -75,11 +74,12 @@ pub(crate) fn multiplications(time: Duration) -> u64 {
     (time.as_secs_f64() / fastest.as_secs_f64() * TRY as f64).round() as u64
 }
 
-/// The I/O alone. It sleeps while requests come, and then finds them, since the client sends to one connection after the
-/// other.
+/// The I/O alone: it waits once for many requests, until the last of them is there. The client sends them to one
+/// connection after the other, so many in a window.
 pub(crate) fn io_alone(
     listener: &TcpListener,
     connections: usize,
+    window: usize,
     work: Work,
 ) -> anyhow::Result<Infallible> {
     let mut request = work.room();
@@ -90,29 +90,17 @@ pub(crate) fn io_alone(
         work.answer(&stream, &mut request).context("cannot answer")?;
         streams.push(stream);
     }
-    for mut stream in streams.iter().cycle() {
-        let Ok(begun) = begin_to_read(stream, &mut request) else { break };
-        let rest = stream.read_exact(&mut request[begun..]);
-        multiply(work.multiplications);
-        if rest.and_then(|()| stream.write_all(&request)).is_err() {
-            break;
+    // What the kernel has no room for is not sent before what came earlier is read.
+    let most = if work.size <= ROOM { MOST_AT_ONCE } else { 1 };
+    let mut answered = 0;
+    loop {
+        let (place, left) = (answered % connections, window - answered % window);
+        let streams = &streams[place..connections.min(place + left.min(most))];
+        let is_there = streams[streams.len() - 1].peek(&mut [0]).is_ok_and(|count| count > 0);
+        if !is_there || !streams.iter().all(|stream| work.answer(stream, &mut request).is_ok()) {
+            be_ended();
         }
-    }
-    be_ended()
-}
-
-/// Reads what there is of a request. If there is nothing, it sleeps first, and waits only if nothing comes meanwhile.
-fn begin_to_read(stream: &TcpStream, request: &mut [u8]) -> io::Result<usize> {
-    let count = match recv(stream.as_raw_fd(), request, MsgFlags::MSG_DONTWAIT) {
-        Err(Errno::EAGAIN) => {
-            thread::sleep(SLEEP);
-            recv(stream.as_raw_fd(), request, MsgFlags::empty())
-        }
-        received => received,
-    };
-    match count? {
-        0 => Err(ErrorKind::UnexpectedEof.into()),
-        count => Ok(count),
+        answered += streams.len();
     }
 }
 
