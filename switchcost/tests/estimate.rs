@@ -87,6 +87,7 @@ fn a_load_is_measured_by_two_servers() {
     let found: Value = serde_json::from_str(&run.stdout).unwrap();
     let rows = found["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 7, "{found}");
+    assert!(found["event_loop"]["request"]["value"].is_number(), "{found}");
     for (row, side) in rows.iter().flat_map(|row| [(row, "thread"), (row, "task")]) {
         assert!(row[side]["value"].is_number(), "{side}: {row}");
     }

@@ -163,6 +163,9 @@ pub struct PassKind {
     pub settle: u64,
 }
 
+/// Name of the pass in which a runner counts events, if a program keeps those iterations out of its distributions.
+pub const COUNTED: &str = "counted";
+
 impl PassKind {
     /// The main pass of a program with short iterations: three untimed ones after a wait.
     pub fn main() -> Self {

@@ -9,7 +9,7 @@
 use std::fmt;
 
 use contract::message::Claim;
-use record::{Metric, Record};
+use record::{Metric, Record, per_wait};
 use serde::Serialize;
 
 /// Wake-up interrupts or migrations a hop that are worth a word.
@@ -108,34 +108,23 @@ impl Evidence {
         let description = runs.first()?.said.as_ref()?;
         let switches = mean(runs, |run| per_hop(run, run.usage?.voluntary_switches))?;
         let in_kernel = mean(runs, |run| per_hop(run, run.usage?.system_ns));
-        let calls = mean(runs, |run| counted(run, &["system_calls"]));
+        let calls = mean(runs, |run| run.counted_each(&["system_calls"]));
         let total: f64 = runs.iter().filter_map(|run| Some(hops(run)? as f64)).sum();
         let stays_out = in_kernel.is_some_and(|ns| ns < NO_KERNEL)
             && calls.map_or(total * NO_KERNEL >= TICK, |calls| calls < TOLERANCE);
         let preemptions = mean(runs, |run| per_hop(run, run.usage?.involuntary_switches))?;
         let workers = description.runtime.as_ref().map_or(1, |runtime| runtime.workers);
         let at_once = (description.tokens, workers);
-        // A timer or a worker that goes to sleep is no event loop.
-        let waits = mean(runs, |run| counted(run, &["epoll_waits", "io_uring_enters"]));
-        let waits = waits.filter(|&waits| waits > 0.0005);
         Some(Evidence {
             switches,
             preemptions,
             wakeups: mean(runs, Record::wakeup_interrupts),
             migrations: mean(runs, |run| per_hop(run, run.migrations?)),
             calls,
-            hops_per_wait: waits.map(|waits| 1.0 / waits),
+            hops_per_wait: mean(runs, Record::waits).and_then(per_wait),
             verdict: verdict(description.claim, (switches, preemptions), at_once, stays_out),
         })
     }
-}
-
-/// Events of these names per hop; `None` if none of them was counted.
-fn counted(run: &Record, names: &[&str]) -> Option<f64> {
-    let events = &run.counters.as_ref()?.events;
-    let counts = names.iter().filter_map(|&name| events.get(name));
-    let sum = counts.copied().reduce(|a, b| a.saturating_add(b))?;
-    Some(sum as f64 / run.counted()?.0 as f64)
 }
 
 /// Mean of the runs that have a count.

@@ -19,7 +19,7 @@ use event::events;
 use host::source::{Source, word_after};
 
 /// Counters of a thread, and descriptors that stay free.
-const COUNTERS: usize = 13;
+const COUNTERS: usize = 14;
 const RESERVE: usize = 32;
 
 /// Counters that are on.

@@ -1,6 +1,6 @@
 //! Figures of records by their metrics, and what the tasks of a process took.
 
-use crate::{Memory, Metric, Record, Trial};
+use crate::{Memory, Metric, Record, Trial, per_wait};
 
 /// Largest share by which a CPU time may exceed what its CPUs can do: clocks differ.
 const TOLERANCE: f64 = 0.02;
@@ -57,10 +57,14 @@ impl Metric {
                 let switches = usage.voluntary_switches as f64 + usage.involuntary_switches as f64;
                 switches / record.timed()?.0 as f64
             }
-            Metric::SystemCalls => {
-                let calls = *record.counters.as_ref()?.events.get("system_calls")?;
-                calls as f64 / record.counted()?.0 as f64
+            Metric::Preemptions => {
+                record.usage?.involuntary_switches as f64 / record.timed()?.0 as f64
             }
+            Metric::Interrupts => record.wakeup_interrupts()?,
+            Metric::KernelShare => record.usage?.system_ns as f64 / cpu_time?,
+            Metric::SystemCalls => record.counted_each(&["system_calls"])?,
+            Metric::Woken => record.counted_each(&["threads_woken"])?,
+            Metric::PerWait => per_wait(record.waits()?)?,
             Metric::Faults => {
                 let usage = record.usage?;
                 usage.minor_faults as f64 / iterations? + usage.major_faults as f64 / iterations?

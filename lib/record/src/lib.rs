@@ -21,7 +21,7 @@ pub use host::units::Quantity;
 pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
 pub use metric::{Metric, Stat};
-pub use record::{Group, Record, Run, SCHEMA, Trial, Why, now, once};
+pub use record::{Group, Record, Run, SCHEMA, Trial, Why, now, once, per_wait};
 pub use row::{Also, Command, Effort, Place, Row, Side, Swept, Ties, Yardstick};
 pub use samples::{Samples, Thirds, merge};
 pub use setting::{Cpus, Policy, Relation, Setting};

@@ -53,8 +53,18 @@ pub enum Metric {
     CpuShare,
     /// Context switches of both kinds per hop, or per task if nothing is handed over.
     Switches,
+    /// Switches of threads that were preempted, likewise.
+    Preemptions,
+    /// Interrupts between CPUs, likewise, of the whole system: the wake-up of a thread on an idle CPU is one.
+    Interrupts,
+    /// CPU time in the kernel divided by all CPU time.
+    KernelShare,
     /// System calls per hop, or per task if there are no hops, in the run that counted events.
     SystemCalls,
+    /// Threads that its threads woke, likewise.
+    Woken,
+    /// Hops, or requests, per call by which an event loop asks the kernel what is ready, likewise.
+    PerWait,
     /// Page faults, minor and major, per iteration.
     Faults,
     /// Largest resident set of the process (VmHWM).
@@ -87,7 +97,7 @@ pub enum Stat {
 }
 
 /// Each metric with its name in plans and results, its label, and the kind of its quantity.
-static NAMED: [(Metric, &str, &str, Quantity); 27] = [
+static NAMED: [(Metric, &str, &str, Quantity); 32] = [
     (Metric::Hop, "hop", "time per hop", Quantity::Time),
     (Metric::Task, "task", "time per task", Quantity::Time),
     (Metric::Memory, "memory", "bytes per task", Quantity::Bytes),
@@ -114,7 +124,12 @@ static NAMED: [(Metric, &str, &str, Quantity); 27] = [
     (Metric::Cpu, "cpu", "CPU time per hop or task", Quantity::Time),
     (Metric::CpuShare, "cpu-share", "busy CPUs", Quantity::Share),
     (Metric::Switches, "switches", "switches per hop or task", Quantity::Count),
+    (Metric::Preemptions, "preemptions", "preemptions per hop or task", Quantity::Count),
+    (Metric::Interrupts, "interrupts", "interrupts between CPUs per hop or task", Quantity::Count),
+    (Metric::KernelShare, "kernel-share", "kernel / all CPU time", Quantity::Count),
     (Metric::SystemCalls, "system-calls", "system calls per hop or task", Quantity::Count),
+    (Metric::Woken, "woken", "threads woken per hop or task", Quantity::Count),
+    (Metric::PerWait, "per-wait", "hops or requests per wait of an event loop", Quantity::Count),
     (Metric::Faults, "faults", "page faults per iteration", Quantity::Count),
     (Metric::Peak, "peak", "peak resident memory", Quantity::Bytes),
     (Metric::PeakPerTask, "peak-per-task", "peak resident memory per task", Quantity::Bytes),

@@ -292,10 +292,29 @@ impl Record {
         self.all_of(self.counters.as_ref()?.iterations)
     }
 
+    /// Events of these names per hop, request or task; `None` if none of them was counted.
+    pub fn counted_each(&self, names: &[&str]) -> Option<f64> {
+        let events = &self.counters.as_ref()?.events;
+        let counts = names.iter().filter_map(|&name| events.get(name));
+        let sum = counts.copied().reduce(u64::saturating_add)?;
+        Some(sum as f64 / self.counted()?.0 as f64)
+    }
+
+    /// Calls by which an event loop asks the kernel what is ready, likewise.
+    pub fn waits(&self) -> Option<f64> {
+        self.counted_each(&["epoll_waits", "io_uring_enters"])
+    }
+
     /// Interrupts between CPUs per hop or task; of the whole system.
     pub fn wakeup_interrupts(&self) -> Option<f64> {
         Some(self.interrupts? as f64 / self.timed()?.0 as f64)
     }
+}
+
+/// Hops or requests that an event loop finds in each wait, by its waits for each; `None` if it is no event loop, but a
+/// timer or a worker that goes to sleep.
+pub fn per_wait(waits: f64) -> Option<f64> {
+    (waits > 0.0005).then(|| 1.0 / waits)
 }
 
 /// Each record once, and all records of a run together: files may repeat lines, or mix the lines of several runs.

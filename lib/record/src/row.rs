@@ -138,6 +138,9 @@ pub struct Effort {
     /// Number of rounds; if there is none, as many as the time allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
+    /// True if events are counted in a further, untimed run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub counters: bool,
     /// True if its tasks are not held while their memory is read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub skip_hold: bool,

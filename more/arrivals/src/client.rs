@@ -109,7 +109,7 @@ impl Client {
     pub(crate) fn send_and_receive(
         &mut self,
         requests: u64,
-        is_timed: bool,
+        is_kept: bool,
     ) -> anyhow::Result<bool> {
         let gap = 1e9 / f64::from(self.rate);
         let mut at = 0.0;
@@ -129,7 +129,7 @@ impl Client {
                 if !self.send(self.first + sent as u64)? {
                     break;
                 }
-                if is_timed {
+                if is_kept {
                     self.sent_late.record((begun.elapsed() - due).as_nanos() as u64);
                 }
                 sent += 1;
@@ -155,7 +155,7 @@ impl Client {
                     ensure!(!is_answered[place], "the server answered a request twice");
                     is_answered[place] = true;
                     left -= 1;
-                    if is_timed {
+                    if is_kept {
                         self.response.record((now - due[place]).as_nanos() as u64);
                     }
                 }

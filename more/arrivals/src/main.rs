@@ -27,7 +27,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use brigade::worker_needs;
 use clap::Parser;
-use contract::message::{Description, Need, Needs, PassKind};
+use contract::message::{COUNTED, Description, Need, Needs, PassKind};
 use contract::{BadUsage, Defaults, Flags, Program, Run};
 use host::strays;
 use host::units::{Bytes, Span};
@@ -94,7 +94,9 @@ impl Program for Cli {
         let (threads, size) = (u64::from(threads), self.size.0);
         let described = Description {
             arrivals: Some(client::requests(self.rate)),
-            passes: vec![PassKind { settle: 0, ..PassKind::main() }],
+            passes: ["main", COUNTED]
+                .map(|name| PassKind { name: name.to_owned(), settle: 0 })
+                .into(),
             needs: Needs {
                 descriptors: Need::new(32, 1),
                 threads: Need::new(16, threads),
@@ -143,7 +145,8 @@ fn drive(cli: &Cli, run: &mut Run, server: &mut Server, address: SocketAddr) -> 
     while let Some(mut pass) = run.next_pass()? {
         while pass.next_iteration().is_some() {
             let before = server.cpu_time()?;
-            if !client.send_and_receive(requests, pass.is_timed())? {
+            let is_kept = pass.is_timed() && !pass.is(COUNTED);
+            if !client.send_and_receive(requests, is_kept)? {
                 continue;
             }
             // The server has yet to go to sleep.

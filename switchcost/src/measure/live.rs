@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use contract::message::{Description, MOST_SAMPLES, Ready, Usage};
+use contract::message::{COUNTED, Description, MOST_SAMPLES, Ready, Usage};
 use host::units::counted;
 use observe::{affinity, counters, memory, usage};
 use record::{Counters, Memory, MemoryChange, Metric, Row, Samples, Side, Slice, Trial, merge};
@@ -368,7 +368,7 @@ impl Live {
             let held = change.held.unwrap_or_default();
             change.held = Some(Memory { peak_resident, peak_virtual, ..held });
         }
-        if has_counters {
+        if has_counters || effort.counters {
             self.trial.counters = Some(self.count(session)?);
         }
         let (teardown_ns, extra) = session.take_down()?;
@@ -378,12 +378,18 @@ impl Live {
     }
 
     /// Counts events in a further run: a tenth of the iterations, but a hundred if there are as many,
-    /// since counts hardly vary.
+    /// since counts hardly vary. Of an open loop, a few windows, in the pass that it keeps for that.
     fn count(&self, session: &mut Session) -> anyhow::Result<Counters> {
         let iters = self.row.effort.iters;
-        let iterations = (iters / 10).max(100).min(iters).min(MOST_SAMPLES);
+        let (aim, least) = match self.pace {
+            Some(pace) if self.is_open_loop() => (pace.settling, 1),
+            _ => (iters / 10, 100),
+        };
+        let iterations = aim.max(least).min(iters).min(MOST_SAMPLES);
+        let passes = self.trial.description.iter().flat_map(|said| &said.passes);
+        let pass = passes.map(|pass| &pass.name).find(|name| *name == COUNTED);
         let counting = counters::attach(&self.pids);
-        let ran = session.run(iterations, None)?;
+        let ran = session.run(iterations, pass)?;
         Ok(Counters { iterations: ran.samples.len() as u64, ..counting.finish() })
     }
 

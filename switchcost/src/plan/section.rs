@@ -37,6 +37,9 @@ pub struct Section {
     /// Hops that each process times, about, in place of iterations.
     #[serde(skip)]
     pub hops: Option<u64>,
+    /// True if events are counted in an extra, untimed run of each process, as `--counters` has it.
+    #[serde(default)]
+    pub counters: bool,
     /// True if its programs take no turns: each may take most of the machine.
     #[serde(default)]
     pub alone: bool,
@@ -152,6 +155,7 @@ impl Section {
                 hops: self.hops,
                 passes: self.passes.clone(),
                 rounds: self.rounds.or(rounds),
+                counters: self.counters,
                 skip_hold: variant.skip_hold || column.skip_hold,
                 alone: self.alone,
                 pause_ms: column.pause_ms.or(variant.pause_ms),

@@ -3,7 +3,7 @@
 use figures::Figure;
 use figures::curves::Overtaking;
 use figures::doubts::names;
-use figures::number::bracketed;
+use figures::number::{bracketed, value};
 use figures::value::Value;
 use host::units;
 
@@ -15,9 +15,7 @@ use crate::views::tables::{Curve, Series};
 /// A curve as its table and sentences.
 pub(super) fn section(curve: &Curve<'_>) -> Section {
     let tried: Vec<&Series<'_>> = curve.series.iter().filter(|s| s.was_tried()).collect();
-    let mut xs: Vec<u64> = tried.iter().flat_map(|s| &s.points).map(|(x, _)| *x).collect();
-    xs.sort_unstable();
-    xs.dedup();
+    let xs = abscissas(&tried);
     let mut lines = Vec::new();
     for series in &tried {
         let sentence = efficiency(curve, series).or_else(|| end(curve, series));
@@ -27,6 +25,42 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
     lines.extend(tried.iter().filter_map(|series| calls(series)));
     lines.extend(tables::gaps(points(curve), |gaps| names(gaps).join("; ")));
     Section::new(&curve.title, grid(curve, &tried, &xs), lines)
+}
+
+/// What each series has beyond its baseline, if any has one: a row for each such series, a column for each x.
+pub(super) fn steps(curve: &Curve<'_>) -> Option<Section> {
+    let xs = abscissas(&curve.series.iter().collect::<Vec<_>>());
+    let mut body = Vec::new();
+    for series in &curve.series {
+        let Some(step) = series.step.as_ref().filter(|step| !step.points.is_empty()) else {
+            continue;
+        };
+        let cells = xs.iter().map(|x| {
+            let difference = step.points.iter().find(|(at, _)| at == x);
+            difference.map_or(ABSENT.to_owned(), |(_, difference)| {
+                let quantity = curve.metric.quantity();
+                let text = match difference.has_few_rounds() {
+                    true => quantity.show(difference.estimate.value),
+                    false => value(quantity, &difference.estimate),
+                };
+                difference.grade.mark(&text)
+            })
+        });
+        let name = format!("{} less {}", series.name, step.baseline);
+        body.push([name].into_iter().chain(cells).collect());
+    }
+    let head = [curve.over.to_owned()].into_iter().chain(xs.iter().map(u64::to_string));
+    let grid = Grid::new(head, body);
+    let title = format!("{}, step by step", curve.title);
+    (!grid.body.is_empty()).then(|| Section::new(&title, grid, []))
+}
+
+/// The values of the flag that is swept, in ascending order.
+fn abscissas(series: &[&Series<'_>]) -> Vec<u64> {
+    let mut xs: Vec<u64> = series.iter().flat_map(|s| &s.points).map(|(x, _)| *x).collect();
+    xs.sort_unstable();
+    xs.dedup();
+    xs
 }
 
 /// A row for each x of the curve at which something was tried, a column for each of the series.

@@ -2,7 +2,8 @@
 
 use figures::grade::{Grade, Range};
 use figures::number::{number, percent, short, thousands};
-use host::units::counted;
+use figures::value::Form;
+use host::units::{Span, counted};
 use observe::service::{Counts, Service, ThreadGroup};
 use record::Quantity;
 use serde_json::json;
@@ -11,11 +12,16 @@ use super::cells::{cost, ratio};
 use super::document::{Document, Section, sentences};
 use super::grid::{ABSENT, Grid};
 use super::report::{Report, Spreadsheet};
-use crate::views::estimate::{LITTLE, Loaded, MUCH};
+use crate::views::estimate::{EventLoop, LITTLE, Load, Loaded, MUCH};
 use crate::views::service::{Prices, SwitchingVerdict, Watched};
 
 /// Most names of threads in the table.
 const MOST_NAMES: usize = 3;
+
+/// What the servers are not.
+const ECHO: &str = "Each server returns what it reads, by the thread or task that read it. A library and a handler add their \
+                    own time and memory to either side (--work 50us): the difference stays, and the ratio shrinks. A pool \
+                    that passes requests on pays for each hand-over too.";
 
 /// A line for each figure of both servers.
 const LOAD_COLUMNS: &[(&str, &str)] = &[
@@ -26,6 +32,9 @@ const LOAD_COLUMNS: &[(&str, &str)] = &[
     ("task", "/task/value"),
     ("task_low", "/task/interval/low"),
     ("task_high", "/task/interval/high"),
+    ("difference", "/difference/value"),
+    ("difference_low", "/difference/interval/low"),
+    ("difference_high", "/difference/interval/high"),
     ("ratio", "/quotient/value"),
     ("ratio_low", "/quotient/interval/low"),
     ("ratio_high", "/quotient/interval/high"),
@@ -71,41 +80,68 @@ impl Report for Watched {
 
 /// What a load cost two servers, and the verdict with its rule.
 fn load(loaded: &Loaded) -> Document {
+    let Load { rate, connections, work } = loaded.load;
+    let working = match work {
+        Span(0) => String::new(),
+        work => format!(" after {work} of work"),
+    };
     let title = format!(
-        "{} requests/s over {} connections, answered by two TCP echo servers on loopback:",
-        counts(loaded.load.rate.into()),
-        counts(loaded.load.connections.into())
+        "{} requests/s over {} connections, answered{working} by two TCP echo servers on loopback:",
+        counts(rate.into()),
+        counts(connections.into())
     );
     if loaded.missing.iter().all(Option::is_some) {
         return Document { head: sentences([title, loaded.sentence()]), ..Document::default() };
     }
     let lines = loaded.rows.iter().map(|row| {
         let costs = [&row.thread, &row.task].map(|server| server.as_ref().map(cost));
-        let cells = costs.into_iter().chain([row.quotient.as_ref().map(ratio)]);
+        let difference = row.difference.as_ref().and_then(|more| more.show(Form::Interval).ok());
+        let cells = costs.into_iter().chain([difference, row.quotient.as_ref().map(ratio)]);
         let cells = cells.map(|cell| cell.unwrap_or(ABSENT.to_owned()));
         [row.name.to_owned()].into_iter().chain(cells).collect()
     });
-    let head = ["", "threads", "async tasks", "thread ÷ task"];
+    let head = ["", "threads", "async tasks", "thread − task", "thread ÷ task"];
     let grid = Grid::new(head, lines.collect());
+    let here = [
+        loaded.cpus.map(|all| format!(" ({} of {})", number(LITTLE * all), cpus(all))),
+        loaded.memory_size.map(|all| format!(" ({})", short(Quantity::Bytes, LITTLE * all as f64))),
+    ];
+    let [of_cpus, of_memory] = here.map(Option::unwrap_or_default);
     let rule = format!(
-        "Rule, for the ends of the intervals: threads will do if they use at most {0} of the available CPUs more than async tasks, \
-         and hold at most {0} of the memory; take async tasks if threads use at least {0} of the available CPUs more, or hold at \
-         least {1} of the memory.",
-        percent(LITTLE),
-        percent(MUCH)
+        "Rule, for the ends of the intervals: threads will do if they use at most {little} of the available CPUs{of_cpus} more than \
+         async tasks, and hold at most {little} of the memory{of_memory}; take async tasks if threads use at least {little} of the \
+         CPUs more, or hold at least {much} of the memory.",
+        little = percent(LITTLE),
+        much = percent(MUCH)
     );
     let machine = format!(
         "{}. Brackets: 95 % confidence intervals. ~ marks a disturbed figure.",
         loaded.machine
     );
-    let lines = [Some(loaded.sentence()), loaded.failures(), Some(rule), Some(machine)];
+    let event_loop = loaded.event_loop.as_ref().and_then(event_loop);
+    let head = [Some(loaded.sentence()), loaded.failures()].into_iter().flatten();
+    let lines = [event_loop, Some(ECHO.to_owned()), Some(rule), Some(machine)];
     Document {
         title: "What this load costs".to_owned(),
         doubts: sentences(loaded.doubts.iter().map(ToString::to_string)),
+        head: sentences(head),
         sections: vec![Section::new(&title, grid, [])],
         foot: sentences(lines.into_iter().flatten()),
         ..Document::default()
     }
+}
+
+/// What a bare event loop takes, and what the two servers add to it.
+fn event_loop(bare: &EventLoop) -> Option<String> {
+    let adds =
+        [&bare.task_adds, &bare.thread_adds].map(|more| more.as_ref()?.show(Form::Interval).ok());
+    let [tasks, threads] = adds;
+    Some(format!(
+        "A bare event loop in one thread takes {} per request; async tasks add {} to it, and threads {}.",
+        cost(&bare.request),
+        tasks?,
+        threads?
+    ))
 }
 
 /// What was seen of a service, what its switches cost, and what to do next.
@@ -163,15 +199,11 @@ fn threads_line(service: &Service, name: String, groups: &[ThreadGroup]) -> Vec<
 /// What is known about it, whatever a switch costs.
 fn facts(Watched { service, seen, .. }: &Watched) -> Vec<String> {
     let seconds = service.elapsed_ns as f64 / 1e9;
-    let cpus = match service.cpus {
-        1.0 => "1 CPU".to_owned(),
-        cpus if cpus.fract() == 0.0 => format!("{} CPUs", counts(cpus)),
-        cpus => format!("{} CPUs", number(cpus)),
-    };
     let mut lines = vec![format!(
-        "On average, {} of its threads ran and {} waited for a CPU; it may use {cpus}.",
+        "On average, {} of its threads ran and {} waited for a CPU; it may use {}.",
         number(service.used()),
-        number(service.seen().waited_ns as f64 / seconds / 1e9)
+        number(service.seen().waited_ns as f64 / seconds / 1e9),
+        cpus(service.cpus)
     )];
     let unseen = service.unseen() as f64 / seconds;
     if service.counted.is_some() && unseen >= 1.0 {
@@ -225,6 +257,15 @@ fn switching(watched: &Watched) -> Option<String> {
         "{verdict} A switch costs from {alone} (two threads that yield on one CPU) to {most} (a hop through a pipe {to}), \
          according to {file}.{disturbed}"
     ))
+}
+
+/// A number of CPUs, which is a whole one unless there is a quota.
+fn cpus(count: f64) -> String {
+    match count {
+        1.0 => "1 CPU".to_owned(),
+        whole if whole.fract() == 0.0 => format!("{} CPUs", counts(whole)),
+        cpus => format!("{} CPUs", number(cpus)),
+    }
 }
 
 /// A whole number with commas.

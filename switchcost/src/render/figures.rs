@@ -142,8 +142,10 @@ fn sections(figures: &Figures<'_>) -> Vec<Section> {
     let tables =
         tables.iter().map(|table| Section { plot: plot::table(table), ..tables::section(table) });
     let curves = views::curves(figures);
-    let curves =
-        curves.iter().map(|curve| Section { plot: plot::curve(curve), ..curves::section(curve) });
+    let curves = curves.iter().flat_map(|curve| {
+        let section = Section { plot: plot::curve(curve), ..curves::section(curve) };
+        [Some(section), curves::steps(curve)].into_iter().flatten()
+    });
     tables.chain(curves).collect()
 }
 

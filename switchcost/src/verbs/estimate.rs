@@ -21,7 +21,7 @@ use crate::views::estimate::{Load, Loaded};
 use crate::views::service::{Prices, Watched};
 
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("load").args(["switches", "connections"]).multiple(true))]
+#[command(group = clap::ArgGroup::new("load").args(["switches", "connections", "work"]).multiple(true))]
 pub(crate) struct Args {
     /// Requests per second, such as 20k/s; each wakes a thread or an async task [default: 5k/s]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = rate)]
@@ -30,6 +30,10 @@ pub(crate) struct Args {
     /// Number of open connections, such as 1000 [default: 200]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = connections)]
     connections: Option<u32>,
+
+    /// CPU time that your handler takes for each request, such as 50us: each server works so long
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    work: Option<Span>,
 
     /// Watch this process and all that it starts, and say what their switches cost; for several processes, 12,34
     #[arg(long, value_name = "PID", allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(1..), value_delimiter = ',', conflicts_with = "load")]
@@ -75,15 +79,18 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     if !args.pid.is_empty() {
         return watch(args);
     }
-    if args.switches.is_none() && args.connections.is_none() {
+    if args.switches.is_none() && args.connections.is_none() && args.work.is_none() {
         return Err(BadUsage::new(
             "describe a load by --switches and --connections, or name a running service by --pid",
         ));
     }
-    let load =
-        Load { rate: args.switches.unwrap_or(5000), connections: args.connections.unwrap_or(200) };
+    let load = Load {
+        rate: args.switches.unwrap_or(5000),
+        connections: args.connections.unwrap_or(200),
+        work: args.work.unwrap_or(Span(0)),
+    };
     console::say(format_args!(
-        "measuring two servers under this load: 15 s, or longer at a low rate or with many connections …"
+        "measuring three servers under this load: 30 s, or longer at a low rate or with many connections …"
     ));
     let (path, records) = run_here(&Plan::parse(&load.plan())?)?;
     ensure!(

@@ -4,8 +4,9 @@ use figures::doubt::Doubt;
 use figures::doubts;
 use figures::grade::Grade;
 use figures::number::{number, percent};
-use figures::value::Value;
+use figures::value::{Form, Value};
 use figures::{Figure, Figures, provenance};
+use host::units::Span;
 use record::{Metric, Quantity, Record, Stat, busy_cpus};
 use serde::Serialize;
 
@@ -15,8 +16,9 @@ pub(crate) const LITTLE: f64 = 0.05;
 /// Share of the memory from which threads are too much.
 pub(crate) const MUCH: f64 = 0.5;
 
-/// Rows of the plan.
+/// Rows of the plan, and one that has neither threads nor tasks for its connections.
 const SERVERS: [&str; 2] = ["thread per connection", "task per connection"];
+const EVENT_LOOP: &str = "event loop";
 
 /// A figure of each server, or why it has none.
 type Servers = [Result<Value, String>; 2];
@@ -26,32 +28,42 @@ type Servers = [Result<Value, String>; 2];
 pub(crate) struct Load {
     pub(crate) rate: u32,
     pub(crate) connections: u32,
+    /// CPU time that a handler takes for itself.
+    pub(crate) work: Span,
 }
 
 impl Load {
     /// The plan that measures it.
     pub(crate) fn plan(&self) -> String {
-        // A window takes 50 ms, or four requests: 0.6 s of them in each of eight rounds, after some that do not count.
-        let iters = (self.rate * 12 / 80).clamp(3, 12);
-        let warmup = iters.div_ceil(4);
+        // A window takes 50 ms, or four requests. At usual rates there are as many as the default answer has.
+        let iters = (self.rate * 6 / 80).clamp(3, 6);
         let values = [
-            ("{rate}", self.rate),
-            ("{connections}", self.connections),
-            ("{iters}", iters),
-            ("{warmup}", warmup),
+            ("{rate}", self.rate.to_string()),
+            ("{connections}", self.connections.to_string()),
+            ("{work}", format!("{}ns", self.work.0)),
+            ("{iters}", iters.to_string()),
         ];
         let plan = include_str!("../../plans/estimate.toml").to_owned();
-        values.iter().fold(plan, |plan, (name, value)| plan.replace(name, &value.to_string()))
+        values.iter().fold(plan, |plan, (name, value)| plan.replace(name, value))
     }
 }
 
-/// A figure of both servers, and its quotient, as far as there are any.
+/// A figure of both servers, its difference and its quotient, as far as there are any.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ServerRow {
     pub(crate) name: &'static str,
     pub(crate) thread: Option<Value>,
     pub(crate) task: Option<Value>,
+    pub(crate) difference: Option<Value>,
     pub(crate) quotient: Option<Value>,
+}
+
+/// CPU time per request of a bare event loop, and what each of the two servers adds to it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct EventLoop {
+    pub(crate) request: Value,
+    pub(crate) thread_adds: Option<Value>,
+    pub(crate) task_adds: Option<Value>,
 }
 
 /// What a load asks for.
@@ -74,6 +86,10 @@ pub(crate) struct Loaded {
     pub(crate) load: Load,
     pub(crate) machine: String,
     pub(crate) rows: Vec<ServerRow>,
+    pub(crate) event_loop: Option<EventLoop>,
+    /// CPUs that the servers could use, and the size of the memory in bytes.
+    pub(crate) cpus: Option<f64>,
+    pub(crate) memory_size: Option<u64>,
     /// CPU time that async tasks save, as a share of the available CPUs: the ends of its interval.
     pub(crate) saved: Option<[f64; 2]>,
     /// Memory that threads take at most, as a share of what there is.
@@ -104,28 +120,36 @@ impl Loaded {
         let [systems, peaks] =
             [Metric::SystemPerTask, Metric::PeakPerTask].map(|metric| of_servers(figures, &metric));
         let memory = memory(systems, peaks).map(|value| value?.times(&connections));
-        let saved = record.and_then(cpus_of).and_then(|all| {
-            let [thread, task] = cpus.each_ref();
-            let difference = thread.as_ref().ok()?.less(task.as_ref().ok()?).ok()?;
+        let event_loop = value(figures, EVENT_LOOP, &Metric::Request).ok().map(|bare| {
+            let [thread_adds, task_adds] =
+                request.each_ref().map(|server| server.as_ref().ok()?.less(&bare).ok());
+            EventLoop { request: bare, thread_adds, task_adds }
+        });
+        let in_use = compared("CPUs in use", cpus);
+        let available = record.and_then(cpus_of);
+        let saved = in_use.difference.as_ref().zip(available).and_then(|(difference, all)| {
             let [_, low, high] = difference.ends();
             (!difference.has_few_rounds()).then(|| [low / all, high / all])
         });
-        let share = record
-            .and_then(|record| record.machine().memory())
-            .and_then(|all| Some(memory[0].as_ref().ok()?.ends()[2] / all as f64));
+        let memory_size = record.and_then(|record| record.machine().memory());
+        let share =
+            memory_size.and_then(|all| Some(memory[0].as_ref().ok()?.ends()[2] / all as f64));
         Loaded {
             load,
             machine: provenance::machine(figures.records),
             verdict: LoadVerdict::of(saved, share, missing.each_ref().map(Option::is_none), grade),
             rows: vec![
                 compared("CPU time per request", request),
-                compared("CPUs in use", cpus),
+                in_use,
                 compared("switches per request", of_servers(figures, &Metric::Switches)),
                 compared("response, median", median),
                 compared("response, 99th percentile", p99),
                 compared("sent late by the client, 99th", extra(figures, "sent_late", Stat::P99)),
                 compared("memory of server and kernel", memory),
             ],
+            event_loop,
+            cpus: available,
+            memory_size,
             saved,
             memory: share,
             missing,
@@ -141,15 +165,12 @@ impl Loaded {
     /// The verdict in words.
     pub(crate) fn sentence(&self) -> String {
         let cpus =
-            self.saved.map_or("Too few rounds tell the CPU time".to_owned(), |[low, high]| {
-                let [low, high] = [low, high].map(|share| number(share * 100.0));
-                format!(
-                    "Threads use {low} to {high} % of the available CPUs more than async tasks do"
-                )
+            self.difference().map_or("Too few rounds tell the CPU time".to_owned(), |more| {
+                format!("Beyond async tasks, threads take {more}")
             });
         let memory =
             self.memory.map_or("the size of the memory is not known".to_owned(), |share| {
-                format!("threads hold {} of the memory", percent(share))
+                format!("they hold {} of the memory", percent(share))
             });
         let reasons = format!("{cpus}; {memory}");
         match (self.verdict, &self.missing) {
@@ -172,6 +193,15 @@ impl Loaded {
                     .to_owned()
             }
         }
+    }
+
+    /// By how much threads exceed async tasks: per request, in CPUs, and as a share of the CPUs.
+    fn difference(&self) -> Option<String> {
+        let [low, high] = self.saved?.map(|share| number(share * 100.0));
+        let [request, in_use] = [&self.rows[0], &self.rows[1]].map(|row| row.difference.as_ref());
+        let request = request?.show(Form::Interval).ok()?;
+        let in_use = in_use?.show(Form::Interval).ok()?;
+        Some(format!("{request} of CPU time per request: {in_use} CPUs, {low} to {high} % of them"))
     }
 
     /// The rounds in which a server failed, if it has figures from others.
@@ -248,7 +278,9 @@ fn compared(name: &'static str, servers: Servers) -> ServerRow {
     let [thread, task] = servers.map(Result::ok);
     let quotient = thread.as_ref().zip(task.as_ref());
     let quotient = quotient.and_then(|(thread, task)| thread.divided_by(task).ok());
-    ServerRow { name, thread, task, quotient }
+    let difference = thread.as_ref().zip(task.as_ref());
+    let difference = difference.and_then(|(thread, task)| thread.less(task).ok());
+    ServerRow { name, thread, task, difference, quotient }
 }
 
 impl LoadVerdict {
@@ -300,8 +332,8 @@ mod tests {
 
     #[test]
     fn a_load_is_told_by_the_records_of_its_plan() {
-        let load = Load { rate: 10_000, connections: 5 };
-        assert_eq!(Plan::parse(&load.plan()).unwrap().rows().len(), 2);
+        let load = Load { rate: 10_000, connections: 5, work: Span(0) };
+        assert_eq!(Plan::parse(&load.plan()).unwrap().rows().len(), 3);
         let loaded = |thread, task| {
             let records = [record(SERVERS[0], thread), record(SERVERS[1], task)];
             Loaded::of(load, &Figures::of(&records))

@@ -17,7 +17,7 @@ const HARDWARE: [(&str, Hardware); 4] = [
 ];
 
 /// Tracepoints, with their counts added up.
-const CALLS: [(&str, &[&str]); 3] = [
+const CALLS: [(&str, &[&str]); 4] = [
     ("io_uring_enters", &["syscalls/sys_enter_io_uring_enter"]),
     (
         "epoll_waits",
@@ -28,6 +28,7 @@ const CALLS: [(&str, &[&str]); 3] = [
         ],
     ),
     ("system_calls", &["raw_syscalls/sys_enter"]),
+    ("threads_woken", &["sched/sched_waking"]),
 ];
 
 /// Counters to open for an event, or why there are none.
@@ -56,7 +57,7 @@ fn tracepoints(names: &[&str]) -> Parts {
         return Ok(parts);
     }
     Err(Absent::because(
-        "tracefs (/sys/kernel/tracing) shows no system calls: it is not mounted, or only root may read it",
+        "tracefs (/sys/kernel/tracing) shows no events: it is not mounted, or only root may read it",
         Some("sudo mount -t tracefs nodev /sys/kernel/tracing, and run it as root"),
     ))
 }

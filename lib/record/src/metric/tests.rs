@@ -37,8 +37,10 @@ fn record(tasks: u64, tokens: u64) -> Record {
             "involuntary_switches": 60, "minor_faults": 200, "major_faults": 10,
         },
         "memory": {"before": memory(3_000_000, 50_000), "held": memory(7_000_000, 150_000)},
-        "counters": {"iterations": 10, "events": {"system_calls": 300}},
-        "setup_ns": 4_000, "first_ns": 24_000, "teardown_ns": 8_000,
+        "counters": {"iterations": 10, "events": {
+            "system_calls": 300, "threads_woken": 150, "epoll_waits": 25,
+        }},
+        "interrupts": 200, "setup_ns": 4_000, "first_ns": 24_000, "teardown_ns": 8_000,
         "extra": {
             "echo": {"count": 7, "mean": 99.5, "stddev": 1.0, "min": 90, "p50": 100, "p90": 101,
                 "p99": 102, "max": 104},
@@ -57,7 +59,7 @@ fn figure(metric: &Metric, record: &Record) -> Option<f64> {
 }
 
 /// Every metric with its figure of four tasks and two tokens, worked out by hand.
-const FIGURES: [(&str, Option<f64>); 26] = [
+const FIGURES: [(&str, Option<f64>); 31] = [
     ("hop", Some(1_200.0)),
     ("task", Some(1_500.0)),
     ("memory", None),
@@ -85,6 +87,12 @@ const FIGURES: [(&str, Option<f64>); 26] = [
     ("switches", Some(2.4)),
     // 300 in 10 iterations of ten hops.
     ("system-calls", Some(3.0)),
+    ("woken", Some(1.5)),
+    ("per-wait", Some(4.0)),
+    // 60, and 200, in 40 iterations of ten hops.
+    ("preemptions", Some(0.15)),
+    ("interrupts", Some(0.5)),
+    ("kernel-share", Some(640.0 / 720.0)),
     ("faults", Some(5.25)),
     ("peak", Some(9e6)),
     ("peak-per-task", Some(2.25e6)),
