@@ -145,11 +145,14 @@ fn points<'a>(curve: &'a Curve<'_>) -> impl Iterator<Item = &'a Figure<'a>> {
     curve.series.iter().flat_map(|series| series.points.iter().map(|(_, figure)| *figure))
 }
 
-/// The last point of a series beside the first one.
+/// The last point of a series beside the first one, if it is the row's own figure.
 fn end(curve: &Curve<'_>, series: &Series<'_>) -> Option<String> {
-    let (ratio, [(first, _), .., (last, _)]) = (series.end.as_ref()?, &series.points[..]) else {
+    let (ratio, [(first, first_figure), .., (last, _)]) =
+        (series.end.as_ref()?, &series.points[..])
+    else {
         return None;
     };
+    first_figure.runs.ties()?;
     ratio.estimate.interval?;
     let digits = if ratio.estimate.value < 0.01 {
         4
