@@ -6,6 +6,7 @@ use figures::doubts::names;
 use figures::number::{bracketed, value};
 use figures::value::Value;
 use host::units;
+use record::Quantity;
 
 use super::document::Section;
 use super::grid::{ABSENT, Grid};
@@ -27,32 +28,34 @@ pub(super) fn section(curve: &Curve<'_>) -> Section {
     Section::new(&curve.title, grid(curve, &tried, &xs), lines)
 }
 
-/// What each series has beyond its baseline, if any has one: a row for each such series, a column for each x.
+/// Each series less its baseline, if any has one: a row for each such series, a column for each x.
 pub(super) fn steps(curve: &Curve<'_>) -> Option<Section> {
     let xs = abscissas(&curve.series.iter().collect::<Vec<_>>());
     let mut body = Vec::new();
     for series in &curve.series {
-        let Some(step) = series.step.as_ref().filter(|step| !step.points.is_empty()) else {
-            continue;
-        };
-        let cells = xs.iter().map(|x| {
-            let difference = step.points.iter().find(|(at, _)| at == x);
-            difference.map_or(ABSENT.to_owned(), |(_, difference)| {
-                let quantity = curve.metric.quantity();
-                let text = match difference.has_few_rounds() {
-                    true => quantity.show(difference.estimate.value),
-                    false => value(quantity, &difference.estimate),
-                };
-                difference.grade.mark(&text)
-            })
-        });
-        let name = format!("{} less {}", series.name, step.baseline);
-        body.push([name].into_iter().chain(cells).collect());
+        let mut ties = series.points.iter().filter_map(|(_, figure)| figure.runs.ties());
+        if let Some(baseline) = ties.find_map(|ties| ties.baseline.as_ref()) {
+            let cells = xs.iter().map(|x| {
+                let (_, figure) = series.points.iter().find(|(at, _)| at == x)?;
+                Some(step(figure.quantity(), figure.related.net.as_ref()?))
+            });
+            let cells = cells.map(|cell| cell.unwrap_or(ABSENT.to_owned()));
+            let name = format!("{} less {baseline}", series.name);
+            body.push([name].into_iter().chain(cells).collect());
+        }
     }
     let head = [curve.over.to_owned()].into_iter().chain(xs.iter().map(u64::to_string));
     let grid = Grid::new(head, body);
     let title = format!("{}, step by step", curve.title);
     (!grid.body.is_empty()).then(|| Section::new(&title, grid, []))
+}
+
+/// A difference, bare if it has no interval.
+fn step(quantity: Quantity, difference: &Value) -> String {
+    difference.grade.mark(&match difference.has_few_rounds() {
+        true => quantity.show(difference.estimate.value),
+        false => value(quantity, &difference.estimate),
+    })
 }
 
 /// The values of the flag that is swept, in ascending order.

@@ -41,16 +41,6 @@ pub(crate) struct Series<'a> {
     pub(crate) end: Option<Value>,
     /// Of a rate per CPU, the efficiency: each further point divided likewise.
     pub(crate) efficiency: Vec<(u64, Value)>,
-    /// The series that is subtracted from this one, if there is one, and what is left at each point.
-    #[serde(skip)]
-    pub(crate) step: Option<Step<'a>>,
-}
-
-/// A series less another one.
-#[derive(Debug)]
-pub(crate) struct Step<'a> {
-    pub(crate) baseline: &'a str,
-    pub(crate) points: Vec<(u64, &'a Value)>,
 }
 
 /// A table for each section that sweeps nothing, in the plan's order.
@@ -157,12 +147,7 @@ impl<'a> Series<'a> {
         if !figures.iter().all(|figure| *figure.metric() == Metric::HopRatePerCpu) {
             ratios.clear();
         }
-        let baseline = figures.iter().find_map(|figure| figure.runs.ties()?.baseline.as_deref());
-        let step = baseline.map(|baseline| {
-            let points = points.iter().filter_map(|(x, f)| Some((*x, f.related.net.as_ref()?)));
-            Step { baseline, points: points.collect() }
-        });
-        Series { name, points, end, efficiency: ratios, step }
+        Series { name, points, end, efficiency: ratios }
     }
 
     pub(crate) fn was_tried(&self) -> bool {
