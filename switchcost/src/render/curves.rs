@@ -225,6 +225,27 @@ mod tests {
     }
 
     #[test]
+    fn a_curve_with_a_baseline_is_shown_step_by_step() {
+        let points = (0..5).flat_map(|round| [(1, round, 100), (2, round, 300)]);
+        let base = records(Metric::Hop, &points.collect::<Vec<_>>());
+        assert!(steps(&curves(&Figures::of(&base))[0]).is_none());
+        let above = base.iter().map(|record| {
+            let mut row = record.row().clone();
+            row.place.row = "b".to_owned();
+            row.ties.baseline = Some("a".to_owned());
+            let samples = Samples::of(&[record.samples.as_ref().unwrap().min + 50; 9]);
+            let trial = Trial { samples, round: record.round, ..Trial::begin() };
+            testing::in_row(row, (**record.said.as_ref().unwrap()).clone(), trial)
+        });
+        let all: Vec<Record> = base.iter().cloned().chain(above).collect();
+        let section = steps(&curves(&Figures::of(&all))[0]).unwrap();
+        assert_eq!(section.grid.head, ["--chains", "1", "2"]);
+        assert_eq!(section.grid.body.len(), 1);
+        assert_eq!(section.grid.body[0][0], "b less a");
+        assert!(section.grid.body[0][1].starts_with("50.00ns"), "{:?}", section.grid.body);
+    }
+
+    #[test]
     fn a_rate_per_cpu_has_its_efficiency() {
         // Two chains on two CPUs take as long as one; four take three times as long.
         let records = records(Metric::HopRatePerCpu, &[(1, 0, 100), (2, 0, 100), (4, 0, 300)]);
