@@ -57,7 +57,7 @@ struct Cli {
     size: Bytes,
     /// CPU time of the work that the server does for each request, such as 50us: multiplications, as many as take so long
     /// when it starts
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = work)]
     work: Option<Span>,
     /// Tokio's worker threads [default: TOKIO_WORKER_THREADS, or one per CPU]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
@@ -69,6 +69,14 @@ fn size(text: &str) -> Result<Bytes, String> {
         // A request begins with its number.
         size @ Bytes(8..=0x0010_0000) => Ok(size),
         size => Err(format!("{size}: a request has from 8 B to 1 MiB")),
+    }
+}
+
+fn work(text: &str) -> Result<Span, String> {
+    match text.parse()? {
+        // Each connection is made by a request, one after the other.
+        work @ Span(0..=100_000_000) => Ok(work),
+        work => Err(format!("{work}: a request takes at most 100 ms of work")),
     }
 }
 

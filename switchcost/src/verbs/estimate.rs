@@ -32,7 +32,7 @@ pub(crate) struct Args {
     connections: Option<u32>,
 
     /// CPU time that your handler takes for each request, such as 50us: each server works so long
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = work)]
     work: Option<Span>,
 
     /// Watch this process and all that it starts, and say what their switches cost; for several processes, 12,34
@@ -59,6 +59,13 @@ fn span(text: &str) -> Result<Duration, String> {
             Err("a service is watched for 1s or more: raise it".to_owned())
         }
         span => Ok(span.into()),
+    }
+}
+
+fn work(text: &str) -> Result<Span, String> {
+    match text.parse()? {
+        work @ Span(0..=100_000_000) => Ok(work),
+        work => Err(format!("{work}: a request takes at most 100 ms of work")),
     }
 }
 

@@ -229,17 +229,22 @@ fn rounds(figure: &Figure<'_>) -> (usize, usize) {
 /// A server's figure; there is none if the server was refused, or failed in at least half of the rounds.
 fn value(figures: &Figures<'_>, server: &str, metric: &Metric) -> Result<Value, String> {
     let figure = figure(figures, server, metric).ok_or("it was not measured")?;
-    let value = figure.value()?;
+    let value = figure.value().map_err(|error| in_flags_of_estimate(&error))?;
     let (failed, all) = rounds(figure);
     if 2 * failed >= all {
         let errors = figures.records.iter().filter(|record| record.row().place.row == server);
         let error =
             errors.filter_map(|record| record.error.as_deref()).next().unwrap_or("it failed");
-        // The flag of the program, by its name here.
-        let error = error.replace("--rate", "--switches");
-        return Err(format!("{error} ({failed} of {all} rounds)"));
+        return Err(format!("{} ({failed} of {all} rounds)", in_flags_of_estimate(error)));
     }
     Ok(value)
+}
+
+/// An error of the program, whose flag at its beginning has another name here. Commands in it stay as they are.
+fn in_flags_of_estimate(error: &str) -> String {
+    let names = [("--rate", "--switches"), ("--tasks", "--connections")];
+    let renamed = names.iter().find_map(|(theirs, ours)| Some((ours, error.strip_prefix(theirs)?)));
+    renamed.map_or(error.to_owned(), |(ours, rest)| format!("{ours}{rest}"))
 }
 
 /// CPUs that are in use at a CPU time per request.
@@ -366,6 +371,8 @@ mod tests {
             let found = LoadVerdict::of(saved, memory, are_measured, Grade::Sure);
             assert_eq!(found, verdict, "{saved:?} {memory:?} {are_measured:?}");
         }
+        let error = in_flags_of_estimate("--tasks 9: see `arrivals --tasks 9`");
+        assert_eq!(error, "--connections 9: see `arrivals --tasks 9`");
         let found = LoadVerdict::of(None, None, [false, true], Grade::Disturbed);
         assert_eq!(found, LoadVerdict::Unknown);
     }
