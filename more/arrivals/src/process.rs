@@ -27,7 +27,7 @@ use nix::unistd::pipe2;
 use runtime::{Flavor, RuntimeFlags};
 
 use crate::servers::{
-    Work, event_loops, io_alone, multiplications, task_per_connection, thread_per_connection,
+    Echo, event_loops, io_alone, multiplications, task_per_connection, thread_per_connection,
 };
 use crate::{Cli, client};
 
@@ -189,24 +189,24 @@ fn live(cli: &Cli, listener: TcpListener, tell: OwnedFd) -> i32 {
 
 fn serve(cli: &Cli, listener: TcpListener, tell: OwnedFd) -> anyhow::Result<Infallible> {
     let time = cli.work.map_or(Duration::ZERO, Duration::from);
-    let work = Work { size: cli.size.0 as usize, multiplications: multiplications(time) };
+    let echo = Echo { size: cli.size.0 as usize, multiplications: multiplications(time) };
     let connections = cli.flags.tasks as usize;
     let [threads, _] = cli.on.threads()?.map(|threads| threads as usize);
     match &cli.on {
         ServerKind::Io => {
             let window = client::requests(cli.rate) as usize;
-            io_alone(&listener, connections, window, work)
+            io_alone(&listener, connections, window, echo)
         }
         ServerKind::Epoll | ServerKind::EpollPerCpu => {
-            event_loops(&listener, connections, work, threads, threads)
+            event_loops(&listener, connections, echo, threads, threads)
         }
-        ServerKind::EpollPool => event_loops(&listener, connections, work, threads, 1),
-        ServerKind::Thread => thread_per_connection(&listener, work),
+        ServerKind::EpollPool => event_loops(&listener, connections, echo, threads, 1),
+        ServerKind::Thread => thread_per_connection(&listener, echo),
         ServerKind::TokioCurrentThread | ServerKind::Tokio | ServerKind::TokioSpawn => {
             let flags = cli.on.runtime(cli.workers).unwrap_or_default();
             let runtime = flags.build(|builder| builder.enable_io())?;
             let spawns = cli.on == ServerKind::TokioSpawn;
-            runtime.block_on(task_per_connection(listener, work, spawns))
+            runtime.block_on(task_per_connection(listener, echo, spawns))
         }
         ServerKind::Program(path) => {
             signals::restore()?;

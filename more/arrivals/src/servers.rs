@@ -35,12 +35,12 @@ const EVENTS: usize = 256;
 
 /// What is done for a request, whoever does it: it is read, so many multiplications follow, and it is written back.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Work {
+pub(crate) struct Echo {
     pub(crate) size: usize,
     pub(crate) multiplications: u64,
 }
 
-impl Work {
+impl Echo {
     /// Room for a request.
     fn room(self) -> Vec<u8> {
         vec![0; self.size]
@@ -80,24 +80,24 @@ pub(crate) fn io_alone(
     listener: &TcpListener,
     connections: usize,
     window: usize,
-    work: Work,
+    echo: Echo,
 ) -> anyhow::Result<Infallible> {
-    let mut request = work.room();
+    let mut request = echo.room();
     let mut streams = Vec::with_capacity(connections);
     for _ in 0..connections {
         let stream = accept(listener)?;
         // The client sends one before it connects again.
-        work.answer(&stream, &mut request).context("cannot answer")?;
+        echo.answer(&stream, &mut request).context("cannot answer")?;
         streams.push(stream);
     }
     // What the kernel has no room for is not sent before what came earlier is read.
-    let most = if work.size <= ROOM { MOST_AT_ONCE } else { 1 };
+    let most = if echo.size <= ROOM { MOST_AT_ONCE } else { 1 };
     let mut answered = 0;
     loop {
         let (place, left) = (answered % connections, window - answered % window);
         let streams = &streams[place..connections.min(place + left.min(most))];
         let is_there = streams[streams.len() - 1].peek(&mut [0]).is_ok_and(|count| count > 0);
-        if !is_there || !streams.iter().all(|stream| work.answer(stream, &mut request).is_ok()) {
+        if !is_there || !streams.iter().all(|stream| echo.answer(stream, &mut request).is_ok()) {
             be_ended();
         }
         answered += streams.len();
@@ -108,7 +108,7 @@ pub(crate) fn io_alone(
 pub(crate) fn event_loops(
     listener: &TcpListener,
     connections: usize,
-    work: Work,
+    echo: Echo,
     threads: usize,
     epolls: usize,
 ) -> anyhow::Result<Infallible> {
@@ -118,7 +118,7 @@ pub(crate) fn event_loops(
     let epolls: &[Epoll] = epolls.collect::<Result<Vec<_>, _>>().context("epoll_create1")?.leak();
     let is_shared = threads > epolls.len();
     for epoll in epolls.iter().cycle().take(threads) {
-        let body = move || event_loop(epoll, streams, work, is_shared);
+        let body = move || event_loop(epoll, streams, echo, is_shared);
         thread::Builder::new().spawn(body).context("cannot create a thread")?;
     }
     for ((k, place), epoll) in streams.iter().enumerate().zip(epolls.iter().cycle()) {
@@ -129,8 +129,8 @@ pub(crate) fn event_loops(
     be_ended()
 }
 
-fn event_loop(epoll: &Epoll, streams: &[OnceLock<TcpStream>], work: Work, is_shared: bool) {
-    let mut request = work.room();
+fn event_loop(epoll: &Epoll, streams: &[OnceLock<TcpStream>], echo: Echo, is_shared: bool) {
+    let mut request = echo.room();
     let mut events = [EpollEvent::empty(); EVENTS];
     loop {
         let count = match epoll.wait(&mut events, EpollTimeout::NONE) {
@@ -139,7 +139,7 @@ fn event_loop(epoll: &Epoll, streams: &[OnceLock<TcpStream>], work: Work, is_sha
         };
         for event in &events[..count] {
             let stream = streams[event.data() as usize].get().expect("it was added to the epoll");
-            if work.answer(stream, &mut request).is_err() {
+            if echo.answer(stream, &mut request).is_err() {
                 return;
             }
             if is_shared {
@@ -158,13 +158,13 @@ fn readable(number: u64, is_shared: bool) -> EpollEvent {
 
 pub(crate) fn thread_per_connection(
     listener: &TcpListener,
-    work: Work,
+    echo: Echo,
 ) -> anyhow::Result<Infallible> {
     loop {
         let stream = accept(listener)?;
         let body = move || {
-            let mut request = work.room();
-            while work.answer(&stream, &mut request).is_ok() {}
+            let mut request = echo.room();
+            while echo.answer(&stream, &mut request).is_ok() {}
         };
         thread::Builder::new().spawn(body).context("cannot create a thread: lower --tasks")?;
     }
@@ -186,7 +186,7 @@ fn be_ended() -> ! {
 
 pub(crate) async fn task_per_connection(
     listener: TcpListener,
-    work: Work,
+    echo: Echo,
     spawns: bool,
 ) -> anyhow::Result<Infallible> {
     listener.set_nonblocking(true)?;
@@ -195,17 +195,17 @@ pub(crate) async fn task_per_connection(
         let (stream, _) = listener.accept().await.context("cannot accept")?;
         stream.set_nodelay(true)?;
         if spawns {
-            tokio::spawn(task_per_request(stream, work));
+            tokio::spawn(task_per_request(stream, echo));
         } else {
-            tokio::spawn(respond(stream, work));
+            tokio::spawn(respond(stream, echo));
         }
     }
 }
 
-async fn respond(mut stream: tokio::net::TcpStream, work: Work) {
-    let mut request = work.room();
+async fn respond(mut stream: tokio::net::TcpStream, echo: Echo) {
+    let mut request = echo.room();
     while stream.read_exact(&mut request).await.is_ok() {
-        multiply(work.multiplications);
+        multiply(echo.multiplications);
         // The client sees that a connection is closed, and says so.
         if stream.write_all(&request).await.is_err() {
             return;
@@ -213,14 +213,14 @@ async fn respond(mut stream: tokio::net::TcpStream, work: Work) {
     }
 }
 
-async fn task_per_request(stream: tokio::net::TcpStream, work: Work) {
+async fn task_per_request(stream: tokio::net::TcpStream, echo: Echo) {
     let (mut reader, writer) = stream.into_split();
     let writer = Arc::new(Mutex::new(writer));
-    let mut request = work.room();
+    let mut request = echo.room();
     while reader.read_exact(&mut request).await.is_ok() {
         let (writer, response) = (Arc::clone(&writer), request.clone());
         tokio::spawn(async move {
-            multiply(work.multiplications);
+            multiply(echo.multiplications);
             // A closed connection ends the reader.
             let _ = writer.lock().await.write_all(&response).await;
         });

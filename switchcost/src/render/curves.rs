@@ -237,8 +237,8 @@ mod tests {
             let trial = Trial { samples, round: record.round, ..Trial::begin() };
             testing::in_row(row, (**record.said.as_ref().unwrap()).clone(), trial)
         });
-        let all: Vec<Record> = base.iter().cloned().chain(above).collect();
-        let section = steps(&curves(&Figures::of(&all))[0]).unwrap();
+        let both: Vec<Record> = base.iter().cloned().chain(above).collect();
+        let section = steps(&curves(&Figures::of(&both))[0]).unwrap();
         assert_eq!(section.grid.head, ["--chains", "1", "2"]);
         assert_eq!(section.grid.body.len(), 1);
         assert_eq!(section.grid.body[0][0], "b less a");

@@ -103,8 +103,10 @@ fn load(loaded: &Loaded) -> Document {
     let head = ["", "threads", "async tasks", "thread − task", "thread ÷ task"];
     let grid = Grid::new(head, lines.collect());
     let here = [
-        loaded.cpus.map(|all| format!(" ({} of {})", number(LITTLE * all), cpus(all))),
-        loaded.memory_size.map(|all| format!(" ({})", short(Quantity::Bytes, LITTLE * all as f64))),
+        loaded.cpus.map(|count| format!(" ({} of {})", number(LITTLE * count), cpus(count))),
+        loaded
+            .memory_size
+            .map(|size| format!(" ({})", short(Quantity::Bytes, LITTLE * size as f64))),
     ];
     let [of_cpus, of_memory] = here.map(Option::unwrap_or_default);
     let rule = format!(
