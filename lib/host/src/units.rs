@@ -165,6 +165,19 @@ const TIMES: [(&str, u64); 9] = [
     ("d", 86_400_000_000_000),
 ];
 
+impl Span {
+    /// Reads a time of at most this length.
+    ///
+    /// # Errors
+    /// It is no time, or longer.
+    pub fn at_most(text: &str, longest: Span) -> Result<Self, String> {
+        match text.parse()? {
+            Span(ns) if ns > longest.0 => Err(format!("at most {longest} is possible")),
+            span => Ok(span),
+        }
+    }
+}
+
 impl FromStr for Span {
     type Err = String;
 

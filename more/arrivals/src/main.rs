@@ -1,8 +1,9 @@
 //! Requests reach a TCP echo server over loopback, on a schedule that waits for no response.
 //!
-//! The server is a process of its own: one of `servers.rs`, or any program. This process is the client, in one thread: it keeps `--tasks` connections open, sends `--rate` requests per
-//! second, after exponential gaps, to one connection after the other, and sleeps in between. The server returns each
-//! request as it is, so that a response proves its own work.
+//! The server is a process of its own: one of `servers.rs`, or any program. This process is the client, in one thread:
+//! it keeps `--tasks` connections open, sends `--rate` requests per second, after exponential gaps, to one connection
+//! after the other, and sleeps in between. The server returns each request as it is, so that a response proves its own
+//! work.
 //!
 //! One iteration is a window of 50 ms, or of four requests if these take longer. Its sample is the **CPU time of the
 //! server per request**: the increase of the server's CPU clock over the window, divided by the requests. CPU times,
@@ -43,8 +44,8 @@ use process::{Server, ServerKind};
 struct Cli {
     #[command(flatten)]
     flags: Flags,
-    /// Server: io, reads and writes alone, of up to 50 requests in a row; epoll, an event loop in one thread; epoll-per-cpu, a loop for each
-    /// CPU; epoll-pool, as many threads that share one epoll; thread, a thread per connection; tokio-current-thread or
+    /// Server: io, which waits once for up to 50 requests; epoll, an event loop in one thread; epoll-per-cpu, an event loop
+    /// on each CPU; epoll-pool, as many threads that share one epoll; thread, a thread per connection; tokio-current-thread or
     /// tokio, an async task per connection; tokio-spawn, also a task per request; or the path of a single-process program
     /// that prints one line with the name, flavor and version of its runtime, and accepts connections on standard input
     #[arg(long, value_name = "SERVER", default_value = "tokio")]
@@ -55,8 +56,8 @@ struct Cli {
     /// Size of a request and of its response
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "32", value_parser = size)]
     size: Bytes,
-    /// CPU time of the work that the server does for each request, such as 50us: multiplications, as many as take so long
-    /// when it starts
+    /// CPU time that the server works for each request, such as 50us: it multiplies, as often as fits into this time when
+    /// it starts
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = work)]
     work: Option<Span>,
     /// Tokio's worker threads [default: TOKIO_WORKER_THREADS, or one per CPU]
@@ -73,11 +74,8 @@ fn size(text: &str) -> Result<Bytes, String> {
 }
 
 fn work(text: &str) -> Result<Span, String> {
-    match text.parse()? {
-        // Each connection is made by a request, one after the other.
-        work @ Span(0..=100_000_000) => Ok(work),
-        work => Err(format!("{work}: a request takes at most 100 ms of work")),
-    }
+    // Each connection begins with a request, one after the other.
+    Span::at_most(text, Span(100_000_000))
 }
 
 impl Program for Cli {

@@ -33,7 +33,7 @@ const ROOM: usize = 4 << 10;
 /// Most events of an epoll_wait(2).
 const EVENTS: usize = 256;
 
-/// What is done for a request, whoever does it: it is read, so many multiplications follow, and it is written back.
+/// What each server does for a request: it reads this many bytes, multiplies so many times, and writes them back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Echo {
     pub(crate) size: usize,
@@ -74,8 +74,8 @@ pub(crate) fn multiplications(time: Duration) -> u64 {
     (time.as_secs_f64() / fastest.as_secs_f64() * TRY as f64).round() as u64
 }
 
-/// The I/O alone: it waits once for many requests, until the last of them is there. The client sends them to one
-/// connection after the other, so many in a window.
+/// The I/O alone: it waits until the last of many requests is there, and then answers all of them. The client sends to
+/// one connection after the other, and so many requests in a window.
 pub(crate) fn io_alone(
     listener: &TcpListener,
     connections: usize,

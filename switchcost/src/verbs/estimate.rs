@@ -63,10 +63,8 @@ fn span(text: &str) -> Result<Duration, String> {
 }
 
 fn work(text: &str) -> Result<Span, String> {
-    match text.parse()? {
-        work @ Span(0..=100_000_000) => Ok(work),
-        work => Err(format!("{work}: a request takes at most 100 ms of work")),
-    }
+    // As `arrivals` has it.
+    Span::at_most(text, Span(100_000_000))
 }
 
 fn rate(text: &str) -> Result<u32, String> {

@@ -35,7 +35,8 @@ pub(crate) struct Load {
 impl Load {
     /// The plan that measures it.
     pub(crate) fn plan(&self) -> String {
-        // A window takes 50 ms, or four requests. At usual rates there are as many as the default answer has.
+        // A window takes 50 ms, or four requests. At 80 requests/s and more, there are as many windows as in the default
+        // answer.
         let iters = (self.rate * 6 / 80).clamp(3, 6);
         let values = [
             ("{rate}", self.rate.to_string()),
@@ -133,7 +134,7 @@ impl Loaded {
         });
         let memory_size = record.and_then(|record| record.machine().memory());
         let share =
-            memory_size.and_then(|all| Some(memory[0].as_ref().ok()?.ends()[2] / all as f64));
+            memory_size.and_then(|size| Some(memory[0].as_ref().ok()?.ends()[2] / size as f64));
         Loaded {
             load,
             machine: provenance::machine(figures.records),
@@ -281,10 +282,9 @@ fn extra(figures: &Figures<'_>, name: &str, stat: Stat) -> Servers {
 
 fn compared(name: &'static str, servers: Servers) -> ServerRow {
     let [thread, task] = servers.map(Result::ok);
-    let quotient = thread.as_ref().zip(task.as_ref());
-    let quotient = quotient.and_then(|(thread, task)| thread.divided_by(task).ok());
-    let difference = thread.as_ref().zip(task.as_ref());
-    let difference = difference.and_then(|(thread, task)| thread.less(task).ok());
+    let servers = thread.as_ref().zip(task.as_ref());
+    let difference = servers.and_then(|(thread, task)| thread.less(task).ok());
+    let quotient = servers.and_then(|(thread, task)| thread.divided_by(task).ok());
     ServerRow { name, thread, task, difference, quotient }
 }
 
