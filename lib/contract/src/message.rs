@@ -67,6 +67,10 @@ pub struct Description {
     pub needs: Needs,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
+    /// True if each iteration starts processes of its own, which end with it: the runner takes their work for the
+    /// program's, and each iteration for a value that depends on no other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fresh: bool,
     /// True if it takes no turns with other programs: its iterations are too long, such as a sleep of a second, or
     /// others would slow it by being there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -94,6 +98,7 @@ impl Description {
             passes: vec![PassKind::main()],
             needs: Needs::default(),
             runtime: None,
+            fresh: false,
             alone: false,
             notes: Vec::new(),
         }
@@ -219,6 +224,8 @@ pub enum Answer {
         usage: Option<Usage>,
         #[serde(default, skip_serializing_if = "Extra::is_empty", deserialize_with = "extra")]
         extra: Extra,
+        #[serde(flatten)]
+        runs: Runs,
     },
     /// All tasks are there and at rest.
     Held {
@@ -271,6 +278,35 @@ fn processes<'de, D: Deserializer<'de>>(line: D) -> Result<Vec<i32>, D::Error> {
     Ok(pids)
 }
 
+/// What the runs of a command leave: for a program whose iterations start processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Runs {
+    /// Length and checksum of their output; [`VARYING`] unless all are equal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Names of processes that outlived their run, and were ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<String>,
+    /// True if the peak of a run may be that of the process which started it: the kernel hands that on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub peak_is_bound: bool,
+}
+
+/// Stands for outputs that are not equal.
+pub const VARYING: &str = "varying";
+
+impl Runs {
+    /// These together with further ones.
+    pub fn add(&mut self, further: Runs) {
+        self.output = match (self.output.take(), further.output) {
+            (Some(output), Some(other)) if output != other => Some(VARYING.to_owned()),
+            (output, other) => output.or(other),
+        };
+        self.left = self.left.take().or(further.left);
+        self.peak_is_bound |= further.peak_is_bound;
+    }
+}
+
 /// CPU time, context switches and page faults of a process, all threads included (getrusage(2)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
@@ -289,6 +325,9 @@ pub struct Usage {
     /// Elapsed time of all this, in ns: longer than the samples if something is done between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ns: Option<u64>,
+    /// Largest resident set of a process, in bytes, if the iterations start processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_bytes: Option<u64>,
 }
 
 /// Least CPU time that is split into user and kernel time, in ns. The kernel counts the sum exactly, but samples the
@@ -296,9 +335,9 @@ pub struct Usage {
 const SPLIT: u64 = 1_000_000_000;
 
 impl Usage {
-    /// Usage of this process so far.
-    pub(crate) fn now() -> Option<Usage> {
-        let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+    /// Usage of this process, or of the children that it has awaited, so far.
+    pub fn now(of: UsageWho) -> Option<Usage> {
+        let usage = getrusage(of).ok()?;
         Some(Usage {
             user_ns: usage.user_time().num_microseconds().unsigned_abs() * 1000,
             system_ns: usage.system_time().num_microseconds().unsigned_abs() * 1000,
@@ -307,11 +346,12 @@ impl Usage {
             minor_faults: usage.minor_page_faults().unsigned_abs(),
             major_faults: usage.major_page_faults().unsigned_abs(),
             elapsed_ns: Some(ClockId::CLOCK_MONOTONIC.now().ok()?.num_nanoseconds().unsigned_abs()),
+            peak_bytes: None,
         })
     }
 
     /// Usage since an earlier reading.
-    pub(crate) fn since(self, before: Usage) -> Usage {
+    pub fn since(self, before: Usage) -> Usage {
         self.with(before, u64::saturating_sub)
     }
 
@@ -344,6 +384,7 @@ impl Usage {
                 .elapsed_ns
                 .zip(other.elapsed_ns)
                 .map(|(mine, theirs)| combine(mine, theirs)),
+            peak_bytes: self.peak_bytes.max(other.peak_bytes),
         }
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::message::{Extra, MOST_SAMPLES, Usage};
+use crate::message::{Extra, MOST_SAMPLES, Runs, Usage};
 use crate::samples::Recorder;
 use host::signals;
+use nix::sys::resource::UsageWho;
 
 /// Iterations in a row: untimed ones first, then timed ones.
 #[derive(Debug, Default)]
@@ -32,6 +33,7 @@ pub struct Pass {
     pub(crate) usage: Option<Usage>,
     /// Distributions that were measured beside the iterations.
     pub(crate) extra: Extra,
+    pub(crate) runs: Runs,
 }
 
 impl Pass {
@@ -58,7 +60,7 @@ impl Pass {
     pub fn next_iteration(&mut self) -> Option<u64> {
         let settling = self.untimed > 0 && self.until.is_none_or(|until| Instant::now() < until);
         if signals::received().is_some() || (!settling && self.timed == 0) {
-            if let (Some(before), Some(now)) = (self.before.take(), Usage::now()) {
+            if let (Some(before), Some(now)) = (self.before.take(), own_usage()) {
                 self.usage = Some(now.since(before));
             }
             return None;
@@ -70,7 +72,7 @@ impl Pass {
             self.timed -= 1;
             if !self.is_timed {
                 self.is_timed = true;
-                self.before = self.has_usage.then(Usage::now).flatten();
+                self.before = self.has_usage.then(own_usage).flatten();
             }
         }
         Some(self.iterations.fetch_add(1, Ordering::Relaxed))
@@ -80,6 +82,17 @@ impl Pass {
     pub fn add_extra(&mut self, name: &str, samples: &Recorder) {
         let distribution = samples.distribution();
         self.extra.extend(distribution.map(|distribution| (name.to_owned(), distribution)));
+    }
+
+    /// Adds a run of a command to the iteration begun last, or drops it if that iteration is untimed.
+    pub fn add_run(&mut self, usage: Usage, runs: Runs) {
+        if self.is_timed {
+            self.usage = Some(match self.usage {
+                Some(sum) => sum.with(usage, u64::saturating_add),
+                None => usage,
+            });
+            self.runs.add(runs);
+        }
     }
 
     /// True if the iteration begun last is a sample.
@@ -98,4 +111,8 @@ impl Pass {
             }
         }
     }
+}
+
+fn own_usage() -> Option<Usage> {
+    Usage::now(UsageWho::RUSAGE_SELF)
 }

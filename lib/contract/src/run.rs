@@ -97,7 +97,8 @@ impl Run {
     /// Next step of a program that creates its tasks anew in each step.
     pub fn next_step(&mut self) -> anyhow::Result<Option<Step>> {
         // The memory of the samples is touched before anybody is told that the program is ready.
-        let has_usage = self.measured == [std::process::id() as i32];
+        let is_own = self.measured == [std::process::id() as i32];
+        let has_usage = is_own && !self.description.fresh;
         let iterations = Arc::clone(&self.iterations);
         let mut pass = Box::new(Pass::new(iterations, has_usage, self.flags.controlled));
         if self.setup.is_none() {
@@ -152,6 +153,7 @@ impl Run {
                 samples_ns: mem::take(&mut pass.samples_ns),
                 usage: pass.usage,
                 extra: mem::take(&mut pass.extra),
+                runs: mem::take(&mut pass.runs),
             })?;
         }
         self.result = Some(pass);

@@ -38,6 +38,17 @@ const KINDS: [Kind; 5] = [Kind::Time, Kind::Mean, Kind::Memory, Kind::Switches, 
 /// Figures of a row that are judged at most: memory is a row of its own.
 const KINDS_OF_A_ROW: usize = KINDS.len() - 1;
 
+/// Figures of a row whose iterations are runs of a command.
+const KINDS_OF_RUNS: [Kind; 7] = [
+    Kind::Time,
+    Kind::Cpu,
+    Kind::Switches,
+    Kind::Faults,
+    Kind::SystemCalls,
+    Kind::Instructions,
+    Kind::Peak,
+];
+
 /// The rows of a duel, not judged yet.
 pub fn rows(figures: &Figures<'_>) -> Vec<Compared> {
     figures.sides().filter_map(row).collect()
@@ -63,8 +74,10 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
     let pairs = |kind, other: Option<&_>| other.map_or(Vec::new(), |other| pairs(kind, [a, other]));
     // Whether their slices count or not.
     row.pairs = b.map_or(0, |b| rounds(a).intersection(&rounds(b)).count());
-    row.quotients = KINDS
-        .into_iter()
+    let kinds = if is_fresh(a) { &KINDS_OF_RUNS[..] } else { &KINDS };
+    row.quotients = kinds
+        .iter()
+        .copied()
         .filter(|of| (*of == Kind::Memory) == (kind == Kind::Memory))
         .filter_map(|of| {
             let (own, twins) = (pairs(of, b), pairs(of, twin));
@@ -75,7 +88,8 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
                 _ => own.len() == row.pairs || !of.is_count(),
             };
             let grade = if of.is_time() { Grade::of(&row.doubts) } else { Grade::Sure };
-            is_there.then(|| Measured::of_pairs(of, own, twins, grade).into())
+            let measured = is_there.then(|| Measured::of_pairs(of, own, twins, grade))?;
+            Some(if is_fresh(a) { measured.of_runs() } else { measured }.into())
         })
         .collect();
     Some(row)
@@ -90,6 +104,12 @@ fn repeats(side: &Figure<'_>) -> Option<(u64, &'static str)> {
 /// What its figures of an iteration are divided by.
 fn divisor(side: &Figure<'_>) -> f64 {
     repeats(side).map_or(1.0, |(repeats, _)| repeats as f64)
+}
+
+/// True if its iterations are runs of a command, each in a fresh process.
+fn is_fresh(side: &Figure<'_>) -> bool {
+    let mut trials = side.runs.processes();
+    trials.any(|(_, timed)| timed.record.said.as_ref().is_some_and(|said| said.fresh))
 }
 
 fn fault(figure: &Figure<'_>, side: &str) -> Option<Why> {
@@ -138,6 +158,12 @@ fn series(side: &Figure<'_>, kind: Kind) -> BTreeMap<Round, f64> {
     let figure = |timed: &Timed<'_>| match kind {
         Kind::Switches => count(timed.record, |used| used.voluntary_switches),
         Kind::Faults => count(timed.record, |used| used.minor_faults),
+        Kind::Cpu => count(timed.record, |used| used.cpu_ns()),
+        Kind::Peak => Some(timed.record.usage?.peak_bytes? as f64),
+        Kind::SystemCalls => timed.record.counted_each(&["system_calls"]),
+        Kind::Instructions => {
+            timed.record.counted_each(&["instructions_user", "instructions_kernel"])
+        }
         Kind::Mean => timed.mean(),
         _ => timed.iteration(),
     };
@@ -198,7 +224,7 @@ fn deciding(row: &Compared, rows: usize, margin: f64) -> Option<Interval> {
     if !LOOKS.contains(&main.pairs.len()) {
         return None;
     }
-    let change = main.change?.interval(1.0 - early_level(rows))?.map(f64::exp_m1);
+    let change = main.change_interval(early_level(rows))?.map(f64::exp_m1);
     (!Verdict::of([change.low, change.high], margin).is_open()).then_some(change)
 }
 
@@ -229,7 +255,11 @@ pub fn decider(
     // Decided rows by their cells: true if one has changed or failed.
     let mut decided: BTreeMap<Place, bool> = BTreeMap::new();
     move |round, lineup, records| {
-        for row in rows(&Figures::of(records)) {
+        // Rounds may lack a pair, and reading all records takes as long as a short run.
+        let newest = records.iter().rev().take_while(|record| record.round + 1 == round);
+        let is_due = (round as usize) < 2 * LOOKS[LOOKS.len() - 1]
+            || newest.filter_map(|record| record.why()).next().is_some();
+        for row in rows(&Figures::of(if is_due { records } else { &[] })) {
             let early = || interim(&row, count, margin, limit);
             if let Some(is_over) = row.has_failed().then_some(true).or_else(early) {
                 *decided.entry(row.place.cell()).or_default() |= is_over;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{pipe2, read, write};
 
@@ -134,6 +134,26 @@ fn take_over() -> nix::Result<()> {
 /// In a forked child: leaves the signals to its parent, which decides what follows.
 pub fn leave_to_parent() -> nix::Result<()> {
     STOPPING.into_iter().try_for_each(|signal| set(signal, SigHandler::SigIgn).map(drop))
+}
+
+/// Blocks the signals that end a run, and SIGCHLD, which [`next_blocked`] then awaits. Returns the mask before.
+pub fn block() -> nix::Result<SigSet> {
+    awaited().thread_swap_mask(SigmaskHow::SIG_BLOCK)
+}
+
+/// Awaits one of the signals that [`block`] has blocked.
+pub fn next_blocked() -> nix::Result<Signal> {
+    awaited().wait()
+}
+
+fn awaited() -> SigSet {
+    STOPPING.into_iter().chain([Signal::SIGCHLD]).collect()
+}
+
+/// Has the commands that this program starts write past `ulimit -f` with the usual effect. What this program handles, the
+/// kernel resets by itself.
+pub fn restore_for_commands() -> nix::Result<()> {
+    set(Signal::SIGXFSZ, SigHandler::SigDfl).map(drop)
 }
 
 /// Before a forked child becomes another program: each signal has its usual effect.

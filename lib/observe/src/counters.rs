@@ -22,6 +22,9 @@ use host::source::{Source, word_after};
 const COUNTERS: usize = 14;
 const RESERVE: usize = 32;
 
+/// Events that are counted in runs of a command.
+const OF_RUNS: [&str; 3] = ["system_calls", "instructions_user", "instructions_kernel"];
+
 /// Counters that are on.
 pub struct Counting {
     /// Those of each event.
@@ -32,19 +35,28 @@ pub struct Counting {
     pids: Vec<i32>,
 }
 
-/// Attaches counters to every thread of these processes, and switches them on.
-pub fn attach(pids: &[i32]) -> Counting {
+/// Attaches counters to every thread of these processes, and switches them on. With `from_exec`, they count only in the
+/// programs that these processes start, and what those start in turn.
+pub fn attach(pids: &[i32], from_exec: bool) -> Counting {
     let threads: Vec<i32> = pids.iter().flat_map(|&pid| threads(pid)).collect();
     let room = make_room(COUNTERS * threads.len());
-    let (calls, pids) = (calls(pids), pids.to_owned());
+    let calls = if from_exec { None } else { calls(pids) };
+    let pids = pids.to_owned();
     let mut counting = Counting { open: Vec::new(), absent: Vec::new(), calls, pids };
-    for (name, parts) in events() {
-        match room.clone().and(parts).and_then(|parts| open_all(&parts, &threads)) {
+    let events = events().into_iter().filter(|(name, _)| !from_exec || OF_RUNS.contains(&&**name));
+    for (name, parts) in events {
+        let parts = room.clone().and(parts).map(|mut parts| {
+            parts.iter_mut().for_each(|part| _ = part.enable_on_exec(from_exec));
+            parts
+        });
+        match parts.and_then(|parts| open_all(&parts, &threads)) {
             Ok(counters) => counting.open.push((name, counters)),
             Err(why) => why.add(&name, &mut counting.absent),
         }
     }
-    counting.each(Counter::enable);
+    if !from_exec {
+        counting.each(Counter::enable);
+    }
     counting
 }
 
@@ -184,12 +196,12 @@ mod tests {
     #[test]
     fn another_process_is_counted_or_each_event_has_a_reason() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let counters = attach(&[child.id() as i32]).finish();
+        let counters = attach(&[child.id() as i32], false).finish();
         let absent: usize = counters.absent.iter().map(|one| one.events.len()).sum();
         assert_eq!(counters.events.len() + absent, events().len(), "{counters:?}");
         assert!(counters.absent.iter().all(|one| !one.reason.is_empty()));
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert!(attach(&[child.id() as i32]).finish().events.is_empty());
+        assert!(attach(&[child.id() as i32], false).finish().events.is_empty());
     }
 }

@@ -80,6 +80,11 @@ pub fn cpu_time(pid: i32) -> Option<u64> {
     time(pid, Clock::Scheduler)
 }
 
+/// CPU time of the children that a process has awaited, and of theirs, in ns, as far as ticks tell.
+pub fn awaited_time(pid: i32) -> Option<u64> {
+    Some(Process::with_pid(pid)?.awaited * tick_ns())
+}
+
 /// CPU clocks of a process (include/linux/posix-timers_types.h).
 #[derive(Clone, Copy)]
 enum Clock {

@@ -123,6 +123,12 @@ pub struct Trial {
     /// Beginning and end of its turns; absent if these have fewer than three iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thirds: Option<Thirds>,
+    /// Length and checksum of what the timed runs of a command put out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// True if the peak memory of its runs is that of what started them: theirs is at most that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub peak_is_bound: bool,
     /// CPU time, switches and faults of the timed iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -268,6 +274,9 @@ impl Record {
 
     /// Number and name of what a sample is of: hops, a request, or tasks if nothing is handed over.
     pub fn repeats(&self) -> Option<(u64, &'static str)> {
+        if self.said.as_ref().is_some_and(|said| said.fresh) {
+            return Some((self.tasks()?, "run"));
+        }
         match (self.hops(), self.arrivals()) {
             (Some(hops), _) => Some((hops, "hop")),
             (None, Some(_)) => Some((1, "request")),

@@ -231,7 +231,17 @@ impl Row {
     pub fn at(&self, flag: &str, x: u64, unit: &str) -> Row {
         let mut row = self.clone();
         row.place.x = Some(x);
-        row.command.flags.extend([flag.to_owned(), format!("{x}{unit}")]);
+        row.command.flags = with_value(&self.command.flags, flag, &format!("{x}{unit}"));
         row
     }
+}
+
+/// Flags with the value of another one, or with the value wherever they have its name in braces: `--size`, in `head -c
+/// {size}`.
+pub fn with_value(flags: &[String], flag: &str, value: &str) -> Vec<String> {
+    let place = format!("{{{}}}", flag.trim_start_matches('-'));
+    if flags.iter().any(|word| word.contains(&place)) {
+        return flags.iter().map(|word| word.replace(&place, value)).collect();
+    }
+    [flags, &[flag.to_owned(), value.to_owned()]].concat()
 }

@@ -15,6 +15,7 @@ mod estimate;
 mod interval;
 mod line;
 mod modes;
+mod rank;
 
 #[cfg(test)]
 mod tests;
@@ -24,3 +25,4 @@ pub use estimate::{Estimate, MIN_ROUNDS};
 pub use interval::{CONFIDENCE, Contrast, Interval, t_critical, t_interval};
 pub use line::{Line, fit_line, halves};
 pub use modes::{Mode, modes};
+pub use rank::rank_interval;

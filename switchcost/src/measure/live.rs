@@ -21,6 +21,10 @@ use crate::system::signals;
 /// Time after an answer, until which a program sleeps.
 const ANSWERED: Duration = Duration::from_millis(2);
 
+/// Variable that makes an environment longer: where it ends, a program's stack begins, which can cost or save a few per
+/// cent (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong", 2009).
+const PADDING: &str = "SWITCHCOST_PADDING";
+
 /// Most threads for which usage is summed up: reading more would take longer than most runs.
 const MOST_THREADS: u64 = 10_000;
 
@@ -51,8 +55,14 @@ pub struct Live {
     pids: Vec<i32>,
     /// Its further processes, such as a server: their CPU time is not other programs'.
     helpers: Vec<i32>,
+    /// CPU time of the children that it has awaited so far, in ns.
+    awaited: u64,
     /// True if its answers tell what it used.
     counts_usage: bool,
+    /// True if its row has had no process yet.
+    is_first: bool,
+    /// True if events are counted: in an extra run, or in an untimed one if its iterations are fresh processes.
+    counts_events: bool,
     slices: u32,
     /// Usage and moves of all threads before the first slice, as far as they can be read.
     before: (Option<usage::Totals>, Option<usage::Moves>),
@@ -77,22 +87,30 @@ impl Live {
             session: None,
             pids: Vec::new(),
             helpers: Vec::new(),
+            awaited: 0,
             counts_usage: false,
+            is_first: false,
+            counts_events: row.effort.counters,
             slices: 0,
             before: (None, None),
             tally: Tally::default(),
         }
     }
 
-    /// Starts it, and looks at its memory before anybody else starts.
-    pub(super) fn start(&mut self, options: &Options) {
+    /// Starts it, and looks at its memory before anybody else starts. Fresh processes of its own get an environment that is
+    /// longer by `padding`.
+    pub(super) fn start(&mut self, options: &Options, padding: usize) {
         if self.row.metrics().any(Metric::is_memory) {
             self.trial.memory = Some(MemoryChange { before: memory::system(), held: None });
         }
+        self.counts_events |= options.counters;
         let mut args = self.row.args();
         args.push("--controlled".to_owned());
-        let setting = &self.row.command.setting;
-        match Session::start(&self.program, &args, setting, options.limit()) {
+        let mut setting = self.row.command.setting.clone();
+        if self.described.as_ref().is_some_and(|said| said.fresh) {
+            setting.env.insert(PADDING.to_owned(), "x".repeat(padding));
+        }
+        match Session::start(&self.program, &args, &setting, options.limit()) {
             Ok(session) => {
                 self.session = Some(session);
                 self.attempt(Live::get_ready);
@@ -182,7 +200,15 @@ impl Live {
         // A few that are not kept: whether the program counts its own usage, and how long an iteration takes. A window of
         // an open loop lasts longer than its sample says.
         let is_known = self.pace.is_some();
-        if iters > 1 && !self.is_alone() && !(is_known && self.is_open_loop()) {
+        self.awaited = self.awaited_time();
+        if self.is_fresh() {
+            self.counts_usage = true;
+            self.is_first = !is_known;
+            if self.is_first {
+                let ran = session.run(1, None)?;
+                self.pace = Some(Pace::of_fresh(ran.took));
+            }
+        } else if iters > 1 && !self.is_alone() && !(is_known && self.is_open_loop()) {
             let few = if is_known || self.is_open_loop() { 1 } else { 3 };
             let ran = session.run(few.min(iters), None)?;
             self.counts_usage = ran.usage.is_some();
@@ -206,6 +232,10 @@ impl Live {
         self.trial.description.as_ref().is_some_and(|said| said.arrivals.is_some())
     }
 
+    fn is_fresh(&self) -> bool {
+        self.trial.description.as_ref().is_some_and(|said| said.fresh)
+    }
+
     fn is_alone(&self) -> bool {
         self.trial.description.as_ref().is_some_and(|said| said.alone)
     }
@@ -213,6 +243,12 @@ impl Live {
     fn cpu_time(&self) -> Option<u64> {
         let measured: Option<u64> = self.pids.iter().map(|&pid| usage::cpu_time(pid)).sum();
         Some(measured? + self.helpers.iter().filter_map(|&pid| usage::cpu_time(pid)).sum::<u64>())
+    }
+
+    /// CPU time of the children that it has awaited, if its iterations are such. The kernel tells it in ticks.
+    fn awaited_time(&self) -> u64 {
+        let pids = self.pids.iter().filter(|_| self.is_fresh());
+        pids.filter_map(|&pid| usage::awaited_time(pid)).sum()
     }
 
     /// Usage and moves between CPUs of all its threads, unless they are too many.
@@ -239,11 +275,17 @@ impl Live {
         self.tally.turn_starts.push(self.tally.samples.len());
         if let Some(pause) = self.row.effort.pause_ms {
             thread::sleep(Duration::from_millis(pause));
-        } else if let Some(settling) = self.pace.map(|pace| pace.settling).filter(|&n| n > 0)
-            && let Some((ran, used)) = self.iterate(settling)
-        {
-            self.tally.untimed += ran.samples.len() as u64;
-            watch.add_own(used);
+        } else if let Some(settling) = self.pace.map(|pace| pace.settling).filter(|&n| n > 0) {
+            let counting =
+                (self.is_fresh() && self.counts_events).then(|| counters::attach(&self.pids, true));
+            if let Some((ran, used)) = self.iterate(settling) {
+                let iterations = ran.samples.len() as u64;
+                self.tally.untimed += iterations;
+                watch.add_own(used);
+                let counted = counting.map(|counting| Counters { iterations, ..counting.finish() });
+                // The first process has told why there are none.
+                self.trial.counters = counted.filter(|it| self.is_first || !it.events.is_empty());
+            }
         }
         let [before, after] =
             [begun, begun + 1].map(|turn| (u64::from(self.slices()) * turn / turns.max(1)) as u32);
@@ -260,7 +302,13 @@ impl Live {
         let (ran, used) = self.attempt(|live, session| {
             let then = live.cpu_time();
             let ran = session.run(iterations, None)?;
-            Ok((ran, live.cpu_time().zip(then).map(|(now, then)| now.saturating_sub(then))))
+            let used = live.cpu_time().zip(then).map(|(now, then)| now.saturating_sub(then));
+            // What it says is exact, and ticks have also what it ran untimed.
+            let awaited = live.awaited_time();
+            let told = ran.usage.filter(|_| live.is_fresh()).map_or(0, Usage::cpu_ns);
+            let children = told.max(awaited.saturating_sub(live.awaited));
+            live.awaited = awaited;
+            Ok((ran, used.map(|used| used + children)))
         })?;
         self.tally.asked += ran.took;
         // The program itself leaves some out after each request.
@@ -299,13 +347,14 @@ impl Live {
         let interrupts = interrupts.into_iter().flatten();
         self.trial.interrupts = interrupts.reduce(u64::saturating_add);
         merge(&mut self.trial.extra, ran.extra);
+        self.tally.runs.add(ran.runs);
         self.tally.add(ran.samples, ran.usage);
         Some(after)
     }
 
     /// Sums up the slices, asks for what is not timed, and ends it; `None` if no time was left for it. `are_short` if the
     /// time was up before all slices had run.
-    pub(super) fn end(mut self, options: &Options, are_short: bool) -> Option<Self> {
+    pub(super) fn end(mut self, are_short: bool) -> Option<Self> {
         self.attempt(|_, session| session.ensure_placed());
         let count = self.trial.slices.len() as u32;
         let has_begun = self.trial.description.is_some();
@@ -318,9 +367,11 @@ impl Live {
             self.sum_up();
             self.trial.samples = Samples::of(&self.tally.samples);
             self.trial.thirds = self.tally.thirds();
+            self.trial.output = self.tally.runs.output.take();
+            self.trial.peak_is_bound = self.tally.runs.peak_is_bound;
         }
         if !self.trial.partial && signals::received().is_none() {
-            self.attempt(|live, session| live.ask_further(session, options.counters));
+            self.attempt(Live::ask_further);
         }
         if let Some(mut session) = self.session.take() {
             let begun = Instant::now();
@@ -355,7 +406,7 @@ impl Live {
     }
 
     /// Asks for what is not timed, and for the end of its tasks.
-    fn ask_further(&mut self, session: &mut Session, has_counters: bool) -> anyhow::Result<()> {
+    fn ask_further(&mut self, session: &mut Session) -> anyhow::Result<()> {
         let effort = &self.row.effort;
         for pass in &effort.passes {
             let ran = session.run(effort.iters.min(MOST_SAMPLES), Some(pass))?;
@@ -368,7 +419,7 @@ impl Live {
             let held = change.held.unwrap_or_default();
             change.held = Some(Memory { peak_resident, peak_virtual, ..held });
         }
-        if has_counters || effort.counters {
+        if self.counts_events && !self.is_fresh() {
             self.trial.counters = Some(self.count(session)?);
         }
         let (teardown_ns, extra) = session.take_down()?;
@@ -388,7 +439,7 @@ impl Live {
         let iterations = aim.max(least).min(iters).min(MOST_SAMPLES);
         let passes = self.trial.description.iter().flat_map(|said| &said.passes);
         let pass = passes.map(|pass| &pass.name).find(|name| *name == COUNTED);
-        let counting = counters::attach(&self.pids);
+        let counting = counters::attach(&self.pids, false);
         let ran = session.run(iterations, pass)?;
         Ok(Counters { iterations: ran.samples.len() as u64, ..counting.finish() })
     }
@@ -401,7 +452,7 @@ impl Live {
                 self.lost = ended.is_overdue.then(|| begun.elapsed());
                 trial.partial |= ended.is_interrupted && !ended.status.success();
                 trial.stderr = ended.error.as_ref().and_then(|_| ended.all_words());
-                trial.left_behind = ended.left;
+                trial.left_behind = ended.left.or(self.tally.runs.left.take());
                 trial.error = ended.error;
             }
             Err(e) => trial.error = Some(e.to_string()),

@@ -17,6 +17,9 @@ const SETTLING: u64 = 60;
 /// Most time for them. Servers were steady after three windows of 50 ms.
 const SETTLING_TIME: Duration = Duration::from_millis(160);
 
+/// Longest run of a command that is run once more, untimed, before it is timed.
+const LONGEST_WARM_UP: Duration = Duration::from_secs(1);
+
 /// Iterations and slices of a program's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
@@ -35,6 +38,11 @@ impl Pace {
         let settling = if settles { settling.min(SETTLING) } else { 0 };
         let slices = (3 * settling).div_ceil(2 * slice).max(1);
         Pace { settling, slice, slices: slices as u32 }
+    }
+
+    /// Pace of a program whose iterations are fresh processes: each is timed after an untimed one, unless that takes long.
+    pub(crate) fn of_fresh(iteration: Duration) -> Self {
+        Pace { settling: u64::from(iteration <= LONGEST_WARM_UP), slice: 1, slices: 1 }
     }
 
     /// All iterations in one slice.

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail, ensure};
-use contract::message::{Answer, Description, Extra, Needs, Ready, Request, Usage, VERSION};
+use contract::message::{Answer, Description, Extra, Needs, Ready, Request, Runs, Usage, VERSION};
 use observe::affinity;
 use record::Setting;
 use record::machine::cpu_ranges;
@@ -43,6 +43,8 @@ pub struct Ran {
     pub usage: Option<Usage>,
     /// Other distributions that it measured.
     pub extra: Extra,
+    /// What the runs of a command leave.
+    pub runs: Runs,
 }
 
 impl Session {
@@ -139,14 +141,14 @@ impl Session {
         self.attempt(|session| {
             let begun = Instant::now();
             let answer = session.ask(&Request::Run(iterations, pass.cloned()))?;
-            let Answer::Ran { samples_ns: samples, usage, extra } = answer else {
+            let Answer::Ran { samples_ns: samples, usage, extra, runs } = answer else {
                 return Err(session.unexpected("ran", &answer));
             };
             let (count, took) = (samples.len() as u64, begun.elapsed());
             if count > iterations || count < iterations && signals::received().is_none() {
                 bail!("it answered `run {iterations}` with {count} samples");
             }
-            let ran = Ran { wanted: iterations, took, samples, usage, extra };
+            let ran = Ran { wanted: iterations, took, samples, usage, extra, runs };
             ran.ensure_possible(SLACK)?;
             Ok(ran)
         })

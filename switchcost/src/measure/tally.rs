@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::message::Usage;
+use contract::message::{Runs, Usage};
 use record::Thirds;
 
 /// What the slices of a program came to.
@@ -15,6 +15,8 @@ pub(super) struct Tally {
     pub(super) untimed: u64,
     /// What it said that it used.
     pub(super) used: Option<Usage>,
+    /// What runs of a command left.
+    pub(super) runs: Runs,
     /// Time of all its requests, settling and answers included.
     pub(super) asked: Duration,
 }

@@ -16,6 +16,9 @@ pub use super::options::Options;
 use super::watch::{Look, MOST_PROBED, Watch};
 use crate::system::signals;
 
+/// Most bytes by which an environment is longer: a page.
+const MOST_PADDING: usize = 4096;
+
 /// CPUs that this process might use when it began to measure.
 static FIRST: OnceLock<Vec<u32>> = OnceLock::new();
 
@@ -29,6 +32,7 @@ pub fn measure(
     mut tell: impl FnMut(u32, u32),
 ) -> (Group, Vec<Option<Live>>) {
     let changed = ensure_same_cpus().err();
+    let padding = rng.usize(..MOST_PADDING);
     let commands = options.around.as_ref();
     let mut around = Around { commands, timeout: options.limit(), is_in_place: false };
     let mut order: Vec<usize> = (0..lives.len()).collect();
@@ -44,7 +48,7 @@ pub fn measure(
         } else if !lives[k].has_failed() {
             let side = lives[k].side();
             if enter(&mut lives, side, &mut around).is_some() {
-                lives[k].start(options);
+                lives[k].start(options, padding);
             }
         }
     }
@@ -59,7 +63,7 @@ pub fn measure(
         account: watch.account,
         waits: interference::waits().since(before),
     };
-    let measured = lives.into_iter().map(|live| live.end(options, are_short)).collect();
+    let measured = lives.into_iter().map(|live| live.end(are_short)).collect();
     (group, measured)
 }
 

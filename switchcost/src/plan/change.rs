@@ -93,6 +93,14 @@ fn ensure_variable(name: &str, value: &str) -> Result<(), String> {
     }
 }
 
+impl Change {
+    /// The change to a command, for the measured program that runs commands.
+    pub(super) fn of_command(line: &str) -> Self {
+        let flags = vec!["--run".to_owned(), line.to_owned()];
+        Change { text: line.to_owned(), flags, ..Change::default() }
+    }
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

@@ -32,10 +32,10 @@ fn not_empty(line: &str) -> Result<String, &'static str> {
 }
 
 /// What the sides differ in.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Sides {
     /// Old side; it is also measured against itself, which shows the noise [default: .]
-    #[arg(value_name = "A")]
+    #[arg(value_name = "A", conflicts_with = "words")]
     first: Option<SideArg>,
 
     /// New side [default: .]
@@ -63,6 +63,10 @@ pub struct Sides {
     /// Command to run after them, unless SIGKILL ends the runner, to undo --before-b; `true` if there is nothing to undo
     #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "before_b", value_parser = not_empty)]
     after_b: Option<String>,
+
+    /// The commands that they run, if they are no builds.
+    #[arg(skip)]
+    pub commands: Option<[Change; 2]>,
 }
 
 impl Sides {
@@ -94,11 +98,16 @@ impl Sides {
     /// True if equal programs may differ.
     fn have_settings(&self) -> bool {
         let mut changes = [&self.a, &self.b, &self.each].into_iter();
-        self.around().is_some() || changes.any(|changes| !changes.is_empty())
+        self.commands.is_some()
+            || self.around().is_some()
+            || changes.any(|changes| !changes.is_empty())
     }
 
     /// Names of the sides: their builds, changes and commands.
-    fn names(&self, [mut a, mut b]: [String; 2]) -> [String; 2] {
+    fn names(&self, builds: [String; 2]) -> [String; 2] {
+        let commands =
+            self.commands.as_ref().map(|commands| commands.each_ref().map(Change::to_string));
+        let [mut a, mut b] = commands.unwrap_or(builds);
         for (name, changes) in [(&mut a, &self.a), (&mut b, &self.b)] {
             if !changes.is_empty() {
                 *name += &format!(" with {}", together(changes));
@@ -123,6 +132,8 @@ impl Sides {
         each: Option<&Change>,
         refusal: impl Fn(&Row) -> Option<String>,
     ) -> Result<[Row; 3], String> {
+        let of_side =
+            |side| self.commands.as_ref().map(|[a, b]| if side == Side::B { b } else { a });
         for change in self.a.iter().chain(&self.b).chain(each) {
             change.obstacle(&row.command).map_or(Ok(()), Err)?;
         }
@@ -131,7 +142,11 @@ impl Sides {
             let mut copy = Row { place: row.place.on(side), effort, ..row.clone() };
             let changes = if side == Side::B { &self.b } else { &self.a }.iter();
             let each = each.filter(|_| side == Side::B);
-            changes.chain(each).for_each(|change| change.put_into(&mut copy.command));
+            of_side(side)
+                .into_iter()
+                .chain(changes)
+                .chain(each)
+                .for_each(|change| change.put_into(&mut copy.command));
             copy
         });
         let asked = if self.have_settings() { &copies[..2] } else { &[] };

@@ -3,6 +3,7 @@
 mod built_in;
 pub mod change;
 mod check;
+pub mod command;
 mod flag_values;
 pub mod lineup;
 pub mod placement;

@@ -23,6 +23,9 @@ const TALLIES: [(Kind, &str); 5] = [
     (Kind::Figure, ""),
 ];
 
+/// What the figures of a command are for each of.
+const RUN: &str = "run";
+
 /// A line for each quotient; a row without any has one with the word why.
 const COLUMNS: &[(&str, &str)] = &[
     ("section", "/section"),
@@ -65,9 +68,8 @@ impl Report for [Comparison] {
 /// A line for each quotient of a row.
 fn spreadsheet_lines(row: &Compared) -> Vec<Value> {
     let quotients = row.quotients.iter();
-    let mut lines: Vec<(Value, &str)> = quotients
-        .map(|quotient| (json!(quotient), quotient.verdict.word(quotient.measured.quantity)))
-        .collect();
+    let mut lines: Vec<(Value, &str)> =
+        quotients.map(|quotient| (json!(quotient), quotient.word())).collect();
     if lines.is_empty() {
         lines.push((json!({"kind": row.kind}), fault(row).0));
     }
@@ -84,8 +86,11 @@ fn spreadsheet_lines(row: &Compared) -> Vec<Value> {
 pub(super) fn document(comparison: &Comparison) -> Document {
     let mut rows: Vec<&Compared> = comparison.rows.iter().collect();
     rows.sort_by_key(|row| !row.quotients.iter().any(|quotient| quotient.verdict.has_changed()));
-    let tallies = TALLIES.iter().filter_map(|(kind, name)| tally(*kind, name, &rows));
-    let tallies = Section::new("", Grid::default(), tallies.collect::<Vec<_>>());
+    let (runs, others): (Vec<&Compared>, Vec<&Compared>) =
+        rows.iter().partition(|row| row.unit == RUN && !row.quotients.is_empty());
+    let tallies = TALLIES.iter().filter_map(|(kind, name)| tally(*kind, name, &others));
+    let told = runs.into_iter().flat_map(conclusions).chain(tallies);
+    let tallies = Section::new("", Grid::default(), told.collect::<Vec<_>>());
     let judged = rows.into_iter().filter(|row| !row.quotients.is_empty());
     let sections = grouped(judged.map(|row| (row.place.section.as_str(), row)));
     let sections = sections.iter().map(|(title, rows)| section(title, rows));
@@ -120,7 +125,7 @@ fn tally(kind: Kind, name: &str, rows: &[&Compared]) -> Option<String> {
     let words = rows.iter().filter_map(|row| {
         let quotient = row.quotients.iter().find(|quotient| quotient.measured.kind == kind);
         let has_fault = row.quotients.is_empty() && kind == row.kind;
-        let word = quotient.map(|quotient| quotient.verdict.word(quotient.measured.quantity));
+        let word = quotient.map(Quotient::word);
         word.or(has_fault.then(|| fault(row).0))
     });
     let counts = grouped(words.map(|word| (word, ())));
@@ -190,17 +195,47 @@ fn line(row: &Compared, quotient: &Quotient) -> Vec<String> {
 }
 
 fn verdict(quotient: &Quotient) -> String {
-    let quantity = quotient.measured.quantity;
     let is_none = quotient.change.is_some_and(|change| change.estimate == 0.0);
     let exact = if quotient.measured.is_exact { ", exact" } else { "" };
     match quotient.verdict {
         Verdict::Within(0.0) if is_none => format!("the same{exact}"),
         Verdict::Within(0.0) => "the same".to_owned(),
         // Why stands below the table.
-        Verdict::Inconclusive(_) => quotient.verdict.word(quantity).to_owned(),
-        verdict if verdict.has_changed() => verdict.in_full(quantity) + exact,
-        verdict => verdict.in_full(quantity),
+        Verdict::Inconclusive(_) => quotient.word().to_owned(),
+        verdict if verdict.has_changed() => quotient.word().to_owned() + exact,
+        verdict => match quotient.word_within() {
+            Some(word) => format!("{word}, within the margin"),
+            None => verdict.in_full(quotient.measured.quantity),
+        },
     }
+}
+
+/// What the runs of two commands say: how noisy they are, their modes, and at last the verdict on their time.
+fn conclusions(row: &Compared) -> Vec<String> {
+    let Some(time) = row.quotient(Kind::Time) else { return Vec::new() };
+    let mut lines = Vec::new();
+    if let (Some(noise), Some(twin)) = (time.measured.noise(), time.twin) {
+        let (noise, twin) = (percent(noise), change(row, time, &twin));
+        let pairs = counted(u64::from(time.measured.twins()), "pair");
+        lines.push(format!(
+            "A against itself: {twin} in {pairs}; two runs are {noise} apart (median)"
+        ));
+    }
+    for (side, modes) in ["A", "B"].into_iter().zip(time.measured.modes_of_runs()) {
+        let Some(modes) = modes else { continue };
+        let [low, high] = modes.map(|mode| {
+            let share = percent(mode.weight);
+            format!("{share} of the runs at about {}", time.measured.quantity.show(mode.centre))
+        });
+        lines.push(format!("{side} has two modes: {low}, {high}"));
+    }
+    let change = time.change.map_or(String::new(), |interval| {
+        format!(": {}", time.measured.grade.mark(&change(row, time, &interval)))
+    });
+    let name = if row.place.column.is_empty() { "B" } else { &row.name };
+    let pairs = counted(row.pairs as u64, "pair");
+    lines.push(format!("{name} against A: {}{change} in {pairs}", verdict(time)));
+    lines
 }
 
 /// A change with its interval: in per cent, or as a difference per hop or task.

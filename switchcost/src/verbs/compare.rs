@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use figures::Figures;
+use figures::verdict::MARGIN;
 
 use super::gate::{End, GatedKinds, Limit};
 use super::output::{self, Format};
@@ -48,7 +49,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
     }
     let figures = [Figures::of(&files[0]), Figures::of(&files[1])];
     let names = [&args.old, &args.new].map(|path| path.display().to_string());
-    let margin = args.limit.margin();
+    let margin = args.limit.margin(MARGIN);
     let comparison =
         Comparison::of_files(names.each_ref().map(String::as_str), figures.each_ref(), margin);
     output::print(&comparison, args.format)?;

@@ -1,11 +1,12 @@
 //! `switchcost duel`: measures two builds or settings in turns, and judges what has changed.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::time::Duration;
 
 use figures::pairs;
 use figures::quotient::Compared;
-use figures::verdict::MIN_PAIRS;
+use figures::verdict::{MARGIN, MIN_PAIRS};
 use host::units::counted;
 use record::{Command, Place, Row};
 
@@ -17,11 +18,13 @@ use crate::measure::rounds::Rounds;
 use crate::measure::store::Store;
 use crate::measure::turns::Options;
 use crate::measure::{begin, pacing, probe};
+use crate::plan::command::{self, CommandArgs};
 use crate::plan::lineup::{Lineup, Sides};
 use crate::plan::programs::Programs;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::views::comparison::Comparison;
+use crate::views::runs::Outputs;
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("budget", |it| it.help(
@@ -51,6 +54,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     selection: Selection,
+
+    #[command(flatten)]
+    command: CommandArgs,
 }
 
 /// Time of a duel, if its plan has rounds.
@@ -76,17 +82,24 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 /// Measures and prints; returns the rows with their quotients.
 fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
-    let plan = args.selection.plan()?.with_three_counts();
+    let mut sides = args.sides.clone();
+    let plan = if args.command.is_given() {
+        sides.commands = Some(args.command.sides()?);
+        args.command.plan()
+    } else {
+        args.selection.plan()?.with_three_counts()
+    };
     let mut rows = plan.rows();
     args.selection.retain(&mut rows, false)?;
-    args.sides.ensure_each_once()?;
-    let lineup = Lineup::of_duel(rows, &plan.programs, &args.sides, refusal)?;
+    sides.ensure_each_once()?;
+    let lineup = Lineup::of_duel(rows, &plan.programs, &sides, refusal)?;
     let measured: Vec<Row> = lineup.measured().cloned().collect();
     let count = measured.iter().map(|row| row.place.cell()).collect::<BTreeSet<Place>>().len();
-    let margin = args.limit.margin();
+    let usual = if args.command.is_given() { command::MARGIN } else { MARGIN };
+    let margin = args.limit.margin(usual);
     // Not before the builds: a signal that ends a build would leave an empty file.
     let store = Store::open(args.keep.out.as_deref(), "duel")?;
-    let options = Options { around: args.sides.around(), ..args.keep.options.clone() };
+    let options = Options { around: sides.around(), ..args.keep.options.clone() };
     let mut header = begin::header(args.keep.seed, &lineup);
     header.margin = Some(margin);
     header.notes.extend(plan.note());
@@ -96,12 +109,17 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let rows = counted(count as u64, "row");
     console::say(format_args!("{rows}, in turns for {} s, seed {seed}", budget.as_secs_f64()));
     let mut choose = pairs::decider(margin, args.limit.fail_above, count);
+    let mut are_different = false;
     let most_rounds = args.pairs.unwrap_or(u32::MAX);
     let has_pinned = measured.iter().any(|row| row.command.setting.cpus.is_some());
     say_what_fits(pacing::DUEL.usual_rounds(&measured, budget).min(most_rounds), count, has_pinned);
     rounds.run(Some(budget), Some(&pacing::DUEL), |round, rows, records| {
         if round >= most_rounds {
             return Vec::new();
+        }
+        let outputs = Outputs::of(records);
+        if matches!(outputs, Outputs::Different(_)) && !mem::replace(&mut are_different, true) {
+            console::say(format_args!("{}", outputs.sentence().unwrap_or_default()));
         }
         let chosen = choose(round, rows, records);
         if round > 0 && !chosen.contains(&true) {

@@ -7,7 +7,6 @@ use anyhow::ensure;
 use clap::ValueEnum;
 use figures::number::percent;
 use figures::quotient::{Compared, Kind, Quotient};
-use figures::verdict::MARGIN;
 
 use crate::plan::values;
 use crate::system::console;
@@ -70,9 +69,9 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// The largest change that counts as none.
-    pub(crate) fn margin(self) -> f64 {
-        self.fail_above.filter(|&limit| limit > 0.0).unwrap_or(MARGIN)
+    /// The largest change that counts as none; `usual` without a limit.
+    pub(crate) fn margin(self, usual: f64) -> f64 {
+        self.fail_above.filter(|&limit| limit > 0.0).unwrap_or(usual)
     }
 }
 

@@ -24,6 +24,7 @@ use serde::Serialize;
 use stats::{CONFIDENCE, Contrast, Interval};
 
 use crate::system::console::shell_line;
+use crate::views::runs;
 
 /// A comparison as it is printed and written.
 #[derive(Clone, Debug, Serialize)]
@@ -79,7 +80,8 @@ impl Comparison {
             confidence: pairs::CONFIDENCE,
             margin,
             doubts: doubts::of_all(records, of_rows, conditions),
-            notes: header.map_or(Vec::new(), |run| run.notes.clone()),
+            notes: [header.map_or(Vec::new(), |run| run.notes.clone()), runs::notes(records)]
+                .concat(),
             is_one_cpu: true,
             rows,
         }

@@ -7,5 +7,6 @@ pub(crate) mod estimate;
 pub mod fleet;
 pub mod limits;
 pub(crate) mod process;
+pub(crate) mod runs;
 pub(crate) mod service;
 pub(crate) mod tables;

@@ -1,0 +1,126 @@
+//! Any command as a row: a command line becomes flags of the measured program `command`.
+
+use std::path::PathBuf;
+
+use record::Metric;
+
+use super::change::Change;
+use super::section::{RowTable, Section, Variant};
+use super::sections::Plan;
+use crate::system::console::{BadUsage, shell_line};
+
+/// The measured program whose iterations are runs of a command.
+pub const PROGRAM: &str = "command";
+
+/// Stands between the commands of a duel.
+const BETWEEN: &str = ":::";
+
+/// Largest change of a command that counts as none, as a share.
+pub const MARGIN: f64 = 0.01;
+
+/// A command, and how it is run.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Commands")]
+pub struct CommandArgs {
+    /// Command for `sh -c` before each run, untimed
+    #[arg(long, value_name = "COMMAND", requires = "words")]
+    prepare: Option<String>,
+
+    /// Command for `sh -c` after each run, untimed
+    #[arg(long, value_name = "COMMAND", requires = "words")]
+    conclude: Option<String>,
+
+    /// File that each run reads as its standard input [default: /dev/null]
+    #[arg(long, value_name = "FILE", requires = "words")]
+    input: Option<PathBuf>,
+
+    /// Where the runs' standard output goes: `pipe` (it is read, summed up and thrown away) or a file, such as /dev/null
+    /// [default: pipe]
+    #[arg(long, value_name = "pipe|FILE", requires = "words")]
+    output: Option<PathBuf>,
+
+    /// Exit statuses that count as success, such as 0,1 [default: 0]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', requires = "words")]
+    exit: Vec<u8>,
+
+    /// Have `sh -c` run each command as one line; its time is the command's, too
+    #[arg(long, requires = "words")]
+    shell: bool,
+
+    /// Any command and its arguments; no shell runs them
+    #[arg(last = true, value_name = "COMMAND")]
+    words: Vec<String>,
+}
+
+impl CommandArgs {
+    /// True if there is a command.
+    pub fn is_given(&self) -> bool {
+        !self.words.is_empty()
+    }
+
+    /// A row for the command, or for both commands of a duel without either of them.
+    pub fn section(&self) -> Section {
+        let lines = self.lines();
+        let (name, mut flags) = match &lines[..] {
+            [line] => (line.clone(), vec!["--run".to_owned(), line.clone()]),
+            _ => ("a run".to_owned(), Vec::new()),
+        };
+        let paths = [("--input", &self.input), ("--output", &self.output)];
+        let paths = paths
+            .map(|(flag, path)| (flag, path.as_ref().map(|p| p.to_string_lossy().into_owned())));
+        let exit: Vec<String> = self.exit.iter().map(u8::to_string).collect();
+        let exit = Some(exit.join(",")).filter(|exit| !exit.is_empty());
+        let values = [
+            ("--prepare", self.prepare.clone()),
+            ("--conclude", self.conclude.clone()),
+            ("--exit", exit),
+        ];
+        for (flag, value) in values.into_iter().chain(paths) {
+            flags.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
+        }
+        flags.extend(self.shell.then(|| "--shell".to_owned()));
+        let variant =
+            Variant { name, program: Some(PROGRAM.to_owned()), flags, ..Variant::default() };
+        let (iters, warmup) = (Some(1), Some(0));
+        let row = RowTable { variant, iters, warmup, ..RowTable::default() };
+        let (title, metric) = ("Runs of commands".to_owned(), Metric::Iteration);
+        Section { title, metric, rows: vec![row], counters: true, ..Section::default() }
+    }
+
+    /// A plan of that row.
+    pub fn plan(&self) -> Plan {
+        let mut section = self.section();
+        section.fill();
+        Plan { sections: vec![section], ..Plan::default() }
+    }
+
+    /// The only command, as words.
+    pub fn single(&self) -> anyhow::Result<()> {
+        match self.lines().len() {
+            1 => Ok(()),
+            _ => Err(BadUsage::new(format!(
+                "{BETWEEN} stands between the commands of `switchcost duel`: name one command"
+            ))),
+        }
+    }
+
+    /// Both commands of a duel, as changes of the row.
+    pub fn sides(&self) -> anyhow::Result<[Change; 2]> {
+        let lines: [String; 2] = self.lines().try_into().map_err(|lines: Vec<String>| {
+            let count = lines.len();
+            BadUsage::new(format!("a duel has two commands, with {BETWEEN} between them, and not {count}: -- ./old ARGS {BETWEEN} ./new ARGS"))
+        })?;
+        Ok(lines.map(|line| Change::of_command(&line)))
+    }
+
+    /// Words of each command.
+    pub fn commands(&self) -> Vec<&[String]> {
+        self.words.split(|word| word == BETWEEN).collect()
+    }
+
+    /// Each command as a line.
+    fn lines(&self) -> Vec<String> {
+        let line = |words: &[String]| if self.shell { words.join(" ") } else { shell_line(words) };
+        self.commands().into_iter().map(line).collect()
+    }
+}
