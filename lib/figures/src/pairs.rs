@@ -114,7 +114,10 @@ fn is_fresh(side: &Figure<'_>) -> bool {
 
 fn fault(figure: &Figure<'_>, side: &str) -> Option<Why> {
     Some(match figure.runs.why.clone()? {
-        Why::Failed(error) => Why::Failed(format!("{side}: {error}")),
+        Why::Failed(error) => {
+            let round = figure.runs.failed_in + 1;
+            Why::Failed(format!("{side}, round {round}: {error}"))
+        }
         left_out => left_out,
     })
 }

@@ -22,6 +22,8 @@ pub struct Runs<'a> {
     pub failed: usize,
     /// Why the last trial that failed has no figure.
     pub why: Option<Why>,
+    /// Its round.
+    pub(crate) failed_in: u32,
     /// The trial of each round and row: a slope has many rows. Of a repeated trial, the later one.
     slots: BTreeMap<(Round, u32), Timed<'a>>,
 }
@@ -40,7 +42,7 @@ pub(crate) fn places(row: &Row) -> Vec<Place> {
 impl<'a> Runs<'a> {
     pub(crate) fn new(place: Place, row: &'a Row) -> Self {
         let (whole, slots) = (Vec::new(), BTreeMap::new());
-        Runs { place, row, whole, failed: 0, why: None, slots }
+        Runs { place, row, whole, failed: 0, why: None, failed_in: 0, slots }
     }
 
     /// Adds a trial. It replaces an earlier one of the same round, unless it failed and the earlier one did not.
@@ -58,7 +60,7 @@ impl<'a> Runs<'a> {
             if let Some(why) = record.why() {
                 // What a process measured before it failed stays in the file, but it is no sample.
                 self.failed += 1;
-                self.why = Some(why);
+                (self.why, self.failed_in) = (Some(why), record.round);
             } else if record.is_whole() {
                 self.whole.push(record);
             }

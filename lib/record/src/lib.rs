@@ -22,7 +22,9 @@ pub use machine::Machine;
 pub use memory::{Memory, MemoryChange};
 pub use metric::{Metric, Stat};
 pub use record::{Group, Record, Run, SCHEMA, Trial, Why, now, once, per_wait};
-pub use row::{Also, Command, Effort, Place, Row, Side, Swept, Ties, Yardstick, with_value};
+pub use row::{
+    Also, Command, Effort, Place, Row, Side, Swept, Ties, Yardstick, place_of, with_value,
+};
 pub use samples::{Samples, Thirds, merge};
 pub use setting::{Cpus, Policy, Relation, Setting};
 pub use slice::{Account, Probe, Slice};

@@ -236,10 +236,15 @@ impl Row {
     }
 }
 
+/// Where a command has the value of a flag.
+pub fn place_of(flag: &str) -> String {
+    format!("{{{}}}", flag.trim_start_matches('-'))
+}
+
 /// Flags with the value of another one, or with the value wherever they have its name in braces: `--size`, in `head -c
 /// {size}`.
 pub fn with_value(flags: &[String], flag: &str, value: &str) -> Vec<String> {
-    let place = format!("{{{}}}", flag.trim_start_matches('-'));
+    let place = place_of(flag);
     if flags.iter().any(|word| word.contains(&place)) {
         return flags.iter().map(|word| word.replace(&place, value)).collect();
     }

@@ -45,6 +45,11 @@ impl Pace {
         Pace { settling: u64::from(iteration <= LONGEST_WARM_UP), slice: 1, slices: 1 }
     }
 
+    /// So many runs of a command in a row.
+    pub(crate) fn of_runs(runs: u64) -> Self {
+        Pace { settling: 1, slice: 1, slices: runs.try_into().unwrap_or(u32::MAX) }
+    }
+
     /// All iterations in one slice.
     pub(crate) fn whole(iterations: u64) -> Self {
         Pace { settling: 0, slice: iterations.min(MOST_SAMPLES), slices: 1 }

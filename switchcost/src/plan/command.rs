@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use record::Metric;
 
 use super::change::Change;
@@ -18,10 +19,10 @@ const BETWEEN: &str = ":::";
 /// Largest change of a command that counts as none, as a share.
 pub const MARGIN: f64 = 0.01;
 
-/// A command, and how it is run.
-#[derive(Clone, Debug, Default, clap::Args)]
+/// How a command is run. The verb has the words of the command as `words`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Commands")]
-pub struct CommandArgs {
+pub struct CommandFlags {
     /// Command for `sh -c` before each run, untimed
     #[arg(long, value_name = "COMMAND", requires = "words")]
     prepare: Option<String>,
@@ -46,21 +47,12 @@ pub struct CommandArgs {
     /// Have `sh -c` run each command as one line; its time is the command's, too
     #[arg(long, requires = "words")]
     shell: bool,
-
-    /// Any command and its arguments; no shell runs them
-    #[arg(last = true, value_name = "COMMAND")]
-    words: Vec<String>,
 }
 
-impl CommandArgs {
-    /// True if there is a command.
-    pub fn is_given(&self) -> bool {
-        !self.words.is_empty()
-    }
-
-    /// A row for the command, or for both commands of a duel without either of them.
-    pub fn section(&self) -> Section {
-        let lines = self.lines();
+impl CommandFlags {
+    /// A section with a row for the command, or for both commands of a duel, without either of them.
+    fn section(&self, words: &[String]) -> Section {
+        let lines = self.lines(words);
         let (name, mut flags) = match &lines[..] {
             [line] => (line.clone(), vec!["--run".to_owned(), line.clone()]),
             _ => ("a run".to_owned(), Vec::new()),
@@ -87,40 +79,52 @@ impl CommandArgs {
         Section { title, metric, rows: vec![row], counters: true, ..Section::default() }
     }
 
-    /// A plan of that row.
-    pub fn plan(&self) -> Plan {
-        let mut section = self.section();
+    /// A plan with a row for the command, or for both commands of a duel, without either of them.
+    pub fn plan(&self, words: &[String]) -> Plan {
+        let mut section = self.section(words);
         section.fill();
         Plan { sections: vec![section], ..Plan::default() }
     }
 
-    /// The only command, as words.
-    pub fn single(&self) -> anyhow::Result<()> {
-        match self.lines().len() {
-            1 => Ok(()),
-            _ => Err(BadUsage::new(format!(
-                "{BETWEEN} stands between the commands of `switchcost duel`: name one command"
-            ))),
+    /// The row of the only command.
+    ///
+    /// # Errors
+    /// When there are several.
+    pub fn row(&self, words: &[String]) -> anyhow::Result<RowTable> {
+        if commands(words).len() > 1 {
+            let why = "stands between the commands of `switchcost duel`: name one command";
+            return Err(BadUsage::new(format!("{BETWEEN} {why}")));
         }
+        self.section(words).rows.pop().context("name a command")
     }
 
     /// Both commands of a duel, as changes of the row.
-    pub fn sides(&self) -> anyhow::Result<[Change; 2]> {
-        let lines: [String; 2] = self.lines().try_into().map_err(|lines: Vec<String>| {
+    ///
+    /// # Errors
+    /// When there are not two.
+    pub fn sides(&self, words: &[String]) -> anyhow::Result<[Change; 2]> {
+        let lines: [String; 2] = self.lines(words).try_into().map_err(|lines: Vec<String>| {
             let count = lines.len();
-            BadUsage::new(format!("a duel has two commands, with {BETWEEN} between them, and not {count}: -- ./old ARGS {BETWEEN} ./new ARGS"))
+            BadUsage::new(format!(
+                "a duel has two commands, and not {count}: -- ./old ARGS {BETWEEN} ./new ARGS"
+            ))
         })?;
         Ok(lines.map(|line| Change::of_command(&line)))
     }
 
-    /// Words of each command.
-    pub fn commands(&self) -> Vec<&[String]> {
-        self.words.split(|word| word == BETWEEN).collect()
+    /// True if a shell runs the commands.
+    pub fn has_shell(&self) -> bool {
+        self.shell
     }
 
     /// Each command as a line.
-    fn lines(&self) -> Vec<String> {
+    fn lines(&self, words: &[String]) -> Vec<String> {
         let line = |words: &[String]| if self.shell { words.join(" ") } else { shell_line(words) };
-        self.commands().into_iter().map(line).collect()
+        commands(words).into_iter().map(line).collect()
     }
+}
+
+/// Words of each command.
+pub fn commands(words: &[String]) -> Vec<&[String]> {
+    words.split(|word| word == BETWEEN).collect()
 }

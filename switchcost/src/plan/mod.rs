@@ -4,6 +4,7 @@ mod built_in;
 pub mod change;
 mod check;
 pub mod command;
+pub mod contents;
 mod flag_values;
 pub mod lineup;
 pub mod placement;

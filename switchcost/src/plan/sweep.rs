@@ -30,7 +30,7 @@ pub fn placed(pin: bool) -> Variant {
     Variant { name: name.to_owned(), pin, ..Variant::default() }
 }
 
-/// The same section, which has been checked. Its iterations follow from the hops.
+/// The same section, which has been checked. Its iterations follow from the hops, unless it has some.
 ///
 /// # Errors
 /// As [`Plan::parse`].
@@ -55,7 +55,11 @@ pub fn plan(
             others.push(row.clone());
             continue;
         };
-        let metric = if description.hops.is_some() { Metric::Hop } else { Metric::Task };
+        let metric = match description.hops {
+            _ if description.fresh => Metric::Iteration,
+            Some(_) => Metric::Hop,
+            None => Metric::Task,
+        };
         let table = table(sweep, metric, Some(description.tasks));
         match tables.iter_mut().find(|known| known.title == table.title) {
             Some(known) => known.rows.push(row.clone()),
@@ -73,10 +77,14 @@ pub fn plan(
 fn table(sweep: &Section, metric: Metric, tasks: Option<u64>) -> Section {
     let FlagValues { flag, unit, .. } = sweep.over.clone().unwrap_or_default();
     let mut swept = if unit.is_empty() { flag.clone() } else { format!("{flag} in {unit}") };
-    if let Some(tasks) = tasks.filter(|_| flag != "--tasks") {
+    if let Some(tasks) = tasks.filter(|_| flag != "--tasks" && metric != Metric::Iteration) {
         swept += &format!(", {}", counted(tasks, "task"));
     }
-    Section { title: metric.title_over(&swept), metric, rows: Vec::new(), ..sweep.clone() }
+    let title = match metric {
+        Metric::Iteration => format!("Time per run over {swept}"),
+        _ => metric.title_over(&swept),
+    };
+    Section { title, metric, rows: Vec::new(), ..sweep.clone() }
 }
 
 #[cfg(test)]

@@ -72,9 +72,14 @@ fn document(process: &Observed) -> Document {
 
 fn title(record: &Record) -> String {
     let command = &record.row().command;
-    let mut title = shell_line([&command.program].into_iter().chain(&record.row().args()));
+    let is_command = record.said.as_ref().is_some_and(|said| said.fresh);
+    let (mut title, unit) = if is_command {
+        (record.row().place.row.clone(), "run")
+    } else {
+        (shell_line([&command.program].into_iter().chain(&record.row().args())), "iteration")
+    };
     if let Some(samples) = &record.samples {
-        title += &format!(": {}", counted(samples.count, "iteration"));
+        title += &format!(": {}", counted(samples.count, unit));
     }
     if let Some(cpus) = &command.setting.cpus {
         title += &format!(", CPUs {cpus}");

@@ -89,7 +89,8 @@ pub(super) fn document(comparison: &Comparison) -> Document {
     let (runs, others): (Vec<&Compared>, Vec<&Compared>) =
         rows.iter().partition(|row| row.unit == RUN && !row.quotients.is_empty());
     let tallies = TALLIES.iter().filter_map(|(kind, name)| tally(*kind, name, &others));
-    let told = runs.into_iter().flat_map(conclusions).chain(tallies);
+    let is_only_one = runs.len() == 1;
+    let told = runs.into_iter().flat_map(|row| conclusions(row, is_only_one)).chain(tallies);
     let tallies = Section::new("", Grid::default(), told.collect::<Vec<_>>());
     let judged = rows.into_iter().filter(|row| !row.quotients.is_empty());
     let sections = grouped(judged.map(|row| (row.place.section.as_str(), row)));
@@ -211,7 +212,7 @@ fn verdict(quotient: &Quotient) -> String {
 }
 
 /// What the runs of two commands say: how noisy they are, their modes, and at last the verdict on their time.
-fn conclusions(row: &Compared) -> Vec<String> {
+fn conclusions(row: &Compared, is_only_one: bool) -> Vec<String> {
     let Some(time) = row.quotient(Kind::Time) else { return Vec::new() };
     let mut lines = Vec::new();
     if let (Some(noise), Some(twin)) = (time.measured.noise(), time.twin) {
@@ -232,10 +233,10 @@ fn conclusions(row: &Compared) -> Vec<String> {
     let change = time.change.map_or(String::new(), |interval| {
         format!(": {}", time.measured.grade.mark(&change(row, time, &interval)))
     });
-    let name = if row.place.column.is_empty() { "B" } else { &row.name };
     let pairs = counted(row.pairs as u64, "pair");
-    lines.push(format!("{name} against A: {}{change} in {pairs}", verdict(time)));
-    lines
+    lines.push(format!("B against A: {}{change} in {pairs}", verdict(time)));
+    let of_row = |line| if is_only_one { line } else { format!("{}: {line}", row.name) };
+    lines.into_iter().map(of_row).collect()
 }
 
 /// A change with its interval: in per cent, or as a difference per hop or task.

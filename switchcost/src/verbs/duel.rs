@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::mem;
 use std::time::Duration;
 
+use anyhow::bail;
 use figures::pairs;
 use figures::quotient::Compared;
 use figures::verdict::{MARGIN, MIN_PAIRS};
@@ -18,7 +19,8 @@ use crate::measure::rounds::Rounds;
 use crate::measure::store::Store;
 use crate::measure::turns::Options;
 use crate::measure::{begin, pacing, probe};
-use crate::plan::command::{self, CommandArgs};
+use crate::plan::command::{self, CommandFlags};
+use crate::plan::contents::Contents;
 use crate::plan::lineup::{Lineup, Sides};
 use crate::plan::programs::Programs;
 use crate::system::console::{self, BadUsage};
@@ -56,7 +58,11 @@ pub(crate) struct Args {
     selection: Selection,
 
     #[command(flatten)]
-    command: CommandArgs,
+    how: CommandFlags,
+
+    /// Two commands in place of builds, with ::: between them; no shell runs them
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["plan", "filter"])]
+    words: Vec<String>,
 }
 
 /// Time of a duel, if its plan has rounds.
@@ -82,10 +88,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
 
 /// Measures and prints; returns the rows with their quotients.
 fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
+    let is_of_commands = !args.words.is_empty();
     let mut sides = args.sides.clone();
-    let plan = if args.command.is_given() {
-        sides.commands = Some(args.command.sides()?);
-        args.command.plan()
+    let plan = if is_of_commands {
+        sides.commands = Some(args.how.sides(&args.words)?);
+        args.how.plan(&args.words)
     } else {
         args.selection.plan()?.with_three_counts()
     };
@@ -95,14 +102,15 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let lineup = Lineup::of_duel(rows, &plan.programs, &sides, refusal)?;
     let measured: Vec<Row> = lineup.measured().cloned().collect();
     let count = measured.iter().map(|row| row.place.cell()).collect::<BTreeSet<Place>>().len();
-    let usual = if args.command.is_given() { command::MARGIN } else { MARGIN };
+    let usual = if is_of_commands { command::MARGIN } else { MARGIN };
     let margin = args.limit.margin(usual);
     // Not before the builds: a signal that ends a build would leave an empty file.
     let store = Store::open(args.keep.out.as_deref(), "duel")?;
     let options = Options { around: sides.around(), ..args.keep.options.clone() };
     let mut header = begin::header(args.keep.seed, &lineup);
     header.margin = Some(margin);
-    header.notes.extend(plan.note());
+    let contents = args.contents();
+    header.notes.extend(plan.note().into_iter().chain(contents.note()));
     let mut rounds = Rounds::new(lineup, store, options, header)?;
     let budget = args.keep.budget.or(plan.budget).unwrap_or(BUDGET);
     let seed = rounds.header.seed;
@@ -112,7 +120,10 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let mut are_different = false;
     let most_rounds = args.pairs.unwrap_or(u32::MAX);
     let has_pinned = measured.iter().any(|row| row.command.setting.cpus.is_some());
-    say_what_fits(pacing::DUEL.usual_rounds(&measured, budget).min(most_rounds), count, has_pinned);
+    if !is_of_commands {
+        let usual_rounds = pacing::DUEL.usual_rounds(&measured, budget).min(most_rounds);
+        say_what_fits(usual_rounds, count, has_pinned);
+    }
     rounds.run(Some(budget), Some(&pacing::DUEL), |round, rows, records| {
         if round >= most_rounds {
             return Vec::new();
@@ -133,7 +144,20 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     // It says where the records are even if nothing could be printed.
     let concluded = rounds.conclude_any();
     printed.and(concluded)?;
+    if let Some(path) = contents.changed() {
+        bail!("{} is another file now than when the duel began: measure again", path.display());
+    }
     Ok(duel.rows)
+}
+
+impl Args {
+    /// The files of the commands, if no shell chooses them.
+    fn contents(&self) -> Contents {
+        if self.words.is_empty() || self.how.has_shell() {
+            return Contents::default();
+        }
+        Contents::of(&command::commands(&self.words))
+    }
 }
 
 /// Says before the start what so many rounds can show, from the usual spread of pairs.

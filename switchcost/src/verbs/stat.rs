@@ -1,5 +1,6 @@
 //! `switchcost stat`: one run of one program, with everything that can be observed.
 
+use std::env;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -10,6 +11,7 @@ use crate::measure::pace::Pace;
 use crate::measure::turns::{self, Live, Options};
 use crate::measure::{begin, probe};
 use crate::plan::change::{Change, ensure_each_once};
+use crate::plan::command::{CommandFlags, PROGRAM};
 use crate::plan::lineup::Lineup;
 use crate::plan::programs::Programs;
 use crate::plan::refusal::Refusal;
@@ -17,7 +19,7 @@ use crate::plan::{built_in_tables, ensure_no_runner_flags};
 use crate::system::console::BadUsage;
 use crate::system::lock;
 use crate::system::signals;
-use crate::verbs::args::{ProgramArgs, shows_help};
+use crate::verbs::args::shows_help;
 use crate::verbs::output::{self, Format};
 use crate::views::process::Observed;
 
@@ -28,9 +30,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SETTING")]
     set: Vec<Change>,
 
-    /// Number of timed iterations
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
-    iters: u64,
+    /// Number of timed iterations [default: 1000, or 20 runs of a command]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
+    iters: Option<u64>,
 
     #[command(flatten)]
     options: Options,
@@ -40,12 +42,24 @@ pub(crate) struct Args {
     format: Format,
 
     #[command(flatten)]
-    command: ProgramArgs,
+    how: CommandFlags,
+
+    /// Name or path of a program that follows docs/CONTRACT.md, and its flags; or, after `--`, any command
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    words: Vec<String>,
 }
 
+/// Timed iterations, unless the user says how many: of a program, and of a command.
+const ITERATIONS: [u64; 2] = [1000, 20];
+
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let (program, flags) = args.command.split()?;
-    let row = args.row(program, flags.to_vec())?;
+    let row = args.row()?;
+    let program = if args.is_command() { PROGRAM } else { &args.words[0] };
     let programs = Programs::up_to_date([program], &built_in_tables()?)?;
     let executable = programs.named(program)?;
     if shows_help(executable, &row.command.flags)? {
@@ -77,7 +91,11 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         _ => {}
     }
     let mut live = Live::new(&row, executable);
-    live.pace = Some(Pace::whole(row.effort.iters));
+    live.pace = Some(if args.is_command() {
+        Pace::of_runs(row.effort.iters)
+    } else {
+        Pace::whole(row.effort.iters)
+    });
     let mut rng = fastrand::Rng::with_seed(0);
     let (group, measured) = turns::measure(vec![live], &args.options, &mut rng, |_, _| {});
     let Live { mut trial, .. } =
@@ -109,8 +127,18 @@ fn is_option(flag: &str) -> bool {
 
 impl Args {
     /// The only row of the run.
-    fn row(&self, program: &str, mut flags: Vec<String>) -> anyhow::Result<Row> {
-        let iters = take(&mut flags, "--iters")?.unwrap_or(self.iters);
+    fn row(&self) -> anyhow::Result<Row> {
+        if self.is_command() {
+            return self.row_of_command();
+        }
+        if self.how != CommandFlags::default() {
+            let why = "a command goes after `--`, as in `switchcost stat --shell -- 'ls | wc'`";
+            return Err(BadUsage::new(why));
+        }
+        let (program, flags) = self.words.split_first().context("name a program")?;
+        let mut flags = flags.to_vec();
+        let iters = self.iters.unwrap_or(ITERATIONS[0]);
+        let iters = take(&mut flags, "--iters")?.unwrap_or(iters);
         if iters == 0 {
             return Err(BadUsage::new("--iters 0: a run needs at least 1 iteration"));
         }
@@ -131,6 +159,22 @@ impl Args {
             effort: Effort { iters, warmup, ..Effort::default() },
             ..Row::default()
         })
+    }
+
+    /// True if `--` stands before the words. The words are the last of the command line, whatever they are.
+    fn is_command(&self) -> bool {
+        env::args_os().rev().nth(self.words.len()).is_some_and(|word| word == "--")
+    }
+
+    /// The only row of the runs of a command.
+    fn row_of_command(&self) -> anyhow::Result<Row> {
+        self.how.row(&self.words)?;
+        let mut rows = self.how.plan(&self.words).rows().into_iter();
+        let mut row = rows.next().context("name a command")?;
+        row.effort.iters = self.iters.unwrap_or(ITERATIONS[1]);
+        ensure_each_once(&self.set)?;
+        self.set.iter().for_each(|change| change.put_into(&mut row.command));
+        Ok(row)
     }
 }
 

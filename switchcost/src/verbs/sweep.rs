@@ -7,12 +7,13 @@ use anyhow::Context;
 use clap::ArgGroup;
 use host::units::counted;
 use humantime::format_duration;
-use record::Setting;
+use record::{Setting, place_of, with_value};
 
 use super::kept::Kept;
 use super::output;
 use crate::measure::store::Store;
 use crate::measure::{campaign, probe};
+use crate::plan::command::CommandFlags;
 use crate::plan::programs::Programs;
 use crate::plan::sweep::{self, placed};
 use crate::plan::{FlagValues, RowTable, Section, built_in_tables, range};
@@ -62,6 +63,13 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     keep: Kept,
+
+    #[command(flatten)]
+    how: CommandFlags,
+
+    /// Command in place of programs, with {NAME} wherever --over NAME=FROM..TO puts its value; no shell runs it
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["program", "hops"])]
+    words: Vec<String>,
 }
 
 /// What is swept.
@@ -95,6 +103,9 @@ impl FlagRange {
     }
 }
 
+/// Timed runs of a command in each round of a value.
+const RUNS: u64 = 5;
+
 /// Default time of a sweep.
 const BUDGET: Duration = Duration::from_secs(600);
 
@@ -114,7 +125,18 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         hops: Some(args.hops),
         ..Section::default()
     };
-    measure(sweep, args)
+    if args.words.is_empty() {
+        return measure(sweep, args);
+    }
+    let mut row = args.how.row(&args.words)?;
+    row.iters = Some(RUNS);
+    let over = sweep.over.clone().unwrap_or_default();
+    let place = place_of(&over.flag);
+    if !args.words.iter().any(|word| word.contains(&place)) {
+        let why = format!("write {place} in the command, where the value belongs");
+        return Err(BadUsage::new(why));
+    }
+    measure(Section { rows: vec![row], hops: None, ..sweep }, args)
 }
 
 /// Measures as much of a sweep as the limits allow, and names the rest.
@@ -128,7 +150,7 @@ fn measure(sweep: Section, args: &Args) -> anyhow::Result<()> {
     let plan = sweep::plan(&sweep, tables, |it| {
         let program = programs.named(it.program.as_ref()?).ok()?;
         let value = format!("{}{}", over.values.first()?, over.unit);
-        let flags = [&it.flags[..], &[over.flag.clone(), value]].concat();
+        let flags = with_value(&it.flags, &over.flag, &value);
         probe::describe(program, &flags, &Setting::default()).ok()
     });
     let lineup = campaign::lineup(programs, plan.rows())?;
