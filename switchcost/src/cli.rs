@@ -115,7 +115,7 @@ be, or nothing can be said, 125 a file cannot be read as a whole, or a case fail
 
 Exit status: 0 nothing is worse by more than --fail-above, 1 something is, 3 something may be, or nothing can be said, 125 \
 a side could not be built or a row failed. `git bisect run` takes 125 as untested and 3 as bad.")]
-    Duel(duel::Args),
+    Duel(Box<duel::Args>),
     /// Print shell completions
     #[command(after_long_help = "Examples:
   switchcost completions fish > ~/.config/fish/completions/switchcost.fish")]

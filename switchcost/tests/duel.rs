@@ -166,7 +166,7 @@ fn a_program_that_fails_or_hangs_on_one_side_is_a_row_and_the_rest_goes_on() {
     let sides = Sides::of_equals();
     sides.fake("b", OTHER, 1, "echo it broke >&2; exit 3");
     let run = of_counts(sides.duel("a b --pairs 8"));
-    for words in ["1 failed", "B: it broke", "the same, exact"] {
+    for words in ["1 failed", "B, round 1: it broke", "the same, exact"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
     let filter = "a b --pairs 8 --fail-above 5% --filter";
@@ -174,7 +174,7 @@ fn a_program_that_fails_or_hangs_on_one_side_is_a_row_and_the_rest_goes_on() {
     assert!(run.stderr.contains("every row is decided or has failed after 1 round\n"), "{run}");
     sides.fake("b", OTHER, 1, "exec sleep 1000");
     let run = of_counts(sides.duel("a b --pairs 8 --timeout 2s"));
-    assert!(run.stdout.contains("B: timed out") && run.stdout.contains("--timeout"), "{run}");
+    assert!(run.stdout.contains("B, round 1: timed out") && run.stdout.contains("--timeout"), "{run}");
 }
 
 #[test]

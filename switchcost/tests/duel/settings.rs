@@ -94,7 +94,7 @@ fn a_command_changes_the_system_for_one_side_and_puts_it_back() {
     for flags in ["--after-b true --before-b", "--before-b true --after-b"] {
         let run = sides.duel("a a --pairs 8").flags(flags).arg("echo no >&2; exit 4").finish();
         let run = run.expect(125);
-        let words = "B: `echo no >&2; exit 4`: exit status: 4: no";
+        let words = "B, round 1: `echo no >&2; exit 4`: exit status: 4: no";
         assert!(run.stdout.replace("\n  ", " ").contains(words), "{flags}: {run}");
     }
 }
