@@ -174,7 +174,10 @@ fn a_program_that_fails_or_hangs_on_one_side_is_a_row_and_the_rest_goes_on() {
     assert!(run.stderr.contains("every row is decided or has failed after 1 round\n"), "{run}");
     sides.fake("b", OTHER, 1, "exec sleep 1000");
     let run = of_counts(sides.duel("a b --pairs 8 --timeout 2s"));
-    assert!(run.stdout.contains("B, round 1: timed out") && run.stdout.contains("--timeout"), "{run}");
+    assert!(
+        run.stdout.contains("B, round 1: timed out") && run.stdout.contains("--timeout"),
+        "{run}"
+    );
 }
 
 #[test]

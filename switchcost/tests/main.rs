@@ -7,6 +7,8 @@
 
 /// What another user, a hostile file or a hostile environment may try against the runner.
 mod attacks;
+/// Any command as a row.
+mod commands;
 /// What `compare` may and must find, on invented and on real records.
 mod compare;
 /// Every measured program, held to docs/CONTRACT.md.

@@ -83,7 +83,8 @@ fn huge_pages(record: &Record) -> Option<Doubt> {
 }
 
 fn left_behind(record: &Record) -> Option<Doubt> {
-    let names = record.left_behind.as_ref()?;
+    // Of a command it is no fault.
+    let names = record.left_behind.as_ref().filter(|_| !record.is_of_runs())?;
     let text =
         format!("It or a program beside it left processes running, and they were ended: {names}.");
     Some(Doubt::new(DoubtKind::LeftBehind, 0.0, text))

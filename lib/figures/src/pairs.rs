@@ -108,8 +108,7 @@ fn divisor(side: &Figure<'_>) -> f64 {
 
 /// True if its iterations are runs of a command, each in a fresh process.
 fn is_fresh(side: &Figure<'_>) -> bool {
-    let mut trials = side.runs.processes();
-    trials.any(|(_, timed)| timed.record.said.as_ref().is_some_and(|said| said.fresh))
+    side.runs.processes().any(|(_, timed)| timed.record.is_of_runs())
 }
 
 fn fault(figure: &Figure<'_>, side: &str) -> Option<Why> {

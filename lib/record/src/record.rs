@@ -256,6 +256,11 @@ impl Record {
         self.said.as_ref().map_or(1, |said| said.chains)
     }
 
+    /// True if its iterations are runs of a command, each in a fresh process.
+    pub fn is_of_runs(&self) -> bool {
+        self.said.as_ref().is_some_and(|said| said.fresh)
+    }
+
     /// Hops per iteration; `None` if nothing is handed over.
     pub fn hops(&self) -> Option<u64> {
         self.said.as_ref()?.hops
@@ -274,7 +279,7 @@ impl Record {
 
     /// Number and name of what a sample is of: hops, a request, or tasks if nothing is handed over.
     pub fn repeats(&self) -> Option<(u64, &'static str)> {
-        if self.said.as_ref().is_some_and(|said| said.fresh) {
+        if self.is_of_runs() {
             return Some((self.tasks()?, "run"));
         }
         match (self.hops(), self.arrivals()) {

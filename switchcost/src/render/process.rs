@@ -72,8 +72,7 @@ fn document(process: &Observed) -> Document {
 
 fn title(record: &Record) -> String {
     let command = &record.row().command;
-    let is_command = record.said.as_ref().is_some_and(|said| said.fresh);
-    let (mut title, unit) = if is_command {
+    let (mut title, unit) = if record.is_of_runs() {
         (record.row().place.row.clone(), "run")
     } else {
         (shell_line([&command.program].into_iter().chain(&record.row().args())), "iteration")
@@ -151,6 +150,11 @@ fn life(record: &Record) -> Option<String> {
 }
 
 fn memory(record: &Record) -> Option<String> {
+    if let Some(peak) = record.usage.and_then(|usage| usage.peak_bytes) {
+        let bound =
+            if record.peak_is_bound { ", as its starter: it has at most as much" } else { "" };
+        return Some(format!("peak memory {}{bound}", Bytes(peak)));
+    }
     let held = record.memory?.held?;
     let sizes = [
         ("resident", held.resident),

@@ -48,6 +48,10 @@ pub(crate) fn notes(records: &[Record]) -> Vec<String> {
     let mut notes: Vec<String> = Outputs::of(records).sentence().into_iter().collect();
     for (side, name) in [(Side::A, "A"), (Side::B, "B")] {
         let mut runs = records.iter().filter(|record| record.row().place.side == side);
+        let left = runs.clone().filter(|record| record.is_of_runs());
+        if let Some(names) = left.filter_map(|record| record.left_behind.as_ref()).next() {
+            notes.push(format!("{name} left processes running, and they were ended: {names}."));
+        }
         if runs.any(|record| record.peak_is_bound) {
             notes.push(format!(
                 "Peak memory of {name}: the program that starts the runs has as much, and {name} no more."

@@ -61,6 +61,7 @@ programs! {
     uring_brigade: "uring-brigade", "";
     uring_brigade_with_several_tokens: "uring-brigade", "--transport socketpair --tokens 2";
     blocking_strategies: "blocking-strategies", "";
+    command: "command", "--run true";
     everyday_work: "everyday-work", "";
     everyday_work_with_records: "everyday-work", "--work tls-record";
     everyday_work_with_pages: "everyday-work", "--work page-read";
