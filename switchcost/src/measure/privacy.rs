@@ -50,8 +50,16 @@ impl Privacy {
     pub(super) fn run(&self, run: &mut Run) {
         run.rows.iter_mut().for_each(|row| self.command(&mut row.command));
         let Run { command, sides, build, .. } = run;
+        let before = sides.clone();
         let texts = [command].into_iter().chain(sides.iter_mut().flatten());
         texts.for_each(|text| *text = self.hidden(text));
+        if let (Some([a, b]), Some([first, second])) = (sides, before)
+            && a == b
+            && first != second
+        {
+            *a += " (the first of that name)";
+            *b += " (the second of that name)";
+        }
         if let Some(Value::String(flags)) = build.get_mut("rustflags") {
             *flags = self.hidden(flags);
         }

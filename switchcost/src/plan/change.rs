@@ -101,6 +101,18 @@ impl Change {
     }
 }
 
+impl Change {
+    /// The variable and its value, if cargo or rustc reads it: programs that are built with it are other ones.
+    pub(super) fn of_build(&self) -> Option<(&str, &str)> {
+        let (name, value) = self.setting.env.iter().next()?;
+        let is_read = name.starts_with("CARGO_")
+            || name.starts_with("RUSTC")
+            || name == "RUSTFLAGS"
+            || name == "RUSTUP_TOOLCHAIN";
+        is_read.then_some((name, value))
+    }
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

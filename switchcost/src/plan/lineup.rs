@@ -11,7 +11,7 @@ use record::{Effort, Row, Side};
 use super::change::{Change, ensure_each_once, together};
 use super::placement::{self, Absent};
 use super::programs::Programs;
-use super::side::{self, SideArg};
+use super::side::{self, Build, SideArg};
 use super::{ProgramTable, tree};
 use crate::system::console::BadUsage;
 
@@ -80,14 +80,27 @@ impl Sides {
             let change = &each[twice];
             return Err(BadUsage::new(format!("--each {change} is given twice: drop one of them")));
         }
+        if let Some(change) = each.iter().find(|change| self.of_build(change).is_some()) {
+            let why = "it makes a build, and each side has one: use --b";
+            return Err(BadUsage::new(format!("--each {change}: {why}")));
+        }
         ensure_each_once(a)?;
         ensure_each_once(b)?;
         each.iter().try_for_each(|change| ensure_each_once(b.iter().chain([change])))
     }
 
     /// Where their programs come from.
-    fn builds(&self) -> [&SideArg; 2] {
-        [&self.first, &self.second].map(|side| side.as_ref().unwrap_or(&SideArg::Sources))
+    fn builds(&self) -> [Build<'_>; 2] {
+        let sides = [(&self.first, &self.a), (&self.second, &self.b)];
+        sides.map(|(side, changes)| Build {
+            side: side.as_ref().unwrap_or(&SideArg::Sources),
+            variables: changes.iter().filter_map(|change| self.of_build(change)).collect(),
+        })
+    }
+
+    /// The variable of a change that makes another build. A command is not built here.
+    fn of_build<'a>(&self, change: &'a Change) -> Option<(&'a str, &'a str)> {
+        change.of_build().filter(|_| self.commands.is_none())
     }
 
     /// Commands before and after the second side.
@@ -97,10 +110,10 @@ impl Sides {
 
     /// True if equal programs may differ.
     fn have_settings(&self) -> bool {
-        let mut changes = [&self.a, &self.b, &self.each].into_iter();
+        let mut changes = [&self.a, &self.b, &self.each].into_iter().flatten();
         self.commands.is_some()
             || self.around().is_some()
-            || changes.any(|changes| !changes.is_empty())
+            || changes.any(|change| self.of_build(change).is_none())
     }
 
     /// Names of the sides: their builds, changes and commands.
@@ -142,6 +155,7 @@ impl Sides {
             let mut copy = Row { place: row.place.on(side), effort, ..row.clone() };
             let changes = if side == Side::B { &self.b } else { &self.a }.iter();
             let each = each.filter(|_| side == Side::B);
+            let changes = changes.filter(|change| self.of_build(change).is_none());
             of_side(side)
                 .into_iter()
                 .chain(changes)
@@ -252,9 +266,9 @@ impl Lineup {
 fn find(
     names: &BTreeSet<&str>,
     tables: &BTreeMap<String, ProgramTable>,
-    builds: [&SideArg; 2],
+    builds: [Build<'_>; 2],
 ) -> anyhow::Result<(Programs, [String; 2])> {
-    if builds.iter().all(|build| **build == SideArg::Sources) {
+    if builds.iter().all(Build::is_usual) {
         // The programs of the workspace, as `run` builds them, its peers, and the plan's own.
         let programs = Programs::up_to_date(names.iter().copied(), tables)?;
         let build = programs.build();
@@ -270,11 +284,11 @@ fn find(
     }
     let (peers, crates): (BTreeSet<&str>, BTreeSet<&str>) =
         names.iter().copied().partition(|name| tables.contains_key(*name));
-    let built = side::programs(builds, &crates)?;
+    let built = side::programs(&builds, &crates)?;
     let mut programs = Programs::default();
-    for ((side, (built, _)), arg) in [Side::A, Side::B].into_iter().zip(&built).zip(builds) {
+    for ((side, (built, _)), arg) in [Side::A, Side::B].into_iter().zip(&built).zip(&builds) {
         for name in &crates {
-            programs.insert(side, name, built.of_side(name, &arg.to_string()));
+            programs.insert(side, name, built.of_side(name, &arg.side.to_string()));
         }
         for name in &peers {
             programs.insert(side, name, Err(NO_CRATE.to_owned()));
@@ -307,7 +321,7 @@ fn reasons<'a>(
 fn note(
     names: &BTreeSet<&str>,
     reasons: &BTreeMap<&str, String>,
-    builds: [&SideArg; 2],
+    builds: [Build<'_>; 2],
 ) -> Option<String> {
     let unlike: Vec<&str> =
         names.iter().copied().filter(|name| !reasons.contains_key(name)).collect();
@@ -317,7 +331,7 @@ fn note(
             "The programs are the same on both sides: only the machine can differ.".into()
         });
     }
-    let crates: BTreeSet<&str> = builds.into_iter().filter_map(SideArg::replaced).collect();
+    let crates: BTreeSet<&str> = builds.iter().filter_map(|build| build.side.replaced()).collect();
     let crates: Vec<&str> = crates.into_iter().collect();
     (!crates.is_empty()).then(|| {
         let (crates, programs) = (crates.join(" and "), unlike.join(", "));

@@ -1,6 +1,6 @@
 //! The programs of both sides of a duel.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use anyhow::{Context, bail, ensure};
@@ -17,12 +17,14 @@ pub(super) use arg::crate_in;
 /// Programs of both sides, built unless a side is a folder, and what each side is called. Both are looked for before
 /// either is built, which takes minutes.
 pub(super) fn programs(
-    sides: [&SideArg; 2],
+    builds: &[Build<'_>; 2],
     wanted: &BTreeSet<&str>,
 ) -> anyhow::Result<[(Executables, String); 2]> {
+    let sides = builds.each_ref().map(|build| build.side);
     let here = Executables::here()?;
     refuse_unused(sides, wanted, &here)?;
-    let [a, b] = sides.map(|side| find(side, &here).with_context(|| side.to_string()));
+    let [a, b] =
+        builds.each_ref().map(|build| find(build, &here).with_context(|| build.side.to_string()));
     let executables = [a?, b?];
     refuse_mixed_features(sides, &executables, &here)?;
     for (side, programs) in sides.into_iter().zip(&executables) {
@@ -65,9 +67,30 @@ fn called(side: &str, resolved: &str) -> String {
     if is_in_it { resolved.to_owned() } else { format!("{side} ({resolved})") }
 }
 
+/// What the programs of a side are built from, and with which variables that cargo and rustc read.
+#[derive(Debug)]
+pub(super) struct Build<'a> {
+    pub(super) side: &'a SideArg,
+    pub(super) variables: BTreeMap<&'a str, &'a str>,
+}
+
+impl Build<'_> {
+    /// True if it is the build that every verb uses.
+    pub(super) fn is_usual(&self) -> bool {
+        *self.side == SideArg::Sources && self.variables.is_empty()
+    }
+}
+
 /// Finds the folder or the sources of a side; nothing is built.
-fn find(side: &SideArg, here: &Executables) -> anyhow::Result<Executables> {
-    match (side, &here.tree) {
+fn find(build: &Build<'_>, here: &Executables) -> anyhow::Result<Executables> {
+    let variable = build.variables.keys().next();
+    match (build.side, &here.tree) {
+        (SideArg::Folder(_), _) if let Some(name) = variable => {
+            bail!("its programs are built already, so {name} would change nothing: name sources")
+        }
+        (SideArg::Sources, None) if let Some(name) = variable => {
+            bail!("{name} makes a build, which only a checkout can do")
+        }
         (SideArg::Folder(path), _) => {
             Ok(Executables { folder: std::path::absolute(path)?, tree: None })
         }
@@ -76,7 +99,7 @@ fn find(side: &SideArg, here: &Executables) -> anyhow::Result<Executables> {
             "it must be built, which only a checkout can do: name a folder with built programs"
         ),
         (_, Some(checkout)) => {
-            let tree = checkout.of_side(side)?;
+            let tree = checkout.of_side(build.side)?.with_variables(&build.variables);
             Ok(Executables { folder: tree.executables(), tree: Some(tree) })
         }
     }

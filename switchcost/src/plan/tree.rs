@@ -1,6 +1,7 @@
 //! A tree of sources, and what cargo and git make of it: the checkout that this executable was built from, or another one
 //! for a side of a duel.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -42,6 +43,8 @@ pub(crate) struct Tree {
     commit: Option<String>,
     /// A crate that cargo takes from a folder, as a value of its configuration.
     patch: Option<String>,
+    /// Variables of its builds.
+    variables: BTreeMap<String, String>,
 }
 
 impl Tree {
@@ -63,6 +66,7 @@ impl Tree {
             target: target.to_owned(),
             commit: None,
             patch: None,
+            variables: BTreeMap::new(),
             profile: if profile == "debug" { "dev" } else { &profile }.to_owned(),
         })
     }
@@ -87,7 +91,9 @@ impl Tree {
 
     /// Folder of its executables.
     pub(crate) fn executables(&self) -> PathBuf {
-        self.target.join(if self.profile == "dev" { "debug" } else { &self.profile })
+        let triple = self.variables.get("CARGO_BUILD_TARGET");
+        let folder = triple.map_or(self.target.clone(), |triple| self.target.join(triple));
+        folder.join(if self.profile == "dev" { "debug" } else { &self.profile })
     }
 
     /// Folder that a table's build puts its executables into.
@@ -131,9 +137,12 @@ impl Tree {
         // With a target named, executables go into another folder, and old ones would be measured.
         command.env_remove("CARGO_BUILD_TARGET");
         // Those that the record has, whatever flags are set by now.
-        if let Some(flags) = record::build::ENCODED_RUSTFLAGS {
+        if self.variables.contains_key("RUSTFLAGS") {
+            command.env_remove("CARGO_ENCODED_RUSTFLAGS");
+        } else if let Some(flags) = record::build::ENCODED_RUSTFLAGS {
             command.env("CARGO_ENCODED_RUSTFLAGS", flags);
         }
+        command.envs(&self.variables);
         command
     }
 
@@ -209,7 +218,9 @@ impl Tree {
             let profile = &artifact["profile"];
             let [level, checks] = [&profile["opt_level"], &profile["debug_assertions"]];
             ensure!(
-                self.profile != "release" || *level != "0" && *checks != true,
+                self.profile != "release"
+                    || !self.variables.is_empty()
+                    || *level != "0" && *checks != true,
                 "cargo built {} with opt-level {}, debug assertions {checks}: unset CARGO_PROFILE_RELEASE_*, and remove \
                  [profile.release] from its configuration (.cargo/config.toml)",
                 path.display(),
@@ -312,7 +323,15 @@ mod tests {
     /// A tree in a folder that is also its target folder.
     pub(super) fn tree_in(folder: &Path) -> Tree {
         let [home, sources, target] = [(); 3].map(|()| folder.to_owned());
-        Tree { home, sources, target, profile: "dev".to_owned(), commit: None, patch: None }
+        Tree {
+            home,
+            sources,
+            target,
+            profile: "dev".to_owned(),
+            commit: None,
+            patch: None,
+            variables: BTreeMap::new(),
+        }
     }
 
     #[test]

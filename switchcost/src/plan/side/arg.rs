@@ -53,6 +53,10 @@ impl FromStr for SideArg {
         if Path::new(text).is_dir() {
             return Ok(SideArg::Folder(text.into()));
         }
+        if Path::new(text).is_file() {
+            return Err("it is a file: for a duel of commands, write -- ./old ARGS ::: ./new ARGS"
+                .to_owned());
+        }
         let (name, source) = text.split_once('@').filter(|(name, _)| is_word(name, "-_")).ok_or(
             "there is no such folder: write a folder with built programs, . (these sources), git:REV, \
              CRATE@VERSION such as tokio@1.50.0, or CRATE@path:FOLDER",

@@ -1,7 +1,7 @@
 //! Trees of the sides of a duel: a work tree of git's, or these sources with another lock file. Each has a folder in
 //! `target/duel`, with a target folder of its own, kept for the next time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -49,6 +49,21 @@ impl Tree {
     /// the sides shall have the same.
     fn as_it_is(&self) -> Tree {
         Tree { target: self.target.join("duel").join("sources"), ..self.clone() }
+    }
+
+    /// The same sources, built with variables that cargo or rustc reads, in a target folder of their own.
+    #[must_use]
+    pub(in crate::plan) fn with_variables(self, variables: &BTreeMap<&str, &str>) -> Tree {
+        if variables.is_empty() {
+            return self;
+        }
+        let mut hasher = DefaultHasher::new();
+        variables.hash(&mut hasher);
+        let name = self.target.file_name().unwrap_or_default().to_string_lossy();
+        let target = self.target.with_file_name(format!("{name}-{:016x}", hasher.finish()));
+        let variables =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Tree { target, variables: variables.collect(), ..self }
     }
 
     /// Sources of a revision.
