@@ -46,7 +46,8 @@ Exit status: 0 every case was measured, or cannot exist on this machine; 1 a cas
     /// that the limits of this system do not allow are left out, and the output names them.
     #[command(after_long_help = "Examples:
   switchcost sweep --tasks 2..10000
-  switchcost sweep --over stack-size=64..8192KiB")]
+  switchcost sweep --over stack-size=64..8192KiB
+  switchcost sweep --over n=1..1000 -- seq {n}")]
     Sweep(sweep::Args),
     /// Measure what your load costs with threads and with async tasks, or what a running service spends on switches
     ///
@@ -65,10 +66,11 @@ Exit status: 0 every case was measured, or cannot exist on this machine; 1 a cas
     /// Run a program once, and print everything that can be observed
     ///
     /// Options of stat go before PROGRAM. Everything after it belongs to the program, including its --iters and
-    /// --warmup.
+    /// --warmup. Any other command goes after `--`: it is run 20 times.
     #[command(after_long_help = "Examples:
   switchcost stat thread-brigade --tasks 500
-  switchcost stat --counters async-brigade")]
+  switchcost stat --counters async-brigade
+  switchcost stat -- ls -l")]
     Stat(stat::Args),
     /// Print the limits of this system, which one binds first, and how to raise it
     ///
@@ -107,11 +109,13 @@ be, or nothing can be said, 125 a file cannot be read as a whole, or a case fail
     ///
     /// A side is one of: a folder with built programs; `.`, these sources; `git:REV`, a revision of these sources; or
     /// these sources with another version of a dependency: CRATE@VERSION such as tokio@1.50.0, or CRATE@path:FOLDER.
-    /// Builds are made and kept in target/duel. A setting is NAME=VALUE or another form that --a lists.
+    /// Builds are made and kept in target/duel. A setting is NAME=VALUE or another form that --a lists. After `--`, the
+    /// sides are two commands (docs/commands.md).
     #[command(after_long_help = "Examples:
   switchcost duel tokio@1.50.0 .
   switchcost duel git:HEAD~1 . --fail-above 5%
   switchcost duel --b MALLOC_ARENA_MAX=1
+  switchcost duel -- ./old ARGS ::: ./new ARGS
 
 Exit status: 0 nothing is worse by more than --fail-above, 1 something is, 3 something may be, or nothing can be said, 125 \
 a side could not be built or a row failed. `git bisect run` takes 125 as untested and 3 as bad.")]

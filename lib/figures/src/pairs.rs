@@ -197,7 +197,7 @@ pub fn judge(rows: &mut [Compared], margin: f64) {
     }
     let early = |row: &Compared, measured: &Measured| {
         let is_decided = measured.kind == row.kind && deciding(row, tried, margin).is_some();
-        is_decided.then(|| early_level(tried))
+        is_decided.then(|| early_level(tried, measured))
     };
     quotient::judge(rows, (1.0 - CONFIDENCE) * (1.0 - EARLY), margin, early);
 }
@@ -226,13 +226,15 @@ fn deciding(row: &Compared, rows: usize, margin: f64) -> Option<Interval> {
     if !LOOKS.contains(&main.pairs.len()) {
         return None;
     }
-    let change = main.change_interval(early_level(rows))?.map(f64::exp_m1);
+    let change = main.change_interval(early_level(rows, main))?.map(f64::exp_m1);
     (!Verdict::of([change.low, change.high], margin).is_open()).then_some(change)
 }
 
-/// Part of the error that a look before the end has: all looks and the end together keep it (Bonferroni).
-fn early_level(rows: usize) -> f64 {
-    (1.0 - CONFIDENCE) * EARLY / LOOKS.len() as f64 / (rows * KINDS_OF_A_ROW) as f64
+/// Part of the error that a look before the end has: all looks and the end together keep it (Bonferroni). A look judges
+/// the main figure alone; of programs, it has a share as if it judged all.
+fn early_level(rows: usize, main: &Measured) -> f64 {
+    let judged = if main.is_of_runs { 1 } else { KINDS_OF_A_ROW };
+    (1.0 - CONFIDENCE) * EARLY / LOOKS.len() as f64 / (rows * judged) as f64
 }
 
 /// Part of the error that a figure has at the end, if each of so many rows has all figures.

@@ -61,6 +61,23 @@ impl Compared {
         matches!(self.fault, Some(Why::Failed(_)))
     }
 
+    /// Shares of the error that its figures have, to be divided by the sum of all: equal ones, but of the runs of a command
+    /// the time has as much as all others together. A figure without a change needs none.
+    fn weights(&self) -> impl Iterator<Item = f64> {
+        let others = self
+            .quotients
+            .iter()
+            .filter(|of| of.measured.change.is_some())
+            .count()
+            .saturating_sub(1);
+        let weight = |measured: &Measured| match measured.change {
+            None => 0.0,
+            Some(_) if measured.is_of_runs && measured.kind == self.kind => others.max(1) as f64,
+            Some(_) => 1.0,
+        };
+        self.quotients.iter().map(move |quotient| weight(&quotient.measured))
+    }
+
     pub(crate) fn is_left_out(&self) -> bool {
         matches!(self.fault, Some(Why::LeftOut(_)))
     }
@@ -205,13 +222,14 @@ pub fn judge(
     margin: f64,
     early: impl Fn(&Compared, &Measured) -> Option<f64>,
 ) {
-    let measured = rows.iter().flat_map(|row| &row.quotients).map(|quotient| &quotient.measured);
     // Steps of Holm's method would give narrower intervals, which do not hold together.
-    let level = error / measured.filter(|measured| measured.change.is_some()).count() as f64;
+    let whole: f64 = rows.iter().map(|row| row.weights().sum::<f64>()).sum();
     for row in rows {
-        let judged = row.quotients.iter().map(|Quotient { measured, .. }| {
-            measured.clone().judged(level, early(row, measured).unwrap_or(level), margin)
-        });
+        let judged =
+            row.quotients.iter().zip(row.weights()).map(|(Quotient { measured, .. }, weight)| {
+                let level = error * weight.max(1.0) / whole;
+                measured.clone().judged(level, early(row, measured).unwrap_or(level), margin)
+            });
         row.quotients = judged.collect();
     }
 }

@@ -59,7 +59,7 @@ pub(crate) enum GatedKinds {
 pub(crate) struct Limit {
     /// Exit with status 1 if the whole interval of a change for the worse lies above this, with 3 if part of an interval
     /// does, and with 125 if a row failed, or a file is cut short. Also the margin for 'unchanged', which is otherwise
-    /// 5%; 5% and 5 mean the same
+    /// 5%, or 1% for commands; 5% and 5 mean the same
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = values::percent)]
     pub(crate) fail_above: Option<f64>,
 

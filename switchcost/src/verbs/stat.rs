@@ -85,7 +85,9 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
             )));
         }
         Err(Ok(Refusal::NoDescription(why))) => {
-            bail!("{program}: {why}; for any other program, see `switchcost estimate --pid PID`");
+            bail!(
+                "{program}: {why}; for any other program, `switchcost stat -- {program}` or `switchcost estimate --pid PID`"
+            );
         }
         // What it refuses otherwise it refuses when it runs, and that is reported.
         _ => {}
