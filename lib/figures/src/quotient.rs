@@ -70,7 +70,7 @@ impl Compared {
             .filter(|of| of.measured.change.is_some())
             .count()
             .saturating_sub(1);
-        let weight = |measured: &Measured| match measured.change {
+        let weight = move |measured: &Measured| match measured.change {
             None => 0.0,
             Some(_) if measured.is_of_runs && measured.kind == self.kind => others.max(1) as f64,
             Some(_) => 1.0,
