@@ -189,8 +189,8 @@ fn a_command_is_observed_and_swept() {
 fn bad_command_lines_are_refused() {
     let folder = Folder::new();
     for (words, why) in [
-        (&["true"][..], "a duel has two commands, and not 1"),
-        (&["a", ":::", "b", ":::", "c"], "a duel has two commands, and not 3"),
+        (&["true"][..], "a duel has two commands, or pairs of them, and not 1"),
+        (&["a", ":::", "b", ":::", "c"], "a duel has two commands, or pairs of them, and not 3"),
     ] {
         folder.duel("", words).finish().expect_refusal(2, &[why]);
     }

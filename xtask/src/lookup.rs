@@ -120,14 +120,16 @@ fn listed(names: impl Iterator<Item = String>) -> String {
 
 /// What changed in a row of a duel.
 pub(crate) fn of_duel(comparison: &Comparison, path: &[&str]) -> anyhow::Result<Found> {
-    let [what, name] = path else { bail!("ask a duel for time / ROW or switches / ROW") };
+    let [what, name] = path else { bail!("ask a duel for time / ROW or system calls / ROW") };
     let row = comparison.rows.iter().find(|row| row.name == *name);
     let row = row.with_context(|| format!("the duel has no row '{name}'"))?;
     let kind = match *what {
         "time" => Kind::Time,
         "memory" => Kind::Memory,
         "switches" => Kind::Switches,
-        _ => bail!("a duel has time, memory and switches"),
+        "system calls" => Kind::SystemCalls,
+        "peak" => Kind::Peak,
+        _ => bail!("a duel has time, memory, switches, system calls and peak"),
     };
     let quotient = row.quotient(kind);
     let quotient = quotient.with_context(|| format!("it has no {what}"))?;

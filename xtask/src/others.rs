@@ -48,8 +48,8 @@ pub(crate) fn figure(file: &str, lines: &[Json], path: &[&str]) -> anyhow::Resul
             let needs = &limits_of(lines, program)?["programs"][0]["needs"];
             Value::count(needs[resource]["each"].as_f64().context("no such resource")?)
         }
-        ("equals", ["duels"]) => Value::count(lines.len() as f64),
-        ("equals", [count @ ("alarms" | "rows")]) => {
+        ("equals" | "blocks", ["duels"]) => Value::count(lines.len() as f64),
+        ("equals" | "blocks", [count @ ("alarms" | "rows")]) => {
             let counts = lines.iter().map(|line| line[count].as_f64());
             let sum: Option<f64> = counts.sum();
             Value::count(sum.context("a duel does not say how many")?)

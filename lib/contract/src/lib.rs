@@ -10,6 +10,7 @@ pub mod message;
 mod pass;
 mod request;
 mod run;
+mod runs;
 pub mod samples;
 mod text;
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::flags::Flags;
 pub use crate::request::{MOST_SAMPLES, Request};
+pub use crate::runs::{Runs, VARYING};
 use host::units::Quantity;
 pub use limits::{Need, Needs};
 
@@ -276,35 +277,6 @@ fn processes<'de, D: Deserializer<'de>>(line: D) -> Result<Vec<i32>, D::Error> {
         )));
     }
     Ok(pids)
-}
-
-/// What the runs of a command leave: for a program whose iterations start processes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Runs {
-    /// Length and checksum of their output; [`VARYING`] unless all are equal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<String>,
-    /// Names of processes that outlived their run, and were ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left: Option<String>,
-    /// True if the peak of a run may be that of the process which started it: the kernel hands that on.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub peak_is_bound: bool,
-}
-
-/// Stands for outputs that are not equal.
-pub const VARYING: &str = "varying";
-
-impl Runs {
-    /// These together with further ones.
-    pub fn add(&mut self, further: Runs) {
-        self.output = match (self.output.take(), further.output) {
-            (Some(output), Some(other)) if output != other => Some(VARYING.to_owned()),
-            (output, other) => output.or(other),
-        };
-        self.left = self.left.take().or(further.left);
-        self.peak_is_bound |= further.peak_is_bound;
-    }
 }
 
 /// CPU time, context switches and page faults of a process, all threads included (getrusage(2)).

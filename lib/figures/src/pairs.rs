@@ -79,6 +79,7 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
         .iter()
         .copied()
         .filter(|of| (*of == Kind::Memory) == (kind == Kind::Memory))
+        .filter(|of| *of != Kind::Peak || ![Some(a), b].into_iter().flatten().all(is_bound))
         .filter_map(|of| {
             let (own, twins) = (pairs(of, b), pairs(of, twin));
             // Counts are in all pairs or in none. A time is missing from a round without a slice that counts, a size from
@@ -109,6 +110,11 @@ fn divisor(side: &Figure<'_>) -> f64 {
 /// True if its iterations are runs of a command, each in a fresh process.
 fn is_fresh(side: &Figure<'_>) -> bool {
     side.runs.processes().any(|(_, timed)| timed.record.is_of_runs())
+}
+
+/// True if the peak memory of its runs is that of what started them, which says nothing of a change.
+fn is_bound(side: &Figure<'_>) -> bool {
+    side.runs.processes().all(|(_, timed)| timed.record.peak_is_bound)
 }
 
 fn fault(figure: &Figure<'_>, side: &str) -> Option<Why> {

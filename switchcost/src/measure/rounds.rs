@@ -18,7 +18,7 @@ use crate::measure::pacing::{Aim, FIRST_SLICES, Wall};
 use crate::measure::privacy::Privacy;
 use crate::measure::probe;
 use crate::measure::store::Store;
-use crate::measure::turns::{self, Live, Options, is_past};
+use crate::measure::turns::{self, Live, Options, SideOrder, is_past};
 use crate::plan::lineup::Lineup;
 use crate::plan::programs::Programs;
 use crate::system::progress::Progress;
@@ -319,7 +319,8 @@ impl Rounds {
             many => format!("{} programs take turns", many.len()),
         };
         progress.show(round, &name);
-        turns::measure(lives, &self.options, rng, |turn, turns| {
+        let side_order = SideOrder { seed: self.header.seed, round };
+        turns::measure(lives, &self.options, rng, side_order, |turn, turns| {
             progress.show(round, &format!("{name}: turn {turn} of {turns}"));
         })
     }

@@ -19,6 +19,28 @@ use crate::system::signals;
 /// Most bytes by which an environment is longer: a page.
 const MOST_PADDING: usize = 4096;
 
+/// Order in which the sides of a row take their turns: drawn for each two turns of a duel, of one round or of two, and
+/// turned round in the second. So each side comes first as often as the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SideOrder {
+    pub seed: u64,
+    pub round: u32,
+}
+
+impl SideOrder {
+    /// The places of a turn by their sides.
+    fn sort(self, turn: u32, places: &mut [usize], side: impl Fn(usize) -> Side) {
+        let number = u64::from(self.round) + u64::from(turn);
+        let mut rng = fastrand::Rng::with_seed(self.seed.wrapping_add((number / 2) << 20));
+        let mut sides = [Side::A, Side::B, Side::Twin];
+        rng.shuffle(&mut sides);
+        if number % 2 == 1 {
+            sides.reverse();
+        }
+        places.sort_by_key(|&place| sides.iter().position(|known| *known == side(place)));
+    }
+}
+
 /// CPUs that this process might use when it began to measure.
 static FIRST: OnceLock<Vec<u32>> = OnceLock::new();
 
@@ -29,6 +51,7 @@ pub fn measure(
     mut lives: Vec<Live>,
     options: &Options,
     rng: &mut fastrand::Rng,
+    side_order: SideOrder,
     mut tell: impl FnMut(u32, u32),
 ) -> (Group, Vec<Option<Live>>) {
     let changed = ensure_same_cpus().err();
@@ -54,7 +77,8 @@ pub fn measure(
     }
     let mut watch = Watch::new(lives.iter().flat_map(|live| live.cpus.clone()));
     let before = interference::waits();
-    let are_short = take_turns(&mut lives, options.end, &mut watch, &mut around, rng, &mut tell);
+    let are_short =
+        take_turns(&mut lives, options.end, &mut watch, &mut around, rng, side_order, &mut tell);
     drop(around);
     let group = Group {
         run: 0,
@@ -111,6 +135,7 @@ fn take_turns(
     watch: &mut Watch,
     around: &mut Around<'_>,
     rng: &mut fastrand::Rng,
+    side_order: SideOrder,
     tell: &mut impl FnMut(u32, u32),
 ) -> bool {
     let all_turns: Vec<u32> = lives.iter().map(Live::turns).collect();
@@ -128,7 +153,9 @@ fn take_turns(
             return true;
         }
         tell(turn, turns);
-        let mut order = order(&all_turns, &blocks, &shifts, turn, rng);
+        let sides: Vec<Side> = lives.iter().map(Live::side).collect();
+        let sort = |block: &mut [usize]| side_order.sort(turn, block, |place| sides[place]);
+        let mut order = order(&all_turns, &blocks, &shifts, turn, rng, sort);
         if around.commands.is_some() {
             let is_second_first = !rng.bool();
             order.sort_by_key(|&k| (lives[k].side() == Side::B) != is_second_first);
@@ -182,6 +209,7 @@ fn order(
     shifts: &[f64],
     turn: u32,
     rng: &mut fastrand::Rng,
+    sort: impl Fn(&mut [usize]),
 ) -> Vec<usize> {
     let turns = own_turns.iter().copied().max().unwrap_or(1);
     let mut due: Vec<Vec<usize>> = Vec::new();
@@ -194,6 +222,7 @@ fn order(
         });
         let mut block: Vec<usize> = block.collect();
         rng.shuffle(&mut block);
+        sort(&mut block);
         due.push(block);
     }
     rng.shuffle(&mut due);
@@ -205,6 +234,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_side_is_first_as_often_as_the_other() {
+        for (rounds, turns) in [(40, 1), (1, 40)] {
+            let (mut firsts, mut orders) = (0, Vec::new());
+            for (round, turn) in
+                (0..rounds).flat_map(|round| (0..turns).map(move |turn| (round, turn)))
+            {
+                let mut places = [0, 1];
+                let sides = [Side::A, Side::B];
+                SideOrder { seed: 7, round }.sort(turn, &mut places, |place| sides[place]);
+                firsts += places[0];
+                orders.push(places[0]);
+            }
+            assert_eq!(firsts, 20);
+            assert!(orders.windows(4).any(|order| order[0] == order[2] && order[0] != order[1]));
+            assert!(orders.windows(2).any(|order| order[0] == order[1]), "not by turns alone");
+        }
+    }
+
+    #[test]
     fn fewer_turns_are_spread_over_the_round_and_blocks_stay_together() {
         let mut rng = fastrand::Rng::with_seed(7);
         let (own_turns, blocks) = ([6, 6, 2, 2, 1, 0], [vec![0, 1], vec![2, 3], vec![4, 5]]);
@@ -212,7 +260,7 @@ mod tests {
             let shifts = [rng.f64(), rng.f64(), rng.f64()];
             let mut had = [0; 6];
             for turn in 0..6 {
-                let order = order(&own_turns, &blocks, &shifts, turn, &mut rng);
+                let order = order(&own_turns, &blocks, &shifts, turn, &mut rng, |_| {});
                 order.iter().for_each(|&k| had[k] += 1);
                 let place = |k: usize| order.iter().position(|&other| other == k);
                 assert_eq!(place(0).unwrap().abs_diff(place(1).unwrap()), 1);

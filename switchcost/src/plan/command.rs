@@ -1,5 +1,6 @@
 //! Any command as a row: a command line becomes flags of the measured program `command`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -50,12 +51,16 @@ pub struct CommandFlags {
 }
 
 impl CommandFlags {
-    /// A section with a row for the command, or for both commands of a duel, without either of them.
+    /// A section with a row for the command, or for each pair of commands of a duel, without either of them.
     fn section(&self, words: &[String]) -> Section {
         let lines = self.lines(words);
-        let (name, mut flags) = match &lines[..] {
-            [line] => (line.clone(), vec!["--run".to_owned(), line.clone()]),
-            _ => ("a run".to_owned(), Vec::new()),
+        let mut flags = Vec::new();
+        let names = match &lines[..] {
+            [line] => {
+                flags = vec!["--run".to_owned(), line.clone()];
+                vec![line.clone()]
+            }
+            lines => names(lines.len() / 2),
         };
         let paths = [("--input", &self.input), ("--output", &self.output)];
         let paths = paths
@@ -71,15 +76,21 @@ impl CommandFlags {
             flags.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
         }
         flags.extend(self.shell.then(|| "--shell".to_owned()));
-        let variant =
-            Variant { name, program: Some(PROGRAM.to_owned()), flags, ..Variant::default() };
+        let program = Some(PROGRAM.to_owned());
+        let variants = names.into_iter().map(|name| Variant {
+            name,
+            program: program.clone(),
+            flags: flags.clone(),
+            ..Variant::default()
+        });
         let (iters, warmup) = (Some(1), Some(0));
-        let row = RowTable { variant, iters, warmup, ..RowTable::default() };
+        let rows =
+            variants.map(|variant| RowTable { variant, iters, warmup, ..RowTable::default() });
         let (title, metric) = ("Runs of commands".to_owned(), Metric::Iteration);
-        Section { title, metric, rows: vec![row], counters: true, ..Section::default() }
+        Section { title, metric, rows: rows.collect(), counters: true, ..Section::default() }
     }
 
-    /// A plan with a row for the command, or for both commands of a duel, without either of them.
+    /// A plan with a row for the command, or for each pair of commands of a duel, without either of them.
     pub fn plan(&self, words: &[String]) -> Plan {
         let mut section = self.section(words);
         section.fill();
@@ -98,18 +109,23 @@ impl CommandFlags {
         self.section(words).rows.pop().context("name a command")
     }
 
-    /// Both commands of a duel, as changes of the row.
+    /// Both commands of each row of a duel, as changes of the row.
     ///
     /// # Errors
-    /// When there are not two.
-    pub fn sides(&self, words: &[String]) -> anyhow::Result<[Change; 2]> {
-        let lines: [String; 2] = self.lines(words).try_into().map_err(|lines: Vec<String>| {
+    /// When a command lacks its counterpart.
+    pub fn sides(&self, words: &[String]) -> anyhow::Result<BTreeMap<String, [Change; 2]>> {
+        let lines = self.lines(words);
+        let (pairs, rest) = lines.as_chunks();
+        if pairs.is_empty() || !rest.is_empty() {
             let count = lines.len();
-            BadUsage::new(format!(
-                "a duel has two commands, and not {count}: -- ./old ARGS {BETWEEN} ./new ARGS"
-            ))
-        })?;
-        Ok(lines.map(|line| Change::of_command(&line)))
+            return Err(BadUsage::new(format!(
+                "a duel has two commands, or pairs of them, and not {count}: -- ./old ARGS {BETWEEN} ./new ARGS"
+            )));
+        }
+        let changes = pairs
+            .iter()
+            .map(|pair: &[String; 2]| pair.each_ref().map(|line| Change::of_command(line)));
+        Ok(names(pairs.len()).into_iter().zip(changes).collect())
     }
 
     /// True if a shell runs the commands.
@@ -121,6 +137,14 @@ impl CommandFlags {
     fn lines(&self, words: &[String]) -> Vec<String> {
         let line = |words: &[String]| if self.shell { words.join(" ") } else { shell_line(words) };
         commands(words).into_iter().map(line).collect()
+    }
+}
+
+/// Names of the rows of so many pairs, in their order.
+fn names(pairs: usize) -> Vec<String> {
+    match pairs {
+        1 => vec!["a run".to_owned()],
+        _ => (1..=pairs).map(|pair| format!("pair {pair}")).collect(),
     }
 }
 

@@ -15,21 +15,24 @@ pub struct Contents {
     note: Option<&'static str>,
 }
 
+/// What no statistic of these files can tell.
+const LAYOUT: &str = "The verdicts hold for these files: other builds of the same sources may be laid out differently.";
+
 impl Contents {
-    /// Of the words of both commands.
+    /// Of the words of all commands; if there are two, they are compared.
     pub fn of(commands: &[&[String]]) -> Self {
         let programs = commands.iter().filter_map(|words| path_of(words.first()?));
         let programs: Vec<_> = programs.map(|path| (path.clone(), hash_of(&path))).collect();
-        let [a, b] = commands else { return Contents { programs, note: None } };
+        let [a, b] = commands else {
+            return Contents { programs, note: Some(LAYOUT) };
+        };
         let has_equal_programs = matches!(&programs[..], [(_, a), (_, b)] if a.is_some() && a == b);
         let has_equal_words = a.len() == b.len()
             && a.iter().zip(*b).skip(1).all(|(a, b)| a == b || is_same_file(a, b));
         let note = match (has_equal_programs, has_equal_words) {
             (true, true) => "The programs are the same on both sides: only the machine can differ.",
             (true, false) => "The programs have equal bytes; their arguments differ.",
-            _ => {
-                "The verdicts hold for these two files: another build of the same sources may be laid out differently."
-            }
+            _ => LAYOUT,
         };
         Contents { programs, note: Some(note) }
     }
@@ -94,7 +97,7 @@ mod tests {
         assert!(note(&["a"], &["b"]).contains("only the machine"));
         assert!(note(&["a", "a"], &["b", "b"]).contains("only the machine"));
         assert!(note(&["a", "a"], &["b", "c"]).contains("arguments differ"));
-        assert!(note(&["a"], &["c"]).contains("these two files"));
+        assert!(note(&["a"], &["c"]).contains("these files"));
         let words = [path("a")];
         let contents = Contents::of(&[&words]);
         assert_eq!(contents.changed(), None);

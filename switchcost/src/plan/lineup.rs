@@ -64,9 +64,9 @@ pub struct Sides {
     #[arg(help_heading = "Settings", long, value_name = "COMMAND", requires = "before_b", value_parser = not_empty)]
     after_b: Option<String>,
 
-    /// The commands that they run, if they are no builds.
+    /// The commands that they run in each row, if they are no builds.
     #[arg(skip)]
-    pub commands: Option<[Change; 2]>,
+    pub commands: BTreeMap<String, [Change; 2]>,
 }
 
 impl Sides {
@@ -100,7 +100,7 @@ impl Sides {
 
     /// The variable of a change that makes another build. A command is not built here.
     fn of_build<'a>(&self, change: &'a Change) -> Option<(&'a str, &'a str)> {
-        change.of_build().filter(|_| self.commands.is_none())
+        change.of_build().filter(|_| self.commands.is_empty())
     }
 
     /// Commands before and after the second side.
@@ -111,16 +111,18 @@ impl Sides {
     /// True if equal programs may differ.
     fn have_settings(&self) -> bool {
         let mut changes = [&self.a, &self.b, &self.each].into_iter().flatten();
-        self.commands.is_some()
+        !self.commands.is_empty()
             || self.around().is_some()
             || changes.any(|change| self.of_build(change).is_none())
     }
 
     /// Names of the sides: their builds, changes and commands.
     fn names(&self, builds: [String; 2]) -> [String; 2] {
-        let commands =
-            self.commands.as_ref().map(|commands| commands.each_ref().map(Change::to_string));
-        let [mut a, mut b] = commands.unwrap_or(builds);
+        let lines = |side: usize| {
+            let lines = self.commands.values().map(|commands| commands[side].to_string());
+            lines.collect::<Vec<_>>().join("; ")
+        };
+        let [mut a, mut b] = if self.commands.is_empty() { builds } else { [lines(0), lines(1)] };
         for (name, changes) in [(&mut a, &self.a), (&mut b, &self.b)] {
             if !changes.is_empty() {
                 *name += &format!(" with {}", together(changes));
@@ -145,8 +147,8 @@ impl Sides {
         each: Option<&Change>,
         refusal: impl Fn(&Row) -> Option<String>,
     ) -> Result<[Row; 3], String> {
-        let of_side =
-            |side| self.commands.as_ref().map(|[a, b]| if side == Side::B { b } else { a });
+        let commands = self.commands.get(&row.place.row);
+        let of_side = |side| commands.map(|[a, b]| if side == Side::B { b } else { a });
         for change in self.a.iter().chain(&self.b).chain(each) {
             change.obstacle(&row.command).map_or(Ok(()), Err)?;
         }

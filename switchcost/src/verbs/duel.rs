@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::mem;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use figures::pairs;
 use figures::quotient::Compared;
 use figures::verdict::{MARGIN, MIN_PAIRS};
@@ -60,7 +60,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     how: CommandFlags,
 
-    /// Two commands in place of builds, with ::: between them; no shell runs them
+    /// Two commands in place of builds, with ::: between them; no shell runs them. Further pairs, such as other builds of
+    /// the same sources, are rows of their own
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["plan", "filter"])]
     words: Vec<String>,
 }
@@ -78,8 +79,10 @@ fn refusal(row: &Row, programs: &Programs) -> Option<String> {
 }
 
 pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
-    let rows = measure(args)
-        .map_err(|e| if e.is::<BadUsage>() { e } else { End::untested(format!("{e:#}")).into() })?;
+    let rows = measure(args).map_err(|e| match e.is::<BadUsage>() || e.is::<End>() {
+        true => e,
+        false => End::untested(format!("{e:#}")).into(),
+    })?;
     if signals::received().is_some() {
         return Ok(());
     }
@@ -91,7 +94,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let is_of_commands = !args.words.is_empty();
     let mut sides = args.sides.clone();
     let plan = if is_of_commands {
-        sides.commands = Some(args.how.sides(&args.words)?);
+        sides.commands = args.how.sides(&args.words)?;
         args.how.plan(&args.words)
     } else {
         args.selection.plan()?.with_three_counts()
@@ -147,6 +150,11 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     if let Some(path) = contents.changed() {
         bail!("{} is another file now than when the duel began: measure again", path.display());
     }
+    let outputs = Outputs::of(&rounds.records);
+    ensure!(
+        args.fail_on != GatedKinds::Output || !matches!(outputs, Outputs::Different(_)),
+        End::worse("the output of B differs".to_owned())
+    );
     Ok(duel.rows)
 }
 

@@ -24,6 +24,11 @@ impl End {
         End { status: 3, why: format!("nothing can be said: {why}") }
     }
 
+    /// What is worse, though it is no figure.
+    pub(crate) fn worse(why: String) -> Self {
+        End { status: 1, why }
+    }
+
     /// What may be worse, and what to do.
     fn undecided(why: String) -> Self {
         End { status: 3, why }
@@ -52,6 +57,8 @@ pub(crate) enum GatedKinds {
     Counts,
     /// only times
     Times,
+    /// all of these, and an output of commands that differs
+    Output,
 }
 
 /// What fails a comparison.
@@ -78,7 +85,7 @@ impl Limit {
 impl GatedKinds {
     fn includes(self, kind: Kind) -> bool {
         match self {
-            GatedKinds::All => true,
+            GatedKinds::All | GatedKinds::Output => true,
             GatedKinds::Counts => !kind.is_time(),
             GatedKinds::Times => kind.is_time(),
         }
@@ -131,7 +138,10 @@ impl GatedKinds {
     /// does not let it pass.
     fn is_said(self, f: &Quotient, limit: Limit) -> bool {
         match f.measured.kind {
-            kind if self == GatedKinds::All && kind.is_count() => {
+            kind if self.includes(Kind::Time)
+                && self.includes(Kind::Switches)
+                && kind.is_count() =>
+            {
                 limit.fail_above.is_none() && f.verdict.has_changed()
             }
             kind => self.includes(kind) && !f.verdict.is_open(),
@@ -141,7 +151,7 @@ impl GatedKinds {
     fn silence(self, remedy: &str) -> String {
         let kinds = match self {
             GatedKinds::Counts => "count or size",
-            GatedKinds::All => "time, size or rate",
+            GatedKinds::All | GatedKinds::Output => "time, size or rate",
             GatedKinds::Times => "time",
         };
         format!("no {kinds} has a verdict; {remedy}")

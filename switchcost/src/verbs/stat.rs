@@ -8,7 +8,7 @@ use nix::unistd::{AccessFlags, access};
 use record::{Also, Command, Effort, Metric, Place, Record, Row};
 
 use crate::measure::pace::Pace;
-use crate::measure::turns::{self, Live, Options};
+use crate::measure::turns::{self, Live, Options, SideOrder};
 use crate::measure::{begin, probe};
 use crate::plan::change::{Change, ensure_each_once};
 use crate::plan::command::{CommandFlags, PROGRAM};
@@ -99,7 +99,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<()> {
         Pace::whole(row.effort.iters)
     });
     let mut rng = fastrand::Rng::with_seed(0);
-    let (group, measured) = turns::measure(vec![live], &args.options, &mut rng, |_, _| {});
+    let (group, measured) =
+        turns::measure(vec![live], &args.options, &mut rng, SideOrder::default(), |_, _| {});
     let Live { mut trial, .. } =
         measured.into_iter().flatten().next().context("nothing was measured")?;
     let lineup = Lineup { rows: vec![row], programs, ..Lineup::default() };

@@ -144,8 +144,12 @@ fn a_row_that_was_decided_early_has_the_interval_of_that_look() {
     let mut machine = machine();
     let mut rows = [machine.row(0.5, 12), machine.row(0.0, 41)];
     judge(&mut rows, MARGIN);
-    let [early, end] = rows.map(|row| row.quotients[0].change.unwrap().confidence);
-    assert!((early - (1.0 - early_level(2))).abs() < 1e-12 && early > end, "{early} {end}");
+    let [early, end] = rows.each_ref().map(|row| row.quotients[0].change.unwrap().confidence);
+    assert!(
+        (early - (1.0 - early_level(2, &rows[0].quotients[0].measured))).abs() < 1e-12
+            && early > end,
+        "{early} {end}"
+    );
 }
 
 /// A count as it is judged in a row of eight pairs.
