@@ -225,8 +225,8 @@ pub enum Answer {
         usage: Option<Usage>,
         #[serde(default, skip_serializing_if = "Extra::is_empty", deserialize_with = "extra")]
         extra: Extra,
-        #[serde(flatten)]
-        runs: Runs,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        runs: Option<Runs>,
     },
     /// All tasks are there and at rest.
     Held {

@@ -33,7 +33,7 @@ pub struct Pass {
     pub(crate) usage: Option<Usage>,
     /// Distributions that were measured beside the iterations.
     pub(crate) extra: Extra,
-    pub(crate) runs: Runs,
+    pub(crate) runs: Option<Runs>,
 }
 
 impl Pass {
@@ -91,7 +91,7 @@ impl Pass {
                 Some(sum) => sum.with(usage, u64::saturating_add),
                 None => usage,
             });
-            self.runs.add(runs);
+            self.runs.get_or_insert_default().add(runs);
         }
     }
 

@@ -347,7 +347,7 @@ impl Live {
         let interrupts = interrupts.into_iter().flatten();
         self.trial.interrupts = interrupts.reduce(u64::saturating_add);
         merge(&mut self.trial.extra, ran.extra);
-        self.tally.runs.add(ran.runs);
+        self.tally.runs.add(ran.runs.unwrap_or_default());
         self.tally.add(ran.samples, ran.usage);
         Some(after)
     }

@@ -44,7 +44,7 @@ pub struct Ran {
     /// Other distributions that it measured.
     pub extra: Extra,
     /// What the runs of a command leave.
-    pub runs: Runs,
+    pub runs: Option<Runs>,
 }
 
 impl Session {

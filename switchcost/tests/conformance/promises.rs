@@ -68,7 +68,7 @@ impl Program {
         let mut live = self.candidate().ready().unwrap();
         let usage = live.run(3, None).unwrap().usage;
         let pids = live.hold().unwrap();
-        let is_fresh = self.description(1).fresh;
+        let is_fresh = self.description(3).fresh;
         assert_eq!(usage.is_some(), is_fresh || pids == [live.pid().as_raw()]);
         until("it rests", || rests(&pids));
         let (teardown_ns, _) = live.take_down().unwrap();
