@@ -186,6 +186,16 @@ fn a_command_is_observed_and_swept() {
 }
 
 #[test]
+fn further_pairs_are_rows_and_an_output_that_differs_may_fail_a_duel() {
+    let folder = Folder::new();
+    let words = ["true", ":::", "true", ":::", "echo", "1", ":::", "echo", "2"];
+    let flags = "--fail-above 1000% --fail-on output";
+    let outcome = folder.duel(flags, &words).finish().expect(1);
+    assert_says(&outcome, &["pair 1", "pair 2", "A: true; echo 1", "the output of B differs"]);
+    assert_says(&outcome, &["Both put out the same in all runs (0 bytes", "DIFFERENT OUTPUT"]);
+}
+
+#[test]
 fn bad_command_lines_are_refused() {
     let folder = Folder::new();
     for (words, why) in [

@@ -74,7 +74,7 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
     let pairs = |kind, other: Option<&_>| other.map_or(Vec::new(), |other| pairs(kind, [a, other]));
     // Whether their slices count or not.
     row.pairs = b.map_or(0, |b| rounds(a).intersection(&rounds(b)).count());
-    let kinds = if is_fresh(a) { &KINDS_OF_RUNS[..] } else { &KINDS };
+    let kinds = if is_of_runs(a) { &KINDS_OF_RUNS[..] } else { &KINDS };
     row.quotients = kinds
         .iter()
         .copied()
@@ -90,7 +90,7 @@ fn row(sides: [Option<&Figure<'_>>; 3]) -> Option<Compared> {
             };
             let grade = if of.is_time() { Grade::of(&row.doubts) } else { Grade::Sure };
             let measured = is_there.then(|| Measured::of_pairs(of, own, twins, grade))?;
-            Some(if is_fresh(a) { measured.of_runs() } else { measured }.into())
+            Some(if is_of_runs(a) { measured.of_runs() } else { measured }.into())
         })
         .collect();
     Some(row)
@@ -108,7 +108,7 @@ fn divisor(side: &Figure<'_>) -> f64 {
 }
 
 /// True if its iterations are runs of a command, each in a fresh process.
-fn is_fresh(side: &Figure<'_>) -> bool {
+fn is_of_runs(side: &Figure<'_>) -> bool {
     side.runs.processes().any(|(_, timed)| timed.record.is_of_runs())
 }
 

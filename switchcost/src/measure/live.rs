@@ -200,7 +200,6 @@ impl Live {
         // A few that are not kept: whether the program counts its own usage, and how long an iteration takes. A window of
         // an open loop lasts longer than its sample says.
         let is_known = self.pace.is_some();
-        self.awaited = self.awaited_time();
         if self.is_fresh() {
             self.counts_usage = true;
             self.is_first = !is_known;
@@ -221,6 +220,7 @@ impl Live {
         let slices = iters.div_ceil(slice).min(u32::MAX.into()) as u32;
         self.slices = self.most_slices.unwrap_or(slices).min(slices).max(1);
         self.before = self.totals();
+        self.awaited = self.awaited_time();
         Ok(())
     }
 

@@ -233,6 +233,18 @@ mod tests {
     }
 
     #[test]
+    fn variables_of_cargo_and_rustc_make_a_build() {
+        let is_of_build =
+            |text: &str| text.parse::<Change>().unwrap().of_build().map(|(name, _)| name.len());
+        for text in ["RUSTFLAGS=-O", "CARGO_PROFILE_RELEASE_LTO=fat", "RUSTC_WRAPPER=x"] {
+            assert_eq!(is_of_build(text), text.find('='), "{text}");
+        }
+        for text in ["RUST_BACKTRACE=1", "A=CARGO_X", "cpus=0", "flags=--cargo 1"] {
+            assert_eq!(is_of_build(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn a_flag_takes_the_place_of_the_one_that_is_there() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         for (flags, expected) in [

@@ -1,7 +1,6 @@
 //! Any command as a row: a command line becomes flags of the measured program `command`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use anyhow::Context;
 use record::Metric;
@@ -34,12 +33,12 @@ pub struct CommandFlags {
 
     /// File that each run reads as its standard input [default: /dev/null]
     #[arg(long, value_name = "FILE", requires = "words")]
-    input: Option<PathBuf>,
+    input: Option<String>,
 
     /// Where the runs' standard output goes: `pipe` (it is read, summed up and thrown away) or a file, such as /dev/null
     /// [default: pipe]
     #[arg(long, value_name = "pipe|FILE", requires = "words")]
-    output: Option<PathBuf>,
+    output: Option<String>,
 
     /// Exit statuses that count as success, such as 0,1 [default: 0]
     #[arg(long, value_name = "STATUS", value_delimiter = ',', requires = "words")]
@@ -62,17 +61,16 @@ impl CommandFlags {
             }
             lines => names(lines.len() / 2),
         };
-        let paths = [("--input", &self.input), ("--output", &self.output)];
-        let paths = paths
-            .map(|(flag, path)| (flag, path.as_ref().map(|p| p.to_string_lossy().into_owned())));
         let exit: Vec<String> = self.exit.iter().map(u8::to_string).collect();
         let exit = Some(exit.join(",")).filter(|exit| !exit.is_empty());
         let values = [
             ("--prepare", self.prepare.clone()),
             ("--conclude", self.conclude.clone()),
+            ("--input", self.input.clone()),
+            ("--output", self.output.clone()),
             ("--exit", exit),
         ];
-        for (flag, value) in values.into_iter().chain(paths) {
+        for (flag, value) in values {
             flags.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
         }
         flags.extend(self.shell.then(|| "--shell".to_owned()));

@@ -363,6 +363,21 @@ mod tests {
     }
 
     #[test]
+    fn builds_with_variables_have_folders_of_their_own() {
+        let tree = tree_in(Path::new("/x/sources"));
+        let folder = |variables: &[(&'static str, &'static str)]| {
+            let variables = variables.iter().copied().collect();
+            tree.clone().with_variables(&variables).executables()
+        };
+        assert_eq!(folder(&[]), tree.executables());
+        let [first, second] =
+            ["-O", "-g"].map(|flags| folder(&[("RUSTFLAGS", flags)]).parent().unwrap().to_owned());
+        assert!(first != second && first.to_string_lossy().starts_with("/x/sources-"));
+        let triple = folder(&[("CARGO_BUILD_TARGET", "x86_64-unknown-linux-musl")]);
+        assert!(triple.ends_with("x86_64-unknown-linux-musl/debug"), "{}", triple.display());
+    }
+
+    #[test]
     fn a_checkout_that_was_copied_with_its_target_folder_has_its_own_sources() {
         let folder = tempfile::tempdir().unwrap();
         for place in ["copy/switchcost", "copy/target/release"] {

@@ -26,7 +26,7 @@ use crate::plan::programs::Programs;
 use crate::system::console::{self, BadUsage};
 use crate::system::signals;
 use crate::views::comparison::Comparison;
-use crate::views::runs::Outputs;
+use crate::views::runs::{Outputs, outputs};
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("budget", |it| it.help(
@@ -120,7 +120,7 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     let rows = counted(count as u64, "row");
     console::say(format_args!("{rows}, in turns for {} s, seed {seed}", budget.as_secs_f64()));
     let mut choose = pairs::decider(margin, args.limit.fail_above, count);
-    let mut are_different = false;
+    let mut are_told = false;
     let most_rounds = args.pairs.unwrap_or(u32::MAX);
     let has_pinned = measured.iter().any(|row| row.command.setting.cpus.is_some());
     if !is_of_commands {
@@ -131,9 +131,9 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
         if round >= most_rounds {
             return Vec::new();
         }
-        let outputs = Outputs::of(records);
-        if matches!(outputs, Outputs::Different(_)) && !mem::replace(&mut are_different, true) {
-            console::say(format_args!("{}", outputs.sentence().unwrap_or_default()));
+        let different = outputs(records).into_iter().find(Outputs::are_different);
+        if let Some(outputs) = different.filter(|_| !mem::replace(&mut are_told, true)) {
+            console::say(format_args!("{}", outputs.sentence()));
         }
         let chosen = choose(round, rows, records);
         if round > 0 && !chosen.contains(&true) {
@@ -150,9 +150,9 @@ fn measure(args: &Args) -> anyhow::Result<Vec<Compared>> {
     if let Some(path) = contents.changed() {
         bail!("{} is another file now than when the duel began: measure again", path.display());
     }
-    let outputs = Outputs::of(&rounds.records);
     ensure!(
-        args.fail_on != GatedKinds::Output || !matches!(outputs, Outputs::Different(_)),
+        args.fail_on != GatedKinds::Output
+            || !outputs(&rounds.records).iter().any(Outputs::are_different),
         End::worse("the output of B differs".to_owned())
     );
     Ok(duel.rows)

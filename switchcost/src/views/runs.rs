@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use contract::message::VARYING;
+use figures::grouped;
 use record::{Record, Side};
 
-/// Outputs of the runs of both sides, and how they compare.
+/// Outputs of the runs of both sides of a row, and how they compare.
 pub(crate) enum Outputs {
-    /// No command ran, or nothing read what it put out.
-    Unknown,
     Equal(String),
     /// A side's runs differ among themselves.
     Varying(&'static str),
@@ -16,36 +15,49 @@ pub(crate) enum Outputs {
 }
 
 impl Outputs {
-    /// The outputs of all runs so far.
-    pub(crate) fn of(records: &[Record]) -> Self {
+    /// Those of the trials of a row so far; `None` unless both sides have any.
+    fn of_row(records: &[&Record]) -> Option<Self> {
         let [a, b] = [false, true].map(|is_second| {
             let records = records.iter().filter(|of| (of.row().place.side == Side::B) == is_second);
             records.filter_map(|record| record.output.clone()).collect::<BTreeSet<String>>()
         });
         let varies = |outputs: &BTreeSet<String>| outputs.len() > 1 || outputs.contains(VARYING);
-        match (a.first(), b.first()) {
+        let (first, second) = a.first().zip(b.first())?;
+        Some(match first == second {
             _ if varies(&a) => Outputs::Varying("A"),
             _ if varies(&b) => Outputs::Varying("B"),
-            (Some(a), Some(b)) if a == b => Outputs::Equal(a.clone()),
-            (Some(a), Some(b)) => Outputs::Different([a.clone(), b.clone()]),
-            _ => Outputs::Unknown,
-        }
+            true => Outputs::Equal(first.clone()),
+            false => Outputs::Different([first.clone(), second.clone()]),
+        })
+    }
+
+    pub(crate) fn are_different(&self) -> bool {
+        matches!(self, Outputs::Different(_))
     }
 
     /// What to say of them.
-    pub(crate) fn sentence(&self) -> Option<String> {
-        Some(match self {
-            Outputs::Unknown => return None,
+    pub(crate) fn sentence(&self) -> String {
+        match self {
             Outputs::Equal(output) => format!("Both put out the same in all runs ({output})."),
             Outputs::Varying(side) => format!("What {side} puts out differs from run to run."),
-            Outputs::Different([a, b]) => format!("DIFFERENT OUTPUT: A puts out {a}, and B {b}."),
-        })
+            Outputs::Different([a, b]) => {
+                format!("DIFFERENT OUTPUT: A puts out {a}, and B {b}.")
+            }
+        }
     }
+}
+
+/// The outputs of each row.
+pub(crate) fn outputs(records: &[Record]) -> Vec<Outputs> {
+    let read = records.iter().filter(|record| record.output.is_some());
+    let rows = grouped(read.map(|record| (record.row().place.cell(), record)));
+    rows.iter().filter_map(|(_, records)| Outputs::of_row(records)).collect()
 }
 
 /// What is to be known of the runs of commands, a sentence each.
 pub(crate) fn notes(records: &[Record]) -> Vec<String> {
-    let mut notes: Vec<String> = Outputs::of(records).sentence().into_iter().collect();
+    let mut notes: Vec<String> = outputs(records).iter().map(Outputs::sentence).collect();
+    notes.dedup();
     for (side, name) in [(Side::A, "A"), (Side::B, "B")] {
         let mut runs = records.iter().filter(|record| record.row().place.side == side);
         let left = runs.clone().filter(|record| record.is_of_runs());
