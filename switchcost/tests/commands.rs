@@ -139,7 +139,7 @@ fn a_file_that_changes_is_told_and_shells_need_none() {
     let outcome = folder.duel("", &["./changes", ":::", "./changes"]).finish().expect(125);
     assert_says(&outcome, &["./changes is another file now than when the duel began"]);
     let outcome = folder.duel("", &["true", ":::", "./none"]).finish().expect(125);
-    assert_says(&outcome, &["there is no command ./none that you may execute"]);
+    assert_says(&outcome, &["'./none' is no command that you may execute"]);
 }
 
 #[test]

@@ -147,11 +147,13 @@ impl Cli {
         let words =
             words.ok_or_else(|| BadUsage::new(format!("--run {}: close the quote", self.run)))?;
         let name = words.first().ok_or_else(|| BadUsage::new("--run is empty: name a command"))?;
+        let remedy = match name.contains('/') {
+            true => String::new(),
+            false => format!(" in PATH: write ./{name} for a file in this folder, or use --shell"),
+        };
         ensure!(
             is_executable(name),
-            BadUsage::new(format!(
-                "--run: there is no command {name} that you may execute: write ./{name} for a file in this folder, or use --shell"
-            ))
+            BadUsage::new(format!("--run: '{name}' is no command that you may execute{remedy}"))
         );
         Ok(words)
     }
