@@ -108,8 +108,10 @@ if [[ -n $check ]]; then
         # The runner comes below. arrivals starts the other.
         [[ $program != switchcost && $program != goroutine-server ]] || continue
         progress "checking $program ..."
+        flags=()
+        [[ $program != command ]] || flags=(--run "/$name/floors --describe" --input "/$name/README.md")
         # It builds its tasks, warms up, and finds that there is no request.
-        "${into[@]}" "$empty" "/$name/$program" --tasks 3 --controlled </dev/null >/dev/null ||
+        "${into[@]}" "$empty" "/$name/$program" "${flags[@]}" --tasks 3 --controlled </dev/null >/dev/null ||
             fail "--check: $program does not run in an empty root"
     done
     progress "checking the runner ..."

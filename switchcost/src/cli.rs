@@ -105,7 +105,7 @@ Exit status: 0 no check failed, 1 a check failed, 2 there is no such program.")]
 Exit status: 0 the files were compared. With --fail-above: 0 nothing is worse by more, 1 something is, 3 something may \
 be, or nothing can be said, 125 a file cannot be read as a whole, or a case failed or is missing.")]
     Compare(compare::Args),
-    /// Measure two builds or settings in turns, and judge what changed from A to B
+    /// Measure two builds, settings or commands in turns, and judge what changed from A to B
     ///
     /// A side is one of: a folder with built programs; `.`, these sources; `git:REV`, a revision of these sources; or
     /// these sources with another version of a dependency: CRATE@VERSION such as tokio@1.50.0, or CRATE@path:FOLDER.

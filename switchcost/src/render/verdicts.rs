@@ -234,7 +234,11 @@ fn conclusions(row: &Compared, is_only_one: bool) -> Vec<String> {
         format!(": {}", time.measured.grade.mark(&change(row, time, &interval)))
     });
     let pairs = counted(row.pairs as u64, "pair");
-    lines.push(format!("B against A: {}{change} in {pairs}", verdict(time)));
+    let said = match time.verdict {
+        Verdict::Inconclusive(_) => time.verdict.in_full(time.measured.quantity),
+        _ => verdict(time),
+    };
+    lines.push(format!("B against A: {said}{change} in {pairs}"));
     let of_row = |line| if is_only_one { line } else { format!("{}: {line}", row.name) };
     lines.into_iter().map(of_row).collect()
 }

@@ -412,3 +412,38 @@ fn a_decided_row_leaves_its_time_to_the_others() {
     assert_eq!(chosen(&[same, slower], 9), ["same A", "same B"]);
     assert_eq!(chosen(&[slower], 8), [""; 0]);
 }
+
+/// Single runs: a few slow ones hardly matter, half of the error is the time's, and two modes are told.
+#[test]
+fn runs_of_commands_are_judged_by_their_ranks() {
+    let mut machine = machine();
+    let mut runs = |slow: f64, n: usize| {
+        let pairs = (0..n).map(|k| {
+            let busy = if k % 24 == 0 { slow } else { 0.0 };
+            time(0.02 + busy + 0.004 * machine.normal())
+        });
+        Measured::of_pairs(Kind::Time, pairs.collect(), Vec::new(), Grade::Sure)
+    };
+    let (few, many, by_means) = (runs(0.5, 12).of_runs(), runs(0.5, 24).of_runs(), runs(0.5, 24));
+    let width = |measured: &Measured| {
+        let interval = measured.change_interval(0.001).unwrap();
+        interval.high - interval.low
+    };
+    assert!(width(&many) < width(&by_means) / 2.0 && width(&few) > width(&many));
+    assert!((many.figures.unwrap()[1] / many.figures.unwrap()[0] - 1.02).abs() < 0.005);
+
+    let mut row = Compared { pairs: 24, quotients: vec![many.clone().into()], ..bare() };
+    row.quotients.push(of(Kind::Faults, vec![pair([50.0, 50.0]); 24], Vec::new()));
+    let mut rows = [row];
+    judge(&mut rows, 0.05);
+    let [judged, faults] = [0, 1].map(|k| &rows[0].quotients[k]);
+    assert_eq!((judged.word(), judged.word_within()), ("unchanged", Some("slower")));
+    assert_eq!((faults.verdict, faults.word_within()), (Verdict::Within(0.0), None));
+    assert_eq!(judged.measured.modes_of_runs(), [None, None]);
+
+    let two = (0..24).map(|k| time(f64::from(k % 2) * 0.7)).collect();
+    let two = Measured::of_pairs(Kind::Time, two, vec![time(0.1); 3], Grade::Sure).of_runs();
+    let [first, second] = two.modes_of_runs();
+    assert!(first.is_none() && second.is_some_and(|[low, high]| low.weight == high.weight));
+    assert!((two.noise().unwrap() - 0.1f64.exp_m1()).abs() < 1e-12 && two.modes().is_none());
+}
