@@ -15,7 +15,10 @@ use crate::message::Description;
 /// too low, says how many tasks fit, and where to find the remedies.
 pub fn check(description: &Description) -> anyhow::Result<()> {
     let Description { tasks, needs, .. } = description;
-    raise_descriptors(needs.descriptors.of_tasks(*tasks))?;
+    // The commands that it runs would inherit the limit, and some close all descriptors below that.
+    if !description.fresh {
+        raise_descriptors(needs.descriptors.of_tasks(*tasks))?;
+    }
     let limits = Limits::read();
     let mut short = Vec::new();
     for (limit, needed) in limits.too_low(needs, *tasks) {

@@ -61,12 +61,11 @@ impl Compared {
             .filter(|of| of.measured.change.is_some())
             .count()
             .saturating_sub(1);
-        let weight = move |measured: &Measured| match measured.change {
+        self.quotients.iter().map(move |Quotient { measured, .. }| match measured.change {
             None => 0.0,
             Some(_) if measured.is_of_runs && measured.kind == self.kind => others.max(1) as f64,
             Some(_) => 1.0,
-        };
-        self.quotients.iter().map(move |quotient| weight(&quotient.measured))
+        })
     }
 
     pub(crate) fn is_left_out(&self) -> bool {

@@ -5,6 +5,7 @@ pub mod cgroup;
 pub mod console;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
+pub mod path;
 pub mod signals;
 pub mod source;
 pub mod strays;

@@ -6,7 +6,7 @@ use std::hash::Hasher;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::system::tools;
+use host::path;
 
 /// The executable files of both commands, with a hash of their bytes.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ const LAYOUT: &str = "The verdicts hold for these files: other builds of the sam
 impl Contents {
     /// Of the words of all commands; if there are two, they are compared.
     pub fn of(commands: &[&[String]]) -> Self {
-        let programs = commands.iter().filter_map(|words| path_of(words.first()?));
+        let programs = commands.iter().filter_map(|words| path::find(words.first()?));
         let programs: Vec<_> = programs.map(|path| (path.clone(), hash_of(&path))).collect();
         let [a, b] = commands else {
             return Contents { programs, note: Some(LAYOUT) };
@@ -47,11 +47,6 @@ impl Contents {
         let mut changed = self.programs.iter().filter(|(path, hash)| hash_of(path) != *hash);
         changed.next().map(|(path, _)| path.as_path())
     }
-}
-
-/// The file that a command names by its first word.
-fn path_of(word: &str) -> Option<PathBuf> {
-    if word.contains('/') { Some(word.into()) } else { tools::find(word) }
 }
 
 fn is_same_file(a: &str, b: &str) -> bool {

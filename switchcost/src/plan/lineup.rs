@@ -118,11 +118,11 @@ impl Sides {
 
     /// Names of the sides: their builds, changes and commands.
     fn names(&self, builds: [String; 2]) -> [String; 2] {
-        let lines = |side: usize| {
+        let lines = [0, 1].map(|side| {
             let lines = self.commands.values().map(|commands| commands[side].to_string());
             lines.collect::<Vec<_>>().join("; ")
-        };
-        let [mut a, mut b] = if self.commands.is_empty() { builds } else { [lines(0), lines(1)] };
+        });
+        let [mut a, mut b] = if self.commands.is_empty() { builds } else { lines };
         for (name, changes) in [(&mut a, &self.a), (&mut b, &self.b)] {
             if !changes.is_empty() {
                 *name += &format!(" with {}", together(changes));
@@ -148,7 +148,6 @@ impl Sides {
         refusal: impl Fn(&Row) -> Option<String>,
     ) -> Result<[Row; 3], String> {
         let commands = self.commands.get(&row.place.row);
-        let of_side = |side| commands.map(|[a, b]| if side == Side::B { b } else { a });
         for change in self.a.iter().chain(&self.b).chain(each) {
             change.obstacle(&row.command).map_or(Ok(()), Err)?;
         }
@@ -158,7 +157,8 @@ impl Sides {
             let changes = if side == Side::B { &self.b } else { &self.a }.iter();
             let each = each.filter(|_| side == Side::B);
             let changes = changes.filter(|change| self.of_build(change).is_none());
-            of_side(side)
+            let command = commands.map(|commands| &commands[usize::from(side == Side::B)]);
+            command
                 .into_iter()
                 .chain(changes)
                 .chain(each)

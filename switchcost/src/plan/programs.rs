@@ -12,7 +12,8 @@ use crate::plan::tree::{BIN, Tree};
 use crate::plan::{BUILT_IN, ProgramTable};
 use crate::system::console::BadUsage;
 use crate::system::program::Program;
-use crate::system::{tools, trust};
+use crate::system::trust;
+use host::path;
 
 /// Programs of a run, by their side in a duel and by their name in a plan or on a command line.
 #[derive(Clone, Debug, Default)]
@@ -197,7 +198,7 @@ impl Executables {
     /// The executable of a table, built first if this is a checkout.
     fn of_table(&self, table: &ProgramTable) -> Result<Program, Why> {
         let lacking =
-            table.needs.iter().find(|tool| tools::find(tool).is_none()).map(|tool| {
+            table.needs.iter().find(|tool| path::find(tool).is_none()).map(|tool| {
                 Why::LeftOut(format!("it needs {tool}, which is not in PATH: install it"))
             });
         let program = table.run.first().map_or("", String::as_str);
@@ -245,7 +246,7 @@ impl Executables {
             if let Some(path) = &built {
                 trust::ensure_own(path).map_err(Why::Failed)?;
             }
-            built.or_else(|| tools::find(program))
+            built.or_else(|| path::find(program))
         };
         Ok(path.map(|path| Program { args, folder, ..path.into() }))
     }

@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::plan::ProgramTable;
 use crate::system::console::{self, shell_line};
 use crate::system::{tools, trust};
+use host::path;
 
 /// Files that decide what is built: no documents, tests, scripts or results.
 const BUILT: &str =
@@ -274,7 +275,7 @@ fn ensure_own(folders: &[&Path]) -> anyhow::Result<()> {
 /// Cargo: the one that started this executable, or the one in PATH.
 fn find_cargo() -> Option<PathBuf> {
     let named = env::var_os("CARGO").map(PathBuf::from);
-    named.filter(|path| path.is_absolute()).or_else(|| tools::find("cargo"))
+    named.filter(|path| path.is_absolute()).or_else(|| path::find("cargo"))
 }
 
 /// Time after which a build, or its wait for another one, is told. If nothing has changed it is over by then.

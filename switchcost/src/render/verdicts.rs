@@ -234,13 +234,15 @@ fn conclusions(row: &Compared, is_only_one: bool) -> Vec<String> {
         format!(": {}", time.measured.grade.mark(&change(row, time, &interval)))
     });
     let pairs = counted(row.pairs as u64, "pair");
-    let said = match time.verdict {
+    let words = match time.verdict {
         Verdict::Inconclusive(_) => time.verdict.in_full(time.measured.quantity),
         _ => verdict(time),
     };
-    lines.push(format!("B against A: {said}{change} in {pairs}"));
-    let of_row = |line| if is_only_one { line } else { format!("{}: {line}", row.name) };
-    lines.into_iter().map(of_row).collect()
+    lines.push(format!("B against A: {words}{change} in {pairs}"));
+    if !is_only_one {
+        lines.iter_mut().for_each(|line| line.insert_str(0, &format!("{}: ", row.name)));
+    }
+    lines
 }
 
 /// A change with its interval: in per cent, or as a difference per hop or task.

@@ -15,9 +15,9 @@ use crate::verdict::{MIN_PAIRS, Reason, Verdict};
 /// Change that is shown as none, as a share: a count that has rounding alone is no other count.
 const NOTHING: f64 = 0.0005;
 
-/// Fewest pairs of single runs whose interval is by ranks. Of 25 pairs of equal runs of 3 and 4 ms, it is 1 and 9 %
-/// narrower than Student's, of 60 pairs 8 and 24 %; of 18 pairs it is 6 % wider. Pairs of programs that take turns are
-/// medians already: of 18 to 45 of them, it is as wide (docs/METHODOLOGY.md).
+/// Fewest pairs of single runs whose interval is by ranks. On `epyc8`, of 25 pairs of equal runs of 3 and 4 ms, it is 1 and
+/// 9 % narrower than Student's, of 60 pairs 8 and 24 %; of 18 pairs it is 6 % wider. Pairs of programs that take turns are
+/// medians already: of 18 to 45 such pairs on `xeon6b`, it is 0 to 4 % wider.
 const RANKED: usize = 20;
 
 /// Count per hop or task below which there is next to none.
@@ -218,8 +218,7 @@ impl Measured {
         }
     }
 
-    /// The same of single runs: as much as half of the far values moves neither their figures nor, if there are enough,
-    /// their interval.
+    /// The same of single runs: a few far values hardly move their figures or, if there are enough pairs, their interval.
     pub(crate) fn of_runs(self) -> Self {
         let is_share = self.is_share;
         let middles: Vec<f64> = self.pairs.iter().map(|pair| pair.middle(is_share)).collect();
