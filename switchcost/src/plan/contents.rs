@@ -74,6 +74,7 @@ fn hash_of(path: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -83,6 +84,7 @@ mod tests {
         let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
         for (name, text) in [("a", "1"), ("b", "1"), ("c", "2")] {
             fs::write(path(name), text).unwrap();
+            fs::set_permissions(path(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
         let note = |first: &[&str], second: &[&str]| {
             let words = [first, second].map(|words| words.iter().map(|word| path(word)).collect());
