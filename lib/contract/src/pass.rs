@@ -95,6 +95,11 @@ impl Pass {
         }
     }
 
+    /// Iterations that are left, untimed ones among them; a signal may end the pass before.
+    pub fn left(&self) -> u64 {
+        self.untimed + self.timed
+    }
+
     /// True if the iteration begun last is a sample.
     pub fn is_timed(&self) -> bool {
         self.is_timed

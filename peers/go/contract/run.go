@@ -207,6 +207,9 @@ func (r *Run) Iterate() bool {
 	return true
 }
 
+// Left is the number of iterations that are left, untimed ones among them; a signal may end the pass before.
+func (r *Run) Left() uint64 { return r.untimed + r.timed }
+
 // Record takes the time of the next iteration that has begun. It drops the times of untimed iterations.
 func (r *Run) Record(elapsed time.Duration) {
 	if r.first == 0 {

@@ -34,6 +34,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "sleepers",
     "blocking",
     "waiting",
+    "timers",
     "futex",
     "load",
     "body",

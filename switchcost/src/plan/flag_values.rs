@@ -16,7 +16,7 @@ pub struct FlagValues {
     #[serde(deserialize_with = "values")]
     pub values: Vec<u64>,
     /// Unit of the values as typed, such as `us`; empty for plain numbers.
-    #[serde(skip)]
+    #[serde(default)]
     pub unit: String,
 }
 
