@@ -70,8 +70,16 @@ pub fn wait(word: &AtomicU32, expected: u32) {
 
 /// Wakes one thread that sleeps on the word, if one does, and returns the number woken.
 pub fn wake(word: &AtomicU32) -> libc::c_long {
+    wake_most(word, 1)
+}
+
+/// Wakes all threads that sleep on the word, and returns their number.
+pub fn wake_all(word: &AtomicU32) -> libc::c_long {
+    wake_most(word, libc::c_int::MAX)
+}
+
+fn wake_most(word: &AtomicU32, sleepers: libc::c_int) -> libc::c_long {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    let sleepers = 1;
     // SAFETY: the kernel touches no memory but the word's, and that not for writing.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, sleepers) }
 }

@@ -53,7 +53,9 @@ impl Timers {
         for k in 0..n {
             let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags);
             let timer = timer.with_context(|| limits::refused("make a timerfd", "--tasks", n))?;
-            epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, k.into())).context("epoll_ctl")?;
+            epoll
+                .add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, k.into()))
+                .context("epoll_ctl")?;
             timers.push((timer, Instant::now()));
         }
         Ok(Timers { epoll, timers, events: vec![EpollEvent::empty(); EVENTS] })

@@ -14,7 +14,7 @@
 //! Proof: each call says that it has woken one thread. Where it woke none, since the thread was not asleep yet, the
 //! wake-up is made again. Left out: the sleep before, and the thread's way back into it.
 
-#![expect(unsafe_code, reason = "a scheduling policy is set")]
+mod awake;
 
 use std::fs;
 use std::hint::spin_loop;
@@ -23,7 +23,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail};
+use awake::AwakeCpu;
 use brigade::{StackFlags, allowed_cpus, futex, join, restrict};
 use clap::Parser;
 use contract::message::{Claim, Description, Need, Needs};
@@ -31,7 +32,6 @@ use contract::samples::Recorder;
 use contract::{BadUsage, Defaults, Flags, Interrupted, Program, Run};
 use host::signals;
 use host::units::{Bytes, Span};
-use nix::errno::Errno;
 
 /// Time the wake-up of a thread on another CPU that has slept for a while
 #[derive(Parser)]
@@ -54,7 +54,9 @@ const MOST_IN_VAIN: u32 = 1000;
 
 fn slept(text: &str) -> Result<Span, String> {
     match Span::at_most(text, Span(1_000_000_000))? {
-        Span(..1_000) => Err("a thread needs time to fall asleep: raise it to 1us or more".to_owned()),
+        Span(..1_000) => {
+            Err("a thread needs time to fall asleep: raise it to 1us or more".to_owned())
+        }
         span => Ok(span),
     }
 }
@@ -91,17 +93,13 @@ fn idle_states(cpu: usize) -> String {
 }
 
 /// What the two threads share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shared {
-    /// Number of the last wake-up. The thread sleeps while it has not changed.
+    /// Number of the last wake-up. The thread sleeps as long as it stays the same.
     word: AtomicU32,
-    /// When it woke, in ns after the origin, and the wake-up by which it did.
-    woke_at: AtomicU64,
-    woke_by: AtomicU32,
+    /// Time at which the thread ran after it, in ns after the origin; 0 while it has not.
+    ran_at: AtomicU64,
     is_over: AtomicBool,
-    /// The CPU is kept awake.
-    is_pass: AtomicBool,
-    origin: Instant,
 }
 
 fn main() -> ExitCode {
@@ -109,22 +107,89 @@ fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let cpus = allowed_cpus()?;
+    let (cpus, shared, origin) = (allowed_cpus()?, Arc::new(Shared::default()), Instant::now());
+    // Threads begin on the CPU of the one that creates them.
     restrict(&[cpus[1]]).context("cannot pin a thread to its CPU")?;
-    let shared = Arc::new(Shared {
-        word: AtomicU32::new(0),
-        woke_at: AtomicU64::new(0),
-        woke_by: AtomicU32::new(0),
-        is_over: AtomicBool::new(false),
-        is_pass: AtomicBool::new(false),
-        origin: Instant::now(),
-    });
-    let sleeper = Arc::clone(&shared);
-    let sleeper = STACK.spawn(1, move || sleep_again_and_again(&sleeper))?;
+    let theirs = Arc::clone(&shared);
+    let sleeper = STACK.spawn(1, move || sleep(&theirs, origin))?;
+    let awake = cli.keep_awake.then(AwakeCpu::new).transpose()?;
     restrict(&[cpus[0]]).context("cannot pin a thread to its CPU")?;
-    drive(cli, run, &shared)?;
+    while let Some(mut pass) = run.next_pass()? {
+        let mut waker = Recorder::default();
+        awake.iter().for_each(AwakeCpu::begin);
+        while pass.next_iteration().is_some() {
+            let mut latency = Duration::ZERO;
+            for _ in 0..cli.flags.tasks {
+                let woken = wake(&shared, origin, cli.slept.into())?;
+                latency += woken.latency;
+                waker.record(woken.call.as_nanos() as u64);
+            }
+            pass.record(latency);
+        }
+        awake.iter().for_each(AwakeCpu::rest);
+        if pass.is_timed() {
+            pass.add_extra("waker", &waker);
+        }
+        run.finish(pass)?;
+    }
     shared.is_over.store(true, Ordering::Relaxed);
     shared.word.fetch_add(1, Ordering::Release);
     futex::wake(&shared.word);
-    join(sleeper)
+    join(sleeper)?;
+    awake.map_or(Ok(()), AwakeCpu::end)
+}
+
+/// Sleeps until each wake-up, and says when it has run.
+fn sleep(shared: &Shared, origin: Instant) {
+    let mut last = 0;
+    loop {
+        while shared.word.load(Ordering::Acquire) == last {
+            futex::wait(&shared.word, last);
+        }
+        shared.ran_at.store(origin.elapsed().as_nanos() as u64, Ordering::Release);
+        if shared.is_over.load(Ordering::Relaxed) {
+            return;
+        }
+        last = last.wrapping_add(1);
+    }
+}
+
+/// Times of one wake-up.
+struct Woken {
+    /// Until the thread ran.
+    latency: Duration,
+    /// Until the call returned.
+    call: Duration,
+}
+
+/// Wakes the thread after it has slept so long. This thread does not sleep meanwhile, so that its own CPU stays as it is.
+fn wake(shared: &Shared, origin: Instant, slept: Duration) -> anyhow::Result<Woken> {
+    for _ in 0..MOST_IN_VAIN {
+        let asleep = Instant::now();
+        spin_until(|| asleep.elapsed() >= slept)?;
+        shared.ran_at.store(0, Ordering::Relaxed);
+        let begun = origin.elapsed();
+        shared.word.fetch_add(1, Ordering::Release);
+        let woken = futex::wake(&shared.word);
+        let called = origin.elapsed();
+        spin_until(|| shared.ran_at.load(Ordering::Acquire) > 0)?;
+        if woken == 1 {
+            let ran_at = shared.ran_at.load(Ordering::Relaxed);
+            return Ok(Woken {
+                latency: Duration::from_nanos(ran_at).saturating_sub(begun),
+                call: called - begun,
+            });
+        }
+    }
+    bail!("the thread was not asleep in {MOST_IN_VAIN} attempts: raise --slept")
+}
+
+fn spin_until(is_so: impl Fn() -> bool) -> Result<(), Interrupted> {
+    while !is_so() {
+        if signals::received().is_some() {
+            return Err(Interrupted);
+        }
+        spin_loop();
+    }
+    Ok(())
 }

@@ -35,6 +35,8 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "blocking",
     "waiting",
     "timers",
+    "fan-out",
+    "idle",
     "futex",
     "load",
     "body",
