@@ -72,7 +72,6 @@ impl Program for Cli {
             ));
         };
         Ok(Description {
-            hops: Some(self.flags.tasks.into()),
             needs: STACK.needs() + Needs { threads: Need::new(2, 0), ..Needs::default() },
             notes: vec![format!("idle states of CPU {there}: {}", idle_states(there))],
             ..Description::new("wake-latency", &self.flags, Claim::KernelSwitch)

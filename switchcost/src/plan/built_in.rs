@@ -37,6 +37,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "timers",
     "fan-out",
     "idle",
+    "burst",
     "futex",
     "load",
     "body",
