@@ -8,9 +8,10 @@ use std::future::pending;
 use std::hint::black_box;
 use std::panic;
 use std::process;
+use std::thread::available_parallelism;
 
 use anyhow::{Context, ensure};
-use brigade::{StackFlags, StartLatch, allowed_cpus, worker_needs};
+use brigade::{StackFlags, StartLatch, worker_needs};
 use clap::ValueEnum;
 use contract::message::{self, Claim, Description, Need, Needs};
 use contract::{BadUsage, limits};
@@ -21,7 +22,7 @@ use tokio::task::{JoinHandle, yield_now};
 pub use link::{AsyncReader, AsyncWriter, link};
 
 /// Variable that Tokio reads for the number of workers.
-const WORKERS: &str = "TOKIO_WORKER_THREADS";
+pub const WORKERS: &str = "TOKIO_WORKER_THREADS";
 
 /// Tokio's scheduler and its workers.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -30,7 +31,7 @@ pub struct RuntimeFlags {
     #[arg(long, value_enum, default_value = "multi-thread")]
     pub flavor: Flavor,
 
-    /// Worker threads of the multi-thread scheduler [default: TOKIO_WORKER_THREADS, or one per CPU]
+    /// Worker threads of the multi-thread scheduler [default: TOKIO_WORKER_THREADS, or one per CPU, and no more than whole CPUs in a quota]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     pub workers: Option<u32>,
 }
@@ -118,7 +119,8 @@ impl RuntimeFlags {
             (Flavor::MultiThread, Some(workers)) => Ok(workers),
             (Flavor::MultiThread, None) => match from_environment()? {
                 Some(workers) => Ok(workers),
-                None => Ok(allowed_cpus()?.len() as u32),
+                // Tokio's own default: the CPUs that this process may use, or as many whole ones as a quota gives it.
+                None => Ok(available_parallelism().context("cannot count the CPUs")?.get() as u32),
             },
         }
     }
@@ -150,7 +152,7 @@ impl RuntimeFlags {
             Flavor::CurrentThread => Builder::new_current_thread(),
             Flavor::MultiThread => Builder::new_multi_thread(),
         };
-        if self.flavor == Flavor::MultiThread {
+        if let (Flavor::MultiThread, Some(workers)) = (self.flavor, self.workers) {
             builder.worker_threads(workers as usize);
         }
         enable(&mut builder);

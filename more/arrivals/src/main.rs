@@ -18,8 +18,10 @@
 
 mod client;
 mod process;
+mod quota;
 mod servers;
 
+use std::env;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::thread;
@@ -37,6 +39,7 @@ use runtime::Flavor;
 
 use client::Client;
 use process::{Server, ServerKind};
+use quota::{Quota, QuotaGroup};
 
 /// Measure the CPU time that a TCP echo server takes per request, with a thread or an async task per connection
 #[derive(Parser)]
@@ -60,9 +63,13 @@ struct Cli {
     /// it starts
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = work)]
     work: Option<Span>,
-    /// Tokio's worker threads [default: TOKIO_WORKER_THREADS, or one per CPU]
+    /// Tokio's worker threads [default: TOKIO_WORKER_THREADS, or one per CPU, and no more than whole CPUs in a quota]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     workers: Option<u32>,
+    /// CPU time that the server may use, as a number of CPUs such as 0.5: it gets a control group of its own with this
+    /// quota
+    #[arg(long, value_name = "CPUS", allow_negative_numbers = true, value_parser = Quota::parse)]
+    quota: Option<Quota>,
 }
 
 fn size(text: &str) -> Result<Bytes, String> {
@@ -82,7 +89,8 @@ impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 200, iters: 60, warmup: 5 };
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let runtime = self.on.runtime(self.workers);
+        let by_itself = self.quota.filter(|_| env::var_os(runtime::WORKERS).is_none());
+        let runtime = self.on.runtime(self.workers.or(by_itself.map(Quota::workers).transpose()?));
         if self.workers.is_some() && runtime.is_none_or(|r| r.flavor == Flavor::CurrentThread) {
             return Err(BadUsage::new(
                 "--workers: only Tokio's multi-thread scheduler has workers: drop it, or use --on tokio",
@@ -132,21 +140,30 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
     if let ServerKind::Program(_) = cli.on {
         strays::adopt().context("cannot watch for what the server leaves")?;
     }
+    let group = cli.quota.map(QuotaGroup::new).transpose()?;
     // While there is one thread.
-    let mut server = Server::fork(cli, listener)?;
+    let mut server = Server::fork(cli, listener, group.as_ref())?;
     run.set_measured(vec![server.pid()]);
-    let driven = drive(cli, run, &mut server, address);
+    let driven = drive(cli, run, &mut server, address, group.as_ref());
     let driven = driven.map_err(|e| server.process.explain(e));
     drop(server);
+    drop(group);
     if let ServerKind::Program(_) = cli.on {
         strays::end(|_| true).context("cannot end what the server has left")?;
     }
     driven
 }
 
-fn drive(cli: &Cli, run: &mut Run, server: &mut Server, address: SocketAddr) -> anyhow::Result<()> {
+fn drive(
+    cli: &Cli,
+    run: &mut Run,
+    server: &mut Server,
+    address: SocketAddr,
+    group: Option<&QuotaGroup>,
+) -> anyhow::Result<()> {
     run.set_runtime(server.runtime(&cli.on)?);
     let mut client = Client::connect(cli, address)?;
+    let before = group.map(QuotaGroup::periods).transpose()?;
     let requests = client::requests(cli.rate);
     while let Some(mut pass) = run.next_pass()? {
         while pass.next_iteration().is_some() {
@@ -165,6 +182,11 @@ fn drive(cli: &Cli, run: &mut Run, server: &mut Server, address: SocketAddr) -> 
             pass.record(used / requests as u32);
         }
         run.finish(pass)?;
+    }
+    run.add_extra("thread_count", &[server.threads()?].into_iter().collect());
+    if let Some((group, before)) = group.zip(before) {
+        let throttled = group.periods()?.throttled_since(before)?;
+        run.add_extra("throttled_percent", &[throttled].into_iter().collect());
     }
     client.times().into_iter().for_each(|(name, times)| run.add_extra(name, times));
     Ok(())

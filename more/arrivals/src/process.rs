@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "the server is forked")]
 
 use std::convert::Infallible;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,6 +26,7 @@ use nix::time::clock_getcpuclockid;
 use nix::unistd::pipe2;
 use runtime::{Flavor, RuntimeFlags};
 
+use crate::quota::QuotaGroup;
 use crate::servers::{
     Echo, event_loops, io_alone, multiplications, task_per_connection, thread_per_connection,
 };
@@ -128,10 +129,14 @@ pub(crate) struct Server {
 
 impl Server {
     /// Forks the server. Call it while this process has one thread.
-    pub(crate) fn fork(cli: &Cli, listener: TcpListener) -> anyhow::Result<Self> {
+    pub(crate) fn fork(
+        cli: &Cli,
+        listener: TcpListener,
+        group: Option<&QuotaGroup>,
+    ) -> anyhow::Result<Self> {
         let (says, tell) = pipe2(OFlag::O_CLOEXEC).context("cannot make a pipe")?;
         // SAFETY: this process has one thread.
-        let child = unsafe { process::fork(|| live(cli, listener, tell)) };
+        let child = unsafe { process::fork(|| live(cli, listener, tell, group)) };
         let process = Forked(child.context("cannot fork the server: see ulimit -u and pids.max")?);
         Ok(Server { process, says: says.into() })
     }
@@ -144,6 +149,12 @@ impl Server {
     pub(crate) fn cpu_time(&self) -> anyhow::Result<Duration> {
         let clock = clock_getcpuclockid(self.process.0).context("the server has ended")?;
         Ok(clock.now().context("the server has ended")?.into())
+    }
+
+    /// Threads that it has.
+    pub(crate) fn threads(&self) -> anyhow::Result<u64> {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid()));
+        Ok(threads.context("the server has ended")?.count() as u64)
     }
 
     /// Runtime of a program, which prints its name, flavor and version in a line when it starts.
@@ -181,8 +192,10 @@ impl Server {
 }
 
 /// The whole life of the server's process.
-fn live(cli: &Cli, listener: TcpListener, tell: OwnedFd) -> i32 {
-    let Err(error) = serve(cli, listener, tell);
+fn live(cli: &Cli, listener: TcpListener, tell: OwnedFd, group: Option<&QuotaGroup>) -> i32 {
+    // Before a runtime asks how many CPUs there are.
+    let joined = group.map_or(Ok(()), QuotaGroup::join);
+    let Err(error) = joined.and_then(|()| serve(cli, listener, tell));
     console::say(&format!("arrivals: the server: {error:#}"));
     1
 }

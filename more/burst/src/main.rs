@@ -91,7 +91,9 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     while let Some(mut pass) = run.next_pass()? {
         while pass.next_iteration().is_some() {
             let mut look = || {
-                alive = memory()?.saturating_sub(before);
+                if after.is_empty() {
+                    alive = memory()?.saturating_sub(before);
+                }
                 Ok(())
             };
             let clock = Instant::now();

@@ -38,6 +38,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "fan-out",
     "idle",
     "burst",
+    "quota",
     "futex",
     "load",
     "body",

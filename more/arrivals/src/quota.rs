@@ -1,0 +1,117 @@
+//! A control group of the server's own, with a quota of CPU time.
+//!
+//! In each period of 100 ms its threads may use so much CPU time together; then the kernel throttles them until the period
+//! ends (Documentation/scheduler/sched-bwc.rst).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+
+use anyhow::{Context, ensure};
+use contract::BadUsage;
+use host::cgroup::{ControlGroups, Groups};
+use host::source::Source;
+
+/// The kernel's usual period, in µs.
+const PERIOD: u64 = 100_000;
+
+/// CPUs' worth of CPU time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Quota(f64);
+
+impl Quota {
+    /// Reads a number of CPUs.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(cpus) if (0.01..=1024.0).contains(&cpus) => Ok(Quota(cpus)),
+            _ => Err(format!("'{text}' is not a number of CPUs from 0.01 to 1024, such as 0.5")),
+        }
+    }
+
+    /// Workers that Tokio starts by itself within it: available_parallelism counts whole CPUs.
+    pub(crate) fn workers(self) -> anyhow::Result<u32> {
+        let cpus = available_parallelism().context("cannot count the CPUs")?.get() as u32;
+        Ok(cpus.min(self.0 as u32).max(1))
+    }
+}
+
+/// A group for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct QuotaGroup {
+    folder: PathBuf,
+}
+
+/// Periods of a group in which it could run, and those in which it was throttled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Periods {
+    counted: u64,
+    throttled: u64,
+}
+
+impl QuotaGroup {
+    /// Makes a group with this quota below the one of this process, or, if that has no groups with quotas, beside it.
+    pub(crate) fn new(Quota(cpus): Quota) -> anyhow::Result<Self> {
+        let source = Source::system();
+        let groups = ControlGroups::read(&source).groups(&source, "cpu");
+        let Groups { folders, version, .. } = groups.map_err(BadUsage::new)?;
+        let quota = (cpus * PERIOD as f64) as u64;
+        let (file, text) = match version {
+            1 => ("cpu.cfs_quota_us", quota.to_string()),
+            _ => ("cpu.max", format!("{quota} {PERIOD}")),
+        };
+        let mut refused = None;
+        for parent in folders.iter().take(2) {
+            let folder = Path::new(parent).join(format!("switchcost-{}", std::process::id()));
+            match fs::create_dir(&folder) {
+                Ok(()) => {
+                    let group = QuotaGroup { folder };
+                    match fs::write(group.folder.join(file), &text) {
+                        Ok(()) => return Ok(group),
+                        Err(e) => refused = Some(e),
+                    }
+                }
+                Err(e) => refused = Some(e),
+            }
+        }
+        let reason = refused.map_or_else(|| "there is none".to_owned(), |e| e.to_string());
+        Err(BadUsage::new(format!(
+            "--quota: cannot make a control group with a CPU quota below {}: {reason}: run it as root, where control groups can be written",
+            folders.join(" or ")
+        )))
+    }
+
+    /// Puts the calling process in.
+    pub(crate) fn join(&self) -> anyhow::Result<()> {
+        fs::write(self.folder.join("cgroup.procs"), "0")
+            .with_context(|| format!("--quota: cannot enter {}", self.folder.display()))
+    }
+
+    pub(crate) fn periods(&self) -> anyhow::Result<Periods> {
+        let path = self.folder.join("cpu.stat");
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let count = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim().parse().ok()
+        };
+        let counts = count("nr_periods").zip(count("nr_throttled"));
+        let (counted, throttled) = counts.context("cpu.stat counts no periods")?;
+        Ok(Periods { counted, throttled })
+    }
+}
+
+impl Periods {
+    /// Share of the periods since then in which the group was throttled, in percent.
+    pub(crate) fn throttled_since(self, before: Periods) -> anyhow::Result<u64> {
+        let counted = self.counted - before.counted;
+        ensure!(counted > 0, "--quota: the kernel counted no period: raise --iters");
+        Ok((self.throttled - before.throttled) * 100 / counted)
+    }
+}
+
+impl Drop for QuotaGroup {
+    fn drop(&mut self) {
+        // Empty by now. What remains otherwise holds nothing but its name.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
