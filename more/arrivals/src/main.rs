@@ -185,8 +185,8 @@ fn drive(
     }
     run.add_extra("thread_count", &[server.threads()?].into_iter().collect());
     if let Some((group, before)) = group.zip(before) {
-        let throttled = group.periods()?.throttled_since(before)?;
-        run.add_extra("throttled_percent", &[throttled].into_iter().collect());
+        let throttled = group.periods()?.throttled_since(before);
+        run.add_extra("throttled_percent", &throttled.into_iter().collect());
     }
     client.times().into_iter().for_each(|(name, times)| run.add_extra(name, times));
     Ok(())

@@ -4,16 +4,19 @@
 //! ends (Documentation/scheduler/sched-bwc.rst).
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
-use anyhow::{Context, ensure};
-use contract::BadUsage;
-use host::cgroup::{ControlGroups, Groups};
+use anyhow::{Context, anyhow};
+use host::cgroup::ControlGroups;
 use host::source::Source;
 
 /// The kernel's usual period, in µs.
 const PERIOD: u64 = 100_000;
+
+/// What is said where there can be no such group.
+const REFUSED: &str = "--quota: cannot make a control group with a CPU quota";
 
 /// CPUs' worth of CPU time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,35 +52,32 @@ pub(crate) struct Periods {
 }
 
 impl QuotaGroup {
-    /// Makes a group with this quota below the one of this process, or, if that has no groups with quotas, beside it.
+    /// Makes a group with this quota below the one of this process, or beside it where the former may have no quotas.
     pub(crate) fn new(Quota(cpus): Quota) -> anyhow::Result<Self> {
         let source = Source::system();
         let groups = ControlGroups::read(&source).groups(&source, "cpu");
-        let Groups { folders, version, .. } = groups.map_err(BadUsage::new)?;
+        let groups = groups.map_err(|reason| anyhow!("{REFUSED}: {reason}"))?;
         let quota = (cpus * PERIOD as f64) as u64;
-        let (file, text) = match version {
+        let (file, text) = match groups.version {
             1 => ("cpu.cfs_quota_us", quota.to_string()),
             _ => ("cpu.max", format!("{quota} {PERIOD}")),
         };
-        let mut refused = None;
-        for parent in folders.iter().take(2) {
-            let folder = Path::new(parent).join(format!("switchcost-{}", std::process::id()));
-            match fs::create_dir(&folder) {
-                Ok(()) => {
-                    let group = QuotaGroup { folder };
-                    match fs::write(group.folder.join(file), &text) {
-                        Ok(()) => return Ok(group),
-                        Err(e) => refused = Some(e),
-                    }
-                }
-                Err(e) => refused = Some(e),
-            }
-        }
-        let reason = refused.map_or_else(|| "there is none".to_owned(), |e| e.to_string());
-        Err(BadUsage::new(format!(
-            "--quota: cannot make a control group with a CPU quota below {}: {reason}: run it as root, where control groups can be written",
-            folders.join(" or ")
-        )))
+        let own = &groups.folders[0];
+        let made = QuotaGroup::below(own, file, &text).or_else(|e| match groups.folders.get(1) {
+            Some(parent) => QuotaGroup::below(parent, file, &text),
+            None => Err(e),
+        });
+        made.with_context(|| {
+            format!("{REFUSED} below {own}: run it as root, where they can be written to")
+        })
+    }
+
+    fn below(parent: &str, file: &str, text: &str) -> io::Result<Self> {
+        let folder = Path::new(parent).join(format!("switchcost-{}", std::process::id()));
+        fs::create_dir(&folder)?;
+        let group = QuotaGroup { folder };
+        fs::write(group.folder.join(file), text)?;
+        Ok(group)
     }
 
     /// Puts the calling process in.
@@ -101,11 +101,9 @@ impl QuotaGroup {
 }
 
 impl Periods {
-    /// Share of the periods since then in which the group was throttled, in percent.
-    pub(crate) fn throttled_since(self, before: Periods) -> anyhow::Result<u64> {
-        let counted = self.counted - before.counted;
-        ensure!(counted > 0, "--quota: the kernel counted no period: raise --iters");
-        Ok((self.throttled - before.throttled) * 100 / counted)
+    /// Share of the periods since then in which the group was throttled, in percent, if there were any.
+    pub(crate) fn throttled_since(self, before: Periods) -> Option<u64> {
+        ((self.throttled - before.throttled) * 100).checked_div(self.counted - before.counted)
     }
 }
 

@@ -1,117 +1,111 @@
-//! The allocator of the process. It has to be known before the first allocation, which is before main: an environment
-//! variable names it, and the program executes itself anew if that does not fit its flag.
+//! The allocator of the process: the C library's, or one that the dynamic linker puts in its place, as LD_PRELOAD does
+//! with any program that is linked dynamically.
 
-#![expect(unsafe_code, reason = "an allocator, and calls of C")]
+#![expect(unsafe_code, reason = "the dynamic linker and the allocators are C")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::env;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fs;
+use std::mem::transmute;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU8, Ordering};
 
-use anyhow::{Context, Result};
-use clap::ValueEnum;
-use mimalloc::MiMalloc;
-use tikv_jemallocator::Jemalloc;
+use anyhow::{Context, Result, bail, ensure};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[repr(u8)]
+/// Allocators by the word of the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Allocator {
-    /// the C library's
-    Glibc = b'g',
-    /// the C library's with at most two arenas, as by MALLOC_ARENA_MAX=2
-    #[value(name = "glibc-2-arenas")]
-    Glibc2Arenas = b'2',
-    Jemalloc = b'j',
-    Mimalloc = b'm',
+    Glibc,
+    /// As by MALLOC_ARENA_MAX=2.
+    Glibc2Arenas,
+    /// A library, by the name under which the dynamic linker finds it.
+    Library(String),
 }
 
-/// Its first letter names the allocator; without it, it is the C library's.
-const VARIABLE: &str = "SWITCHCOST_BURST_ALLOCATOR\0";
-
-#[global_allocator]
-static CHOSEN: Chosen = Chosen;
-
-/// Letter of the variable, 0 before it was read.
-static LETTER: AtomicU8 = AtomicU8::new(0);
-
-fn letter() -> u8 {
-    match LETTER.load(Ordering::Relaxed) {
-        0 => {
-            // SAFETY: the name ends in 0; nobody changes the environment before the first allocation.
-            let value = unsafe { libc::getenv(VARIABLE.as_ptr().cast()) };
-            // SAFETY: a value ends in 0, so it has a first byte.
-            let letter = if value.is_null() { b'g' } else { unsafe { *value.cast() } };
-            LETTER.store(letter.max(1), Ordering::Relaxed);
-            letter
-        }
-        letter => letter,
-    }
-}
+/// Variable that names the libraries to be loaded before all others.
+const PRELOAD: &str = "LD_PRELOAD";
 
 impl Allocator {
-    /// Executes the program anew if this is not the allocator that it has.
-    pub(crate) fn choose(self) -> Result<()> {
-        if self as u8 == letter() {
-            return Ok(());
-        }
-        let mut itself = Command::new(env::current_exe().context("cannot find this program")?);
-        let letter = char::from(self as u8).to_string();
-        itself.args(env::args_os().skip(1)).env(VARIABLE.trim_end_matches('\0'), letter);
-        if self == Allocator::Glibc2Arenas {
-            itself.env("MALLOC_ARENA_MAX", "2");
-        }
-        Err(itself.exec()).context("cannot execute this program anew")
-    }
-
-    /// Asks it to give back what it can.
-    pub(crate) fn trim(self) {
-        match self {
-            // SAFETY: it only gives back pages that hold nothing.
-            Allocator::Glibc | Allocator::Glibc2Arenas => drop(unsafe { libc::malloc_trim(0) }),
-            Allocator::Jemalloc => {
-                // All arenas (MALLCTL_ARENAS_ALL).
-                let name = c"arena.4096.purge".as_ptr();
-                // SAFETY: the name ends in 0; the operation reads and writes no value.
-                unsafe { tikv_jemalloc_sys::mallctl(name, null_mut(), null_mut(), null_mut(), 0) };
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "glibc" => Ok(Allocator::Glibc),
+            "glibc-2-arenas" => Ok(Allocator::Glibc2Arenas),
+            // The linker would take several names.
+            library if library.contains(".so") && !library.contains([' ', ':']) => {
+                Ok(Allocator::Library(library.to_owned()))
             }
-            // SAFETY: it only gives back pages that hold nothing.
-            Allocator::Mimalloc => unsafe { libmimalloc_sys::mi_collect(true) },
+            _ => {
+                Err("write glibc, glibc-2-arenas, or a library such as libjemalloc.so.2".to_owned())
+            }
+        }
+    }
+
+    /// Makes it the allocator of this process. A library needs a new start.
+    pub(crate) fn choose(&self) -> Result<()> {
+        match self {
+            Allocator::Glibc => Ok(()),
+            Allocator::Glibc2Arenas => {
+                // SAFETY: a setting of this process, which has one thread.
+                ensure!(unsafe { libc::mallopt(libc::M_ARENA_MAX, 2) } == 1, "mallopt has failed");
+                Ok(())
+            }
+            Allocator::Library(library) => preload(library),
+        }
+    }
+
+    /// Address space that it reserves before it is asked for anything: more than was seen.
+    pub(crate) fn space(&self) -> u64 {
+        match self {
+            Allocator::Glibc | Allocator::Glibc2Arenas => 0,
+            Allocator::Library(_) => 2 << 30,
         }
     }
 }
 
-/// Passes each call on to the chosen allocator.
-struct Chosen;
+/// Starts this program anew with the library, unless that has been done.
+fn preload(library: &str) -> Result<()> {
+    let file = library.rsplit('/').next().unwrap_or(library);
+    if fs::read_to_string("/proc/self/maps")?.contains(&format!("/{file}")) {
+        return Ok(());
+    }
+    if env::var_os(PRELOAD).is_some_and(|loaded| loaded == library) {
+        bail!(
+            "--allocator {library}: cannot load it: install it, and use a build that is not static"
+        );
+    }
+    let mut itself = Command::new(env::current_exe().context("cannot find this program")?);
+    itself.args(env::args_os().skip(1)).env(PRELOAD, library);
+    Err(itself.exec()).context("cannot start anew with another allocator")
+}
 
-fn allocator() -> &'static dyn GlobalAlloc {
-    match letter() {
-        b'j' => &Jemalloc,
-        b'm' => &MiMalloc,
-        _ => &System,
+/// Asks the allocator to give back what it can.
+pub(crate) fn trim() {
+    if let Some(purge) = find(c"mallctl") {
+        type Control = unsafe extern "C" fn(
+            *const c_char,
+            *mut c_void,
+            *mut usize,
+            *mut c_void,
+            usize,
+        ) -> c_int;
+        // SAFETY: mallctl(3) has this type. The operation, on all arenas (MALLCTL_ARENAS_ALL), reads and writes no value.
+        unsafe {
+            let purge: Control = transmute(purge);
+            purge(c"arena.4096.purge".as_ptr(), null_mut(), null_mut(), null_mut(), 0);
+        }
+    } else if let Some(collect) = find(c"mi_collect") {
+        // SAFETY: mi_collect has this type, and only gives back pages that hold nothing.
+        unsafe { transmute::<*mut c_void, unsafe extern "C" fn(bool)>(collect)(true) };
+    } else {
+        // SAFETY: it only gives back pages that hold nothing.
+        unsafe { libc::malloc_trim(0) };
     }
 }
 
-// SAFETY: each block is freed by the allocator that gave it, since there is one for the whole life of the process.
-unsafe impl GlobalAlloc for Chosen {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are those that the allocator wants.
-        unsafe { allocator().alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { allocator().dealloc(block, layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as above.
-        unsafe { allocator().alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as above.
-        unsafe { allocator().realloc(block, layout, size) }
-    }
+/// A function of this process, or of a library that was there when it started.
+fn find(symbol: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the name ends in 0.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
+    (!found.is_null()).then_some(found)
 }

@@ -38,8 +38,9 @@ struct Cli {
     /// What each burst consists of
     #[arg(long, value_enum, default_value = "tokio")]
     on: On,
-    /// Allocator of the process
-    #[arg(long, value_enum, default_value_t = Allocator::Glibc)]
+    /// Allocator of the process: glibc, glibc-2-arenas (as by MALLOC_ARENA_MAX=2), or a library such as
+    /// libjemalloc.so.2, by LD_PRELOAD
+    #[arg(long, value_name = "ALLOCATOR", default_value = "glibc", value_parser = Allocator::parse)]
     allocator: Allocator,
     #[command(flatten)]
     runtime: RuntimeFlags,
@@ -61,17 +62,14 @@ impl Program for Cli {
             alone: true,
             ..Description::new("burst", &self.flags, self.on.claim())
         };
+        let needs = Needs {
+            bytes: Need::new(16 << 20, 2 * STATE as u64),
+            space: Need::new(self.allocator.space(), 0),
+            ..Needs::default()
+        };
         match self.on {
-            On::Thread => Ok(Description {
-                needs: self.stack.needs()
-                    + Needs { bytes: Need::new(8 << 20, 128 + STATE as u64), ..Needs::default() },
-                ..burst
-            }),
-            On::Tokio => {
-                let bytes = Need::new(16 << 20, 2 * STATE as u64);
-                self.runtime
-                    .describe(Description { needs: Needs { bytes, ..Needs::default() }, ..burst })
-            }
+            On::Thread => Ok(Description { needs: needs + self.stack.needs(), ..burst }),
+            On::Tokio => self.runtime.describe(Description { needs, ..burst }),
         }
     }
 }
@@ -112,7 +110,7 @@ fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
         }
         run.finish(pass)?;
     }
-    cli.allocator.trim();
+    allocator::trim();
     let trimmed = memory()?.saturating_sub(before);
     let (last, mut bursts) = (after.last().copied(), after.iter().copied());
     for (name, bytes) in [

@@ -92,20 +92,19 @@ impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 1, iters: 500, warmup: 10 };
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let claim = if self.on.is_of_tokio() { Claim::UserSwitch } else { Claim::NoSwitch };
-        let timer = match self.on {
-            Way::Timerfd => Needs {
-                descriptors: Need::new(16, 1),
-                bytes: Need::new(4 << 20, 1 << 10),
-                ..Needs::default()
-            },
-            Way::Tokio | Way::TokioInterval => {
-                Needs { bytes: Need::new(8 << 20, 4 << 10), ..Needs::default() }
+        let bytes = |each| Needs { bytes: Need::new(8 << 20, each), ..Needs::default() };
+        let (claim, needs) = match self.on {
+            Way::Timerfd => {
+                let timers = Needs { descriptors: Need::new(16, 1), ..Needs::default() };
+                (Claim::NoSwitch, bytes(1 << 10) + timers)
             }
-            Way::Sleep | Way::SleepSlack1ns | Way::SleepSpin => STACK.needs(),
+            Way::Tokio | Way::TokioInterval => (Claim::UserSwitch, bytes(4 << 10)),
+            Way::Sleep | Way::SleepSlack1ns | Way::SleepSpin => {
+                (Claim::KernelSwitch, bytes(1 << 10) + STACK.needs())
+            }
         };
         let described = Description {
-            needs: timer,
+            needs,
             hops: Some(u64::from(self.flags.tasks) * u64::from(self.firings)),
             // Nothing is gained by sleeps that are not timed.
             passes: vec![PassKind { settle: 0, ..PassKind::main() }],

@@ -1,11 +1,12 @@
 //! Threads that sleep: one per timer. The driver is the first of them.
 
 use std::hint::spin_loop;
-use std::thread;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use brigade::{Gate, StartLatch, join, wait_at};
+use anyhow::{Context, Result};
+use brigade::join;
 use contract::{Interrupted, Run};
 use host::signals;
 use nix::sys::prctl::set_timerslack;
@@ -15,27 +16,28 @@ use crate::{Cli, STACK, Way, beginning, finish, lateness, sleep_until};
 /// How long a thread reads the clock instead of sleeping: longer than most sleeps are late.
 const SPIN: Duration = Duration::from_micros(100);
 
+/// How often a thread is to sleep, and from when on.
+type Order = (usize, Instant);
+
+/// How late each of those sleeps was.
+type Report = Result<Vec<u64>>;
+
 pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let (n, way, length) = (cli.flags.tasks, cli.on, cli.sleep.into());
-    let firings = cli.firings as usize;
     if way == Way::SleepSlack1ns {
         // The other threads inherit it.
         set_timerslack(1)?;
     }
+    let firings = cli.firings as usize;
+    let (report, reports) = mpsc::channel();
+    let mut others = Vec::with_capacity(n as usize);
+    for _ in 1..n {
+        others.push(sleeper(n, way, length, report.clone())?);
+    }
     while let Some(mut pass) = run.next_pass()? {
         let (each, begin) = (pass.left() as usize * firings, beginning(n));
-        let (gate, mut latch) = (Gate::new()?, StartLatch::new(n - 1));
-        let mut others = Vec::with_capacity(n as usize);
-        for k in 1..n {
-            let (guard, gate) = (latch.guard()?, gate.reader());
-            others.push(STACK.spawn(n, move || {
-                sleep_until(begin + length * k / n);
-                let late: Result<Vec<u64>> = (0..each).map(|_| sleep(way, length)).collect();
-                // Nobody ends before the usage is read.
-                guard.started();
-                wait_at(&gate);
-                late
-            })?);
+        for (k, (order, _)) in (1..).zip(&others) {
+            order.send((each, begin + length * k / n)).context("a thread has ended early")?;
         }
         let mut late = Vec::with_capacity(each);
         sleep_until(begin);
@@ -47,16 +49,38 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
             pass.record(clock.elapsed());
 
             if pass.left() == 0 {
-                latch.wait()?;
+                // Nobody has to wake this thread while it sleeps itself.
+                thread::sleep(length);
+                for _ in &others {
+                    late.extend(reports.recv()??);
+                }
             }
-        }
-        gate.open(n - 1)?;
-        for other in others {
-            late.extend(join(other)??);
         }
         finish(run, pass, late)?;
     }
+    for (order, thread) in others {
+        drop(order);
+        join(thread)?;
+    }
     Ok(())
+}
+
+/// A thread that follows orders until there are no more.
+fn sleeper(
+    threads: u32,
+    way: Way,
+    length: Duration,
+    report: Sender<Report>,
+) -> Result<(Sender<Order>, JoinHandle<()>)> {
+    let (order, orders) = mpsc::channel::<Order>();
+    let thread = STACK.spawn(threads, move || {
+        for (times, begin) in orders {
+            sleep_until(begin);
+            // Nobody hears it where a signal has ended the run.
+            let _ = report.send((0..times).map(|_| sleep(way, length)).collect());
+        }
+    })?;
+    Ok((order, thread))
 }
 
 /// Sleeps once; returns how late that ended.

@@ -65,21 +65,16 @@ impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 1, iters: 500, warmup: 10 };
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let cpus = allowed_cpus()?;
-        let &[_, there, ..] = cpus.as_slice() else {
-            return Err(BadUsage::new(
-                "it needs two CPUs, but this process may use only one: allow more by taskset(1)",
-            ));
-        };
+        let states = allowed_cpus()?.get(1).map(|&there| idle_states(there));
         Ok(Description {
             needs: STACK.needs() + Needs { threads: Need::new(2, 0), ..Needs::default() },
-            notes: vec![format!("idle states of CPU {there}: {}", idle_states(there))],
+            notes: states.into_iter().collect(),
             ..Description::new("wake-latency", &self.flags, Claim::KernelSwitch)
         })
     }
 }
 
-/// Names of a CPU's idle states, each with the time that the way back is said to take.
+/// Idle states of a CPU, each with the time that the way back is said to take.
 fn idle_states(cpu: usize) -> String {
     let state = |k: u32| {
         let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{k}");
@@ -88,7 +83,8 @@ fn idle_states(cpu: usize) -> String {
         Some(format!("{} ({} µs)", name.trim(), latency.trim()))
     };
     let states: Vec<String> = (0..).map_while(state).collect();
-    if states.is_empty() { "/sys names none".to_owned() } else { states.join(", ") }
+    let states = if states.is_empty() { "/sys names none".to_owned() } else { states.join(", ") };
+    format!("idle states of CPU {cpu}: {states}")
 }
 
 /// What the two threads share.
@@ -106,13 +102,19 @@ fn main() -> ExitCode {
 }
 
 fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
-    let (cpus, shared, origin) = (allowed_cpus()?, Arc::new(Shared::default()), Instant::now());
+    let cpus = allowed_cpus()?;
+    let &[here, there, ..] = cpus.as_slice() else {
+        return Err(BadUsage::new(
+            "it needs two CPUs, but this process may use only one: allow more by taskset(1)",
+        ));
+    };
+    let (shared, origin) = (Arc::new(Shared::default()), Instant::now());
     // Threads begin on the CPU of the one that creates them.
-    restrict(&[cpus[1]]).context("cannot pin a thread to its CPU")?;
+    restrict(&[there]).context("cannot pin a thread to its CPU")?;
     let theirs = Arc::clone(&shared);
     let sleeper = STACK.spawn(1, move || sleep(&theirs, origin))?;
     let awake = cli.keep_awake.then(AwakeCpu::new).transpose()?;
-    restrict(&[cpus[0]]).context("cannot pin a thread to its CPU")?;
+    restrict(&[here]).context("cannot pin a thread to its CPU")?;
     while let Some(mut pass) = run.next_pass()? {
         let mut waker = Recorder::default();
         awake.iter().for_each(AwakeCpu::begin);

@@ -89,11 +89,30 @@ programs! {
     waiting_for_one_of_many: "waiting", "--on select-8-pending";
     waiting_for_a_lock: "waiting", "--on tokio-mutex --contenders 3";
     waiting_for_new_threads: "waiting", "--on spawn-blocking-cold";
+    timers_of_threads: "timer-lateness", "--on sleep-slack-1ns";
+    timers_of_threads_that_spin: "timer-lateness", "--on sleep-spin";
+    timers_in_an_epoll: "timer-lateness", "--on timerfd";
+    timers_of_tasks: "timer-lateness", "--on tokio";
+    timers_of_tasks_at_intervals: "timer-lateness", "--on tokio-interval --firings 2";
+    fan_out_by_a_futex: "fan-out", "--on futex";
+    fan_out_by_a_condition_variable: "fan-out", "--on condvar";
+    fan_out_by_a_watch: "fan-out", "--on watch";
+    fan_out_by_a_broadcast: "fan-out", "--on broadcast";
+    fan_out_by_a_notify: "fan-out", "--on notify";
+    wake_latency: "wake-latency", "--slept 100us --keep-awake";
+    burst_of_tasks: "burst", "--allocator libjemalloc.so.2";
+    burst_of_threads: "burst", "--on thread --allocator glibc-2-arenas";
+    arrivals_under_a_quota: "arrivals", "--rate 50 --quota 0.5";
 }
 
 fn keeps_its_promises(program: &Program) {
     let first = patiently(|| program.run("--iters 5").finish());
-    let refusals = ["io_uring is not available", "cannot mount a tmpfs"];
+    let refusals = [
+        "io_uring is not available",
+        "cannot mount a tmpfs",
+        "cannot make a control group",
+        "cannot load it: install it",
+    ];
     if first.code == 1 && refusals.iter().any(|refusal| first.stderr.contains(refusal)) {
         return skip(&first.stderr);
     }
@@ -162,6 +181,7 @@ fn go() {
         ("$bin/goroutine-pairs", "--chains 2 --over-memory"),
         ("$bin/goroutine-stream", "--tokens 10"),
         ("$bin/goroutine-sleepers", "--sleep 1ms --gate --stack-depth 4096"),
+        ("$bin/goroutine-timers", "--firings 2"),
         ("$bin/goroutine-creation", ""),
         ("$bin/tls-handshake", ""),
     ];
