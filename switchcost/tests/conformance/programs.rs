@@ -100,9 +100,18 @@ programs! {
     fan_out_by_a_broadcast: "fan-out", "--on broadcast";
     fan_out_by_a_notify: "fan-out", "--on notify";
     wake_latency: "wake-latency", "--slept 100us --keep-awake";
-    burst_of_tasks: "burst", "--allocator libjemalloc.so.2";
+    burst_of_tasks: "burst", "";
     burst_of_threads: "burst", "--on thread --allocator glibc-2-arenas";
     arrivals_under_a_quota: "arrivals", "--rate 50 --quota 0.5";
+}
+
+#[test]
+fn another_allocator_is_a_library_that_the_dynamic_linker_loads() {
+    let run = Program::of("burst", "--allocator libjemalloc.so.2").run("--iters 2").finish();
+    if run.code == 1 && run.stderr.contains("cannot load it: install it") {
+        return skip(&run.stderr);
+    }
+    assert!(run.expect(0).stdout.contains("\ntrimmed bytes"), "it shows what is left");
 }
 
 fn keeps_its_promises(program: &Program) {
