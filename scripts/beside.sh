@@ -19,10 +19,11 @@ Prints a JSON line for the run, and one for each thing that it compares. Parts (
     calls      system calls of our chains, and of theirs over channels with Tokio 0.2.19
     memory     resident sets of their async-brigade with versions of Tokio, at nine counts of tasks
     futex      benches/futex-table.c, and the probe for a lost waiter
+    labs       cyclictest, perf bench futex wake and benches/labs.c, in turns with the programs that ask the same
     runner     our programs by themselves, in turns with the same programs under the runner
 
 It needs git, curl, a network, cargo and taskset; perf, stress-ng, make and libhwloc-dev for the tools; strace for
-the calls; cc for futex; Go for zderadicka and hansen; GNU time for these and manforowicz; for hansen, a
+the calls; cc for futex; cc, perf and rt-tests for labs; Go for zderadicka and hansen; GNU time for these and manforowicz; for hansen, a
 vm.max_map_count of 4000000. Their sources go to target/. PAIRS=N sets the number of runs of each (default: 9; at most
 5 of a million threads).
 TEXT
@@ -32,12 +33,12 @@ parts=()
 for argument in "$@"; do
     case $argument in
     -h | --help) usage && exit ;;
-    alone | original | zderadicka | kellum | manforowicz | hansen | tools | calls | memory | futex | runner) parts+=("$argument") ;;
+    alone | original | zderadicka | kellum | manforowicz | hansen | tools | calls | memory | futex | labs | runner) parts+=("$argument") ;;
     *) usage_error "there is no part $argument" ;;
     esac
 done
 [[ $pairs =~ ^[1-9][0-9]*$ ]] || usage_error "PAIRS=$pairs: a number from 1"
-[ ${#parts[@]} -gt 0 ] || parts=(alone original zderadicka kellum manforowicz hansen tools calls memory futex runner)
+[ ${#parts[@]} -gt 0 ] || parts=(alone original zderadicka kellum manforowicz hansen tools calls memory futex labs runner)
 cd "$root"
 cargo build --quiet --release --locked
 
@@ -202,6 +203,30 @@ futex() {
     progress
     { cargo run --quiet --release --locked -p futex-table --example lost-waiter || true; } |
         sed 's/["\\]/\\&/g; s/.*/{"name":"lost-waiter","output":"&"}/'
+}
+
+# A time or a size that a program prints in a line, in ns or bytes: said NAME WORD PROGRAM...
+said() {
+    "${@:3}" | sed -nE "s/^$1 .*$2 +([0-9.]+)(ns|µs|ms)?.*/\1 \2/p" | to_ns
+}
+in_c() { target/beside-labs "${@:2}" | sed -nE "s/.*\"$1\":([0-9]+).*/\1/p"; }
+cyclic() { cyclictest -q --policy other -i 1000 -l 500 | sed -nE 's/.*Avg: *([0-9]+).*/\1 µs/p' | to_ns; }
+perf_wake() { perf bench futex wake -t 1000 -w 1000 2>/dev/null | sed -nE 's/^Wokeup .* in ([0-9.]+) ms.*/\1 ms/p' | to_ns; }
+
+labs() {
+    local slept
+    cargo build --quiet --release --locked --package timer-lateness --package fan-out --package wake-latency --package burst
+    cc -O2 -pthread -o target/beside-labs benches/labs.c
+    pairs_of 'cyclictest' 'one timer of 1 ms' cyclic \
+        'said late mean target/release/timer-lateness --on sleep-slack-1ns --sleep 1ms --iters 500'
+    pairs_of 'perf bench futex wake' '1,000 threads' perf_wake \
+        'said sender mean target/release/fan-out --on futex --tasks 1000 --iters 10'
+    for slept in 10 1000 10000; do
+        pairs_of 'labs.c wake' "$slept µs" "in_c wake_ns wake $slept" \
+            "said iteration p50 target/release/wake-latency --slept ${slept}us --iters 301"
+    done
+    pairs_of 'labs.c burst' 'held' 'in_c held_bytes burst 100000' \
+        'said first bytes target/release/burst --tasks 100000 --workers 1 --iters 1'
 }
 
 # Programs and flags, untimed iterations, and timed ones by themselves: about half a second, and under the runner a
