@@ -116,11 +116,8 @@ fn another_allocator_is_a_library_that_the_dynamic_linker_loads() {
 
 fn keeps_its_promises(program: &Program) {
     let first = patiently(|| program.run("--iters 5").finish());
-    let refusals = [
-        "io_uring is not available",
-        "cannot mount a tmpfs",
-        "cannot make a control group",
-    ];
+    let refusals =
+        ["io_uring is not available", "cannot mount a tmpfs", "cannot make a control group"];
     if first.code == 1 && refusals.iter().any(|refusal| first.stderr.contains(refusal)) {
         return skip(&first.stderr);
     }
