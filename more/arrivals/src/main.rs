@@ -183,7 +183,7 @@ fn drive(
         }
         run.finish(pass)?;
     }
-    run.add_extra("thread_count", &[server.threads()?].into_iter().collect());
+    run.add_extra("thread_count", &server.threads().into_iter().collect());
     if let Some((group, before)) = group.zip(before) {
         let throttled = group.periods()?.throttled_since(before);
         run.add_extra("throttled_percent", &throttled.into_iter().collect());
