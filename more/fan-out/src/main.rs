@@ -30,14 +30,14 @@ struct Cli {
     #[command(flatten)]
     flags: Flags,
     /// Call by which the sender wakes all receivers
-    #[arg(long, value_enum, default_value_t = Way::Watch)]
-    on: Way,
+    #[arg(long, value_enum, default_value_t = SendCall::Watch)]
+    on: SendCall,
     #[command(flatten)]
     runtime: RuntimeFlags,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Way {
+enum SendCall {
     /// threads: Condvar::notify_all of std, after a flag was set under its Mutex
     Condvar,
     /// threads: FUTEX_WAKE of all that sleep on a word
@@ -50,9 +50,9 @@ enum Way {
     Notify,
 }
 
-impl Way {
+impl SendCall {
     fn is_of_tokio(self) -> bool {
-        matches!(self, Way::Watch | Way::Broadcast | Way::Notify)
+        matches!(self, SendCall::Watch | SendCall::Broadcast | SendCall::Notify)
     }
 }
 

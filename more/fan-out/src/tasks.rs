@@ -13,10 +13,10 @@ use runtime::{join, wait_for};
 use tokio::sync::{Notify, broadcast, watch};
 use tokio::task::JoinHandle;
 
-use crate::{Cli, Receipts, Way};
+use crate::{Cli, Receipts, SendCall};
 
 /// What the sender and its receivers share.
-struct Shared {
+struct ReturnPath {
     receipts: Receipts,
     /// Wakes the sender when all have received the message.
     received: Notify,
@@ -36,15 +36,15 @@ const PLACES: usize = 2;
 
 pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let (n, runtime) = (cli.flags.tasks, cli.runtime.build(|builder| builder)?);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(ReturnPath {
         receipts: Receipts::new(),
         received: Notify::new(),
         notify: Notify::new(),
         is_over: AtomicBool::new(false),
     });
     let sender = Arc::new(match cli.on {
-        Way::Watch => Sender::Watch(watch::channel(()).0),
-        Way::Broadcast => Sender::Broadcast(broadcast::channel(PLACES).0),
+        SendCall::Watch => Sender::Watch(watch::channel(()).0),
+        SendCall::Broadcast => Sender::Broadcast(broadcast::channel(PLACES).0),
         _ => Sender::Notify,
     });
     let mut latch = StartLatch::new(n);
@@ -111,7 +111,7 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
 }
 
 /// Sends a message in each iteration.
-async fn drive(n: u32, shared: &Shared, sender: &Sender, pass: &mut Pass) {
+async fn drive(n: u32, shared: &ReturnPath, sender: &Sender, pass: &mut Pass) {
     let mut calls = Recorder::default();
     while pass.next_iteration().is_some() {
         shared.receipts.expect(n);
@@ -133,7 +133,7 @@ async fn drive(n: u32, shared: &Shared, sender: &Sender, pass: &mut Pass) {
     }
 }
 
-impl Shared {
+impl ReturnPath {
     /// Counts a message that a receiver has; the last one wakes the sender.
     fn receive(&self) -> u64 {
         if self.receipts.add() {

@@ -9,12 +9,12 @@ use brigade::{StartLatch, futex, join};
 use contract::Run;
 use contract::samples::Recorder;
 
-use crate::{Cli, Receipts, STACK, Way};
+use crate::{Cli, Receipts, STACK, SendCall};
 
 /// What the sender and its receivers share.
-struct Shared {
-    way: Way,
-    /// Number of the last message, for the one way and for the other.
+struct Announcer {
+    call: SendCall,
+    /// Number of the last message by futex; `number` is that by condition variable.
     word: AtomicU32,
     number: Mutex<u32>,
     changed: Condvar,
@@ -26,8 +26,8 @@ struct Shared {
 
 pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let n = cli.flags.tasks;
-    let shared = Arc::new(Shared {
-        way: cli.on,
+    let shared = Arc::new(Announcer {
+        call: cli.on,
         word: AtomicU32::new(0),
         number: Mutex::new(0),
         changed: Condvar::new(),
@@ -70,10 +70,10 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     Ok(())
 }
 
-impl Shared {
+impl Announcer {
     /// Wakes all receivers.
     fn send(&self) {
-        if self.way == Way::Futex {
+        if self.call == SendCall::Futex {
             self.word.fetch_add(1, Ordering::Release);
             futex::wake_all(&self.word);
         } else {
@@ -110,7 +110,7 @@ impl Shared {
 
     /// Sleeps until there is another message than this one.
     fn await_message(&self, last: u32) {
-        if self.way == Way::Futex {
+        if self.call == SendCall::Futex {
             while self.word.load(Ordering::Acquire) == last {
                 futex::wait(&self.word, last);
             }

@@ -41,8 +41,8 @@ struct Cli {
     #[command(flatten)]
     flags: Flags,
     /// What sleeps, and by what call
-    #[arg(long, value_enum, default_value_t = Way::Sleep)]
-    on: Way,
+    #[arg(long, value_enum, default_value_t = SleepKind::Sleep)]
+    on: SleepKind,
     /// How long each sleeps
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length, default_value = "1ms")]
     sleep: Span,
@@ -54,7 +54,7 @@ struct Cli {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Way {
+enum SleepKind {
     /// a thread in std::thread::sleep: clock_nanosleep(2), which may end later by the thread's timer slack
     Sleep,
     /// the same with a timer slack of 1 ns: prctl(PR_SET_TIMERSLACK)
@@ -70,9 +70,9 @@ enum Way {
     TokioInterval,
 }
 
-impl Way {
+impl SleepKind {
     fn is_of_tokio(self) -> bool {
-        matches!(self, Way::Tokio | Way::TokioInterval)
+        matches!(self, SleepKind::Tokio | SleepKind::TokioInterval)
     }
 }
 
@@ -94,12 +94,12 @@ impl Program for Cli {
     fn describe(&self) -> anyhow::Result<Description> {
         let bytes = |each| Needs { bytes: Need::new(8 << 20, each), ..Needs::default() };
         let (claim, needs) = match self.on {
-            Way::Timerfd => {
+            SleepKind::Timerfd => {
                 let timers = Needs { descriptors: Need::new(16, 1), ..Needs::default() };
                 (Claim::NoSwitch, bytes(1 << 10) + timers)
             }
-            Way::Tokio | Way::TokioInterval => (Claim::UserSwitch, bytes(4 << 10)),
-            Way::Sleep | Way::SleepSlack1ns | Way::SleepSpin => {
+            SleepKind::Tokio | SleepKind::TokioInterval => (Claim::UserSwitch, bytes(4 << 10)),
+            SleepKind::Sleep | SleepKind::SleepSlack1ns | SleepKind::SleepSpin => {
                 (Claim::KernelSwitch, bytes(1 << 10) + STACK.needs())
             }
         };
@@ -123,9 +123,11 @@ impl Program for Cli {
 
 fn main() -> ExitCode {
     contract::main(|cli: &Cli, run: &mut Run| match cli.on {
-        Way::Timerfd => timerfd::measure(cli, run),
-        Way::Tokio | Way::TokioInterval => tasks::measure(cli, run),
-        Way::Sleep | Way::SleepSlack1ns | Way::SleepSpin => threads::measure(cli, run),
+        SleepKind::Timerfd => timerfd::measure(cli, run),
+        SleepKind::Tokio | SleepKind::TokioInterval => tasks::measure(cli, run),
+        SleepKind::Sleep | SleepKind::SleepSlack1ns | SleepKind::SleepSpin => {
+            threads::measure(cli, run)
+        }
     })
 }
 

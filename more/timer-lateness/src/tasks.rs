@@ -8,10 +8,10 @@ use host::signals;
 use runtime::join;
 use tokio::time::{self, Interval};
 
-use crate::{Cli, Way, beginning, finish, lateness};
+use crate::{Cli, SleepKind, beginning, finish, lateness};
 
 pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    let sleeps = Sleeps { way: cli.on, length: cli.sleep.into(), firings: cli.firings as usize };
+    let sleeps = Sleeps { kind: cli.on, length: cli.sleep.into(), firings: cli.firings as usize };
     let n = cli.flags.tasks;
     let runtime = cli.runtime.build(|builder| builder.enable_time())?;
     while let Some(mut pass) = run.next_pass()? {
@@ -28,7 +28,7 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
 /// What each task does.
 #[derive(Clone, Copy)]
 struct Sleeps {
-    way: Way,
+    kind: SleepKind,
     length: Duration,
     /// In each iteration.
     firings: usize,
@@ -76,8 +76,8 @@ impl Timer {
     async fn new(sleeps: Sleeps, begin: Instant) -> Self {
         let length = sleeps.length;
         time::sleep_until(begin.into()).await;
-        match sleeps.way {
-            Way::TokioInterval => {
+        match sleeps.kind {
+            SleepKind::TokioInterval => {
                 Timer::Interval(time::interval_at(time::Instant::now() + length, length))
             }
             _ => Timer::Sleep(length),

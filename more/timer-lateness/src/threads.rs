@@ -11,7 +11,7 @@ use contract::{Interrupted, Run};
 use host::signals;
 use nix::sys::prctl::set_timerslack;
 
-use crate::{Cli, STACK, Way, beginning, finish, lateness, sleep_until};
+use crate::{Cli, STACK, SleepKind, beginning, finish, lateness, sleep_until};
 
 /// How long a thread reads the clock instead of sleeping: longer than most sleeps are late.
 const SPIN: Duration = Duration::from_micros(100);
@@ -23,8 +23,8 @@ type Order = (usize, Instant);
 type Report = Result<Vec<u64>>;
 
 pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
-    let (n, way, length) = (cli.flags.tasks, cli.on, cli.sleep.into());
-    if way == Way::SleepSlack1ns {
+    let (n, kind, length) = (cli.flags.tasks, cli.on, cli.sleep.into());
+    if kind == SleepKind::SleepSlack1ns {
         // The other threads inherit it.
         set_timerslack(1)?;
     }
@@ -32,7 +32,7 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
     let (report, reports) = mpsc::channel();
     let mut others = Vec::with_capacity(n as usize);
     for _ in 1..n {
-        others.push(sleeper(n, way, length, report.clone())?);
+        others.push(sleeper(n, kind, length, report.clone())?);
     }
     while let Some(mut pass) = run.next_pass()? {
         let (each, begin) = (pass.left() as usize * firings, beginning(n));
@@ -44,7 +44,7 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
         while pass.next_iteration().is_some() {
             let clock = Instant::now();
             for _ in 0..firings {
-                late.push(sleep(way, length)?);
+                late.push(sleep(kind, length)?);
             }
             pass.record(clock.elapsed());
 
@@ -68,7 +68,7 @@ pub(crate) fn measure(cli: &Cli, run: &mut Run) -> Result<()> {
 /// A thread that follows orders until there are no more.
 fn sleeper(
     threads: u32,
-    way: Way,
+    kind: SleepKind,
     length: Duration,
     report: Sender<Report>,
 ) -> Result<(Sender<Order>, JoinHandle<()>)> {
@@ -77,19 +77,19 @@ fn sleeper(
         for (times, begin) in orders {
             sleep_until(begin);
             // Nobody hears it where a signal has ended the run.
-            let _ = report.send((0..times).map(|_| sleep(way, length)).collect());
+            let _ = report.send((0..times).map(|_| sleep(kind, length)).collect());
         }
     })?;
     Ok((order, thread))
 }
 
 /// Sleeps once; returns how late that ended.
-fn sleep(way: Way, length: Duration) -> Result<u64> {
+fn sleep(kind: SleepKind, length: Duration) -> Result<u64> {
     if signals::received().is_some() {
         return Err(Interrupted.into());
     }
     let due = Instant::now() + length;
-    if way != Way::SleepSpin {
+    if kind != SleepKind::SleepSpin {
         thread::sleep(length);
     } else {
         thread::sleep(length.saturating_sub(SPIN));

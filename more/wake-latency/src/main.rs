@@ -89,7 +89,7 @@ fn idle_states(cpu: usize) -> String {
 
 /// What the two threads share.
 #[derive(Debug, Default)]
-struct Shared {
+struct WakeWord {
     /// Number of the last wake-up. The thread sleeps as long as it stays the same.
     word: AtomicU32,
     /// Time at which the thread ran after it, in ns after the origin; 0 while it has not.
@@ -108,7 +108,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
             "it needs two CPUs, but this process may use only one: allow more by taskset(1)",
         ));
     };
-    let (shared, origin) = (Arc::new(Shared::default()), Instant::now());
+    let (shared, origin) = (Arc::new(WakeWord::default()), Instant::now());
     // Threads begin on the CPU of the one that creates them.
     restrict(&[there]).context("cannot pin a thread to its CPU")?;
     let theirs = Arc::clone(&shared);
@@ -141,7 +141,7 @@ fn measure(cli: &Cli, run: &mut Run) -> anyhow::Result<()> {
 }
 
 /// Sleeps until each wake-up, and says when it has run.
-fn sleep(shared: &Shared, origin: Instant) {
+fn sleep(shared: &WakeWord, origin: Instant) {
     let mut last = 0;
     loop {
         while shared.word.load(Ordering::Acquire) == last {
@@ -164,7 +164,7 @@ struct Woken {
 }
 
 /// Wakes the thread after it has slept so long. This thread does not sleep meanwhile, so that its own CPU stays as it is.
-fn wake(shared: &Shared, origin: Instant, slept: Duration) -> anyhow::Result<Woken> {
+fn wake(shared: &WakeWord, origin: Instant, slept: Duration) -> anyhow::Result<Woken> {
     for _ in 0..MOST_IN_VAIN {
         let asleep = Instant::now();
         spin_until(|| asleep.elapsed() >= slept)?;
