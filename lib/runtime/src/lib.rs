@@ -56,11 +56,8 @@ impl On {
 
     /// Refuses flags of the other kind, which would have no effect.
     pub fn check(self, runtime: RuntimeFlags, stack: StackFlags) -> anyhow::Result<()> {
-        let is_plain = runtime.flavor == Flavor::MultiThread && runtime.workers.is_none();
         match self {
-            On::Thread if !is_plain => Err(BadUsage::new(
-                "--flavor and --workers: threads have no runtime: drop them, or use --on tokio",
-            )),
+            On::Thread => runtime.refuse("tokio"),
             On::Tokio if !stack.is_default() => Err(BadUsage::new(
                 "--stack-size: async tasks have no stack: drop it, or use --on thread",
             )),
@@ -107,6 +104,16 @@ impl RuntimeFlags {
     /// The multi-thread scheduler with this number of workers and Tokio's other defaults.
     pub fn multi_thread(workers: Option<u32>) -> Self {
         RuntimeFlags { workers, ..RuntimeFlags::default() }
+    }
+
+    /// Refuses these flags where threads have no runtime; this value of --on has one.
+    pub fn refuse(self, on: &str) -> anyhow::Result<()> {
+        if self.flavor == Flavor::MultiThread && self.workers.is_none() {
+            return Ok(());
+        }
+        Err(BadUsage::new(format!(
+            "--flavor and --workers: threads have no runtime: drop them, or use --on {on}"
+        )))
     }
 
     /// Number of threads that will run tasks.

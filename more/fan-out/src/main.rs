@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use brigade::StackFlags;
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs};
-use contract::{BadUsage, Defaults, Flags, Program, Run};
+use contract::{Defaults, Flags, Program, Run};
 use host::units::Bytes;
 use runtime::RuntimeFlags;
 
@@ -66,17 +66,12 @@ impl Program for Cli {
             hops: Some(self.flags.tasks.into()),
             ..Description::new("fan-out", &self.flags, claim)
         };
-        let RuntimeFlags { flavor, workers } = self.runtime;
         if self.on.is_of_tokio() {
             let needs = Needs { bytes: Need::new(8 << 20, 4 << 10), ..Needs::default() };
-            self.runtime.describe(Description { needs, ..described(Claim::UserSwitch) })
-        } else if workers.is_some() || flavor != RuntimeFlags::default().flavor {
-            Err(BadUsage::new(
-                "--flavor and --workers: threads have no runtime: drop them, or use --on watch",
-            ))
-        } else {
-            Ok(Description { needs: STACK.needs(), ..described(Claim::KernelSwitch) })
+            return self.runtime.describe(Description { needs, ..described(Claim::UserSwitch) });
         }
+        self.runtime.refuse("watch")?;
+        Ok(Description { needs: STACK.needs(), ..described(Claim::KernelSwitch) })
     }
 }
 

@@ -30,7 +30,7 @@ use brigade::StackFlags;
 use clap::{Parser, ValueEnum};
 use contract::message::{Claim, Description, Need, Needs, PassKind};
 use contract::samples::Recorder;
-use contract::{BadUsage, Defaults, Flags, Pass, Program, Run};
+use contract::{Defaults, Flags, Pass, Program, Run};
 use host::units::{Bytes, Span};
 use runtime::RuntimeFlags;
 
@@ -110,14 +110,10 @@ impl Program for Cli {
             passes: vec![PassKind { settle: 0, ..PassKind::main() }],
             ..Description::new("timer-lateness", &self.flags, claim)
         };
-        let RuntimeFlags { flavor, workers } = self.runtime;
-        match self.on.is_of_tokio() {
-            true => self.runtime.describe(described),
-            false if workers.is_none() && flavor == RuntimeFlags::default().flavor => Ok(described),
-            false => Err(BadUsage::new(
-                "--flavor and --workers: threads have no runtime: drop them, or use --on tokio",
-            )),
+        if self.on.is_of_tokio() {
+            return self.runtime.describe(described);
         }
+        self.runtime.refuse("tokio").map(|()| described)
     }
 }
 
