@@ -31,7 +31,7 @@ pub struct RuntimeFlags {
     #[arg(long, value_enum, default_value = "multi-thread")]
     pub flavor: Flavor,
 
-    /// Worker threads of the multi-thread scheduler [default: TOKIO_WORKER_THREADS, or one per CPU, and no more than whole CPUs in a quota]
+    /// Worker threads of the multi-thread scheduler [default: TOKIO_WORKER_THREADS, or one per CPU; under a quota, one per whole CPU of it]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     pub workers: Option<u32>,
 }

@@ -21,7 +21,6 @@ mod process;
 mod quota;
 mod servers;
 
-use std::env;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::thread;
@@ -63,7 +62,7 @@ struct Cli {
     /// it starts
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = work)]
     work: Option<Span>,
-    /// Tokio's worker threads [default: TOKIO_WORKER_THREADS, or one per CPU, and no more than whole CPUs in a quota]
+    /// Tokio's worker threads [default: TOKIO_WORKER_THREADS, or one per CPU; under a quota, one per whole CPU of it]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32768))]
     workers: Option<u32>,
     /// CPU time that the server may use, as a number of CPUs such as 0.5: it gets a control group of its own with this
@@ -89,8 +88,7 @@ impl Program for Cli {
     const DEFAULTS: Defaults = Defaults { tasks: 200, iters: 60, warmup: 5 };
 
     fn describe(&self) -> anyhow::Result<Description> {
-        let by_itself = self.quota.filter(|_| env::var_os(runtime::WORKERS).is_none());
-        let runtime = self.on.runtime(self.workers.or(by_itself.map(Quota::workers).transpose()?));
+        let runtime = self.on.runtime(self.workers);
         if self.workers.is_some() && runtime.is_none_or(|r| r.flavor == Flavor::CurrentThread) {
             return Err(BadUsage::new(
                 "--workers: only Tokio's multi-thread scheduler has workers: drop it, or use --on tokio",
@@ -122,7 +120,10 @@ impl Program for Cli {
             ..Description::new("arrivals", &self.flags, self.on.claim())
         };
         match runtime {
-            Some(runtime) => runtime.describe(described),
+            Some(runtime) => match self.quota {
+                Some(quota) => quota.applied_to(runtime)?.describe(described),
+                None => runtime.describe(described),
+            },
             None => Ok(Description { needs: described.needs + worker_needs(loops), ..described }),
         }
     }

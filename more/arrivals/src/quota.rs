@@ -3,6 +3,7 @@
 //! In each period of 100 ms its threads may use so much CPU time together; then the kernel throttles them until the period
 //! ends (Documentation/scheduler/sched-bwc.rst).
 
+use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::thread::available_parallelism;
 use anyhow::{Context, anyhow};
 use host::cgroup::ControlGroups;
 use host::source::Source;
+use runtime::{Flavor, RuntimeFlags};
 
 /// The kernel's usual period, in µs.
 const PERIOD: u64 = 100_000;
@@ -31,10 +33,14 @@ impl Quota {
         }
     }
 
-    /// Workers that Tokio starts by itself within it: available_parallelism counts whole CPUs.
-    pub(crate) fn workers(self) -> anyhow::Result<u32> {
+    /// A runtime with as many workers as it has within the quota: by itself, Tokio starts one per whole CPU.
+    pub(crate) fn applied_to(self, flags: RuntimeFlags) -> anyhow::Result<RuntimeFlags> {
+        let is_told = flags.workers.is_some() || env::var_os(runtime::WORKERS).is_some();
+        if is_told || flags.flavor == Flavor::CurrentThread {
+            return Ok(flags);
+        }
         let cpus = available_parallelism().context("cannot count the CPUs")?.get() as u32;
-        Ok(cpus.min(self.0 as u32).max(1))
+        Ok(RuntimeFlags { workers: Some(cpus.min(self.0 as u32).max(1)), ..flags })
     }
 }
 

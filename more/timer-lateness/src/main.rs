@@ -7,8 +7,8 @@
 //!
 //! Timed: what one of the timers takes, from before its first sleep until after its last; with timerfd the N timers of
 //! the one thread that waits for all of them. The distribution `late` shows by how much each sleep of all N was longer
-//! than it was to be. The CPU time that a runner reads is that of all firings, with what the sleepers do between them:
-//! read the clock three times.
+//! than it was to be. The CPU time that a runner reads is that of all firings, and of the clock that is read between
+//! them.
 //!
 //! Proof: the sleeps are counted, and one that ends early is an error.
 //!

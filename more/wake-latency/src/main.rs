@@ -6,7 +6,7 @@
 //!
 //! One iteration: N wake-ups, where N is `--tasks`. Timed, of each: from before FUTEX_WAKE on the one CPU until the other
 //! thread runs on its own and has read the clock. The distribution `waker` is the time that the call took, which is CPU
-//! time: an interrupt has to be sent, which a guest cannot do by itself.
+//! time of this thread.
 //!
 //! With `--keep-awake` a thread under SCHED_IDLE computes on the second CPU, which therefore never idles; it yields to
 //! every other thread at once.

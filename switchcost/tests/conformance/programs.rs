@@ -103,6 +103,7 @@ programs! {
     burst_of_tasks: "burst", "";
     burst_of_threads: "burst", "--on thread --allocator glibc-2-arenas";
     arrivals_under_a_quota: "arrivals", "--rate 50 --quota 0.5";
+    arrivals_at_one_thread_under_a_quota: "arrivals", "--rate 50 --quota 0.5 --on tokio-current-thread";
 }
 
 #[test]
